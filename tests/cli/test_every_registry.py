@@ -22,8 +22,7 @@ from srfix.cli.main import main
 from srfix.fixtures.registry.emulation import Release
 from srfix.fixtures.registry.habits import Habits
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.recovery.facts.subject_state import SubjectState
-from srfix.recovery.repair.journal import Journal
+from srfix.recovery.plans.journal_file import Journal
 from srfix.recovery.repair.plan_file import Omission, load_plan, save_plan
 from srfix.serde.properties import registry as registry_properties
 from srfix.serde.registry.http.retry import RetryPolicy
@@ -295,7 +294,7 @@ def tls_and_a_password(parts: Parts, folder: Path) -> Iterator[Reached]:
 @contextmanager
 def a_token_that_changes_while_it_runs(parts: Parts, folder: Path) -> Iterator[Reached]:
     """Before each step of the repair the token in the file is exchanged, and the old one is no good any more."""
-    file, before, used = folder / "token", Journal.before, iter(range(100))
+    file, write, used = folder / "token", Journal.write, iter(range(100))
     file.write_text("t0")
     with (
         FixtureRegistry(bearer_tokens={f"me with t{number}": f"t{number}" for number in range(100)}) as registry,
@@ -303,13 +302,14 @@ def a_token_that_changes_while_it_runs(parts: Parts, folder: Path) -> Iterator[R
     ):
         damaged(parts, registry)
 
-        def exchange(journal: Journal, step: int, state: SubjectState) -> None:
-            number = next(used)
-            registry.deny(user=f"me with t{number}", status=401)
-            file.write_text(f"t{number + 1}")
-            before(journal, step, state)
+        def exchange(journal: Journal, event: str, **details: Json) -> None:
+            if event == "before":
+                number = next(used)
+                registry.deny(user=f"me with t{number}", status=401)
+                file.write_text(f"t{number + 1}")
+            write(journal, event, **details)
 
-        patch.setattr(Journal, "before", exchange)
+        patch.setattr(Journal, "write", exchange)
         yield Reached(registry=registry, urls=registry.url, properties=("bearer.auth.token=file:token",))
         assert next(used) > 1
 

@@ -16,7 +16,7 @@ import pytest
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery import CensusRequest, LocalCensus, Plan, load_plan
 from srfix.recovery.repair.apply import apply_plan
-from srfix.recovery.repair.journal import read_journal
+from srfix.recovery.repair.journal import REPAIR_JOURNALS
 from srfix.recovery.repair.rollback import roll_back
 from srfix.serde import RegistryClient, Topic
 from tests.cli.kept_demo import Parts
@@ -108,13 +108,13 @@ class TestClockMoved:
                 with killed_at(monkeypatch, moment, 1):
                     list(apply_plan(plan, client, journal, clock=jumping.text))
             list(apply_plan(plan, client, journal, clock=jumping.text))
-            assert read_journal(journal).finished
+            assert REPAIR_JOURNALS.read(journal).finished
             told = [json.loads(line)["at"] for line in journal.read_text().splitlines()]
             assert told != sorted(told)
             with killed_at(monkeypatch, "after write", 2):
                 list(roll_back(journal, client, clock=jumping.text))
             list(roll_back(journal, client, clock=jumping.text))
-        assert read_journal(journal).rolled_back
+        assert REPAIR_JOURNALS.read(journal).rolled_back
         assert registry.dump() == before
 
     def test_during_a_census_its_deadline_stays_where_it_is(self, jumping: Jumping, shared_parts: Parts) -> None:

@@ -18,7 +18,7 @@ from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery import AppliedInPartError, load_plan
 from srfix.recovery.actions.actions import perform
 from srfix.recovery.repair.apply import StepFound, apply_plan, settle_in_flight
-from srfix.recovery.repair.journal import read_journal
+from srfix.recovery.repair.journal import REPAIR_JOURNALS
 from srfix.serde import RegistryClient, RetryPolicy
 from srfix.serde.schemas.models import Json
 from tests.cli.kept_demo import Parts, registry_like, srfix, wait_for
@@ -84,7 +84,7 @@ class TestAWriteThatArrivesAfterAll:
                 pytest.raises(AppliedInPartError),
             ):
                 list(apply_plan(plan, hasty, journal, clock=clock))
-            before = read_journal(journal).before[step]
+            before = REPAIR_JOURNALS.read(journal).before[step]
 
             def looks(*arguments: Any) -> int | None:
                 found = settle_in_flight(*arguments)

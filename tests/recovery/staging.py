@@ -10,7 +10,7 @@ import pytest
 from srfix.recovery import Finding, Plan, Severity
 from srfix.recovery.actions.actions import Action, Register, RestoreCompatibility, SetCompatibility, SoftDelete
 from srfix.recovery.facts.subject_state import read_subject_state
-from srfix.recovery.repair.journal import Journal
+from srfix.recovery.plans.journal_file import Journal
 from srfix.recovery.repair.plan_file import PlannedFinding
 from srfix.serde import ChangelogSubject, RegistryClient, Role, Schema, Subject, Topic
 from srfix.serde.subjects.names import subject_for

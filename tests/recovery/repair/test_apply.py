@@ -13,7 +13,7 @@ from srfix.recovery import AppliedInPartError, PlanError
 from srfix.recovery.actions.actions import restore_config, restore_mode, soft_delete
 from srfix.recovery.facts.subject_state import read_subject_state
 from srfix.recovery.repair.apply import AlreadyApplied, JournalSetAside, StepDone, StepFound, apply_plan
-from srfix.recovery.repair.journal import open_journal
+from srfix.recovery.repair.journal import REPAIR_JOURNALS
 from srfix.serde import RegistryClient, RetryPolicy, Schema, Subject
 from srfix.serde.schemas.errors import OperationNotPermittedError, RegistryUnreachableError
 from tests.recovery.repair.scene import Scene, mostly_slow, staged_scene
@@ -109,7 +109,7 @@ class TestApplyPlan:
 
     @pytest.mark.core
     def test_a_journal_that_another_process_holds_is_refused(self, scene: Scene) -> None:
-        with open_journal(scene.journal, clock), pytest.raises(PlanError, match=r"journal .* is in use"):
+        with REPAIR_JOURNALS.open(scene.journal, clock), pytest.raises(PlanError, match=r"journal .* is in use"):
             scene.apply()
         assert scene.registry.writes == 0
 

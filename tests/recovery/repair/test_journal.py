@@ -9,7 +9,8 @@ import portalocker
 import pytest
 
 from srfix.recovery import PlanError
-from srfix.recovery.repair.journal import Journal, default_journal_path, open_journal, read_journal
+from srfix.recovery.plans.journal_file import Journal, default_journal_path
+from srfix.recovery.repair.journal import REPAIR_JOURNALS
 from tests.recovery.repair.scene import Scene
 from tests.recovery.staging import STEPS, clock
 
@@ -23,13 +24,13 @@ def test_it_stands_beside_the_plan() -> None:
 class TestReadJournal:
     def test_it_says_what_was_done(self, scene: Scene) -> None:
         scene.apply()
-        state = read_journal(scene.journal)
+        state = REPAIR_JOURNALS.read(scene.journal)
         assert (state.plan, state.finished, state.in_flight) == (scene.plan, True, None)
         assert sorted(state.after) == list(range(1, STEPS + 1))
 
     def test_a_step_that_was_begun_and_not_ended_is_in_flight(self, scene: Scene) -> None:
         scene.killed("after write", 2)
-        assert read_journal(scene.journal).in_flight == 2
+        assert REPAIR_JOURNALS.read(scene.journal).in_flight == 2
 
     @pytest.mark.parametrize(
         ("before", "after", "said"),
@@ -48,20 +49,20 @@ class TestReadJournal:
         scene.journal.write_bytes(whole.replace(before, after, 1))
         assert scene.journal.read_bytes() != whole
         with pytest.raises(PlanError, match=said):
-            read_journal(scene.journal)
+            REPAIR_JOURNALS.read(scene.journal)
 
     @pytest.mark.parametrize("content", [b"{}\n", b"[]\n", b'{"event":"after","step":1}\n'])
     def test_another_file_is_not_taken_for_a_journal(self, content: bytes, tmp_path: Path) -> None:
         path = tmp_path / "journal"
         path.write_bytes(content)
         with pytest.raises(PlanError, match="its first line does not begin a repair"):
-            read_journal(path)
+            REPAIR_JOURNALS.read(path)
 
     def test_an_event_of_a_later_version_is_passed_over(self, scene: Scene) -> None:
         scene.apply()
-        with open_journal(scene.journal, clock) as (journal, _state):
+        with REPAIR_JOURNALS.open(scene.journal, clock) as (journal, _state):
             journal.write("remarked")
-        assert read_journal(scene.journal).finished
+        assert REPAIR_JOURNALS.read(scene.journal).finished
 
 
 class TestOpenJournal:
@@ -77,7 +78,7 @@ class TestOpenJournal:
     def test_every_line_is_synced(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         synced: list[int] = []
         monkeypatch.setattr("os.fsync", synced.append)
-        with open_journal(tmp_path / "journal", clock) as (journal, state):
+        with REPAIR_JOURNALS.open(tmp_path / "journal", clock) as (journal, state):
             assert isinstance(journal, Journal)
             assert state is None
             directory = len(synced)
@@ -97,11 +98,11 @@ class TestOpenJournal:
             lock(*arguments)
 
         monkeypatch.setattr("portalocker.lock", late)
-        with open_journal(path, clock) as (journal, _state):
+        with REPAIR_JOURNALS.open(path, clock) as (journal, _state):
             journal.write("remarked")
         assert (aside.read_bytes(), path.read_bytes().count(b"\n")) == (b"", 1)
 
     def test_one_in_which_nothing_was_begun_is_not_left_behind(self, tmp_path: Path) -> None:
-        with open_journal(tmp_path / "journal", clock):
+        with REPAIR_JOURNALS.open(tmp_path / "journal", clock):
             assert (tmp_path / "journal").exists()
         assert not (tmp_path / "journal").exists()

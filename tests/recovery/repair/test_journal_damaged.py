@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from srfix.fixtures.registry.http.intercept import Answer, CutBefore, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery import AppliedInPartError, PlanError
-from srfix.recovery.repair.journal import read_journal
+from srfix.recovery.repair.journal import REPAIR_JOURNALS
 from srfix.recovery.repair.rollback import Left, Undone, roll_back
 from srfix.serde import RegistryClient, SrfixError
 from tests.recovery.repair.scene import Scene, staged_scene
@@ -146,7 +146,7 @@ class TestDamagedJournals:
         fault = Fault(method="DELETE", path="/versions/2", action=CutBefore())
         with scene.registry.intercept(fault), pytest.raises(AppliedInPartError):
             scene.apply()
-        assert read_journal(scene.journal).stopped
+        assert REPAIR_JOURNALS.read(scene.journal).stopped
         scene.registry.seed(PHANTOM, W2)  # somebody else, after all
         events = scene.roll_back()
         assert [event.action.step for event in events if isinstance(event, Undone)] == [2, 1]
@@ -161,11 +161,11 @@ class TestOldJournals:
         scene.killed("after line", 5)
         scene.journal.write_bytes(without_chain(scene.journal.read_bytes()))
         scene.apply()
-        assert read_journal(scene.journal).finished
+        assert REPAIR_JOURNALS.read(scene.journal).finished
         whole = scene.journal.read_bytes()
         scene.journal.write_bytes(whole.replace(b'"event": "resumed"', b'"event": "Resumed"'))
         with pytest.raises(PlanError, match=r"Line 6 of the journal .* does not follow"):
-            read_journal(scene.journal)
+            REPAIR_JOURNALS.read(scene.journal)
         scene.journal.write_bytes(whole)
         scene.roll_back()
         assert scene.registry.dump() == scene.before
@@ -187,4 +187,4 @@ def test_a_refused_first_write_says_that_it_stopped(scene: Scene) -> None:
     fault = Fault(method="PUT", path="/config", action=refused)
     with scene.registry.intercept(fault), pytest.raises(SrfixError, match=r"No\."):
         scene.apply()
-    assert read_journal(scene.journal).stopped
+    assert REPAIR_JOURNALS.read(scene.journal).stopped

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from srfix.recovery import PlanError, save_plan
+from srfix.recovery.plans.chain import is_cut_first_line
 from srfix.recovery.repair.apply import JournalSetAside, StepDone, apply_plan
-from srfix.recovery.repair.journal import open_journal, read_journal, read_plan_or_journal
-from srfix.recovery.repair.journal_lines import is_cut_first_line
+from srfix.recovery.repair.journal import REPAIR_JOURNALS, read_plan_or_journal
 from srfix.recovery.repair.rollback import roll_back
 from tests.recovery.repair.scene import Scene
 from tests.recovery.staging import STEPS, clock, plan_of
@@ -40,7 +40,7 @@ def refused(path: Path, scene: Scene) -> list[str]:
     calls: list[Callable[[], object]] = [
         lambda: list(apply_plan(scene.plan, scene.client, path, clock=clock)),
         lambda: list(roll_back(path, scene.client, clock=clock)),
-        lambda: read_journal(path),
+        lambda: REPAIR_JOURNALS.read(path),
     ]
     for call in calls:
         with pytest.raises(PlanError) as error:
@@ -69,11 +69,11 @@ class TestForeignFiles:
         path = tmp_path_factory.mktemp("any") / "notes"
         path.write_bytes(content)
         if is_cut_first_line(content):
-            with open_journal(path, clock) as (journal, state):
+            with REPAIR_JOURNALS.open(path, clock) as (journal, state):
                 assert (journal.set_aside, state) == (path.with_name("notes.1"), None)
             path = path.with_name("notes.1")
         else:
-            with pytest.raises(PlanError), open_journal(path, clock):
+            with pytest.raises(PlanError), REPAIR_JOURNALS.open(path, clock):
                 pass
         assert path.read_bytes() == content
 
@@ -109,7 +109,7 @@ def test_an_empty_file_becomes_the_journal(scene: Scene) -> None:
     """Nothing of anybody's can be lost in it, and a crash right after it was created leaves one."""
     scene.journal.touch()
     scene.apply()
-    assert read_journal(scene.journal).finished
+    assert REPAIR_JOURNALS.read(scene.journal).finished
 
 
 class TestCutLines:

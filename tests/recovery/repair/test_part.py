@@ -10,7 +10,7 @@ import pytest
 from srfix.recovery import AppliedInPartError, Plan, PlanError
 from srfix.recovery.actions.actions import Register
 from srfix.recovery.repair.apply import Event, LeftForLater, StepDone, StepFound, apply_plan
-from srfix.recovery.repair.journal import read_journal
+from srfix.recovery.repair.journal import REPAIR_JOURNALS
 from srfix.recovery.repair.part import part_of, shared_subjects
 from srfix.serde import UsageError
 from tests.recovery.repair.scene import TILLS, dies, mostly_slow, two_applications
@@ -64,7 +64,7 @@ class TestApplyInParts:
         left = tuple(action.step for action in plan.actions if action.subject == PHANTOM)
         assert events[-1] == LeftForLater(steps=left)
         assert world.client().versions(PHANTOM, deleted=True) == (1,)
-        assert not read_journal(tmp_path / "j").finished
+        assert not REPAIR_JOURNALS.read(tmp_path / "j").finished
         writes = len(world.registry.write_log)
         assert [type(event) for event in applied(world, plan, tmp_path, "tills")] == [LeftForLater]
         assert len(world.registry.write_log) == writes

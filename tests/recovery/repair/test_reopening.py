@@ -8,7 +8,7 @@ import pytest
 
 from srfix.recovery import PlanError
 from srfix.recovery.repair.apply import AlreadyApplied, Reopened, StepDone, StepFound
-from srfix.recovery.repair.journal import read_journal
+from srfix.recovery.repair.journal import REPAIR_JOURNALS
 from srfix.serde import Schema
 from tests.recovery.repair.scene import Scene, mostly_slow
 from tests.recovery.staging import PHANTOM, STEPS, W1, W2
@@ -44,7 +44,7 @@ class TestApplyAgain:
         assert [action.schema_id for action in first.missing] == [number - 1 for number in numbers]
         assert [type(event) for event in rest] == [StepDone] * (2 + 2 * len(numbers))
         assert is_repaired(applied)
-        assert read_journal(applied.journal).finished
+        assert REPAIR_JOURNALS.read(applied.journal).finished
         assert applied.apply() == [AlreadyApplied()]
         assert not applied.left()
         assert applied.registry.dump() == applied.before
@@ -117,7 +117,7 @@ class TestWhyNot:
         with pytest.raises(PlanError, match=rf"deleted for good: schema id 2 under {PHANTOM}\. .*{said}"):
             applied.apply()
         assert applied.registry.writes == 0
-        assert read_journal(applied.journal).finished
+        assert REPAIR_JOURNALS.read(applied.journal).finished
         assert applied.lines() == before
 
     def test_nothing_is_missing(self, applied: Scene) -> None:

@@ -14,7 +14,7 @@ from srfix.recovery.actions.actions import Register
 from srfix.recovery.commands import srfix_command
 from srfix.recovery.facts.subject_state import read_subject_state
 from srfix.recovery.repair.apply import apply_plan
-from srfix.recovery.repair.journal import read_journal
+from srfix.recovery.repair.journal import REPAIR_JOURNALS
 from srfix.recovery.repair.rollback import roll_back
 from srfix.serde import RegistryError
 from tests.recovery.repair.scene import staged_scene
@@ -46,7 +46,7 @@ def carry_out_twice(order: list[int], directory: Path, *, back_first: int) -> tu
             if path.exists():
                 list(roll_back(path, client, clock=clock))
             done = [other for other, error in zip(journals, raised, strict=True) if error is None and other != path]
-            if done and not read_journal(done[0]).rolled_back:
+            if done and not REPAIR_JOURNALS.read(done[0]).rolled_back:
                 held = read_subject_state(client, PHANTOM).schema_ids
                 assert set(ids) <= set(held), "the repair of the other run is not this one's to undo"
         assert scene.registry.dump() == scene.before, said

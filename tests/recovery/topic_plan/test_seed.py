@@ -17,7 +17,7 @@ from srfix.recovery.topic_plan.apply import (
     TopicStepDone,
     apply_topic_plan,
 )
-from srfix.recovery.topic_plan.journal import read_topic_journal
+from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS
 from srfix.recovery.topic_plan.logs import STREAMS_CONFIGS
 from srfix.recovery.topic_plan.plan_file import TopicPlan, describe
 from srfix.recovery.topic_plan.rollback import (
@@ -157,7 +157,7 @@ class TestApply:
         assert on.rows(CHANGELOG) == ROWS
         assert on.configs[CHANGELOG] == STREAMS_CONFIGS
         assert [event.report.written for event in events if isinstance(event, TopicStepDone)] == [1, 2, 1]
-        assert read_topic_journal(journal).finished
+        assert TOPIC_JOURNALS.read(journal).finished
 
     @pytest.mark.core
     def test_a_second_run_writes_nothing_and_compaction_of_what_was_replaced_changes_nothing(
@@ -233,7 +233,7 @@ class TestKilled:
             applied(plan, on, journal)
             assert on.rows(CHANGELOG) == ROWS
             assert sum(len(log.records) for log in on.logs[CHANGELOG]) == len(ROWS)  # none of them twice
-            assert read_topic_journal(journal).finished
+            assert TOPIC_JOURNALS.read(journal).finished
 
     def test_a_record_that_a_killed_run_had_on_its_way_changes_no_row(self, journal: Path) -> None:
         on = world()

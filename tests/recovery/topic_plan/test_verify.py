@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from srfix.recovery.topic_plan.journal import read_topic_journal
+from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS
 from srfix.recovery.topic_plan.kept_records import kept_records_path
 from srfix.recovery.topic_plan.plan_file import TopicPlan
 from srfix.recovery.topic_plan.verifying import Applied, TopicOutcome, verify_topic_plan
@@ -22,9 +22,9 @@ Seen = list[tuple[TopicOutcome, int, int]]
 def seen(plan: TopicPlan, on: World, journal: Path | None = None, kept: Path | None = None) -> Seen:
     said = None
     if journal is not None:
-        state = read_topic_journal(journal)
+        state = TOPIC_JOURNALS.read(journal)
         partitions = {step.step: step.partition for step in plan.actions}
-        ends = {partitions[step] or 0: end for step, end in state.ends.items() if partitions[step] is not None}
+        ends = {partitions[step] or 0: end for step, end in state.after.items() if partitions[step] is not None}
         said = Applied(ends=ends, rolled_back=state.rolled_back)
     checks = verify_topic_plan(plan, on, applied=said, kept_path=kept)
     return [(each.outcome, each.stands, each.since) for each in checks]

@@ -11,7 +11,7 @@ import pytest
 
 from srfix.fixtures.registry.http.intercept import CutBefore, Fault
 from srfix.recovery import Keep, PlanError
-from srfix.recovery.repair.journal import default_journal_path
+from srfix.recovery.plans.journal_file import default_journal_path
 from srfix.recovery.repair.rollback import roll_back
 from srfix.recovery.watch.allowance import allowed_pairs
 from srfix.recovery.watch.events import (

@@ -13,8 +13,8 @@ from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery import Cluster, Keep, LocalCensus, Plan, Survey, diagnose, load_plan, save_plan
+from srfix.recovery.plans.journal_file import default_journal_path
 from srfix.recovery.repair.apply import apply_plan
-from srfix.recovery.repair.journal import default_journal_path
 from srfix.recovery.repair.planning.plan import make_plan
 from srfix.recovery.watch.allowance import allowed_pairs
 from srfix.recovery.watch.events import Event, LookEnded

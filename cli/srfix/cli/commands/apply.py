@@ -87,6 +87,7 @@ def apply(
     from srfix.cli.reports.topic_plans import apply_to_topic
     from srfix.recovery.actions.document import describe
     from srfix.recovery.advice.playbook import afterwards, afterwards_in_short
+    from srfix.recovery.plans.journal_file import default_journal_path
     from srfix.recovery.plans.sign_off import require_digest, signed_plan
     from srfix.recovery.repair.apply import (
         AlreadyApplied,
@@ -97,7 +98,6 @@ def apply(
         StepFound,
         apply_plan,
     )
-    from srfix.recovery.repair.journal import default_journal_path
     from srfix.recovery.repair.part import part_of, shared_subjects
     from srfix.recovery.repair.plan_file import REPAIR_PLANS, load_plan
     from srfix.recovery.repair.planning.soft_deletion import is_of_no_use

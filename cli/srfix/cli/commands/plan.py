@@ -127,7 +127,7 @@ def plan(
     from srfix.cli.session import open_session, show_progress
     from srfix.recovery.census.uncounted import NoCensus
     from srfix.recovery.checks.interface import Width
-    from srfix.recovery.repair.journal import is_journal
+    from srfix.recovery.plans.journal_file import is_journal
     from srfix.recovery.repair.plan_file import save_plan
     from srfix.recovery.repair.planning.plan import make_plan
     from srfix.recovery.repair.planning.topics import make_topic_plan

@@ -55,18 +55,19 @@ def rollback(
     from srfix.cli.reports.steps import StepsOnTheWay, steps_told
     from srfix.cli.reports.topic_plans import roll_back_topic
     from srfix.recovery.actions.document import describe
+    from srfix.recovery.plans.journal_file import default_journal_path
     from srfix.recovery.plans.sign_off import require_digest
-    from srfix.recovery.repair.journal import default_journal_path, journal_of, read_journal
+    from srfix.recovery.repair.journal import REPAIR_JOURNALS, journal_of
     from srfix.recovery.repair.rollback import AlreadyRolledBack, Left, Undone, roll_back
-    from srfix.recovery.topic_plan.journal import is_topic_journal
+    from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS
     from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS
 
     journal_path = default_journal_path(path) if TOPIC_PLANS.is_at(path) else journal_of(path)
-    if is_topic_journal(journal_path):
+    if TOPIC_JOURNALS.is_at(journal_path):
         return roll_back_topic(
             path, journal_path, expect_digest=expect_digest, yes=yes, connection=connection, output=output
         )
-    state = read_journal(journal_path)
+    state = REPAIR_JOURNALS.read(journal_path)
     plan = state.plan
     require_digest(plan.digest, expect_digest, where=journal_path)
     if not yes and not state.rolled_back:
@@ -93,7 +94,7 @@ def rollback(
     except RolledBackInPartError as error:
         complain(error)
         stopped = True
-    carried_out = read_journal(journal_path).after
+    carried_out = REPAIR_JOURNALS.read(journal_path).after
     undone = [f"step {step}: {event.what}" for step, event in events.items() if isinstance(event, Undone)]
     left = [f"step {step}: {event.why}" for step, event in events.items() if isinstance(event, Left)]
     steps = list(steps_told(plan, events, carried_out=carried_out, undone_before=state.undone, stopped=stopped))

@@ -90,11 +90,11 @@ def verify(
     from srfix.recovery.repair.verify.events import NotLookedAt, tally
     from srfix.recovery.repair.verify.verify import circumstances_now, outcome_of
     from srfix.recovery.repair.verify.verify import verify as verify_plan
-    from srfix.recovery.topic_plan.journal import is_topic_journal
+    from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS
     from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS
 
     given = given_options()
-    if TOPIC_PLANS.is_at(path) or is_topic_journal(path):
+    if TOPIC_PLANS.is_at(path) or TOPIC_JOURNALS.is_at(path):
         return verify_topic(path, expect_digest=expect_digest, connection=connection, quiet=quiet, output=output)
     plan = read_plan_or_journal(path)
     require_digest(plan.digest, expect_digest, where=path)

@@ -23,7 +23,7 @@ from srfix.recovery.ids_in_words import counted
 from srfix.recovery.plans.sign_off import require_digest
 from srfix.recovery.topic_plan.apply import TopicAlreadyApplied, TopicJournalSetAside, TopicStepDone, apply_topic_plan
 from srfix.recovery.topic_plan.hand import KafkaHand
-from srfix.recovery.topic_plan.journal import read_topic_journal
+from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS
 from srfix.recovery.topic_plan.kept_records import kept_records_path
 from srfix.recovery.topic_plan.plan_file import TopicPlan, TopicStep, describe
 from srfix.recovery.topic_plan.reports import StepReport
@@ -112,7 +112,7 @@ def roll_back_topic(
 
     :param path: what was named: the journal, or the plan beside it.
     """
-    state = read_topic_journal(journal_path)
+    state = TOPIC_JOURNALS.read(journal_path)
     plan = state.plan
     require_digest(plan.digest, expect_digest, where=journal_path)
     if not yes and not state.rolled_back:

@@ -17,9 +17,9 @@ from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, R
 from srfix.cli.output.speaking import conclude
 from srfix.cli.session import open_cluster
 from srfix.recovery.ids_in_words import counted
+from srfix.recovery.plans.journal_file import default_journal_path
 from srfix.recovery.plans.sign_off import require_digest
-from srfix.recovery.repair.journal import default_journal_path
-from srfix.recovery.topic_plan.journal import TopicJournalState, is_topic_journal, read_topic_journal
+from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS, TopicState
 from srfix.recovery.topic_plan.kept_records import kept_records_path
 from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS, TopicPlan
 from srfix.recovery.topic_plan.verifying import Applied, TopicCheck, TopicOutcome, verify_topic_plan
@@ -80,23 +80,23 @@ def verify_topic(
     return conclude(report, output, quiet=quiet, code=code, lines=[total])
 
 
-def _given(path: Path) -> tuple[TopicPlan, TopicJournalState | None, Path | None]:
+def _given(path: Path) -> tuple[TopicPlan, TopicState | None, Path | None]:
     """The plan, the journal's state where there is one of this plan, and the file with the records."""
-    if is_topic_journal(path):
-        state = read_topic_journal(path)
+    if TOPIC_JOURNALS.is_at(path):
+        state = TOPIC_JOURNALS.read(path)
         return state.plan, state, state.kept
     plan = TOPIC_PLANS.load(path)
     journal = default_journal_path(path)
-    beside = read_topic_journal(journal) if TOPIC_PLANS.is_at(path) and is_topic_journal(journal) else None
-    state_of_this = beside if beside is not None and beside.digest == plan.digest else None
+    beside = TOPIC_JOURNALS.read(journal) if TOPIC_PLANS.is_at(path) and TOPIC_JOURNALS.is_at(journal) else None
+    state_of_this = beside if beside is not None and beside.plan.digest == plan.digest else None
     return plan, state_of_this, kept_records_path(path)
 
 
-def _applied(plan: TopicPlan, state: TopicJournalState | None) -> Applied | None:
+def _applied(plan: TopicPlan, state: TopicState | None) -> Applied | None:
     if state is None:
         return None
     partitions = {step.step: step.partition for step in plan.actions}
-    ends = {partition: end for step, end in state.ends.items() if (partition := partitions.get(step)) is not None}
+    ends = {partition: end for step, end in state.after.items() if (partition := partitions.get(step)) is not None}
     return Applied(ends=ends, rolled_back=state.rolled_back)
 
 

@@ -18,16 +18,23 @@ from srfix.recovery.actions.actions import (
 )
 from srfix.recovery.clock import now
 from srfix.recovery.errors import AppliedInPartError, PlanError
-from srfix.recovery.facts.subject_state import SubjectState, difference, look_up, read_subject_state
+from srfix.recovery.facts.subject_state import (
+    SubjectState,
+    difference,
+    look_up,
+    read_subject_state,
+    subject_state_document,
+)
+from srfix.recovery.plans.journal_file import Journal, set_aside
 from srfix.recovery.registry import GivenRegistry, Registry, usable
-from srfix.recovery.repair.journal import Journal, open_journal, set_aside
-from srfix.recovery.repair.journal_lines import JournalState
+from srfix.recovery.repair.journal import REPAIR_JOURNALS, RepairState
 from srfix.recovery.repair.part import part_of
 from srfix.recovery.repair.plan_file import Plan
 from srfix.recovery.repair.reopening import missing_registrations, reopen
 from srfix.recovery.repair.still_relaxed import still_relaxed
 from srfix.serde.errors import RegistryError, SrfixError
 from srfix.serde.schemas.errors import RegistryAnswerError
+from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Subject
 
 
@@ -109,7 +116,7 @@ def apply_plan(
     registry.forget_unknown_ids()
     part = part_of(plan, only)
     while True:
-        with open_journal(journal_path, clock) as (journal, state):
+        with REPAIR_JOURNALS.open(journal_path, clock) as (journal, state):
             if state is None or not _is_done_with(plan, state, journal_path):
                 if state is not None and state.finished:
                     missing = tuple(missing_registrations(part, registry))
@@ -120,14 +127,14 @@ def apply_plan(
                     yield Reopened(missing=missing)
                 if journal.set_aside is not None:
                     yield JournalSetAside(path=journal.set_aside)
-                chosen = state or JournalState(plan=plan)
+                chosen = state or RepairState(plan=plan)
                 yield from _Run(plan, part, registry, journal, chosen, is_new=state is None).steps()
                 return
             aside = set_aside(journal_path)
         yield JournalSetAside(path=aside)
 
 
-def _is_done_with(plan: Plan, state: JournalState, path: Path) -> bool:
+def _is_done_with(plan: Plan, state: RepairState, path: Path) -> bool:
     """True if the journal tells of a repair that is over, and the plan needs a new one."""
     is_same = state.plan.digest == plan.digest
     if state.rolled_back or (state.finished and not state.rolling_back and not is_same):
@@ -151,7 +158,7 @@ class _Run:
     """What of it this run carries out."""
     registry: Registry
     journal: Journal
-    state: JournalState
+    state: RepairState
     is_new: bool
     now: dict[Subject, SubjectState] = field(default_factory=dict)
 
@@ -162,9 +169,9 @@ class _Run:
             self._refuse_half_done()
             in_flight = self._settle_and_compare()
             if self.is_new:
-                self.journal.begun(self.plan)
+                REPAIR_JOURNALS.begin(self.journal, self.plan)
             if self.part is not self.plan:
-                self.journal.only([action.step for action in self.part.actions])
+                self.journal.write("only", steps=[action.step for action in self.part.actions])
             for action in self.part.actions:
                 if action.step in self.state.after:
                     if action.step == in_flight:
@@ -250,7 +257,7 @@ class _Run:
     def _carry_out(self, action: Action) -> None:
         action = with_given_ids(action, self.state.given)
         before = self.now[action.subject]
-        self.journal.before(action.step, before)
+        self.journal.write("before", step=action.step, state=subject_state_document(before))
         self.state.before[action.step] = before
         answer = perform(action, self.registry, before)
         after = read_subject_state(self.registry, action.subject)
@@ -262,7 +269,7 @@ class _Run:
                 f"Step {action.step} did not leave what the plan says: {difference(before, after)}. Somebody else writes to "
                 f"{action.subject} at the same time, or the registry follows other rules."
             )
-        self.journal.after(action.step, after, answer)
+        self.journal.write("after", step=action.step, state=subject_state_document(after), answer=answer)
         self.state.after[action.step] = after
         if isinstance(action, Register):
             self.state.given[action.step] = action.schema_id
@@ -274,7 +281,7 @@ def _is_refusal(error: SrfixError) -> bool:
     return isinstance(error, RegistryAnswerError) and error.status < 500 and not error.earlier_attempt_lost
 
 
-def settle_in_flight(state: JournalState, registry: Registry, journal: Journal) -> int | None:
+def settle_in_flight(state: RepairState, registry: Registry, journal: Journal) -> int | None:
     """Looks whether the step that was begun and not seen to end has happened, and journals it if so.
 
     :returns: the step, if it was found done; None if there was none, or it has not happened.
@@ -302,9 +309,10 @@ def settle_in_flight(state: JournalState, registry: Registry, journal: Journal) 
     )
 
 
-def note_done(action: Action, found: SubjectState, state: JournalState, journal: Journal) -> None:
+def note_done(action: Action, found: SubjectState, state: RepairState, journal: Journal) -> None:
     """Journals a step that was found done, with the id that a registration brought."""
-    journal.after(action.step, found, {"id": int(action.schema_id)} if isinstance(action, Register) else None)
+    answer: Json = {"id": int(action.schema_id)} if isinstance(action, Register) else None
+    journal.write("after", step=action.step, state=subject_state_document(found), answer=answer)
     state.after[action.step] = found
     if isinstance(action, Register):
         state.given[action.step] = action.schema_id

@@ -1,328 +1,108 @@
-"""The journal of a repair (`srfix.journal/1`): one JSON line per event, synced before the next thing happens.
-
-The first line carries the plan, digest included, so that a rollback needs nothing else. A line that was cut off by a
-crash is recognised by its missing end and dropped; anything else that cannot be read is refused (`journal_lines`). A file that
-is something else is refused as it is: nothing is cut or written before its lines are recognised.
-"""
+"""The journal of a repair (`srfix.journal/1`): beside each step the whole subject, right before and right after."""
 
 from __future__ import annotations
 
-import errno
-import json
-import os
-import socket
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
-from io import FileIO
+from collections.abc import Collection, Mapping, Set
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Final
 
-import portalocker
-
-from srfix.recovery.errors import PlanError
-from srfix.recovery.facts.subject_state import SubjectState, subject_state_document
-from srfix.recovery.repair.journal_lines import SCHEMA, JournalState, chained, is_cut_first_line, replay
-from srfix.recovery.repair.plan_file import Plan, load_plan, plan_document
-from srfix.serde import bounds
-from srfix.serde.files import is_there, open_file, parse_json, read_file, refuse_what_is_no_file
+from srfix.recovery.actions.actions import Action, Register, has_happened_in_part, with_given_ids
+from srfix.recovery.facts.subject_state import SubjectState, subject_state_from
+from srfix.recovery.plans.journal import JournalFiles, JournalState
+from srfix.recovery.plans.journal_file import default_journal_path
+from srfix.recovery.repair.plan_file import REPAIR_PLANS, Plan
+from srfix.serde.files import is_there
 from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Subject
-
-_State = TypeVar("_State")
-
-
-def default_journal_path(plan_path: Path) -> Path:
-    """Beside the plan: `<plan>.journal.jsonl`."""
-    return plan_path.with_name(plan_path.name + ".journal.jsonl")
+from srfix.serde.wire import SchemaId, is_schema_id
 
 
-class Journal:
-    """An open, locked journal that is only ever appended to. Made by `open_journal`."""
+@dataclass(slots=True, kw_only=True)
+class RepairState(JournalState[Action, SubjectState, SubjectState]):
+    """What the journal of a repair says has happened."""
 
-    def __init__(self, path: Path, stream: FileIO, clock: Callable[[], str], whole: bytes) -> None:
-        self.path = path
-        self.set_aside: Path | None = None
-        """The new name of a file that stood there with nothing but a piece of a first line; None if none did."""
-        self._stream = stream
-        self._clock = clock
-        self._length = len(whole)
-        self._last = whole[whole.rfind(b"\n", 0, -1) + 1 :].rstrip(b"\r\n")
+    plan: Plan
+    given: dict[int, SchemaId] = field(default_factory=dict)
+    """Per registration that was done the id that came back."""
+    expects: Mapping[Subject, SubjectState] | None = None
+    """The state of each subject when the plan was taken up again after it had been finished; None if it was not."""
+    settled: frozenset[int] = frozenset()
+    """The steps of before, when it was taken up again: they stay done, and say nothing of how the subjects look now."""
+    undoing: set[int] = field(default_factory=set)
+    """The registrations whose version a rollback has begun to delete."""
+
+    def reopen(self, steps: Collection[int], expects: Mapping[Subject, SubjectState]) -> None:
+        """The plan was finished, and these steps are carried out once more, from how the subjects look now."""
+        for step in steps:
+            self.before.pop(step, None)
+            self.after.pop(step, None)
+        self.settled = frozenset(self.after)
+        self.expects = dict(expects)
+        self.finished = False
 
     @property
-    def is_blank(self) -> bool:
-        """True while it holds no whole line."""
-        return not self._length
+    def to_undo(self) -> Set[int]:
+        """Those that were done: what was begun and has happened is journalled as done before anything is undone."""
+        return self.after.keys()
 
-    def write(self, event: str, **details: Json) -> None:
-        """Appends one line and syncs it: when this returns, the line survives a power cut.
+    @property
+    def expected(self) -> dict[Subject, SubjectState]:
+        """What each subject must look like now: the plan's word, overtaken by the last step that was done to it.
 
-        What a crash or a full disk left of a line behind the last whole one is cut off first.
-
-        :raises PlanError: if the disk does not take it.
+        Where the plan was taken up again, what was found then stands for the plan's word.
         """
-        document = {"event": event, "at": self._clock(), **details}
-        line = chained(json.dumps(document, ensure_ascii=False, sort_keys=True).encode(), self._last)
-        left = memoryview(line + b"\n")
-        with _disk_errors(self.path):
-            size = os.fstat(self._stream.fileno()).st_size
-            if size < self._length:
-                raise OSError(errno.EIO, "somebody else has shortened it meanwhile")
-            if size > self._length:
-                self._stream.truncate(self._length)
-            while left:  # a disk that is nearly full takes a part
-                left = left[self._stream.write(left) :]
-            os.fsync(self._stream.fileno())
-        self._length += len(line) + 1
-        self._last = line
+        now = dict(self.plan.expects if self.expects is None else self.expects)
+        for action in self.plan.actions:
+            if action.step in self.after and action.step not in self.settled:
+                now[action.subject] = self.after[action.step]
+        return now
 
-    def begun(self, plan: Plan) -> None:
-        """The first line."""
-        self.begun_with(SCHEMA, plan.digest, plan_document(plan))
+    def _take_before(self, step: int, document: Mapping[str, Json]) -> bool:
+        self.before[step] = subject_state_from(document["state"])
+        return self.actions[step].subject == self.before[step].subject
 
-    def begun_with(self, schema: str, digest: str, plan: Json, **more: Json) -> None:
-        """The first line, of another kind of plan.
+    def _take_after(self, step: int, document: Mapping[str, Json]) -> bool:
+        found = subject_state_from(document["state"])
+        if self.actions[step].subject != found.subject:
+            return False
+        match document.get("answer"):
+            case {"id": int(schema_id)} if is_schema_id(schema_id):
+                self.given[step] = SchemaId(schema_id)
+            case {"id": int()}:
+                return False
+        self.after[step] = found
+        return has_happened_in_part(self._as_given(step), self.before[step], found)
 
-        :param schema: the journal's own, `srfix.NAME/VERSION`.
-        """
-        self.write("begun", by=_this_process(), schema=schema, digest=digest, plan=plan, **more)
-
-    def resumed(self) -> None:
-        """Another process goes on."""
-        self.write("resumed", by=_this_process())
-
-    def only(self, steps: Collection[int]) -> None:
-        """This run carries out these steps alone."""
-        self.write("only", steps=list[Json](sorted(steps)))
-
-    def reopened(self, steps: Collection[int], expects: Mapping[Subject, SubjectState]) -> None:
-        """A plan that was finished is taken up again: these steps once more."""
-        self.write(
-            "reopened",
-            steps=list[Json](sorted(steps)),
-            expects={subject: subject_state_document(expects[subject]) for subject in sorted(expects)},
-        )
-
-    def before(self, step: int, state: SubjectState) -> None:
-        """A step is about to be carried out."""
-        self.write("before", step=step, state=subject_state_document(state))
-
-    def after(self, step: int, state: SubjectState, answer: Json) -> None:
-        """A step was carried out."""
-        self.write("after", step=step, state=subject_state_document(state), answer=answer)
-
-
-@contextmanager
-def open_journal(
-    path: Path, clock: Callable[[], str], *, create: bool = True
-) -> Iterator[tuple[Journal, JournalState | None]]:
-    """Opens or creates the journal of a repair, as `open_journal_as` does."""
-    with open_journal_as(path, clock, replay, create=create) as opened:
-        yield opened
-
-
-@contextmanager
-def open_journal_as(
-    path: Path, clock: Callable[[], str], replayed: Callable[[Path, bytes], _State], *, create: bool = True
-) -> Iterator[tuple[Journal, _State | None]]:
-    """Opens or creates a journal, locks it, and reads what it says. Nothing is cut or written before it is recognised.
-
-    A file that holds no more than the beginning of a first line (a crash cut it off; nothing was begun) is renamed.
-
-    :param replayed: says what the whole lines of such a journal say; it gets the path for its messages.
-    :param create: False if one must be there.
-    :raises PlanError: if it cannot be created, another process holds it, or it is no journal or a damaged one.
-    """
-    stream, is_ours = _open_locked(path, create=create)
-    aside = None
-    with _disk_errors(path), _closing_on_error(stream):
-        if is_ours:
-            _sync_directory(path.parent)
-        content = _content(stream)
-        if create and b"\n" not in content and is_cut_first_line(content):
-            aside = set_aside(path)
-            stream.close()
-            stream, is_ours = _open_locked(path, create=True)
-            content = _content(stream)
-    with stream:
-        state = recognised(path, content, replayed)
-        journal = Journal(path, stream, clock, content[: content.rfind(b"\n") + 1])
-        journal.set_aside = aside
-        try:
-            yield journal, state
-        finally:
-            if journal.is_blank and is_ours and _is_at(path, stream):
-                path.unlink(missing_ok=True)  # nothing was begun: nothing is left behind
-
-
-def recognised(path: Path, content: bytes, replayed: Callable[[Path, bytes], _State]) -> _State | None:
-    """What a journal says; None if it is empty, or was cut within its first line.
-
-    :raises PlanError: if it is something else.
-    """
-    if not content or (b"\n" not in content and is_cut_first_line(content)):
-        return None
-    return replayed(path, content[: content.rfind(b"\n") + 1] or content + b"\n")
-
-
-def _content(stream: FileIO) -> bytes:
-    if os.fstat(stream.fileno()).st_size > bounds.MOST_JOURNAL_BYTES:
-        raise OSError(errno.EFBIG, "it is longer than any journal that srfix reads")
-    stream.seek(0)
-    return stream.read()
-
-
-@contextmanager
-def _closing_on_error(stream: FileIO) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        stream.close()
-        raise
-
-
-_FLAGS = os.O_RDWR | os.O_APPEND | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
-
-
-def _open_locked(path: Path, *, create: bool) -> tuple[FileIO, bool]:
-    """The file, locked, and whether it was created here: then nobody else had anything in it."""
-    while True:
-        with _disk_errors(path):
-            opened = _open(path, create=create)
-        if opened is None:
-            continue  # it came or went meanwhile
-        stream, is_ours = opened
-        try:
-            portalocker.lock(stream, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
-        except portalocker.LockException as error:
-            stream.close()
-            raise PlanError(
-                f"The journal {path} is in use: {_holder(path)} carries out or rolls back this plan right now. Wait for it."
-            ) from error
-        if _is_at(path, stream):
-            return stream, is_ours
-        stream.close()  # the process that had it renamed or removed it meanwhile: what is there now counts
-
-
-def _open(path: Path, *, create: bool) -> tuple[FileIO, bool] | None:
-    try:
-        refuse_what_is_no_file(path)
-    except OSError as error:
-        if not is_there(path):
-            raise
-        raise PlanError(
-            f"The journal {path} is no file: what is written there cannot be read back. Name a file."
-        ) from error
-    try:
-        descriptor, is_ours = os.open(path, _FLAGS), False
-    except FileNotFoundError:
-        if not create:
-            raise PlanError(
-                f"There is no journal {path}: no repair was begun there, so there is nothing to undo."
-            ) from None
-        if is_there(path):
-            raise PlanError(
-                f"The journal {path} is a link to a file that is not there. Name the file itself."
-            ) from None
-        try:
-            descriptor, is_ours = os.open(path, _FLAGS | os.O_CREAT | os.O_EXCL, 0o666), True
-        except FileExistsError:
-            return None
-    # Unbuffered: what a full disk did not take must not be tried again when the file is closed.
-    return os.fdopen(descriptor, "a+b", buffering=0), is_ours
-
-
-def _is_at(path: Path, stream: FileIO) -> bool:
-    try:
-        return os.path.samestat(os.fstat(stream.fileno()), path.stat())
-    except FileNotFoundError:
-        return False
-
-
-def _this_process() -> Json:
-    return {"pid": os.getpid(), "host": socket.gethostname()}
-
-
-def _holder(path: Path) -> str:
-    """Who wrote to a locked journal last, for a message: it says so when it begins and when it goes on."""
-    holder = "another srfix"
-    try:
-        content = read_file(path, most_bytes=bounds.MOST_JOURNAL_BYTES)
-    except OSError:
-        return holder
-    for line in content.splitlines():
-        try:
-            document = parse_json(line)
-        except ValueError:
-            continue
+    def _take_other(self, document: Mapping[str, Json]) -> bool:
         match document:
-            case {"by": {"pid": int(pid), "host": str(host)}, "at": str(at)}:
-                holder = f"process {pid} on {host} (since {at})"
-    return holder
+            case {"event": "reopened", "steps": list(steps), "expects": dict(expects)}:
+                if not self.finished or self.rolling_back:
+                    return False
+                self.stopped = False
+                self.reopen(
+                    [step for step in steps if isinstance(step, int)],
+                    {Subject(subject): subject_state_from(found) for subject, found in expects.items()},
+                )
+                return expects.keys() == self.plan.expects.keys()
+            case {"event": "undoing", "step": int(step)}:
+                self.undoing.add(step)
+                return self.may_undo(step) and isinstance(self.actions[step], Register)
+        return True
+
+    def _as_given(self, step: int) -> Action:
+        action = with_given_ids(self.actions[step], self.given)
+        return replace(action, any_id=False) if isinstance(action, Register) else action
 
 
-@contextmanager
-def _disk_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise PlanError(
-            f"The journal {path} cannot be written ({error.strerror or error}), and nothing is changed that it does not tell "
-            "of. Make room or give another place with --journal, and run the same command again."
-        ) from error
-
-
-def says_nothing(path: Path) -> PlanError:
-    """The error for a journal without a whole line: that nothing was done is no more than likely."""
-    return PlanError(
-        f"The journal {path} holds no whole line: it says of no repair that it was begun. If one was, the file was emptied or "
-        "cut since: restore it from a copy, or see with srfix verify and the plan what is there."
-    )
-
-
-def read_journal(path: Path) -> JournalState:
-    """Reads the journal of a repair without touching it.
-
-    :raises PlanError: if there is none, or it cannot be read, or nothing was begun.
-    """
-    return read_journal_as(path, replay)
-
-
-def read_journal_as(path: Path, replayed: Callable[[Path, bytes], _State]) -> _State:
-    """Reads a journal without touching it.
-
-    :raises PlanError: if there is none, or it cannot be read, or nothing was begun.
-    """
-    try:
-        content = read_file(path, most_bytes=bounds.MOST_JOURNAL_BYTES)
-    except FileNotFoundError as error:
-        raise PlanError(
-            f"There is no journal {path}: no repair was begun there, so there is nothing to look at or undo."
-        ) from error
-    except OSError as error:
-        raise PlanError(f"The journal {path} cannot be read ({error.strerror}). Name the file of a journal.") from error
-    state = recognised(path, content, replayed)
-    if state is None:
-        raise says_nothing(path)
-    return state
-
-
-def set_aside(path: Path) -> Path:
-    """Renames a journal that is done with to the first free `<path>.<n>`: a rollback can still be told of it."""
-    number = 1
-    while is_there(aside := path.with_name(f"{path.name}.{number}")):
-        number += 1
-    with _disk_errors(path):
-        os.replace(path, aside)
-        _sync_directory(path.parent)
-    return aside
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+REPAIR_JOURNALS: Final[JournalFiles[Plan, RepairState]] = JournalFiles(
+    schema="srfix.journal/1",
+    plans=REPAIR_PLANS,
+    state=lambda plan, _line: RepairState(plan=plan),
+    no_journal="does not begin a repair. A plan that was cut off looks so too. Nothing was written to it. Name the journal of "
+    "a repair, or a whole plan; for a new journal a file that is not there yet.",
+    other_schema="; this version of srfix reads srfix.journal/1.",
+)
 
 
 def read_plan_or_journal(path: Path) -> Plan:
@@ -330,29 +110,10 @@ def read_plan_or_journal(path: Path) -> Plan:
 
     :raises PlanError: if the file is neither, or cannot be read, or was edited.
     """
-    return load_plan(path) if _is_plan(path) or not is_there(path) else read_journal(path).plan
+    is_plan = REPAIR_PLANS.is_at(path) or not is_there(path)
+    return REPAIR_PLANS.load(path) if is_plan else REPAIR_JOURNALS.read(path).plan
 
 
 def journal_of(path: Path) -> Path:
     """The journal beside a plan file; any other path is the journal itself."""
-    return default_journal_path(path) if _is_plan(path) else path
-
-
-def is_journal(path: Path) -> bool:
-    """True if the file begins as a journal does, damaged or not."""
-    try:
-        with open_file(path) as file:
-            return is_cut_first_line(file.read(1024))
-    except OSError:
-        return False
-
-
-def _is_plan(path: Path) -> bool:
-    try:
-        document = parse_json(read_file(path, most_bytes=bounds.MOST_PLAN_BYTES))
-    except (OSError, ValueError):
-        return False
-    match document:
-        case {"schema": str(schema)}:
-            return schema.startswith("srfix.plan/")
-    return False
+    return default_journal_path(path) if REPAIR_PLANS.is_at(path) else path

@@ -25,9 +25,9 @@ from srfix.recovery.actions.actions import (
 from srfix.recovery.clock import now
 from srfix.recovery.errors import PlanError
 from srfix.recovery.facts.subject_state import read_subject_state
+from srfix.recovery.plans.journal_file import set_aside
 from srfix.recovery.registry import Registry
-from srfix.recovery.repair.journal import open_journal, set_aside
-from srfix.recovery.repair.journal_lines import JournalState
+from srfix.recovery.repair.journal import REPAIR_JOURNALS, RepairState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ def put_back(journal_path: Path, registry: Registry, *, clock: Callable[[], str]
     :raises PlanError: if there is no journal, it cannot be read, or it is in use.
     :raises RegistryError: if the registry does not answer: the journal stays where it is then.
     """
-    with open_journal(journal_path, clock, create=False) as (journal, state):
+    with REPAIR_JOURNALS.open(journal_path, clock, create=False) as (journal, state):
         if state is None or state.finished or state.rolling_back:
             return PutBack(done=(), aside=None)
         done = tuple(_close(state, registry))
@@ -58,7 +58,7 @@ def put_back(journal_path: Path, registry: Registry, *, clock: Callable[[], str]
         return PutBack(done=done, aside=set_aside(journal_path))
 
 
-def _close(state: JournalState, registry: Registry) -> Iterator[str]:
+def _close(state: RepairState, registry: Registry) -> Iterator[str]:
     soft_deleted = {(a.subject, a.schema_id) for a in state.plan.actions if isinstance(a, SoftDelete)}
     begun = [action for action in state.plan.actions if action.step in state.before]
     for action in begun:

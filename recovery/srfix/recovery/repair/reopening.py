@@ -11,12 +11,19 @@ from dataclasses import replace
 
 from srfix.recovery.actions.actions import Action, Register, SetMode, SoftDelete
 from srfix.recovery.errors import PlanError
-from srfix.recovery.facts.subject_state import SubjectState, difference, held_version, read_subject_state
+from srfix.recovery.facts.subject_state import (
+    SubjectState,
+    difference,
+    held_version,
+    read_subject_state,
+    subject_state_document,
+)
+from srfix.recovery.plans.journal_file import Journal
 from srfix.recovery.registry import Registry
-from srfix.recovery.repair.journal import Journal
-from srfix.recovery.repair.journal_lines import JournalState
+from srfix.recovery.repair.journal import RepairState
 from srfix.recovery.repair.plan_file import Plan
 from srfix.recovery.repair.preflight import preflight
+from srfix.serde.schemas.models import Json
 
 
 def missing_registrations(plan: Plan, registry: Registry) -> Iterator[Register]:
@@ -29,9 +36,7 @@ def missing_registrations(plan: Plan, registry: Registry) -> Iterator[Register]:
             yield action
 
 
-def reopen(
-    plan: Plan, missing: tuple[Register, ...], state: JournalState, registry: Registry, journal: Journal
-) -> None:
+def reopen(plan: Plan, missing: tuple[Register, ...], state: RepairState, registry: Registry, journal: Journal) -> None:
     """Journals that the steps of these registrations are carried out once more, from how their subjects look now.
 
     :raises PlanError: if that cannot be; nothing was written then.
@@ -58,7 +63,8 @@ def reopen(
             f"cannot be registered again by this plan, and nothing was written. {' '.join(why)}"
         )
     steps = [action.step for action in again]
-    journal.reopened(steps, now)
+    expects: Json = {subject: subject_state_document(now[subject]) for subject in sorted(now)}
+    journal.write("reopened", steps=list[Json](steps), expects=expects)
     state.reopen(steps, now)
 
 

@@ -27,10 +27,10 @@ from srfix.recovery.actions.actions import (
 from srfix.recovery.clock import now
 from srfix.recovery.errors import PlanError, RolledBackInPartError
 from srfix.recovery.facts.subject_state import SubjectState, look_up, read_subject_state
+from srfix.recovery.plans.journal_file import Journal, says_nothing
 from srfix.recovery.registry import GivenRegistry, Registry, usable
 from srfix.recovery.repair.apply import note_done, undo_wrong_id
-from srfix.recovery.repair.journal import Journal, open_journal, says_nothing
-from srfix.recovery.repair.journal_lines import JournalState
+from srfix.recovery.repair.journal import REPAIR_JOURNALS, RepairState
 from srfix.recovery.repair.untold import Untold, refuse_untold, untold_steps
 from srfix.recovery.repair.whose_version import as_left, untold, why_theirs
 from srfix.serde.errors import RegistryError
@@ -78,7 +78,7 @@ def roll_back(journal_path: Path, registry: GivenRegistry, *, clock: Callable[[]
     """
     registry = usable(registry)
     registry.forget_unknown_ids()
-    with open_journal(journal_path, clock, create=False) as (journal, state):
+    with REPAIR_JOURNALS.open(journal_path, clock, create=False) as (journal, state):
         if state is None:
             raise says_nothing(journal_path)
         if state.rolled_back:
@@ -112,7 +112,7 @@ def roll_back(journal_path: Path, registry: GivenRegistry, *, clock: Callable[[]
             ) from error
 
 
-def _refuse_elsewhere(state: JournalState, registry: Registry) -> None:
+def _refuse_elsewhere(state: RepairState, registry: Registry) -> None:
     """:raises PlanError: if this looks like another registry than that of the plan: another URL, and none of the versions
     there that the repair registered. What "was gone already" there says nothing of the repair. A version that this rollback
     had begun to delete may be gone by its own hand: a known holder of its id is the registry's mark then.
@@ -171,7 +171,7 @@ def _count(undone: int) -> str:
     return "no step was" if not undone else "1 step was" if undone == 1 else f"{undone} steps were"
 
 
-def _settle(state: JournalState, registry: Registry, journal: Journal) -> None:
+def _settle(state: RepairState, registry: Registry, journal: Journal) -> None:
     """Journals the step in flight as done if its own part of the subject is; what others did meanwhile stops nothing.
 
     A registration that came back with another id than the plan says is taken back here and now.
@@ -201,7 +201,7 @@ def _is_soft_deleted(action: Action, before: SubjectState, found: SubjectState) 
     return bool(added) and all(version.deleted for version in added)
 
 
-def _undo(action: Action, state: JournalState, registry: Registry, journal: Journal) -> Undone | Left | None:
+def _undo(action: Action, state: RepairState, registry: Registry, journal: Journal) -> Undone | Left | None:
     match action:
         case RestoreCompatibility() | RestoreMode() | SoftDelete():
             return None  # the undo of set-compatibility, set-mode and the registration covers them
@@ -217,7 +217,7 @@ def _undo(action: Action, state: JournalState, registry: Registry, journal: Jour
             assert_never(action)
 
 
-def _unregister(action: Register, state: JournalState, registry: Registry, journal: Journal) -> Undone | Left:
+def _unregister(action: Register, state: RepairState, registry: Registry, journal: Journal) -> Undone | Left:
     before = state.before[action.step]
     ours = next(
         (v for v in reversed(added_versions(before, state.after[action.step])) if v.schema_id == action.schema_id), None
@@ -350,7 +350,7 @@ def _holds(subject: Subject, action: Register, registry: Registry) -> bool:
     return answer.schema_id == action.schema_id and answer.subject == subject
 
 
-def _unset(action: SetCompatibility, state: JournalState, registry: Registry) -> Undone | Left | None:
+def _unset(action: SetCompatibility, state: RepairState, registry: Registry) -> Undone | Left | None:
     now = read_subject_state(registry, action.subject)
     if now.config == action.previous:
         return None  # put back by the plan's own last step
@@ -360,7 +360,7 @@ def _unset(action: SetCompatibility, state: JournalState, registry: Registry) ->
     return Undone(action=action, what="compatibility put back")
 
 
-def _unset_mode(action: SetMode, state: JournalState, registry: Registry) -> Undone | Left | None:
+def _unset_mode(action: SetMode, state: RepairState, registry: Registry) -> Undone | Left | None:
     now = read_subject_state(registry, action.subject)
     if now.mode == action.previous:
         return None  # put back by the plan's own step

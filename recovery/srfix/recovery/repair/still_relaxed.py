@@ -11,11 +11,11 @@ from srfix.recovery.actions.actions import SetCompatibility, SetMode, has_happen
 from srfix.recovery.commands import positional, srfix_command
 from srfix.recovery.facts.subject_state import read_subject_state
 from srfix.recovery.registry import ReadableRegistry
-from srfix.recovery.repair.journal_lines import JournalState
+from srfix.recovery.repair.journal import RepairState
 from srfix.serde.errors import RegistryError
 
 
-def still_relaxed(state: JournalState, registry: ReadableRegistry, journal_path: Path) -> Iterator[str]:
+def still_relaxed(state: RepairState, registry: ReadableRegistry, journal_path: Path) -> Iterator[str]:
     """Sentences, each with a blank behind it: what stands relaxed now, whoever set it, and the command that puts it back.
 
     Asked of the registry, for another run of the same plan may have put it back, or set it once more.

@@ -22,7 +22,7 @@ from srfix.recovery.actions.actions import (
 from srfix.recovery.errors import PlanError
 from srfix.recovery.facts.subject_state import SubjectState, look_up, read_subject_state
 from srfix.recovery.registry import ReadableRegistry
-from srfix.recovery.repair.journal_lines import JournalState
+from srfix.recovery.repair.journal import RepairState
 from srfix.serde.subjects.names import Subject
 
 
@@ -35,7 +35,7 @@ class Untold:
     """What stands, in words: no capital, no full stop."""
 
 
-def refuse_untold(state: JournalState, registry: ReadableRegistry, journal_path: Path) -> None:
+def refuse_untold(state: RepairState, registry: ReadableRegistry, journal_path: Path) -> None:
     """Refuses, before the first write of a rollback, a journal whose end may be missing.
 
     :raises PlanError: if something stands that it does not record, and it does not say that its run has ended.
@@ -55,7 +55,7 @@ def refuse_untold(state: JournalState, registry: ReadableRegistry, journal_path:
         )
 
 
-def untold_steps(state: JournalState, registry: ReadableRegistry, *, besides: int | None = None) -> Iterator[Untold]:
+def untold_steps(state: RepairState, registry: ReadableRegistry, *, besides: int | None = None) -> Iterator[Untold]:
     """Asks the registry about each step that the journal does not tell of.
 
     :param besides: a step that is left out: the journal says that it was begun.

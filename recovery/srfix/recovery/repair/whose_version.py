@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from srfix.recovery.actions.actions import Register, added_versions
 from srfix.recovery.facts.subject_state import SubjectState, VersionState
-from srfix.recovery.repair.journal_lines import JournalState
+from srfix.recovery.repair.journal import RepairState
 
 
-def as_left(action: Register, ours: VersionState, state: JournalState) -> VersionState:
+def as_left(action: Register, ours: VersionState, state: RepairState) -> VersionState:
     """Our version as the repair's last look at its subject saw it."""
     return next((v for v in _last_seen(action, state).versions if v.version == ours.version), ours)
 
 
-def _last_seen(action: Register, state: JournalState) -> SubjectState:
+def _last_seen(action: Register, state: RepairState) -> SubjectState:
     """The subject as the repair left it; what it did when it was taken up again says nothing of what was done before."""
     settled = action.step in state.settled
     steps = [a.step for a in state.plan.actions if a.subject == action.subject and a.step in state.after]
@@ -25,7 +25,7 @@ def _last_seen(action: Register, state: JournalState) -> SubjectState:
 
 
 def why_theirs(
-    action: Register, left: VersionState, found: VersionState, now: SubjectState, state: JournalState
+    action: Register, left: VersionState, found: VersionState, now: SubjectState, state: RepairState
 ) -> str | None:
     """Why a version under our number with our id is not taken for ours, in words; None if it is."""
     version = f"version {found.version} of {action.subject}"
@@ -56,7 +56,7 @@ def why_theirs(
     return None
 
 
-def _gone_above(action: Register, left: VersionState, now: SubjectState, state: JournalState) -> list[int]:
+def _gone_above(action: Register, left: VersionState, now: SubjectState, state: RepairState) -> list[int]:
     """Versions above ours that the repair saw last, and that others than this rollback have deleted for good."""
     here = {version.version for version in now.versions}
     by_us = {

@@ -10,13 +10,12 @@ from typing import assert_never
 
 from srfix.recovery.clock import now
 from srfix.recovery.errors import AppliedInPartError, PlanError
-from srfix.recovery.repair.journal import Journal, open_journal_as, set_aside
+from srfix.recovery.plans.journal_file import Journal, set_aside
 from srfix.recovery.topic_plan.ending_keys import check_expiry, expire
 from srfix.recovery.topic_plan.filling import check_seed, fill
 from srfix.recovery.topic_plan.interface import Hand, Look
-from srfix.recovery.topic_plan.journal import SCHEMA, TopicJournalState, replay_topic
-from srfix.recovery.topic_plan.plan_file import SCHEMA as _PLAN_SCHEMA
-from srfix.recovery.topic_plan.plan_file import TopicPlan, TopicStep, topic_plan_document
+from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS, TopicState
+from srfix.recovery.topic_plan.plan_file import SCHEMA, TopicPlan, TopicStep
 from srfix.recovery.topic_plan.reports import StepReport
 from srfix.recovery.topic_plan.work import ExpireKeys, SeedChangelog
 from srfix.serde.errors import ClusterError
@@ -72,7 +71,7 @@ def apply_topic_plan(
     :raises ClusterError: if the cluster did not answer, or refused, before that.
     """
     while True:
-        with open_journal_as(journal_path, clock, replay_topic) as (journal, state):
+        with TOPIC_JOURNALS.open(journal_path, clock) as (journal, state):
             if state is None or not _is_done_with(plan, state, journal_path):
                 if state is not None and state.finished:
                     yield TopicAlreadyApplied()
@@ -85,9 +84,9 @@ def apply_topic_plan(
         yield TopicJournalSetAside(path=aside)
 
 
-def _is_done_with(plan: TopicPlan, state: TopicJournalState, path: Path) -> bool:
+def _is_done_with(plan: TopicPlan, state: TopicState, path: Path) -> bool:
     """True if the journal tells of a plan that is over, and this one needs a new journal."""
-    is_same = state.digest == plan.digest
+    is_same = state.plan.digest == plan.digest
     if state.rolled_back or (state.finished and not state.rolling_back and not is_same):
         return True
     if state.rolling_back:
@@ -96,7 +95,7 @@ def _is_done_with(plan: TopicPlan, state: TopicJournalState, path: Path) -> bool
         )
     if not is_same:
         raise PlanError(
-            f"The journal {path} belongs to another plan ({state.digest}), which was carried out in part. Finish that one "
+            f"The journal {path} belongs to another plan ({state.plan.digest}), which was carried out in part. Finish that one "
             "with srfix apply or undo it with srfix rollback, or give this plan a journal of its own with --journal."
         )
     return False
@@ -109,16 +108,16 @@ class _Run:
         look: Look,
         hand: Hand,
         journal: Journal,
-        state: TopicJournalState | None,
+        state: TopicState | None,
         kept_path: Path | None,
     ) -> None:
         self._plan, self._look, self._hand, self._journal = plan, look, hand, journal
         self._is_new = state is None
-        self._state = state or TopicJournalState(plan=plan, digest=plan.digest, kept=kept_path)
+        self._state = state or TopicState(plan=plan, kept=kept_path)
         self._kept = kept_path or self._state.kept
 
     def steps(self) -> Iterator[TopicEvent]:
-        done = len(self._state.ends)
+        done = len(self._state.after)
         try:
             if not self._is_new:
                 self._journal.resumed()
@@ -126,7 +125,7 @@ class _Run:
             if self._is_new:
                 self._begin()
             for step in self._plan.actions:
-                if step.step not in self._state.ends:
+                if step.step not in self._state.after:
                     report = self._carry_out(step)
                     done += 1
                     yield TopicStepDone(step=step, report=report)
@@ -135,7 +134,7 @@ class _Run:
             if not self._journal.is_blank:
                 with suppress(PlanError):  # a full disk: what stopped it is said anyway
                     self._journal.write("stopped")
-            if not self._state.begun or (not done and self._was_refused_to_create()):
+            if not self._state.before or (not done and self._was_refused_to_create()):
                 raise
             raise AppliedInPartError(
                 f"{error} It stopped after {done} of {len(self._plan.actions)} steps; the journal {self._journal.path} says "
@@ -143,9 +142,8 @@ class _Run:
             ) from error
 
     def _begin(self) -> None:
-        document = topic_plan_document(self._plan)
         more = {} if self._kept is None else {"kept": str(self._kept.absolute())}
-        self._journal.begun_with(SCHEMA, self._state.digest, document, **more)
+        TOPIC_JOURNALS.begin(self._journal, self._plan, **more)
 
     def _compare(self) -> None:
         """:raises PlanError: if the world is not as expected."""
@@ -153,19 +151,19 @@ class _Run:
         if isinstance(work, ExpireKeys):
             check_expiry(work, self._look, self._kept_path())
             return
-        begun = {step.step: step for step in self._plan.actions if step.step in self._state.begun}
+        begun = {step.step: step for step in self._plan.actions if step.step in self._state.before}
         creation = next((step.step for step in self._plan.actions if step.partition is None), None)
         check_seed(
             work,
             self._look,
-            may_exist=creation in self._state.begun,
-            must_exist=creation in self._state.ends,
+            may_exist=creation in self._state.before,
+            must_exist=creation in self._state.after,
             filled=[step.partition for step in begun.values() if step.partition is not None],
         )
 
     def _carry_out(self, step: TopicStep) -> StepReport:
         self._journal.write("before", step=step.step)
-        self._state.begun.add(step.step)
+        self._state.before[step.step] = None
         work = self._plan.work
         match work:
             case SeedChangelog():
@@ -178,7 +176,7 @@ class _Run:
                 assert_never(work)
         details = {"written": report.written, "stood": report.stood, "left": report.left, "put_back": report.put_back}
         self._journal.write("after", step=step.step, end=end, **details)
-        self._state.ends[step.step] = end
+        self._state.after[step.step] = end
         return report
 
     def _create(self, work: SeedChangelog) -> tuple[StepReport, int]:
@@ -205,6 +203,6 @@ class _Run:
     def _kept_path(self) -> Path:
         if self._kept is None:
             raise PlanError(
-                f"The file with the records of the plan was not named; a {_PLAN_SCHEMA} that expires keys needs it."
+                f"The file with the records of the plan was not named; a {SCHEMA} that expires keys needs it."
             )
         return self._kept

@@ -9,12 +9,12 @@ from typing import assert_never
 
 from srfix.recovery.clock import now
 from srfix.recovery.errors import PlanError, RolledBackInPartError
-from srfix.recovery.repair.journal import Journal, open_journal_as, says_nothing
+from srfix.recovery.plans.journal_file import Journal, says_nothing
 from srfix.recovery.topic_plan.apply import mark_of
 from srfix.recovery.topic_plan.ending_keys import bring_back, check_expiry
 from srfix.recovery.topic_plan.filling import others_have_written, unfill
 from srfix.recovery.topic_plan.interface import Hand, Look
-from srfix.recovery.topic_plan.journal import TopicJournalState, replay_topic
+from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS, TopicState
 from srfix.recovery.topic_plan.logs import require_no_members
 from srfix.recovery.topic_plan.plan_file import TopicStep
 from srfix.recovery.topic_plan.reports import StepReport
@@ -58,7 +58,7 @@ def roll_back_topic_plan(
     :raises RolledBackInPartError: if it stopped after it had begun.
     :raises ClusterError: if the cluster does not answer before that.
     """
-    with open_journal_as(journal_path, clock, replay_topic, create=False) as (journal, state):
+    with TOPIC_JOURNALS.open(journal_path, clock, create=False) as (journal, state):
         if state is None:
             raise says_nothing(journal_path)
         if state.rolled_back:
@@ -79,7 +79,7 @@ def roll_back_topic_plan(
 
 
 class _Undo:
-    def __init__(self, state: TopicJournalState, look: Look, hand: Hand, kept_path: Path | None) -> None:
+    def __init__(self, state: TopicState, look: Look, hand: Hand, kept_path: Path | None) -> None:
         self._state, self._look, self._hand = state, look, hand
         self._kept = kept_path or state.kept
 
@@ -94,7 +94,7 @@ class _Undo:
     def steps(self, journal: Journal) -> Iterator[TopicUndoEvent]:
         state = self._state
         for step in reversed(state.plan.actions):
-            if step.step not in state.begun or step.step in state.undone:
+            if step.step not in state.before or step.step in state.undone:
                 continue
             undone = self._undo(step)
             if isinstance(undone, str):
@@ -122,7 +122,7 @@ class _Undo:
         if work.changelog not in self._look.topics():
             return StepReport()  # deleted by an earlier run of this, or by others; or never created
         if step.partition is not None and not work.creates:
-            return unfill(work, self._look, self._hand, step.partition, self._state.ends.get(step.step))
+            return unfill(work, self._look, self._hand, step.partition, self._state.after.get(step.step))
         why = self._why_left(work)
         if why is None and step.partition is None:  # the topic goes whole
             self._hand.delete_topic(work.changelog)
@@ -130,7 +130,7 @@ class _Undo:
 
     def _why_left(self, work: SeedChangelog) -> str | None:
         """Why a topic that was created stays, with all that is in it; None if it goes."""
-        ends = {each.partition: self._state.ends.get(each.step) for each in self._state.plan.actions}
+        ends = {each.partition: self._state.after.get(each.step) for each in self._state.plan.actions}
         if self._look.topics()[work.changelog] != len(work.partitions):
             return f"{work.changelog} was created anew by others: it has another number of partitions"
         for each in work.partitions:

@@ -19,9 +19,10 @@ from srfix.recovery.actions.actions import Register, restore_config, soft_delete
 from srfix.recovery.clock import now
 from srfix.recovery.errors import PlanError
 from srfix.recovery.facts.subject_state import held_version, read_subject_state
+from srfix.recovery.plans.journal_file import default_journal_path
 from srfix.recovery.registry import Registry
 from srfix.recovery.repair.apply import apply_plan
-from srfix.recovery.repair.journal import default_journal_path, read_journal
+from srfix.recovery.repair.journal import REPAIR_JOURNALS
 from srfix.recovery.repair.plan_file import Plan
 from srfix.recovery.repair.planning.keep import Keep
 from srfix.recovery.repair.put_back import put_back
@@ -70,7 +71,7 @@ class Writer:
         path = default_journal_path(self.plan_path)
         if not is_there(path):
             return None
-        state = read_journal(path)
+        state = REPAIR_JOURNALS.read(path)
         if state.rolling_back or state.rolled_back:
             return f"the signed-off plan was rolled back, as its journal {path} says"
         if not state.finished:
@@ -82,7 +83,7 @@ class Writer:
 
         :raises PlanError: if a journal cannot be read.
         """
-        states = [read_journal(path) for path in self._journals_of(subject) if not _says_nothing(path)]
+        states = [REPAIR_JOURNALS.read(path) for path in self._journals_of(subject) if not _says_nothing(path)]
         return frozenset(schema_id for state in states if state.rolling_back for schema_id in _ids(state.plan))
 
     def _journals_of(self, subject: Subject) -> Iterator[Path]:
@@ -101,7 +102,7 @@ class Writer:
             if not is_there(path) or _says_nothing(path):
                 continue
             try:
-                state = read_journal(path)
+                state = REPAIR_JOURNALS.read(path)
             except PlanError:
                 continue  # damaged: it is said when something is to be written there
             if not state.finished and not state.rolling_back:
@@ -113,7 +114,7 @@ class Writer:
         :raises PlanError: if the journal cannot be read any more.
         :raises RegistryError: if the registry does not answer: the journal stays, and the next call goes on.
         """
-        plan = read_journal(self.journal(subject)).plan
+        plan = REPAIR_JOURNALS.read(self.journal(subject)).plan
         yield from self._carry_out(plan, subject, registry, was_resumed=True)
 
     def carry_out(self, plan: Plan, subject: Subject, registry: Registry) -> Iterator[Registered | Deferred | Stopped]:

@@ -100,10 +100,10 @@ def refuse_existing(path: Path, *beside: Path) -> None:
     :param beside: what is written beside the plan.
     :raises UsageError: if something stands where it would go.
     """
-    from srfix.recovery.repair.journal import is_journal
-    from srfix.recovery.topic_plan.journal import is_topic_journal
+    from srfix.recovery.plans.journal_file import is_journal
+    from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS
 
-    if is_journal(path) or is_topic_journal(path):
+    if is_journal(path) or TOPIC_JOURNALS.is_at(path):
         raise UsageError(
             f"{path} is the journal of a plan, without which that cannot be undone; write the plan to another file."
         )

@@ -1,0 +1,191 @@
+"""What a journal says: its first line begins a plan, the others tell in order what was done, and undone, of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Set
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from srfix.recovery.errors import PlanError
+from srfix.recovery.plans.chain import chained_documents, does_not_follow, unreadable
+from srfix.recovery.plans.documents import AnyPlan, PlanFiles, PlanT, StepT
+from srfix.recovery.plans.journal_file import Journal, open_journal, read_journal
+from srfix.serde.files import open_file
+from srfix.serde.schemas.models import Json
+
+BeforeT = TypeVar("BeforeT")
+AfterT = TypeVar("AfterT")
+
+
+@dataclass(slots=True, kw_only=True)
+class JournalState(ABC, Generic[StepT, BeforeT, AfterT]):
+    """What a journal says has happened."""
+
+    plan: AnyPlan[StepT]
+    actions: dict[int, StepT] = field(init=False)
+    """The plan's steps by their numbers."""
+    before: dict[int, BeforeT] = field(default_factory=dict)
+    """Per step that was begun how things stood right before."""
+    after: dict[int, AfterT] = field(default_factory=dict)
+    """Per step that was done how things stood right after."""
+    only: frozenset[int] | None = None
+    """The steps that the last run was asked for; None for all."""
+    finished: bool = False
+    """True if the plan was carried out to its end."""
+    stopped: bool = False
+    """True if the last run said that it stopped: it has done nothing but what stands here."""
+    refused: bool = False
+    """True if the step in flight was refused: what looks like its outcome is another's doing."""
+    rolling_back: bool = False
+    undone: set[int] = field(default_factory=set)
+    """The steps that a rollback is done with."""
+    rolled_back: bool = False
+    """True if a rollback came to its end."""
+
+    def __post_init__(self) -> None:
+        self.actions = {action.step: action for action in self.plan.actions}
+
+    @property
+    def in_flight(self) -> int | None:
+        """The step that was begun and not seen to end."""
+        open_steps = [step for step in self.before if step not in self.after]
+        return max(open_steps, default=None)
+
+    @property
+    @abstractmethod
+    def to_undo(self) -> Set[int]:
+        """The steps that a rollback undoes, done with or not: those that were done, or begun."""
+
+    def take(self, document: Mapping[str, Json]) -> bool:
+        """Notes what a line behind the first says; False if that cannot follow what was said before.
+
+        :raises PlanError: if it says nothing that is known; KeyError, TypeError or ValueError likewise.
+        """
+        match document:
+            case {"event": "before", "step": int(step)}:
+                wanted = self.actions.keys() if self.only is None else self.only
+                if self.rolling_back or step != min(wanted - self.after.keys(), default=None):
+                    return False
+                self.stopped = self.refused = False
+                return self._take_before(step, document)
+            case {"event": "after", "step": int(step)}:
+                return step == self.in_flight and not self.rolling_back and self._take_after(step, document)
+            case {"event": "only", "steps": list(steps)}:
+                self.only = frozenset(step for step in steps if isinstance(step, int))
+                return self.only <= self.actions.keys() and not self.rolling_back
+            case {"event": "resumed"}:
+                self.only = None
+                return True
+            case {"event": "finished"}:
+                self.finished = True
+                return self.after.keys() == self.actions.keys() and not self.rolling_back
+            case {"event": "stopped"}:
+                self.stopped, self.refused = True, document.get("refused") is True
+                return True
+            case {"event": "rollback-begun"}:
+                is_first, self.rolling_back = not self.rolling_back, True
+                return is_first
+            case {"event": "undone", "step": int(step)}:
+                may = self.may_undo(step)
+                self.undone.add(step)
+                return may
+            case {"event": "rolled-back"}:
+                self.rolled_back = True
+                return self.rolling_back and self.to_undo <= self.undone
+            case {"event": str()}:
+                return self._take_other(document)
+        raise ValueError("no event")
+
+    def may_undo(self, step: int) -> bool:
+        """True if it is the last of the steps that are to be undone and are not."""
+        return self.rolling_back and step == max(self.to_undo - self.undone, default=None)
+
+    @abstractmethod
+    def _take_before(self, step: int, document: Mapping[str, Json]) -> bool:
+        """Notes that a step was begun, in its turn; False if what stands there is another step's."""
+
+    @abstractmethod
+    def _take_after(self, step: int, document: Mapping[str, Json]) -> bool:
+        """Notes that the step in flight was done; False if it did not leave that."""
+
+    def _take_other(self, _document: Mapping[str, Json]) -> bool:
+        """Notes what only this kind of plan has; True for a later version's event, which changes nothing for this one."""
+        return True
+
+
+StateT = TypeVar("StateT", bound=JournalState[Any, Any, Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalFiles(Generic[PlanT, StateT]):
+    """The journals of one kind of plan."""
+
+    schema: str
+    """`srfix.journal/1` and its like."""
+    plans: PlanFiles[PlanT]
+    state: Callable[[PlanT, Mapping[str, Json]], StateT]
+    """What a first line says: its plan, and the whole of it."""
+    no_journal: str
+    """What its first line does not do where a file is none, and what to name instead; ends a sentence, then sentences."""
+    other_schema: str
+    """What to say of the journal of another kind or version behind the name of its schema; ends a sentence."""
+
+    @contextmanager
+    def open(
+        self, path: Path, clock: Callable[[], str], *, create: bool = True
+    ) -> Iterator[tuple[Journal, StateT | None]]:
+        """Opens or creates a journal, locks it, and reads what it says, as `open_journal` does."""
+        with open_journal(path, clock, self.replay, create=create) as opened:
+            yield opened
+
+    def read(self, path: Path) -> StateT:
+        """Reads a journal without touching it.
+
+        :raises PlanError: if there is none, or it cannot be read, or nothing was begun.
+        """
+        return read_journal(path, self.replay)
+
+    def is_at(self, path: Path) -> bool:
+        """True if the first line of a file says that it is such a journal, of whatever version."""
+        family = f'"schema": "{self.schema.partition("/")[0]}/'.encode()
+        try:
+            with open_file(path) as file:
+                return family in file.readline(64 << 20)
+        except OSError:
+            return False
+
+    def begin(self, journal: Journal, plan: PlanT, **more: Json) -> None:
+        """Writes the first line."""
+        journal.begun(self.schema, plan.digest, self.plans.document(plan), **more)
+
+    def replay(self, path: Path, content: bytes) -> StateT:
+        """What whole lines say.
+
+        :param path: the journal, for messages.
+        :param content: its lines, each with its end.
+        :raises PlanError: if this is no such journal, or its lines do not hang together.
+        """
+        lines = chained_documents(path, content)
+        state = self._begun(path, next(lines)[1])
+        for number, document in lines:
+            try:
+                follows = state.take(document)
+            except (PlanError, KeyError, TypeError, ValueError) as error:
+                raise unreadable(path, number) from error
+            if not follows:
+                raise does_not_follow(path, number)
+        return state
+
+    def _begun(self, path: Path, document: Mapping[str, Json]) -> StateT:
+        match document:
+            case {"event": "begun", "schema": str(schema), "digest": str(digest), "plan": dict(plan_document)}:
+                if schema != self.schema:
+                    raise PlanError(f"The journal {path} is a {schema}{self.other_schema}")
+                plan = self.plans.plan_from(plan_document, where=f"the first line of {path}")
+                if plan.digest != digest:
+                    raise PlanError(f"The journal {path} was edited: its plan does not have the digest that it names.")
+                return self.state(plan, document)
+        raise PlanError(f"{path} is not a journal of srfix: its first line {self.no_journal}")

@@ -1,0 +1,290 @@
+"""The file of a journal: one JSON line per event, synced before the next thing happens; locked by who writes it.
+
+A line that was cut off by a crash is recognised by its missing end and dropped; anything else that cannot be read is refused
+(`chain`, `journal`). A file that is something else is refused as it is: nothing is cut or written before its lines are
+recognised.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import FileIO
+from pathlib import Path
+from typing import TypeVar
+
+import portalocker
+
+from srfix.recovery.errors import PlanError
+from srfix.recovery.plans.chain import chained, is_cut_first_line
+from srfix.serde import bounds
+from srfix.serde.files import is_there, open_file, parse_json, read_file, refuse_what_is_no_file
+from srfix.serde.schemas.models import Json
+
+StateT = TypeVar("StateT")
+
+
+def default_journal_path(plan_path: Path) -> Path:
+    """Beside the plan: `<plan>.journal.jsonl`."""
+    return plan_path.with_name(plan_path.name + ".journal.jsonl")
+
+
+class Journal:
+    """An open, locked journal that is only ever appended to. Made by `open_journal`."""
+
+    def __init__(self, path: Path, stream: FileIO, clock: Callable[[], str], whole: bytes) -> None:
+        self.path = path
+        self.set_aside: Path | None = None
+        """The new name of a file that stood there with nothing but a piece of a first line; None if none did."""
+        self._stream = stream
+        self._clock = clock
+        self._length = len(whole)
+        self._last = whole[whole.rfind(b"\n", 0, -1) + 1 :].rstrip(b"\r\n")
+
+    @property
+    def is_blank(self) -> bool:
+        """True while it holds no whole line."""
+        return not self._length
+
+    def write(self, event: str, **details: Json) -> None:
+        """Appends one line and syncs it: when this returns, the line survives a power cut.
+
+        What a crash or a full disk left of a line behind the last whole one is cut off first.
+
+        :raises PlanError: if the disk does not take it.
+        """
+        document = {"event": event, "at": self._clock(), **details}
+        line = chained(json.dumps(document, ensure_ascii=False, sort_keys=True).encode(), self._last)
+        left = memoryview(line + b"\n")
+        with _disk_errors(self.path):
+            size = os.fstat(self._stream.fileno()).st_size
+            if size < self._length:
+                raise OSError(errno.EIO, "somebody else has shortened it meanwhile")
+            if size > self._length:
+                self._stream.truncate(self._length)
+            while left:  # a disk that is nearly full takes a part
+                left = left[self._stream.write(left) :]
+            os.fsync(self._stream.fileno())
+        self._length += len(line) + 1
+        self._last = line
+
+    def begun(self, schema: str, digest: str, plan: Json, **more: Json) -> None:
+        """The first line. It carries the plan, so that a rollback needs nothing else.
+
+        :param schema: the journal's own, `srfix.NAME/VERSION`.
+        """
+        self.write("begun", by=_this_process(), schema=schema, digest=digest, plan=plan, **more)
+
+    def resumed(self) -> None:
+        """Another process goes on."""
+        self.write("resumed", by=_this_process())
+
+
+@contextmanager
+def open_journal(
+    path: Path, clock: Callable[[], str], replayed: Callable[[Path, bytes], StateT], *, create: bool = True
+) -> Iterator[tuple[Journal, StateT | None]]:
+    """Opens or creates a journal, locks it, and reads what it says. Nothing is cut or written before it is recognised.
+
+    A file that holds no more than the beginning of a first line (a crash cut it off; nothing was begun) is renamed.
+
+    :param replayed: says what the whole lines of such a journal say; it gets the path for its messages.
+    :param create: False if one must be there.
+    :raises PlanError: if it cannot be created, another process holds it, or it is no journal or a damaged one.
+    """
+    stream, is_ours = _open_locked(path, create=create)
+    aside = None
+    with _disk_errors(path), _closing_on_error(stream):
+        if is_ours:
+            _sync_directory(path.parent)
+        content = _content(stream)
+        if create and b"\n" not in content and is_cut_first_line(content):
+            aside = set_aside(path)
+            stream.close()
+            stream, is_ours = _open_locked(path, create=True)
+            content = _content(stream)
+    with stream:
+        state = recognised(path, content, replayed)
+        journal = Journal(path, stream, clock, content[: content.rfind(b"\n") + 1])
+        journal.set_aside = aside
+        try:
+            yield journal, state
+        finally:
+            if journal.is_blank and is_ours and _is_at(path, stream):
+                path.unlink(missing_ok=True)  # nothing was begun: nothing is left behind
+
+
+def recognised(path: Path, content: bytes, replayed: Callable[[Path, bytes], StateT]) -> StateT | None:
+    """What a journal says; None if it is empty, or was cut within its first line.
+
+    :raises PlanError: if it is something else.
+    """
+    if not content or (b"\n" not in content and is_cut_first_line(content)):
+        return None
+    return replayed(path, content[: content.rfind(b"\n") + 1] or content + b"\n")
+
+
+def _content(stream: FileIO) -> bytes:
+    if os.fstat(stream.fileno()).st_size > bounds.MOST_JOURNAL_BYTES:
+        raise OSError(errno.EFBIG, "it is longer than any journal that srfix reads")
+    stream.seek(0)
+    return stream.read()
+
+
+@contextmanager
+def _closing_on_error(stream: FileIO) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        stream.close()
+        raise
+
+
+_FLAGS = os.O_RDWR | os.O_APPEND | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+
+
+def _open_locked(path: Path, *, create: bool) -> tuple[FileIO, bool]:
+    """The file, locked, and whether it was created here: then nobody else had anything in it."""
+    while True:
+        with _disk_errors(path):
+            opened = _open(path, create=create)
+        if opened is None:
+            continue  # it came or went meanwhile
+        stream, is_ours = opened
+        try:
+            portalocker.lock(stream, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
+        except portalocker.LockException as error:
+            stream.close()
+            raise PlanError(
+                f"The journal {path} is in use: {_holder(path)} carries out or rolls back this plan right now. Wait for it."
+            ) from error
+        if _is_at(path, stream):
+            return stream, is_ours
+        stream.close()  # the process that had it renamed or removed it meanwhile: what is there now counts
+
+
+def _open(path: Path, *, create: bool) -> tuple[FileIO, bool] | None:
+    try:
+        refuse_what_is_no_file(path)
+    except OSError as error:
+        if not is_there(path):
+            raise
+        raise PlanError(
+            f"The journal {path} is no file: what is written there cannot be read back. Name a file."
+        ) from error
+    try:
+        descriptor, is_ours = os.open(path, _FLAGS), False
+    except FileNotFoundError:
+        if not create:
+            raise PlanError(
+                f"There is no journal {path}: no repair was begun there, so there is nothing to undo."
+            ) from None
+        if is_there(path):
+            raise PlanError(
+                f"The journal {path} is a link to a file that is not there. Name the file itself."
+            ) from None
+        try:
+            descriptor, is_ours = os.open(path, _FLAGS | os.O_CREAT | os.O_EXCL, 0o666), True
+        except FileExistsError:
+            return None
+    # Unbuffered: what a full disk did not take must not be tried again when the file is closed.
+    return os.fdopen(descriptor, "a+b", buffering=0), is_ours
+
+
+def _is_at(path: Path, stream: FileIO) -> bool:
+    try:
+        return os.path.samestat(os.fstat(stream.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _this_process() -> Json:
+    return {"pid": os.getpid(), "host": socket.gethostname()}
+
+
+def _holder(path: Path) -> str:
+    """Who wrote to a locked journal last, for a message: it says so when it begins and when it goes on."""
+    holder = "another srfix"
+    try:
+        content = read_file(path, most_bytes=bounds.MOST_JOURNAL_BYTES)
+    except OSError:
+        return holder
+    for line in content.splitlines():
+        try:
+            document = parse_json(line)
+        except ValueError:
+            continue
+        match document:
+            case {"by": {"pid": int(pid), "host": str(host)}, "at": str(at)}:
+                holder = f"process {pid} on {host} (since {at})"
+    return holder
+
+
+@contextmanager
+def _disk_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise PlanError(
+            f"The journal {path} cannot be written ({error.strerror or error}), and nothing is changed that it does not tell "
+            "of. Make room or give another place with --journal, and run the same command again."
+        ) from error
+
+
+def says_nothing(path: Path) -> PlanError:
+    """The error for a journal without a whole line: that nothing was done is no more than likely."""
+    return PlanError(
+        f"The journal {path} holds no whole line: it says of no repair that it was begun. If one was, the file was emptied or "
+        "cut since: restore it from a copy, or see with srfix verify and the plan what is there."
+    )
+
+
+def read_journal(path: Path, replayed: Callable[[Path, bytes], StateT]) -> StateT:
+    """Reads a journal without touching it.
+
+    :raises PlanError: if there is none, or it cannot be read, or nothing was begun.
+    """
+    try:
+        content = read_file(path, most_bytes=bounds.MOST_JOURNAL_BYTES)
+    except FileNotFoundError as error:
+        raise PlanError(
+            f"There is no journal {path}: no repair was begun there, so there is nothing to look at or undo."
+        ) from error
+    except OSError as error:
+        raise PlanError(f"The journal {path} cannot be read ({error.strerror}). Name the file of a journal.") from error
+    state = recognised(path, content, replayed)
+    if state is None:
+        raise says_nothing(path)
+    return state
+
+
+def set_aside(path: Path) -> Path:
+    """Renames a journal that is done with to the first free `<path>.<n>`: a rollback can still be told of it."""
+    number = 1
+    while is_there(aside := path.with_name(f"{path.name}.{number}")):
+        number += 1
+    with _disk_errors(path):
+        os.replace(path, aside)
+        _sync_directory(path.parent)
+    return aside
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def is_journal(path: Path) -> bool:
+    """True if the file begins as a journal does, damaged or not."""
+    try:
+        with open_file(path) as file:
+            return is_cut_first_line(file.read(1024))
+    except OSError:
+        return False
