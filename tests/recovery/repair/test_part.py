@@ -9,7 +9,8 @@ import pytest
 
 from srfix.recovery import AppliedInPartError, Plan, PlanError
 from srfix.recovery.actions.actions import Register
-from srfix.recovery.repair.apply import Event, LeftForLater, StepDone, StepFound, apply_plan
+from srfix.recovery.plans.carrying_out import LeftForLater
+from srfix.recovery.repair.apply import Event, StepDone, StepFound, apply_plan
 from srfix.recovery.repair.journal import REPAIR_JOURNALS
 from srfix.recovery.repair.part import part_of, shared_subjects
 from srfix.serde import UsageError

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from srfix.recovery import PlanError
-from srfix.recovery.repair.apply import AlreadyApplied, Reopened, StepDone, StepFound
+from srfix.recovery.plans.carrying_out import AlreadyApplied
+from srfix.recovery.repair.apply import Reopened, StepDone, StepFound
 from srfix.recovery.repair.journal import REPAIR_JOURNALS
 from srfix.serde import Schema
 from tests.recovery.repair.scene import Scene, mostly_slow

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.recovery import PlanError
-from srfix.recovery.topic_plan.apply import TopicAlreadyApplied, TopicEvent, TopicStepDone, apply_topic_plan
+from srfix.recovery.plans.carrying_out import AlreadyApplied
+from srfix.recovery.topic_plan.apply import TopicEvent, TopicStepDone, apply_topic_plan
 from srfix.recovery.topic_plan.expiring import ExpiryRequest, plan_expiry
 from srfix.recovery.topic_plan.kept_records import kept_records_path
 from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS, TopicPlan, topic_plan_document
@@ -142,7 +143,7 @@ class TestApply:
         applied(plan, on, path)
         assert on.rows(TOPIC) == STAYS
         written = on.appended
-        assert applied(plan, on, path) == [TopicAlreadyApplied()]
+        assert applied(plan, on, path) == [AlreadyApplied()]
         assert on.appended == written
 
     def test_what_was_written_since_the_plan_stays_and_is_counted(self, path: Path) -> None:

@@ -10,23 +10,13 @@ from pathlib import Path
 import pytest
 
 from srfix.recovery import AppliedInPartError, PlanError, RolledBackInPartError
-from srfix.recovery.topic_plan.apply import (
-    TopicAlreadyApplied,
-    TopicEvent,
-    TopicJournalSetAside,
-    TopicStepDone,
-    apply_topic_plan,
-)
+from srfix.recovery.plans.carrying_out import AlreadyApplied, JournalSetAside
+from srfix.recovery.plans.rolling_back import AlreadyRolledBack
+from srfix.recovery.topic_plan.apply import TopicEvent, TopicStepDone, apply_topic_plan
 from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS
 from srfix.recovery.topic_plan.logs import STREAMS_CONFIGS
 from srfix.recovery.topic_plan.plan_file import TopicPlan, describe
-from srfix.recovery.topic_plan.rollback import (
-    TopicAlreadyRolledBack,
-    TopicStepLeft,
-    TopicStepUndone,
-    TopicUndoEvent,
-    roll_back_topic_plan,
-)
+from srfix.recovery.topic_plan.rollback import TopicStepLeft, TopicStepUndone, TopicUndoEvent, roll_back_topic_plan
 from srfix.recovery.topic_plan.seeding import SeedRequest, plan_seed
 from srfix.recovery.topic_plan.work import SeedChangelog
 from srfix.serde import Topic
@@ -169,7 +159,7 @@ class TestApply:
         applied(plan, on, journal)
         assert on.rows(CHANGELOG) == ROWS
         before = logs_of(on)
-        assert applied(plan, on, journal) == [TopicAlreadyApplied()]
+        assert applied(plan, on, journal) == [AlreadyApplied()]
         assert logs_of(on) == before
 
     @pytest.mark.parametrize(
@@ -255,8 +245,8 @@ class TestRollback:
         applied(plan, on, journal)
         assert all(isinstance(event, TopicStepUndone) for event in rolled_back(on, journal))
         assert logs_of(on) == before
-        assert rolled_back(on, journal) == [TopicAlreadyRolledBack()]
-        assert isinstance(applied(plan, on, journal)[0], TopicJournalSetAside)
+        assert rolled_back(on, journal) == [AlreadyRolledBack()]
+        assert isinstance(applied(plan, on, journal)[0], JournalSetAside)
         assert on.rows(CHANGELOG) == ROWS
 
     def test_deletes_the_rows_of_a_topic_that_was_there(self, journal: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,10 +16,9 @@ from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.given import given_options
 from srfix.cli.options.options import details_option, expect_digest_option, only_option, output_option, yes_option
 from srfix.cli.output.interface import Block, Commands, FieldList, Heading, ItemList, OutputFormat, Paragraph, Report
-from srfix.cli.output.speaking import Declined, confirm, say, say_on_the_way, write_report
+from srfix.cli.output.speaking import confirm, say, say_on_the_way, write_report
 from srfix.cli.version import version
 from srfix.recovery.commands import Given, positional
-from srfix.recovery.errors import AppliedInPartError
 from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.plans.sign_off import NAMESPACE
 from srfix.serde.errors import UsageError
@@ -82,22 +80,15 @@ def apply(
 
     The registry is the plan's own unless --registry names it otherwise.
     """
-    from srfix.cli.reports.plan_target import complain, connection_of_plan
+    from srfix.cli.reports.plan_running import connection_of_plan, running
     from srfix.cli.reports.steps import StepsOnTheWay
     from srfix.cli.reports.topic_plans import apply_to_topic
     from srfix.recovery.actions.document import describe
     from srfix.recovery.advice.playbook import afterwards, afterwards_in_short
+    from srfix.recovery.plans.carrying_out import AlreadyApplied, JournalSetAside, LeftForLater
     from srfix.recovery.plans.journal_file import default_journal_path
     from srfix.recovery.plans.sign_off import require_digest, signed_plan
-    from srfix.recovery.repair.apply import (
-        AlreadyApplied,
-        JournalSetAside,
-        LeftForLater,
-        Reopened,
-        StepDone,
-        StepFound,
-        apply_plan,
-    )
+    from srfix.recovery.repair.apply import Reopened, StepDone, StepFound, apply_plan
     from srfix.recovery.repair.part import part_of, shared_subjects
     from srfix.recovery.repair.plan_file import REPAIR_PLANS, load_plan
     from srfix.recovery.repair.planning.soft_deletion import is_of_no_use
@@ -137,12 +128,8 @@ def apply(
             output,
         )
         return ExitCode.OK
-    if not yes:
-        try:
-            _ask(part, journal_path)
-        except Declined:
-            say("Nothing was written.", err=True)
-            return ExitCode.INTERRUPTED
+    if not (yes or _is_wanted(part, journal_path)):
+        return ExitCode.INTERRUPTED
     for subject in shared_subjects(plan, part):
         say(
             f"{subject} is shared with findings that --only leaves out; its steps are carried out for all of them.",
@@ -151,42 +138,35 @@ def apply(
     done: list[tuple[Action, str]] = []
     left: tuple[int, ...] = ()
     on_the_way = StepsOnTheWay(part)
-    is_news, is_unfound, code = True, False, ExitCode.OK
-    try:
-        with connection_of_plan(connection, plan).registry_client() as registry:
-            if not is_there(journal_path):
-                _refuse_if_obstructed(part, registry, journal_path, probe_permissions=probe_permissions)
-            for event in apply_plan(plan, registry, journal_path, only=only):
-                match event:
-                    case StepDone(action=action):
-                        done.append((action, "done"))
-                        on_the_way.say(action, f"Step {action.step} of {len(plan.actions)}: {describe(action)}.")
-                    case StepFound(action=action):
-                        done.append((action, "found done"))
-                        on_the_way.say(action, f"Step {action.step} was found done: {describe(action)}.")
-                    case Reopened(missing=missing):
-                        gone = ", ".join(f"schema id {each.schema_id} under {each.subject}" for each in missing)
-                        say_on_the_way(
-                            f"This plan was carried out before, and somebody has deleted for good since: {gone}. It is "
-                            "registered again."
-                        )
-                    case LeftForLater(steps=steps):
-                        left = steps
-                    case AlreadyApplied():
-                        is_news = False
-                    case JournalSetAside(path=aside):
-                        say_on_the_way(f"The journal of an earlier run that stood there is kept as {aside}.")
-            is_unfound = bool(done) and is_of_no_use(part, registry)
-    except AppliedInPartError as error:
-        complain(error)
-        code = ExitCode.PARTIAL
-    except KeyboardInterrupt:
-        say(
-            f"Interrupted. The journal {journal_path} says what is done: run the same srfix apply again, or undo it with "
-            f"{given.quoted('rollback', *positional(str(journal_path)))}.",
-            err=True,
-        )
-        raise
+    is_news, is_unfound = True, False
+    with (
+        running(journal_path, says="what is done") as run,
+        connection_of_plan(connection, plan).registry_client() as registry,
+    ):
+        if not is_there(journal_path):
+            _refuse_if_obstructed(part, registry, journal_path, probe_permissions=probe_permissions)
+        for event in apply_plan(plan, registry, journal_path, only=only):
+            match event:
+                case StepDone(action=action):
+                    done.append((action, "done"))
+                    on_the_way.say(action, f"Step {action.step} of {len(plan.actions)}: {describe(action)}.")
+                case StepFound(action=action):
+                    done.append((action, "found done"))
+                    on_the_way.say(action, f"Step {action.step} was found done: {describe(action)}.")
+                case Reopened(missing=missing):
+                    gone = ", ".join(f"schema id {each.schema_id} under {each.subject}" for each in missing)
+                    say_on_the_way(
+                        f"This plan was carried out before, and somebody has deleted for good since: {gone}. It is "
+                        "registered again."
+                    )
+                case LeftForLater(steps=steps):
+                    left = steps
+                case AlreadyApplied():
+                    is_news = False
+                case JournalSetAside(path=aside):
+                    say_on_the_way(f"The journal of an earlier run that stood there is kept as {aside}.")
+        is_unfound = bool(done) and is_of_no_use(part, registry)
+    code = run.code
     is_news = is_news and not (left and not done)
     following = tuple(afterwards(part.circumstances)) if code is ExitCode.OK else _NOT_YET
     in_short = following if details or code is not ExitCode.OK else tuple(afterwards_in_short(part.circumstances))
@@ -267,33 +247,22 @@ def _next(
     path: Path, journal_path: Path, code: ExitCode, following: tuple[str, ...], given: Given, again: tuple[str, ...]
 ) -> Iterator[Block]:
     from srfix.cli.reports.diagnosis_words import secrets_to_add
+    from srfix.cli.reports.plan_running import way_on
 
-    file = positional(str(path))
-    if code is ExitCode.OK:
-        if following:
-            yield ItemList(following)
-        yield Commands((given.command("verify", *file),))
-        yield Paragraph("To undo it:")
-    else:
+    if following:
         yield ItemList(following)
-        yield Paragraph("Mend the cause, then go on:")
-        yield Commands((given.command("apply", *again, *file),))
-        yield Paragraph("Or undo what was done:")
-    yield Commands((given.command("rollback", *positional(str(journal_path))),))
+    if code is ExitCode.OK:
+        yield Commands((given.command("verify", *positional(str(path))),))
+    yield from way_on(path, journal_path, code, again=again)
     yield from secrets_to_add(given, *(("verify",) if code is ExitCode.OK else ("apply",)), "rollback")
 
 
-def _ask(plan: Plan, journal_path: Path) -> None:
+def _is_wanted(plan: Plan, journal_path: Path) -> bool:
     from srfix.cli.reports.plan import before_apply
 
-    if not sys.stdin.isatty():
-        raise UsageError(
-            "srfix apply asks before it writes, and nobody can answer here. Read the plan, then pass --yes."
-        )
-    blocks = tuple(before_apply(plan, str(journal_path), given_options()))
-    write_report(Report(document={}, blocks=blocks), OutputFormat.TABLE, sys.stderr)
+    blocks = before_apply(plan, str(journal_path), given_options())
     steps = "this step" if len(plan.actions) == 1 else f"these {len(plan.actions)} steps"
-    confirm(f"Carry out {steps} on {plan.registry}?")
+    return confirm("srfix apply", blocks, f"Carry out {steps} on {plan.registry}?")
 
 
 def _document(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,11 +14,9 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.options import expect_digest_option, output_option, yes_option
 from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, Paragraph, Report
-from srfix.cli.output.speaking import Declined, confirm, say, write_report
+from srfix.cli.output.speaking import confirm, say, write_report
 from srfix.cli.version import version
-from srfix.recovery.errors import RolledBackInPartError
 from srfix.recovery.ids_in_words import counted
-from srfix.serde.errors import UsageError
 
 if TYPE_CHECKING:
     from srfix.cli.reports.steps import StepTold
@@ -51,14 +48,15 @@ def rollback(
 
     JOURNAL is what `srfix apply` wrote beside the plan; the plan's own name does as well. It asks first, unless --yes.
     """
-    from srfix.cli.reports.plan_target import complain, connection_of_plan
+    from srfix.cli.reports.plan_running import connection_of_plan, running
     from srfix.cli.reports.steps import StepsOnTheWay, steps_told
     from srfix.cli.reports.topic_plans import roll_back_topic
     from srfix.recovery.actions.document import describe
     from srfix.recovery.plans.journal_file import default_journal_path
+    from srfix.recovery.plans.rolling_back import AlreadyRolledBack
     from srfix.recovery.plans.sign_off import require_digest
     from srfix.recovery.repair.journal import REPAIR_JOURNALS, journal_of
-    from srfix.recovery.repair.rollback import AlreadyRolledBack, Left, Undone, roll_back
+    from srfix.recovery.repair.rollback import Left, Undone, roll_back
     from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS
     from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS
 
@@ -70,30 +68,23 @@ def rollback(
     state = REPAIR_JOURNALS.read(journal_path)
     plan = state.plan
     require_digest(plan.digest, expect_digest, where=journal_path)
-    if not yes and not state.rolled_back:
-        try:
-            _ask(plan, begun=state.before.keys() - state.undone)
-        except Declined:
-            say("Nothing was written.", err=True)
-            return ExitCode.INTERRUPTED
+    if not (yes or state.rolled_back or _is_wanted(plan, begun=state.before.keys() - state.undone)):
+        return ExitCode.INTERRUPTED
     events: dict[int, Undone | Left] = {}
-    already = stopped = False
+    already = False
     on_the_way = StepsOnTheWay(plan)
-    try:
-        with connection_of_plan(connection, plan).registry_client() as registry:
-            for event in roll_back(journal_path, registry):
-                match event:
-                    case Undone(action=action):
-                        events[action.step] = event
-                        on_the_way.say(action, f"Step {action.step} undone: {describe(action)}.")
-                    case Left(action=action):
-                        events[action.step] = event
-                        on_the_way.say(action, f"Step {action.step} left as it is: {describe(action)}.")
-                    case AlreadyRolledBack():
-                        already = True
-    except RolledBackInPartError as error:
-        complain(error)
-        stopped = True
+    with running(journal_path) as run, connection_of_plan(connection, plan).registry_client() as registry:
+        for event in roll_back(journal_path, registry):
+            match event:
+                case Undone(action=action):
+                    events[action.step] = event
+                    on_the_way.say(action, f"Step {action.step} undone: {describe(action)}.")
+                case Left(action=action):
+                    events[action.step] = event
+                    on_the_way.say(action, f"Step {action.step} left as it is: {describe(action)}.")
+                case AlreadyRolledBack():
+                    already = True
+    stopped = run.code is not ExitCode.OK
     carried_out = REPAIR_JOURNALS.read(journal_path).after
     undone = [f"step {step}: {event.what}" for step, event in events.items() if isinstance(event, Undone)]
     left = [f"step {step}: {event.why}" for step, event in events.items() if isinstance(event, Left)]
@@ -159,19 +150,14 @@ def _lines(steps: Sequence[StepTold]) -> Iterator[str]:
         yield alike[0].line if len(alike) == 1 else f"steps {numbers}: {reason}"
 
 
-def _ask(plan: Plan, *, begun: Collection[int]) -> None:
+def _is_wanted(plan: Plan, *, begun: Collection[int]) -> bool:
     from srfix.recovery.actions.document import describe
 
-    if not sys.stdin.isatty():
-        raise UsageError(
-            "srfix rollback asks before it writes, and nobody can answer here. Pass --yes to undo the repair without being "
-            "asked. Nothing was written."
-        )
     steps = [action for action in reversed(plan.actions) if action.step in begun]
     blocks: list[Block] = []
     for subject in dict.fromkeys(action.subject for action in steps):
         lines = (f"step {action.step}: {describe(action)}" for action in steps if action.subject == subject)
         blocks += [Paragraph(subject), ItemList(tuple(lines))]
-    write_report(Report(document={}, blocks=tuple(blocks)), OutputFormat.TABLE, sys.stderr)
     which = "this step" if len(steps) == 1 else f"these {len(steps)} steps, last first," if steps else "the repair"
-    confirm(f"Undo {which} on {plan.registry}?")
+    unasked = "Pass --yes to undo the repair without being asked. Nothing was written."
+    return confirm("srfix rollback", blocks, f"Undo {which} on {plan.registry}?", otherwise=unasked)

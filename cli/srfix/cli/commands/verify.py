@@ -69,7 +69,7 @@ def verify(
     row, or deletion, is there, or was written over since.
     """
     from srfix.cli.reports.diagnosis_words import advice_blocks
-    from srfix.cli.reports.plan_target import connection_of_plan
+    from srfix.cli.reports.plan_running import connection_of_plan
     from srfix.cli.reports.topic_verification import verify_topic
     from srfix.cli.reports.verification import (
         looked_at,

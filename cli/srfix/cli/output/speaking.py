@@ -15,7 +15,8 @@ from typing import Final, TextIO, cast
 import click
 
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.output.interface import OutputFormat, Paragraph, Renderer, Report
+from srfix.cli.output.interface import Block, OutputFormat, Paragraph, Renderer, Report
+from srfix.serde.errors import UsageError
 from srfix.serde.printable import message, printable, printable_json
 
 _FOR_A_BROWSER: Final = "This page is for a browser: run it again with > report.html at its end, and open that file."
@@ -82,22 +83,25 @@ def conclude(
     return code
 
 
-class Declined(click.Abort):
-    """A person said no, or nothing, before anything was written."""
+def confirm(
+    command: str, blocks: Iterable[Block], question: str, *, otherwise: str = "Read the plan, then pass --yes."
+) -> bool:
+    """Shows what would be written, and asks, on standard error, before the first write; False if the answer is no, or none.
 
-
-def confirm(question: str) -> None:
-    """Asks, on standard error, before the first write.
-
-    :raises Declined: if the answer is no, or none.
+    :param otherwise: what to do where nobody can answer, a sentence.
+    :raises UsageError: if nobody can answer.
     """
+    if not sys.stdin.isatty():
+        raise UsageError(f"{command} asks before it writes, and nobody can answer here. {otherwise}")
+    write_report(Report(document={}, blocks=tuple(blocks)), OutputFormat.TABLE, sys.stderr)
     try:
         is_confirmed = click.confirm(message(question), err=True)
-    except click.Abort as error:
+    except click.Abort:
         click.echo(err=True)  # the line of the question has not been ended by an answer
-        raise Declined from error
+        is_confirmed = False
     if not is_confirmed:
-        raise Declined
+        say("Nothing was written.", err=True)
+    return is_confirmed
 
 
 class PrintableFormatter(logging.Formatter):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -15,6 +14,7 @@ from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, Report, Table
 from srfix.cli.output.speaking import conclude
+from srfix.cli.reports.plan_running import cluster_of_plan
 from srfix.cli.session import open_cluster
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.plans.journal_file import default_journal_path
@@ -50,8 +50,7 @@ def verify_topic(
     _refuse_others()
     plan, state, kept = _given(path)
     require_digest(plan.digest, expect_digest, where=path)
-    if not connection.kafka.get("bootstrap.servers") and plan.bootstrap_servers:
-        connection = replace(connection, kafka={**connection.kafka, "bootstrap.servers": plan.bootstrap_servers})
+    connection = cluster_of_plan(connection, plan.bootstrap_servers)
     with open_cluster(connection, quiet=quiet) as (cluster, _engine):
         checks = list(verify_topic_plan(plan, cluster, applied=_applied(plan, state), kept_path=kept))
     code = _code(checks)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from srfix.recovery.errors import PlanError
 from srfix.serde import bounds
@@ -40,7 +40,7 @@ class AnyPlan(Protocol[StepT_co]):
         """`plan_digest` of its document."""
 
 
-PlanT = TypeVar("PlanT", bound=AnyPlan[Step])
+PlanT = TypeVar("PlanT", bound=AnyPlan[Any])
 
 
 def plan_digest(document: Mapping[str, Json]) -> str:

@@ -128,8 +128,10 @@ class JournalFiles(Generic[PlanT, StateT]):
     plans: PlanFiles[PlanT]
     state: Callable[[PlanT, Mapping[str, Json]], StateT]
     """What a first line says: its plan, and the whole of it."""
+    noun: str
+    """What such a journal begins: a `repair`, a `plan`."""
     no_journal: str
-    """What its first line does not do where a file is none, and what to name instead; ends a sentence, then sentences."""
+    """What to say of a file that is none, and what to name instead: sentences."""
     other_schema: str
     """What to say of the journal of another kind or version behind the name of its schema; ends a sentence."""
 
@@ -188,4 +190,6 @@ class JournalFiles(Generic[PlanT, StateT]):
                 if plan.digest != digest:
                     raise PlanError(f"The journal {path} was edited: its plan does not have the digest that it names.")
                 return self.state(plan, document)
-        raise PlanError(f"{path} is not a journal of srfix: its first line {self.no_journal}")
+        raise PlanError(
+            f"{path} is not a journal of srfix: its first line does not begin a {self.noun}. {self.no_journal}"
+        )

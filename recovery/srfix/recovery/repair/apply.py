@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from srfix.recovery.actions.actions import (
@@ -17,7 +16,7 @@ from srfix.recovery.actions.actions import (
     with_given_ids,
 )
 from srfix.recovery.clock import now
-from srfix.recovery.errors import AppliedInPartError, PlanError
+from srfix.recovery.errors import PlanError
 from srfix.recovery.facts.subject_state import (
     SubjectState,
     difference,
@@ -25,7 +24,8 @@ from srfix.recovery.facts.subject_state import (
     read_subject_state,
     subject_state_document,
 )
-from srfix.recovery.plans.journal_file import Journal, set_aside
+from srfix.recovery.plans.carrying_out import CarryingOut, RunEvent
+from srfix.recovery.plans.journal_file import Journal
 from srfix.recovery.registry import GivenRegistry, Registry, usable
 from srfix.recovery.repair.journal import REPAIR_JOURNALS, RepairState
 from srfix.recovery.repair.part import part_of
@@ -53,11 +53,6 @@ class StepFound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlreadyApplied:
-    """The journal says that the whole plan was carried out before; nothing was written."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Reopened:
     """The plan was carried out before, and somebody has deleted some of what it registered: that is done once more."""
 
@@ -65,23 +60,8 @@ class Reopened:
     """The registrations whose schema is gone from its subject."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JournalSetAside:
-    """The journal of a repair that was over, never begun or not told of by a whole line, was renamed."""
-
-    path: Path
-    """Its new name."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeftForLater:
-    """What was asked for is done, and the plan has more steps: the same plan is carried out further by another run."""
-
-    steps: tuple[int, ...]
-    """The steps that are not carried out, ascending."""
-
-
-Event = StepDone | StepFound | AlreadyApplied | Reopened | JournalSetAside | LeftForLater
+RepairEvent = StepDone | StepFound | Reopened
+Event = RepairEvent | RunEvent
 
 
 def apply_plan(
@@ -114,94 +94,56 @@ def apply_plan(
     """
     registry = usable(registry)
     registry.forget_unknown_ids()
-    part = part_of(plan, only)
-    while True:
-        with REPAIR_JOURNALS.open(journal_path, clock) as (journal, state):
-            if state is None or not _is_done_with(plan, state, journal_path):
-                if state is not None and state.finished:
-                    missing = tuple(missing_registrations(part, registry))
-                    if not missing:
-                        yield AlreadyApplied()
-                        return
-                    reopen(plan, missing, state, registry, journal)
-                    yield Reopened(missing=missing)
-                if journal.set_aside is not None:
-                    yield JournalSetAside(path=journal.set_aside)
-                chosen = state or RepairState(plan=plan)
-                yield from _Run(plan, part, registry, journal, chosen, is_new=state is None).steps()
-                return
-            aside = set_aside(journal_path)
-        yield JournalSetAside(path=aside)
+    yield from _Repair(plan, part_of(plan, only), registry).events(journal_path, clock)
 
 
-def _is_done_with(plan: Plan, state: RepairState, path: Path) -> bool:
-    """True if the journal tells of a repair that is over, and the plan needs a new one."""
-    is_same = state.plan.digest == plan.digest
-    if state.rolled_back or (state.finished and not state.rolling_back and not is_same):
-        return True
-    if state.rolling_back:
-        raise PlanError(
-            f"The journal {path} says that its repair was rolled back in part. Run srfix rollback again to finish that."
-        )
-    if not is_same:
-        raise PlanError(
-            f"The journal {path} belongs to another plan ({state.plan.digest}), which was carried out in part. Finish that "
-            "one with srfix apply or undo it with srfix rollback, or give this plan a journal of its own with --journal."
-        )
-    return False
+class _Repair(CarryingOut[Plan, RepairState, Action, RepairEvent]):
+    journals = REPAIR_JOURNALS
+    what = "The repair"
 
+    def __init__(self, plan: Plan, part: Plan, registry: Registry) -> None:
+        super().__init__(plan, part=part)
+        self.registry = registry
+        self.now: dict[Subject, SubjectState] = {}
 
-@dataclass(slots=True)
-class _Run:
-    plan: Plan
-    part: Plan
-    """What of it this run carries out."""
-    registry: Registry
-    journal: Journal
-    state: RepairState
-    is_new: bool
-    now: dict[Subject, SubjectState] = field(default_factory=dict)
+    def reopen(self) -> Reopened | None:
+        missing = tuple(missing_registrations(self.part, self.registry))
+        if not missing:
+            return None
+        reopen(self.plan, missing, self.state, self.registry, self.journal)
+        return Reopened(missing=missing)
 
-    def steps(self) -> Iterator[Event]:
-        try:
-            if not self.is_new:
-                self.journal.resumed()
-            self._refuse_half_done()
-            in_flight = self._settle_and_compare()
-            if self.is_new:
-                REPAIR_JOURNALS.begin(self.journal, self.plan)
-            if self.part is not self.plan:
-                self.journal.write("only", steps=[action.step for action in self.part.actions])
-            for action in self.part.actions:
-                if action.step in self.state.after:
-                    if action.step == in_flight:
-                        yield StepFound(action=action)
-                    continue
-                self._carry_out(action)
-                yield StepDone(action=action)
-            left = tuple(action.step for action in self.plan.actions if action.step not in self.state.after)
-            self.journal.write("stopped" if left else "finished")
-            if left:
-                yield LeftForLater(steps=left)
-        except (PlanError, RegistryError) as error:
-            self._note_stopped(error)
-            if not self.state.after and self._has_left_nothing(error):
-                raise
-            done = len(self.state.after)
-            raise AppliedInPartError(
-                f"{error} The repair stopped after {done} of {len(self.plan.actions)} steps; the journal "
-                f"{self.journal.path} says which. {''.join(still_relaxed(self.state, self.registry, self.journal.path))}"
-                "Mend the cause and run the same srfix apply again, or undo it with srfix rollback."
-            ) from error
+    def compare(self) -> StepFound | None:
+        self._refuse_half_done()
+        step = self._settle_and_compare()
+        return None if step is None else StepFound(action=self.state.actions[step])
 
-    def _note_stopped(self, error: SrfixError) -> None:
-        """So that a rollback knows that no line is missing behind this one, and what was refused and is not our doing."""
-        refused = self.state.in_flight is not None and _is_refusal(error)
-        if not self.journal.is_blank:
-            with suppress(PlanError):  # a full disk: what stopped the repair is said anyway
-                self.journal.write("stopped", **({"refused": True} if refused else {}))
+    def carry_out(self, step: Action) -> StepDone:
+        action = with_given_ids(step, self.state.given)
+        before = self.now[action.subject]
+        self.journal.write("before", step=action.step, state=subject_state_document(before))
+        self.state.before[action.step] = before
+        answer = perform(action, self.registry, before)
+        after = read_subject_state(self.registry, action.subject)
+        action = as_it_came(action, before, after, self.registry)
+        if not has_happened(action, before, after):
+            if undo_wrong_id(action, before, after, self.registry):
+                raise _wrong_id(action)
+            raise PlanError(
+                f"Step {action.step} did not leave what the plan says: {difference(before, after)}. Somebody else writes to "
+                f"{action.subject} at the same time, or the registry follows other rules."
+            )
+        self.journal.write("after", step=action.step, state=subject_state_document(after), answer=answer)
+        self.state.after[action.step] = after
+        if isinstance(action, Register):
+            self.state.given[action.step] = action.schema_id
+        self.now[action.subject] = after
+        return StepDone(action=step)
 
-    def _has_left_nothing(self, error: SrfixError) -> bool:
+    def is_refusal(self, error: SrfixError) -> bool:
+        return self.state.in_flight is not None and _is_refusal(error)
+
+    def has_left_nothing(self, error: SrfixError) -> bool:
         """True if no step was begun, or the first was refused and has left no trace."""
         step = self.state.in_flight
         if step is None:
@@ -213,6 +155,9 @@ class _Run:
             return read_subject_state(self.registry, before.subject) == before
         except RegistryError:
             return False
+
+    def still_open(self) -> str:
+        return "".join(still_relaxed(self.state, self.registry, self.journal.path))
 
     def _refuse_half_done(self) -> None:
         """:raises PlanError: if an earlier run stopped in the midst of a subject that this one leaves out."""
@@ -254,27 +199,6 @@ class _Run:
                 return difference(expected, found)
         return None
 
-    def _carry_out(self, action: Action) -> None:
-        action = with_given_ids(action, self.state.given)
-        before = self.now[action.subject]
-        self.journal.write("before", step=action.step, state=subject_state_document(before))
-        self.state.before[action.step] = before
-        answer = perform(action, self.registry, before)
-        after = read_subject_state(self.registry, action.subject)
-        action = as_it_came(action, before, after, self.registry)
-        if not has_happened(action, before, after):
-            if undo_wrong_id(action, before, after, self.registry):
-                raise _wrong_id(action)
-            raise PlanError(
-                f"Step {action.step} did not leave what the plan says: {difference(before, after)}. Somebody else writes to "
-                f"{action.subject} at the same time, or the registry follows other rules."
-            )
-        self.journal.write("after", step=action.step, state=subject_state_document(after), answer=answer)
-        self.state.after[action.step] = after
-        if isinstance(action, Register):
-            self.state.given[action.step] = action.schema_id
-        self.now[action.subject] = after
-
 
 def _is_refusal(error: SrfixError) -> bool:
     """True if the registry has answered that it did not do what was asked, and no earlier attempt was lost."""
@@ -290,7 +214,7 @@ def settle_in_flight(state: RepairState, registry: Registry, journal: Journal) -
     step = state.in_flight
     if step is None:
         return None
-    action = next(action for action in state.plan.actions if action.step == step)
+    action = state.actions[step]
     before = state.before[step]
     found = read_subject_state(registry, action.subject)
     if found == before:

@@ -99,7 +99,8 @@ REPAIR_JOURNALS: Final[JournalFiles[Plan, RepairState]] = JournalFiles(
     schema="srfix.journal/1",
     plans=REPAIR_PLANS,
     state=lambda plan, _line: RepairState(plan=plan),
-    no_journal="does not begin a repair. A plan that was cut off looks so too. Nothing was written to it. Name the journal of "
+    noun="repair",
+    no_journal="A plan that was cut off looks so too. Nothing was written to it. Name the journal of "
     "a repair, or a whole plan; for a new journal a file that is not there yet.",
     other_schema="; this version of srfix reads srfix.journal/1.",
 )

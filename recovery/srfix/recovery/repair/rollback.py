@@ -25,16 +25,18 @@ from srfix.recovery.actions.actions import (
     with_given_ids,
 )
 from srfix.recovery.clock import now
-from srfix.recovery.errors import PlanError, RolledBackInPartError
+from srfix.recovery.errors import PlanError
 from srfix.recovery.facts.subject_state import SubjectState, look_up, read_subject_state
-from srfix.recovery.plans.journal_file import Journal, says_nothing
+from srfix.recovery.plans.journal_file import Journal
+from srfix.recovery.plans.rolling_back import AlreadyRolledBack, RollingBack
 from srfix.recovery.registry import GivenRegistry, Registry, usable
 from srfix.recovery.repair.apply import note_done, undo_wrong_id
 from srfix.recovery.repair.journal import REPAIR_JOURNALS, RepairState
+from srfix.recovery.repair.plan_file import Plan
 from srfix.recovery.repair.untold import Untold, refuse_untold, untold_steps
 from srfix.recovery.repair.whose_version import as_left, untold, why_theirs
-from srfix.serde.errors import RegistryError
 from srfix.serde.schemas.errors import IncompatibleSchemaError, ReferenceExistsError
+from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Subject, split_context
 
 
@@ -58,12 +60,8 @@ class Left:
     """Why it was left, in words."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlreadyRolledBack:
-    """The journal says that everything was undone before; nothing was written."""
-
-
-Event = Undone | Left | AlreadyRolledBack
+RepairEvent = Undone | Left
+Event = RepairEvent | AlreadyRolledBack
 
 _OURS: Final = "IMPORT"
 """The one mode that plans set: gone with a subject's last version, nobody misses it."""
@@ -78,38 +76,33 @@ def roll_back(journal_path: Path, registry: GivenRegistry, *, clock: Callable[[]
     """
     registry = usable(registry)
     registry.forget_unknown_ids()
-    with REPAIR_JOURNALS.open(journal_path, clock, create=False) as (journal, state):
-        if state is None:
-            raise says_nothing(journal_path)
-        if state.rolled_back:
-            yield AlreadyRolledBack()
-            return
-        _refuse_elsewhere(state, registry)
-        refuse_untold(state, registry, journal_path)
-        journal.resumed()
-        if not state.rolling_back:
-            _settle(state, registry, journal)
-            journal.write("rollback-begun")
-        undone = 0
-        to_undo = [a for a in reversed(state.plan.actions) if a.step in state.after and a.step not in state.undone]
-        where = ""
-        try:
-            for action in to_undo:
-                where = f" at step {action.step}"
-                event = _undo(with_given_ids(action, state.given), state, registry, journal)
-                journal.write("undone", step=action.step, left=event.why if isinstance(event, Left) else None)
-                state.undone.add(action.step)
-                undone += isinstance(event, Undone) and event.by_us
-                if event is not None:
-                    yield event
-            where = " at its end"
-            yield from [Left(action=each.action, why=_not_told(each)) for each in untold_steps(state, registry)]
-            journal.write("rolled-back")
-        except (PlanError, RegistryError) as error:
-            raise RolledBackInPartError(
-                f"{error} The rollback stopped{where}; {_count(undone)} undone in this run, as the journal {journal_path} "
-                "says. Mend the cause and run the same srfix rollback again."
-            ) from error
+    yield from _RepairRollback(registry).events(journal_path, clock)
+
+
+class _RepairRollback(RollingBack[Plan, RepairState, Action, RepairEvent]):
+    journals = REPAIR_JOURNALS
+
+    def __init__(self, registry: Registry) -> None:
+        super().__init__()
+        self.registry = registry
+
+    def check(self) -> None:
+        _refuse_elsewhere(self.state, self.registry)
+        refuse_untold(self.state, self.registry, self.journal.path)
+
+    def settle(self) -> None:
+        _settle(self.state, self.registry, self.journal)
+
+    def undo(self, step: Action) -> tuple[RepairEvent | None, dict[str, Json]]:
+        event = _undo(with_given_ids(step, self.state.given), self.state, self.registry, self.journal)
+        return event, {"left": event.why if isinstance(event, Left) else None}
+
+    def left_by_others(self) -> list[Left]:
+        return [Left(action=each.action, why=_not_told(each)) for each in untold_steps(self.state, self.registry)]
+
+    def how_far(self, where: str) -> str:
+        undone = sum(isinstance(event, Undone) and event.by_us for event in self.undone)
+        return f"{where}; {_count(undone)} undone in this run, as the journal {self.journal.path} says"
 
 
 def _refuse_elsewhere(state: RepairState, registry: Registry) -> None:
@@ -179,7 +172,7 @@ def _settle(state: RepairState, registry: Registry, journal: Journal) -> None:
     step = state.in_flight
     if step is None or state.refused:
         return
-    action = next(action for action in state.plan.actions if action.step == step)
+    action = state.actions[step]
     before = state.before[step]
     found = read_subject_state(registry, action.subject)
     if undo_wrong_id(action, before, found, registry):

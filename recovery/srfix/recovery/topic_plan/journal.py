@@ -51,7 +51,8 @@ TOPIC_JOURNALS: Final[JournalFiles[TopicPlan, TopicState]] = JournalFiles(
     schema=_SCHEMA,
     plans=TOPIC_PLANS,
     state=_state,
-    no_journal="does not begin a plan. Nothing was written to it. Name the journal of a plan of srfix state; or, for a new "
+    noun="plan",
+    no_journal="Nothing was written to it. Name the journal of a plan of srfix state; or, for a new "
     "one, a file that is not there yet.",
     other_schema=f", and this is the journal of a plan of srfix state ({_SCHEMA}). Name that one, or give this plan a journal "
     "of its own with --journal.",

@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import assert_never
 
 from srfix.recovery.clock import now
-from srfix.recovery.errors import PlanError, RolledBackInPartError
-from srfix.recovery.plans.journal_file import Journal, says_nothing
+from srfix.recovery.errors import PlanError
+from srfix.recovery.plans.rolling_back import AlreadyRolledBack, RollingBack
 from srfix.recovery.topic_plan.apply import mark_of
 from srfix.recovery.topic_plan.ending_keys import bring_back, check_expiry
 from srfix.recovery.topic_plan.filling import others_have_written, unfill
 from srfix.recovery.topic_plan.interface import Hand, Look
 from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS, TopicState
 from srfix.recovery.topic_plan.logs import require_no_members
-from srfix.recovery.topic_plan.plan_file import TopicStep
+from srfix.recovery.topic_plan.plan_file import TopicPlan, TopicStep
 from srfix.recovery.topic_plan.reports import StepReport
 from srfix.recovery.topic_plan.work import ExpireKeys, SeedChangelog
-from srfix.serde.errors import ClusterError
+from srfix.serde.schemas.models import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,12 +39,8 @@ class TopicStepLeft:
     """Why, in words."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicAlreadyRolledBack:
-    """The journal says that everything was undone before; nothing was written."""
-
-
-TopicUndoEvent = TopicStepUndone | TopicStepLeft | TopicAlreadyRolledBack
+TopicStepEvent = TopicStepUndone | TopicStepLeft
+TopicUndoEvent = TopicStepEvent | AlreadyRolledBack
 
 
 def roll_back_topic_plan(
@@ -58,71 +54,47 @@ def roll_back_topic_plan(
     :raises RolledBackInPartError: if it stopped after it had begun.
     :raises ClusterError: if the cluster does not answer before that.
     """
-    with TOPIC_JOURNALS.open(journal_path, clock, create=False) as (journal, state):
-        if state is None:
-            raise says_nothing(journal_path)
-        if state.rolled_back:
-            yield TopicAlreadyRolledBack()
-            return
-        run = _Undo(state, look, hand, kept_path)
-        run.check()
-        journal.resumed()
-        if not state.rolling_back:
-            journal.write("rollback-begun")
-        try:
-            yield from run.steps(journal)
-        except (PlanError, ClusterError) as error:
-            raise RolledBackInPartError(
-                f"{error} The rollback stopped; the journal {journal_path} says where. Mend the cause and run the same srfix "
-                "rollback again."
-            ) from error
+    yield from _TopicRollback(look, hand, kept_path).events(journal_path, clock)
 
 
-class _Undo:
-    def __init__(self, state: TopicState, look: Look, hand: Hand, kept_path: Path | None) -> None:
-        self._state, self._look, self._hand = state, look, hand
-        self._kept = kept_path or state.kept
+class _TopicRollback(RollingBack[TopicPlan, TopicState, TopicStep, TopicStepEvent]):
+    journals = TOPIC_JOURNALS
+
+    def __init__(self, look: Look, hand: Hand, kept_path: Path | None) -> None:
+        super().__init__()
+        self._look, self._hand, self._kept_now = look, hand, kept_path
 
     def check(self) -> None:
-        """:raises PlanError: if it cannot be undone as things stand."""
-        work = self._state.plan.work
+        work = self.state.plan.work
         if isinstance(work, SeedChangelog):
             require_no_members(self._look, work.application, why="its changelog is emptied by this")
         else:
             check_expiry(work, self._look, self._kept_path())
 
-    def steps(self, journal: Journal) -> Iterator[TopicUndoEvent]:
-        state = self._state
-        for step in reversed(state.plan.actions):
-            if step.step not in state.before or step.step in state.undone:
-                continue
-            undone = self._undo(step)
-            if isinstance(undone, str):
-                journal.write("undone", step=step.step, left=undone)
-            else:
-                journal.write("undone", step=step.step, left=None, written=undone.written, others=undone.left)
-            state.undone.add(step.step)
-            if isinstance(undone, str):
-                yield TopicStepLeft(step=step, why=undone)
-            else:
-                yield TopicStepUndone(step=step, report=undone)
-        journal.write("rolled-back")
-
-    def _undo(self, step: TopicStep) -> StepReport | str:
-        work = self._state.plan.work
+    def undo(self, step: TopicStep) -> tuple[TopicStepEvent, dict[str, Json]]:
+        work = self.state.plan.work
         match work:
             case ExpireKeys():
-                mark = mark_of(self._state.plan)
-                return bring_back(work, self._look, self._hand, self._kept_path(), step.partition or 0, mark=mark)
+                mark = mark_of(self.state.plan)
+                undone = bring_back(work, self._look, self._hand, self._kept_path(), step.partition or 0, mark=mark)
             case SeedChangelog():
-                return self._unseed(work, step)
-        assert_never(work)
+                why_or_report = self._unseed(work, step)
+                if isinstance(why_or_report, str):
+                    return TopicStepLeft(step=step, why=why_or_report), {"left": why_or_report}
+                undone = why_or_report
+            case _:
+                assert_never(work)
+        details: dict[str, Json] = {"left": None, "written": undone.written, "others": undone.left}
+        return TopicStepUndone(step=step, report=undone), details
+
+    def how_far(self, _where: str) -> str:
+        return f"; the journal {self.journal.path} says where"
 
     def _unseed(self, work: SeedChangelog, step: TopicStep) -> StepReport | str:
         if work.changelog not in self._look.topics():
             return StepReport()  # deleted by an earlier run of this, or by others; or never created
         if step.partition is not None and not work.creates:
-            return unfill(work, self._look, self._hand, step.partition, self._state.after.get(step.step))
+            return unfill(work, self._look, self._hand, step.partition, self.state.after.get(step.step))
         why = self._why_left(work)
         if why is None and step.partition is None:  # the topic goes whole
             self._hand.delete_topic(work.changelog)
@@ -130,7 +102,7 @@ class _Undo:
 
     def _why_left(self, work: SeedChangelog) -> str | None:
         """Why a topic that was created stays, with all that is in it; None if it goes."""
-        ends = {each.partition: self._state.after.get(each.step) for each in self._state.plan.actions}
+        ends = {each.partition: self.state.after.get(each.step) for each in self.state.plan.actions}
         if self._look.topics()[work.changelog] != len(work.partitions):
             return f"{work.changelog} was created anew by others: it has another number of partitions"
         for each in work.partitions:
@@ -141,8 +113,9 @@ class _Undo:
         return None
 
     def _kept_path(self) -> Path:
-        if self._kept is None:
+        kept = self._kept_now or self.state.kept
+        if kept is None:
             raise PlanError(
                 "The journal does not say where the records of the plan are; name the plan that they lie beside."
             )
-        return self._kept
+        return kept
