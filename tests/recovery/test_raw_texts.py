@@ -12,7 +12,8 @@ from srfix.fixtures.registry.habits import Habits
 from srfix.recovery import PlanError, Reader
 from srfix.recovery.facts.subject_state import read_subject_state
 from srfix.recovery.inspect.checkup import check_registry
-from srfix.recovery.repair.rollback import Left, Undone
+from srfix.recovery.plans.rolling_back import Left
+from srfix.recovery.repair.rollback import Undone
 from srfix.recovery.repair.verify.events import Confirmed
 from srfix.serde.schemas.errors import SchemaNotFoundError, SubjectNotFoundError
 from srfix.serde.schemas.models import Schema

@@ -13,7 +13,8 @@ import pytest
 from srfix.fixtures.registry.emulation import Release
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery import Plan, shell_script
-from srfix.recovery.actions.actions import Register
+from srfix.recovery.actions.actions import Action, Register
+from srfix.recovery.plans.rolling_back import Left
 from srfix.recovery.repair import apply, rollback
 from srfix.recovery.repair.verify.events import Confirmed
 from srfix.serde import RegistryClient, RetryPolicy, Schema
@@ -40,9 +41,9 @@ class Scene:
     def roll_back(self) -> list[rollback.Event]:
         return list(rollback.roll_back(self.journal, self.client, clock=clock))
 
-    def left(self) -> list[rollback.Left]:
+    def left(self) -> list[Left[Action]]:
         """What a rollback leaves."""
-        return [event for event in self.roll_back() if isinstance(event, rollback.Left)]
+        return [event for event in self.roll_back() if isinstance(event, Left)]
 
     def killed(self, moment: str, number: int) -> None:
         """An apply that dies; see `killed_at`."""
@@ -103,7 +104,7 @@ def carried_out_and_undone(world: World, plan: Plan, journal: Path) -> None:
 
 def undone(world: World, journal: Path, before: object) -> None:
     """Rolls back, and holds that all is as before."""
-    assert not [event for event in world.roll_back(journal) if isinstance(event, rollback.Left)]
+    assert not [event for event in world.roll_back(journal) if isinstance(event, Left)]
     assert world.registry.dump() == before
 
 

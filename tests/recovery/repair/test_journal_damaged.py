@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from srfix.fixtures.registry.http.intercept import Answer, CutBefore, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery import AppliedInPartError, PlanError
+from srfix.recovery.plans.rolling_back import Left
 from srfix.recovery.repair.journal import REPAIR_JOURNALS
-from srfix.recovery.repair.rollback import Left, Undone, roll_back
+from srfix.recovery.repair.rollback import Undone, roll_back
 from srfix.serde import RegistryClient, SrfixError
 from tests.recovery.repair.scene import Scene, staged_scene
 from tests.recovery.staging import PHANTOM, STEPS, W2, R, clock

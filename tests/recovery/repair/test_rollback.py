@@ -12,8 +12,8 @@ from srfix.fixtures.registry.emulation import Release
 from srfix.fixtures.registry.http.intercept import Answer, CutAfter, CutBefore, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery import AppliedInPartError, PlanError, RolledBackInPartError
-from srfix.recovery.plans.rolling_back import AlreadyRolledBack
-from srfix.recovery.repair.rollback import Left, Undone, roll_back
+from srfix.recovery.plans.rolling_back import AlreadyRolledBack, Left
+from srfix.recovery.repair.rollback import Undone, roll_back
 from srfix.serde import RegistryClient, Schema
 from tests.recovery.repair.scene import Scene, mostly_slow, staged_scene
 from tests.recovery.staging import PHANTOM, STEPS, W1, W2, R, clock

@@ -11,12 +11,12 @@ import pytest
 
 from srfix.recovery import AppliedInPartError, PlanError, RolledBackInPartError
 from srfix.recovery.plans.carrying_out import AlreadyApplied, JournalSetAside
-from srfix.recovery.plans.rolling_back import AlreadyRolledBack
+from srfix.recovery.plans.rolling_back import AlreadyRolledBack, Left
 from srfix.recovery.topic_plan.apply import TopicEvent, TopicStepDone, apply_topic_plan
 from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS
 from srfix.recovery.topic_plan.logs import STREAMS_CONFIGS
 from srfix.recovery.topic_plan.plan_file import TopicPlan, describe
-from srfix.recovery.topic_plan.rollback import TopicStepLeft, TopicStepUndone, TopicUndoEvent, roll_back_topic_plan
+from srfix.recovery.topic_plan.rollback import TopicStepUndone, TopicUndoEvent, roll_back_topic_plan
 from srfix.recovery.topic_plan.seeding import SeedRequest, plan_seed
 from srfix.recovery.topic_plan.work import SeedChangelog
 from srfix.serde import Topic
@@ -263,7 +263,7 @@ class TestRollback:
         on.put(CHANGELOG, b"ann", b"B", 9_000)
         on.put(CHANGELOG, b"eve", b"B", 9_000, partition=1)
         before = logs_of(on)
-        left = [event for event in rolled_back(on, journal) if isinstance(event, TopicStepLeft)]
+        left = [event for event in rolled_back(on, journal) if isinstance(event, Left)]
         assert len(left) == len(planned(world(changelog=changelog)).actions), "nothing was undone"
         assert f"others have written to {CHANGELOG}[" in left[0].why
         assert logs_of(on) == before

@@ -16,10 +16,11 @@ from srfix.recovery.errors import AppliedInPartError, PlanError
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Diagnosis, Finding, Severity, Weight
 from srfix.recovery.internal_topics import parse
+from srfix.recovery.plans.rolling_back import Left
 from srfix.recovery.repair.apply import apply_plan
 from srfix.recovery.repair.plan_file import Plan
 from srfix.recovery.repair.planning.plan import make_plan
-from srfix.recovery.repair.rollback import Left, roll_back
+from srfix.recovery.repair.rollback import roll_back
 from srfix.recovery.repair.verify.events import Confirmed, Problem
 from srfix.recovery.repair.verify.verify import verify
 from srfix.serde.errors import UsageError

@@ -20,8 +20,10 @@ from srfix.recovery.ids_in_words import counted
 
 if TYPE_CHECKING:
     from srfix.cli.reports.steps import StepTold
+    from srfix.recovery.actions.actions import Action
+    from srfix.recovery.plans.rolling_back import Left
     from srfix.recovery.repair.plan_file import Plan
-    from srfix.recovery.repair.rollback import Left, Undone
+    from srfix.recovery.repair.rollback import Undone
     from srfix.serde.schemas.models import Json
 
 
@@ -53,10 +55,10 @@ def rollback(
     from srfix.cli.reports.topic_plans import roll_back_topic
     from srfix.recovery.actions.document import describe
     from srfix.recovery.plans.journal_file import default_journal_path
-    from srfix.recovery.plans.rolling_back import AlreadyRolledBack
+    from srfix.recovery.plans.rolling_back import AlreadyRolledBack, Left
     from srfix.recovery.plans.sign_off import require_digest
     from srfix.recovery.repair.journal import REPAIR_JOURNALS, journal_of
-    from srfix.recovery.repair.rollback import Left, Undone, roll_back
+    from srfix.recovery.repair.rollback import Undone, roll_back
     from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS
     from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS
 
@@ -70,7 +72,7 @@ def rollback(
     require_digest(plan.digest, expect_digest, where=journal_path)
     if not (yes or state.rolled_back or _is_wanted(plan, begun=state.before.keys() - state.undone)):
         return ExitCode.INTERRUPTED
-    events: dict[int, Undone | Left] = {}
+    events: dict[int, Undone | Left[Action]] = {}
     already = False
     on_the_way = StepsOnTheWay(plan)
     with running(journal_path) as run, connection_of_plan(connection, plan).registry_client() as registry:

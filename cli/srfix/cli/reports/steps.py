@@ -9,8 +9,9 @@ from typing import Final
 from srfix.cli.output.speaking import say_on_the_way
 from srfix.recovery.actions.actions import Action
 from srfix.recovery.actions.document import describe, why_nothing_is_undone
+from srfix.recovery.plans.rolling_back import Left
 from srfix.recovery.repair.plan_file import Plan
-from srfix.recovery.repair.rollback import Left, Undone
+from srfix.recovery.repair.rollback import Undone
 from srfix.serde.schemas.models import Json
 
 _MOST_STEPS: Final = 40
@@ -69,7 +70,7 @@ class StepTold:
 
 def steps_told(
     plan: Plan,
-    events: Mapping[int, Undone | Left],
+    events: Mapping[int, Undone | Left[Action]],
     *,
     carried_out: Collection[int],
     undone_before: Collection[int],

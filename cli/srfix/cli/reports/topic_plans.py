@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -16,15 +16,15 @@ from srfix.cli.session import open_cluster, patience_s
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.plans.carrying_out import AlreadyApplied, JournalSetAside
-from srfix.recovery.plans.rolling_back import AlreadyRolledBack
+from srfix.recovery.plans.rolling_back import AlreadyRolledBack, Left
 from srfix.recovery.plans.sign_off import require_digest
 from srfix.recovery.topic_plan.apply import TopicStepDone, apply_topic_plan
 from srfix.recovery.topic_plan.hand import KafkaHand
+from srfix.recovery.topic_plan.interface import StepReport
 from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS
 from srfix.recovery.topic_plan.kept_records import kept_records_path
 from srfix.recovery.topic_plan.plan_file import TopicPlan, TopicStep, describe
-from srfix.recovery.topic_plan.reports import StepReport
-from srfix.recovery.topic_plan.rollback import TopicStepLeft, TopicStepUndone, roll_back_topic_plan
+from srfix.recovery.topic_plan.rollback import TopicStepUndone, roll_back_topic_plan
 from srfix.serde.schemas.models import Json
 
 _WRITE_S = 60.0
@@ -58,15 +58,9 @@ def apply_to_topic(
                     is_news = False
                 case JournalSetAside(path=aside):
                     say_on_the_way(f"The journal of an earlier run that stood there is kept as {aside}.")
-    document: dict[str, Json] = {
-        "schema": "srfix.topic-applied/1",
-        "srfix": version("srfix"),
-        "digest": plan.digest,
-        "topic": plan.work.topic,
-        "journal": str(journal_path),
-        "steps": [_step_document(step, report) for step, report in done],
-        "is_finished": run.code is ExitCode.OK,
-    }
+    document = _document(
+        "srfix.topic-applied/1", plan, journal_path, [_step_document(step, report) for step, report in done], run.code
+    )
     blocks = tuple(_applied(plan, path, journal_path, done, run.code, is_news=is_news))
     write_report(Report(document=document, blocks=blocks), output)
     return run.code
@@ -104,7 +98,7 @@ def roll_back_topic(
                     lines.append(f"step {step.step} ({describe(plan, step)}) undone{_told(report)}")
                     steps.append({**_step_document(step, report), "left_because": None})
                     say_on_the_way(f"Step {step.step} undone: {describe(plan, step)}.")
-                case TopicStepLeft(step=step, why=why):
+                case Left(action=step, why=why):
                     left.append(f"step {step.step} ({describe(plan, step)}): {why}")
                     steps.append({**_step_document(step, StepReport()), "left_because": why})
                 case AlreadyRolledBack():
@@ -116,15 +110,7 @@ def roll_back_topic(
         blocks.append(ItemList(tuple(lines)))
     if left:
         blocks += [Paragraph("Left as it is:"), ItemList(tuple(left))]
-    document: dict[str, Json] = {
-        "schema": "srfix.topic-rollback/1",
-        "srfix": version("srfix"),
-        "digest": plan.digest,
-        "topic": plan.work.topic,
-        "journal": str(journal_path),
-        "steps": steps,
-        "is_finished": run.code is ExitCode.OK,
-    }
+    document = _document("srfix.topic-rollback/1", plan, journal_path, steps, run.code)
     write_report(Report(document=document, blocks=tuple(blocks)), output)
     return run.code
 
@@ -178,6 +164,20 @@ def _told(report: StepReport) -> str:
     ]
     told = "; ".join(part for part in parts if part)
     return f" ({told})" if told else ""
+
+
+def _document(
+    schema: str, plan: TopicPlan, journal_path: Path, steps: Sequence[Json], code: ExitCode
+) -> dict[str, Json]:
+    return {
+        "schema": schema,
+        "srfix": version("srfix"),
+        "digest": plan.digest,
+        "topic": plan.work.topic,
+        "journal": str(journal_path),
+        "steps": [*steps],
+        "is_finished": code is ExitCode.OK,
+    }
 
 
 def _step_document(step: TopicStep, report: StepReport) -> dict[str, Json]:

@@ -15,7 +15,7 @@ from srfix.recovery.plans.journal_file import Journal, says_nothing
 from srfix.serde.errors import ClusterError, RegistryError
 from srfix.serde.schemas.models import Json
 
-EventT = TypeVar("EventT")
+UndoneT = TypeVar("UndoneT")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,16 @@ class AlreadyRolledBack:
     """The journal says that everything was undone before; nothing was written."""
 
 
-class RollingBack(ABC, Generic[PlanT, StateT, StepT, EventT]):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left(Generic[StepT]):
+    """A step was not undone, on purpose."""
+
+    action: StepT
+    why: str
+    """Why it was left, in words."""
+
+
+class RollingBack(ABC, Generic[PlanT, StateT, StepT, UndoneT]):
     """A run that undoes what a journal tells of. What undoes a step, and what is left to others, is its kind's own."""
 
     journals: JournalFiles[PlanT, StateT]
@@ -32,10 +41,12 @@ class RollingBack(ABC, Generic[PlanT, StateT, StepT, EventT]):
     """This and the journal are known once the journal is open."""
 
     def __init__(self) -> None:
-        self.undone: list[EventT] = []
-        """What was undone, or left, in this run."""
+        self.undone: list[UndoneT] = []
+        """What was undone in this run."""
 
-    def events(self, journal_path: Path, clock: Callable[[], str]) -> Iterator[EventT | AlreadyRolledBack]:
+    def events(
+        self, journal_path: Path, clock: Callable[[], str]
+    ) -> Iterator[UndoneT | Left[StepT] | AlreadyRolledBack]:
         """Undoes step by step, and yields each. Killed at any instant, the same call goes on.
 
         :raises PlanError: if there is no journal, it cannot be read or is in use, or things do not stand so that it can be
@@ -60,12 +71,17 @@ class RollingBack(ABC, Generic[PlanT, StateT, StepT, EventT]):
             try:
                 for step in reversed([step for step in state.plan.actions if step.step in to_undo]):
                     where = f" at step {step.step}"
-                    event, details = self.undo(step)
-                    journal.write("undone", step=step.step, **details)
+                    event = self.undo(step)
+                    if isinstance(event, Left):
+                        journal.write("undone", step=step.step, left=event.why)
+                    else:
+                        journal.write("undone", step=step.step, left=None, **self.details(event))
                     state.undone.add(step.step)
-                    if event is not None:
+                    if event is None:
+                        continue
+                    if not isinstance(event, Left):
                         self.undone.append(event)
-                        yield event
+                    yield event
                 where = " at its end"
                 yield from self.left_by_others()
                 journal.write("rolled-back")
@@ -83,11 +99,15 @@ class RollingBack(ABC, Generic[PlanT, StateT, StepT, EventT]):
         return
 
     @abstractmethod
-    def undo(self, step: StepT) -> tuple[EventT | None, dict[str, Json]]:
-        """Undoes a step: what came of it, None if another step's undo covers it, and what the journal says of that."""
+    def undo(self, step: StepT) -> UndoneT | Left[StepT] | None:
+        """Undoes a step, and says what came of it; None if another step's undo covers it."""
 
-    def left_by_others(self) -> Sequence[EventT]:
-        """What stands though the journal does not tell of it."""
+    def details(self, _undone: UndoneT | None) -> dict[str, Json]:
+        """What the journal says of it beside that."""
+        return {}
+
+    def left_by_others(self) -> Sequence[Left[StepT]]:
+        """Steps whose outcome stands though the journal does not tell of them."""
         return ()
 
     @abstractmethod

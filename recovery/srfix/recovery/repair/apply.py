@@ -28,10 +28,10 @@ from srfix.recovery.plans.carrying_out import CarryingOut, RunEvent
 from srfix.recovery.plans.journal_file import Journal
 from srfix.recovery.registry import GivenRegistry, Registry, usable
 from srfix.recovery.repair.journal import REPAIR_JOURNALS, RepairState
+from srfix.recovery.repair.left_open import still_relaxed
 from srfix.recovery.repair.part import part_of
 from srfix.recovery.repair.plan_file import Plan
 from srfix.recovery.repair.reopening import missing_registrations, reopen
-from srfix.recovery.repair.still_relaxed import still_relaxed
 from srfix.serde.errors import RegistryError, SrfixError
 from srfix.serde.schemas.errors import RegistryAnswerError
 from srfix.serde.schemas.models import Json

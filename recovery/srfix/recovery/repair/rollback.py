@@ -28,7 +28,7 @@ from srfix.recovery.clock import now
 from srfix.recovery.errors import PlanError
 from srfix.recovery.facts.subject_state import SubjectState, look_up, read_subject_state
 from srfix.recovery.plans.journal_file import Journal
-from srfix.recovery.plans.rolling_back import AlreadyRolledBack, RollingBack
+from srfix.recovery.plans.rolling_back import AlreadyRolledBack, Left, RollingBack
 from srfix.recovery.registry import GivenRegistry, Registry, usable
 from srfix.recovery.repair.apply import note_done, undo_wrong_id
 from srfix.recovery.repair.journal import REPAIR_JOURNALS, RepairState
@@ -36,7 +36,6 @@ from srfix.recovery.repair.plan_file import Plan
 from srfix.recovery.repair.untold import Untold, refuse_untold, untold_steps
 from srfix.recovery.repair.whose_version import as_left, untold, why_theirs
 from srfix.serde.schemas.errors import IncompatibleSchemaError, ReferenceExistsError
-from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Subject, split_context
 
 
@@ -51,17 +50,7 @@ class Undone:
     """False if others had undone it already."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Left:
-    """A step was not undone, on purpose."""
-
-    action: Action
-    why: str
-    """Why it was left, in words."""
-
-
-RepairEvent = Undone | Left
-Event = RepairEvent | AlreadyRolledBack
+Event = Undone | Left[Action] | AlreadyRolledBack
 
 _OURS: Final = "IMPORT"
 """The one mode that plans set: gone with a subject's last version, nobody misses it."""
@@ -79,7 +68,7 @@ def roll_back(journal_path: Path, registry: GivenRegistry, *, clock: Callable[[]
     yield from _RepairRollback(registry).events(journal_path, clock)
 
 
-class _RepairRollback(RollingBack[Plan, RepairState, Action, RepairEvent]):
+class _RepairRollback(RollingBack[Plan, RepairState, Action, Undone]):
     journals = REPAIR_JOURNALS
 
     def __init__(self, registry: Registry) -> None:
@@ -93,15 +82,14 @@ class _RepairRollback(RollingBack[Plan, RepairState, Action, RepairEvent]):
     def settle(self) -> None:
         _settle(self.state, self.registry, self.journal)
 
-    def undo(self, step: Action) -> tuple[RepairEvent | None, dict[str, Json]]:
-        event = _undo(with_given_ids(step, self.state.given), self.state, self.registry, self.journal)
-        return event, {"left": event.why if isinstance(event, Left) else None}
+    def undo(self, step: Action) -> Undone | Left[Action] | None:
+        return _undo(with_given_ids(step, self.state.given), self.state, self.registry, self.journal)
 
-    def left_by_others(self) -> list[Left]:
+    def left_by_others(self) -> list[Left[Action]]:
         return [Left(action=each.action, why=_not_told(each)) for each in untold_steps(self.state, self.registry)]
 
     def how_far(self, where: str) -> str:
-        undone = sum(isinstance(event, Undone) and event.by_us for event in self.undone)
+        undone = sum(event.by_us for event in self.undone)
         return f"{where}; {_count(undone)} undone in this run, as the journal {self.journal.path} says"
 
 
@@ -194,7 +182,7 @@ def _is_soft_deleted(action: Action, before: SubjectState, found: SubjectState) 
     return bool(added) and all(version.deleted for version in added)
 
 
-def _undo(action: Action, state: RepairState, registry: Registry, journal: Journal) -> Undone | Left | None:
+def _undo(action: Action, state: RepairState, registry: Registry, journal: Journal) -> Undone | Left[Action] | None:
     match action:
         case RestoreCompatibility() | RestoreMode() | SoftDelete():
             return None  # the undo of set-compatibility, set-mode and the registration covers them
@@ -210,7 +198,7 @@ def _undo(action: Action, state: RepairState, registry: Registry, journal: Journ
             assert_never(action)
 
 
-def _unregister(action: Register, state: RepairState, registry: Registry, journal: Journal) -> Undone | Left:
+def _unregister(action: Register, state: RepairState, registry: Registry, journal: Journal) -> Undone | Left[Action]:
     before = state.before[action.step]
     ours = next(
         (v for v in reversed(added_versions(before, state.after[action.step])) if v.schema_id == action.schema_id), None
@@ -263,7 +251,7 @@ def _unregister(action: Register, state: RepairState, registry: Registry, journa
     )
 
 
-def _undelete(action: DeleteVersion, before: SubjectState, registry: Registry) -> Undone | Left:
+def _undelete(action: DeleteVersion, before: SubjectState, registry: Registry) -> Undone | Left[Action]:
     """Registers a soft-deleted schema again: it keeps its id, and takes the next version number.
 
     Versions may stand beside each other that no check lets in one by one: for those the level is relaxed, and put back.
@@ -343,7 +331,7 @@ def _holds(subject: Subject, action: Register, registry: Registry) -> bool:
     return answer.schema_id == action.schema_id and answer.subject == subject
 
 
-def _unset(action: SetCompatibility, state: RepairState, registry: Registry) -> Undone | Left | None:
+def _unset(action: SetCompatibility, state: RepairState, registry: Registry) -> Undone | Left[Action] | None:
     now = read_subject_state(registry, action.subject)
     if now.config == action.previous:
         return None  # put back by the plan's own last step
@@ -353,7 +341,7 @@ def _unset(action: SetCompatibility, state: RepairState, registry: Registry) -> 
     return Undone(action=action, what="compatibility put back")
 
 
-def _unset_mode(action: SetMode, state: RepairState, registry: Registry) -> Undone | Left | None:
+def _unset_mode(action: SetMode, state: RepairState, registry: Registry) -> Undone | Left[Action] | None:
     now = read_subject_state(registry, action.subject)
     if now.mode == action.previous:
         return None  # put back by the plan's own step

@@ -12,10 +12,9 @@ from srfix.recovery.errors import PlanError
 from srfix.recovery.plans.carrying_out import CarryingOut, RunEvent
 from srfix.recovery.topic_plan.ending_keys import check_expiry, expire
 from srfix.recovery.topic_plan.filling import check_seed, fill
-from srfix.recovery.topic_plan.interface import Hand, Look
+from srfix.recovery.topic_plan.interface import Hand, Look, StepReport
 from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS, TopicState
 from srfix.recovery.topic_plan.plan_file import SCHEMA, TopicPlan, TopicStep
-from srfix.recovery.topic_plan.reports import StepReport
 from srfix.recovery.topic_plan.work import ExpireKeys, SeedChangelog
 from srfix.serde.errors import ClusterError, SrfixError
 from srfix.serde.schemas.models import Json

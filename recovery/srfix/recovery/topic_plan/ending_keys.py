@@ -7,13 +7,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from srfix.recovery.errors import PlanError
+from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.topic_plan.expiring import ISOLATION, WHY_STOPPED
 from srfix.recovery.topic_plan.filling import copies
-from srfix.recovery.topic_plan.interface import Hand, Look, NewRecord
-from srfix.recovery.topic_plan.kept_records import KeptRecord, check_kept_records, kept_records
-from srfix.recovery.topic_plan.logs import known_configs, require_no_members
-from srfix.recovery.topic_plan.reports import StepReport
+from srfix.recovery.topic_plan.interface import Hand, Look, NewRecord, StepReport
+from srfix.recovery.topic_plan.kept_records import check_kept_records, kept_records
+from srfix.recovery.topic_plan.logs import changed, known_configs, require_no_members
 from srfix.recovery.topic_plan.watching_keys import KeyWatch, LogFollower, Whose
 from srfix.recovery.topic_plan.work import OUR_HEADER, ExpireKeys
 
@@ -31,18 +30,16 @@ def check_expiry(work: ExpireKeys, look: Look, kept_path: Path) -> None:
         require_no_members(look, work.application, why=WHY_STOPPED)
     count, found = len(work.partitions), look.topics().get(work.topic)
     if found != count:
-        raise PlanError(_changed(f"the topic {work.topic} has {found or 0} partitions and had {count}"))
+        raise changed(f"the topic {work.topic} has {found or 0} partitions and had {count}")
     configs = known_configs(look, work.topic)
     for name, value in work.configs.items():
         if configs.get(name) != value:
-            raise PlanError(_changed(f"{work.topic} has {name}={configs.get(name)} and had {value}"))
+            raise changed(f"{work.topic} has {name}={configs.get(name)} and had {value}")
     for partition, (_start, end) in look.watermarks(work.topic, range(count)).items():
         if end < work.partitions[partition].end_offset:
-            raise PlanError(
-                _changed(
-                    f"{work.topic}[{partition}] ends at offset {end}, below {work.partitions[partition].end_offset}: it was "
-                    "recreated"
-                )
+            raise changed(
+                f"{work.topic}[{partition}] ends at offset {end}, below {work.partitions[partition].end_offset}: it was "
+                "recreated"
             )
 
 
@@ -84,8 +81,8 @@ def bring_back(work: ExpireKeys, look: Look, hand: Hand, kept_path: Path, partit
     written = 0
     while batch := list(islice(kept, BATCH)):
         log.read_on(watch.take)  # right before
-        ready = [each for each in batch if watch.newest(each.key) in (Whose.OURS, Whose.NOBODYS)]
-        written += hand.append(work.topic, map(_again, ready))
+        ready = [each for each in batch if watch.newest(each.key or b"") in (Whose.OURS, Whose.NOBODYS)]
+        written += hand.append(work.topic, copies(ready))
         log.read_on(watch.take)
         put_back += _put_back(work, hand, watch, log)
     log.read_on(watch.take)
@@ -101,24 +98,10 @@ def _put_back(work: ExpireKeys, hand: Hand, watch: KeyWatch, log: LogFollower) -
     return count
 
 
-def _kept_of(path: Path, partition: int) -> Iterator[KeptRecord]:
+def _kept_of(path: Path, partition: int) -> Iterator[RawRecord]:
     return (each for each in kept_records(path) if each.partition == partition)
 
 
 def _tombstone(work: ExpireKeys, partition: int, key: bytes, mark: bytes) -> NewRecord:
     headers = ((OUR_HEADER, mark),)
     return NewRecord(partition=partition, key=key, value=None, headers=headers, timestamp_ms=work.tombstone_ms)
-
-
-def _again(record: KeptRecord) -> NewRecord:
-    return NewRecord(
-        partition=record.partition,
-        key=record.key,
-        value=record.value,
-        headers=record.headers,
-        timestamp_ms=record.timestamp_ms,
-    )
-
-
-def _changed(what: str) -> str:
-    return f"The world has changed since the plan was made: {what}. Nothing was written for it; plan again."

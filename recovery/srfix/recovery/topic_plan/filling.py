@@ -10,9 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.errors import PlanError
-from srfix.recovery.topic_plan.interface import Hand, Look, NewRecord
-from srfix.recovery.topic_plan.logs import CLEANUP_POLICY, TIMESTAMP_TYPE, known_configs, newest_of, require_no_members
-from srfix.recovery.topic_plan.reports import StepReport
+from srfix.recovery.topic_plan.interface import Hand, Look, NewRecord, StepReport
+from srfix.recovery.topic_plan.logs import (
+    CLEANUP_POLICY,
+    TIMESTAMP_TYPE,
+    changed,
+    known_configs,
+    newest_of,
+    require_no_members,
+)
 from srfix.recovery.topic_plan.rows import NewestRecord, chosen, digest_of, fingerprint_of, live
 from srfix.recovery.topic_plan.seeding import WHY_STOPPED, restorable
 from srfix.recovery.topic_plan.work import PartitionRows, SeedChangelog
@@ -33,42 +39,34 @@ def check_seed(work: SeedChangelog, look: Look, *, may_exist: bool, must_exist: 
     topics = look.topics()
     count = len(work.partitions)
     if topics.get(work.source) != count:
-        raise PlanError(
-            _changed(f"the topic {work.source} has {topics.get(work.source, 0)} partitions and had {count}")
-        )
+        raise changed(f"the topic {work.source} has {topics.get(work.source, 0)} partitions and had {count}")
     logs = restorable(look, work.application, work.source, count)
     for each in work.partitions:
         committed = logs[each.partition][1]
         if committed != each.end_offset:
-            raise PlanError(
-                _changed(
-                    f"{work.source}[{each.partition}] is restored up to offset {committed}, and was up to {each.end_offset}"
-                )
+            raise changed(
+                f"{work.source}[{each.partition}] is restored up to offset {committed}, and was up to {each.end_offset}"
             )
     exists = work.changelog in topics
     if exists and work.creates and not may_exist:
-        raise PlanError(_changed(f"there is a topic {work.changelog}"))
+        raise changed(f"there is a topic {work.changelog}")
     if not exists and (must_exist or not work.creates):
-        raise PlanError(_changed(f"there is no topic {work.changelog} any more"))
+        raise changed(f"there is no topic {work.changelog} any more")
     if exists:
         if topics[work.changelog] != count:
-            raise PlanError(
-                _changed(f"the topic {work.changelog} has {topics[work.changelog]} partitions and not {count}")
-            )
+            raise changed(f"the topic {work.changelog} has {topics[work.changelog]} partitions and not {count}")
         configs = known_configs(look, work.changelog)
         for name in (CLEANUP_POLICY, TIMESTAMP_TYPE):
             if configs[name] != work.configs[name]:
-                raise PlanError(_changed(f"{work.changelog} has {name}={configs[name]} and not {work.configs[name]}"))
+                raise changed(f"{work.changelog} has {name}={configs[name]} and not {work.configs[name]}")
     begun = set(filled)
     for each in work.partitions:
         rows = planned_rows(work, look, each)
         if exists:
             stands = standing(work, look, each, rows)
             if stands and each.partition not in begun:
-                raise PlanError(
-                    _changed(
-                        f"{work.changelog}[{each.partition}] holds {len(stands):,} rows, which this run has not written"
-                    )
+                raise changed(
+                    f"{work.changelog}[{each.partition}] holds {len(stands):,} rows, which this run has not written"
                 )
 
 
@@ -80,11 +78,9 @@ def planned_rows(work: SeedChangelog, look: Look, planned: PartitionRows) -> dic
     log = (planned.start_offset, planned.end_offset)
     rows = live(newest_of(look, work.source, planned.partition, log, work.isolation)) if planned.rows else {}
     if digest_of(rows) != planned.digest:
-        raise PlanError(
-            _changed(
-                f"what a restore loads from {work.source}[{planned.partition}] is not what it was: {len(rows):,} rows, and "
-                f"{planned.rows:,} were planned. A record was compacted away that a later one replaces, perhaps"
-            )
+        raise changed(
+            f"what a restore loads from {work.source}[{planned.partition}] is not what it was: {len(rows):,} rows, and "
+            f"{planned.rows:,} were planned. A record was compacted away that a later one replaces, perhaps"
         )
     return rows
 
@@ -99,9 +95,7 @@ def standing(
     partition, below = planned.partition, work.changelog_ends[planned.partition]
     start, end = look.watermarks(work.changelog, [partition])[partition]
     if end < below:
-        raise PlanError(
-            _changed(f"{work.changelog}[{partition}] ends at offset {end} and not at {below}: it was recreated")
-        )
+        raise changed(f"{work.changelog}[{partition}] ends at offset {end} and not at {below}: it was recreated")
     found: set[bytes] = set()
     for record in look.read(work.changelog, partition, max(start, below), end, isolation=_LOG):
         expected = None if record.key is None else rows.get(record.key)
@@ -189,7 +183,3 @@ def _copy(record: RawRecord) -> NewRecord:
 def copies(records: Iterable[RawRecord]) -> Iterator[NewRecord]:
     """Records as they are, to be appended."""
     return map(_copy, records)
-
-
-def _changed(what: str) -> str:
-    return f"The world has changed since the plan was made: {what}. Nothing was written for it; plan again."

@@ -1,4 +1,7 @@
-"""What a topic plan needs of a cluster: a look at it, and a hand that writes. The tests have their own of both."""
+"""What a topic plan needs of a cluster: a look at it, and a hand that writes. The tests have their own of both.
+
+And what came of a step.
+"""
 
 from __future__ import annotations
 
@@ -65,3 +68,17 @@ class Hand(Protocol):
 
     def append(self, topic: str, records: Iterable[NewRecord]) -> int:
         """Appends records in order, and returns how many when all of them are acknowledged by all replicas in sync."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepReport:
+    """What one run did for a step."""
+
+    written: int = 0
+    """Records that were written now."""
+    stood: int = 0
+    """Planned records that an earlier run had written."""
+    left: int = 0
+    """Keys that were left, for somebody has written them since."""
+    put_back: int = 0
+    """Records of others that were overtaken, and written again behind."""

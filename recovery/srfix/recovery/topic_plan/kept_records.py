@@ -13,7 +13,6 @@ import json
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -25,19 +24,6 @@ from srfix.serde.schemas.models import Json
 
 _SUFFIX: Final = ".records.jsonl"
 _CHUNK: Final = 1 << 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptRecord:
-    """A record as it was in the topic."""
-
-    partition: int
-    offset: int
-    key: bytes
-    value: bytes = field(repr=False)
-    """Never a tombstone's: those are not expired."""
-    timestamp_ms: int | None
-    headers: tuple[tuple[str, bytes | None], ...]
 
 
 def kept_records_path(plan_path: Path) -> Path:
@@ -95,7 +81,7 @@ def check_kept_records(path: Path, kept: KeptRecords) -> None:
         )
 
 
-def kept_records(path: Path) -> Iterator[KeptRecord]:
+def kept_records(path: Path) -> Iterator[RawRecord]:
     """The records, in the order in which they were kept. Check the file first.
 
     :raises PlanError: if it cannot be read.
@@ -123,7 +109,7 @@ def _line(record: RawRecord) -> bytes:
     return json.dumps(document).encode() + b"\n"
 
 
-def _record(document: object) -> KeptRecord:
+def _record(document: object) -> RawRecord:
     match document:
         case {
             "partition": int(partition),
@@ -133,12 +119,12 @@ def _record(document: object) -> KeptRecord:
             "timestamp": (None | int()) as timestamp,
             "headers": list(headers),
         }:
-            return KeptRecord(
+            return RawRecord(
                 partition=partition,
                 offset=offset,
                 key=base64.b64decode(key, validate=True),
                 value=base64.b64decode(value, validate=True),
-                timestamp_ms=timestamp,
+                timestamp=timestamp,
                 headers=tuple(_header(each) for each in headers),
             )
     raise ValueError("another form")

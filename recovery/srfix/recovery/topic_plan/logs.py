@@ -75,3 +75,11 @@ def newest_of(
     :param log: where to begin (inclusive) and end (exclusive).
     """
     return newest_records(look.read(topic, partition, *log, isolation=isolation))
+
+
+def changed(what: str) -> PlanError:
+    """The error about a world that is not as the plan expects it.
+
+    :param what: what is other, in words, without capital and full stop.
+    """
+    return PlanError(f"The world has changed since the plan was made: {what}. Nothing was written for it; plan again.")

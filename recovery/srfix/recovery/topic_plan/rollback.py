@@ -9,15 +9,14 @@ from typing import assert_never
 
 from srfix.recovery.clock import now
 from srfix.recovery.errors import PlanError
-from srfix.recovery.plans.rolling_back import AlreadyRolledBack, RollingBack
+from srfix.recovery.plans.rolling_back import AlreadyRolledBack, Left, RollingBack
 from srfix.recovery.topic_plan.apply import mark_of
 from srfix.recovery.topic_plan.ending_keys import bring_back, check_expiry
 from srfix.recovery.topic_plan.filling import others_have_written, unfill
-from srfix.recovery.topic_plan.interface import Hand, Look
+from srfix.recovery.topic_plan.interface import Hand, Look, StepReport
 from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS, TopicState
 from srfix.recovery.topic_plan.logs import require_no_members
 from srfix.recovery.topic_plan.plan_file import TopicPlan, TopicStep
-from srfix.recovery.topic_plan.reports import StepReport
 from srfix.recovery.topic_plan.work import ExpireKeys, SeedChangelog
 from srfix.serde.schemas.models import Json
 
@@ -30,17 +29,7 @@ class TopicStepUndone:
     report: StepReport
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicStepLeft:
-    """A step was not undone, on purpose."""
-
-    step: TopicStep
-    why: str
-    """Why, in words."""
-
-
-TopicStepEvent = TopicStepUndone | TopicStepLeft
-TopicUndoEvent = TopicStepEvent | AlreadyRolledBack
+TopicUndoEvent = TopicStepUndone | Left[TopicStep] | AlreadyRolledBack
 
 
 def roll_back_topic_plan(
@@ -57,7 +46,7 @@ def roll_back_topic_plan(
     yield from _TopicRollback(look, hand, kept_path).events(journal_path, clock)
 
 
-class _TopicRollback(RollingBack[TopicPlan, TopicState, TopicStep, TopicStepEvent]):
+class _TopicRollback(RollingBack[TopicPlan, TopicState, TopicStep, TopicStepUndone]):
     journals = TOPIC_JOURNALS
 
     def __init__(self, look: Look, hand: Hand, kept_path: Path | None) -> None:
@@ -71,21 +60,22 @@ class _TopicRollback(RollingBack[TopicPlan, TopicState, TopicStep, TopicStepEven
         else:
             check_expiry(work, self._look, self._kept_path())
 
-    def undo(self, step: TopicStep) -> tuple[TopicStepEvent, dict[str, Json]]:
+    def undo(self, step: TopicStep) -> TopicStepUndone | Left[TopicStep]:
         work = self.state.plan.work
         match work:
             case ExpireKeys():
                 mark = mark_of(self.state.plan)
                 undone = bring_back(work, self._look, self._hand, self._kept_path(), step.partition or 0, mark=mark)
+                return TopicStepUndone(step=step, report=undone)
             case SeedChangelog():
-                why_or_report = self._unseed(work, step)
-                if isinstance(why_or_report, str):
-                    return TopicStepLeft(step=step, why=why_or_report), {"left": why_or_report}
-                undone = why_or_report
-            case _:
-                assert_never(work)
-        details: dict[str, Json] = {"left": None, "written": undone.written, "others": undone.left}
-        return TopicStepUndone(step=step, report=undone), details
+                unseeded = self._unseed(work, step)
+                if isinstance(unseeded, str):
+                    return Left(action=step, why=unseeded)
+                return TopicStepUndone(step=step, report=unseeded)
+        assert_never(work)
+
+    def details(self, undone: TopicStepUndone | None) -> dict[str, Json]:
+        return {} if undone is None else {"written": undone.report.written, "others": undone.report.left}
 
     def how_far(self, _where: str) -> str:
         return f"; the journal {self.journal.path} says where"

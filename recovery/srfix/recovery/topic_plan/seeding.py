@@ -28,7 +28,7 @@ from srfix.recovery.topic_plan.logs import (
 )
 from srfix.recovery.topic_plan.plan_file import TopicPlan
 from srfix.recovery.topic_plan.rows import NewestRecord, live, partition_rows
-from srfix.recovery.topic_plan.seed_words import seed_playbook, seed_price, seed_undo
+from srfix.recovery.topic_plan.words import seed_playbook, seed_price, seed_undo
 from srfix.recovery.topic_plan.work import CarriedSchemaId, SeedChangelog
 from srfix.serde.errors import UsageError
 from srfix.serde.properties.kafka_client import Isolation

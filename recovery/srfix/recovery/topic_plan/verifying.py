@@ -28,7 +28,7 @@ from srfix.recovery.topic_plan.interface import Look
 from srfix.recovery.topic_plan.kept_records import check_kept_records, kept_records
 from srfix.recovery.topic_plan.logs import newest_of
 from srfix.recovery.topic_plan.plan_file import TopicPlan
-from srfix.recovery.topic_plan.rows import NewestRecord, digest_of, fingerprint, live
+from srfix.recovery.topic_plan.rows import NewestRecord, digest_of, fingerprint_of, live
 from srfix.recovery.topic_plan.work import ExpireKeys, PartitionRows, SeedChangelog, Work
 from srfix.serde.properties.kafka_client import Isolation
 
@@ -201,8 +201,7 @@ def _expired(work: ExpireKeys, look: Look, kept_path: Path | None) -> Iterator[T
     try:
         check_kept_records(kept_path, work.kept)
         for each in kept_records(kept_path):
-            known = fingerprint(each.value, each.timestamp_ms, each.headers)
-            kept.setdefault(each.partition, {})[each.key] = known
+            kept.setdefault(each.partition, {})[each.key or b""] = fingerprint_of(each)
     except PlanError as error:
         what = f"which keys were to be deleted is not known. {error.message.removesuffix('.')}"
         yield TopicCheck(outcome=TopicOutcome.NOT_KNOWN, what=what)

@@ -14,8 +14,7 @@ from enum import Enum
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.errors import PlanError
 from srfix.recovery.topic_plan.interface import Look
-from srfix.recovery.topic_plan.kept_records import KeptRecord
-from srfix.recovery.topic_plan.rows import fingerprint, fingerprint_of
+from srfix.recovery.topic_plan.rows import fingerprint_of
 from srfix.recovery.topic_plan.work import OUR_HEADER
 from srfix.serde.properties.kafka_client import Isolation
 
@@ -47,10 +46,8 @@ class KeyWatch:
     :param writes: what this run writes: our tombstones, or the planned records.
     """
 
-    def __init__(self, kept: Iterable[KeptRecord], mark: bytes, *, writes: Whose) -> None:
-        self._keys = {
-            each.key: _Key(each.offset, fingerprint(each.value, each.timestamp_ms, each.headers)) for each in kept
-        }
+    def __init__(self, kept: Iterable[RawRecord], mark: bytes, *, writes: Whose) -> None:
+        self._keys = {each.key: _Key(each.offset, fingerprint_of(each)) for each in kept if each.key is not None}
         self._mark = mark
         self._writes = writes
 

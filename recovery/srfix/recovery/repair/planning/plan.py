@@ -28,11 +28,10 @@ from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Severity
 from srfix.recovery.repair.plan_file import Omission, Plan, PlannedFinding
-from srfix.recovery.repair.planning.limit import cost_within
 from srfix.recovery.repair.planning.litter import Deletion, deletions
 from srfix.recovery.repair.planning.normalized import content_key
 from srfix.recovery.repair.planning.order import by_what_they_unblock
-from srfix.recovery.repair.planning.price import price
+from srfix.recovery.repair.planning.price import cost_within, price
 from srfix.recovery.repair.planning.repairs import Keep, SubjectRepair, decide, repairs
 from srfix.serde.printable import capitalized
 from srfix.serde.subjects.names import Subject, Topic, split_context, split_subject

@@ -16,9 +16,8 @@ from srfix.recovery.facts.survey import Survey
 from srfix.recovery.facts.topics import TopicFacts, TopicReader
 from srfix.recovery.findings import Severity, Source
 from srfix.recovery.repair.plan_file import Omission, Plan
-from srfix.recovery.repair.planning.limit import cost_within
 from srfix.recovery.repair.planning.plan import actions_of, planned_finding, planned_ids
-from srfix.recovery.repair.planning.price import price
+from srfix.recovery.repair.planning.price import cost_within, price
 from srfix.recovery.repair.planning.repairs import Keep, SubjectRepair, decide
 from srfix.recovery.topic_check.answers import TopicCheck, TopicFinding
 from srfix.recovery.topic_check.origin import Origin

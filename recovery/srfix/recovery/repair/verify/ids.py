@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from srfix.recovery.actions.actions import Register
+from srfix.recovery.actions.actions import DeleteVersion, Register
 from srfix.recovery.checks.counting import answered_through
 from srfix.recovery.facts.stores import Membership
-from srfix.recovery.facts.subject_state import look_up
-from srfix.recovery.facts.survey import ask_membership
+from srfix.recovery.facts.subject_state import look_up, read_subject_state
+from srfix.recovery.facts.survey import ask_membership, schema_behind
 from srfix.recovery.ids_in_words import listed
 from srfix.recovery.registry import ReadableRegistry
 from srfix.recovery.repair.plan_file import Plan, PlannedFinding
 from srfix.recovery.repair.verify.events import Confirmed, Event, NotLookedAt, Problem
 from srfix.serde.formats.table import as_readers_ask
+from srfix.serde.schemas.errors import SchemaNotFoundError
 from srfix.serde.schemas.models import Schema, same_content
 from srfix.serde.subjects.names import Subject
 from srfix.serde.wire import SchemaId
@@ -183,3 +184,35 @@ def _named_in(sentence: str, plan: Plan) -> Subject:
     subjects = sorted({finding.subject for finding in plan.findings}, key=len, reverse=True)
     named = [subject for subject in subjects if subject in sentence]
     return (named or [finding.subject for finding in plan.findings] or [Subject("-")])[0]
+
+
+def deleted(actions: Iterable[DeleteVersion], registry: ReadableRegistry) -> Iterator[Event]:
+    """What holds of each version that a plan soft-deletes, and what does not: it is, and its id stays readable.
+
+    :raises RegistryError: if the registry does not answer.
+    """
+    for action in actions:
+        found = read_subject_state(registry, action.subject)
+        live = [version.version for version in found.live if version.schema_id == action.schema_id]
+        if live:
+            yield Problem(
+                subject=action.subject,
+                schema_id=action.schema_id,
+                what=f"schema id {action.schema_id} is live here (version {live[-1]}); the plan soft-deletes it. Finish "
+                "it with srfix apply; if an application registered it again, that one is not gone",
+            )
+        try:
+            schema_behind(registry, action.schema_id, registry.context_of(action.subject))
+        except SchemaNotFoundError:
+            yield Problem(
+                subject=action.subject,
+                schema_id=action.schema_id,
+                what=f"schema id {action.schema_id} cannot be read by its id any more: somebody has deleted it for good",
+            )
+        else:
+            if not live:
+                yield Confirmed(
+                    subject=action.subject,
+                    schema_id=action.schema_id,
+                    what=f"schema id {action.schema_id} is soft-deleted here, and readable by its id",
+                )

@@ -20,9 +20,8 @@ from srfix.recovery.facts.topics import Strategy, TopicRead
 from srfix.recovery.ids_in_words import listed
 from srfix.recovery.registry import GivenRegistry, Registry, usable
 from srfix.recovery.repair.plan_file import Plan, PlannedFinding
-from srfix.recovery.repair.verify.deleted import deleted
 from srfix.recovery.repair.verify.events import Confirmed, Event, NotLookedAt, Problem
-from srfix.recovery.repair.verify.ids import AskedIds, left_out_elsewhere
+from srfix.recovery.repair.verify.ids import AskedIds, deleted, left_out_elsewhere
 from srfix.recovery.repair.verify.keys import keys_missed, keys_of, left_open, store_of
 from srfix.recovery.repair.verify.puts import next_put
 from srfix.recovery.repair.verify.rows import rows_read, rows_without_id
