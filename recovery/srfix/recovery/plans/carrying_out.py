@@ -58,7 +58,7 @@ class CarryingOut(ABC, Generic[PlanT, StateT, StepT, EventT]):
     journal: Journal
     state: StateT
     is_new: bool
-    """True while the journal holds no whole line. It and the two above are known once the journal is open."""
+    """True if nothing was begun. This, the journal and its state are known once the journal is open."""
 
     def __init__(self, plan: PlanT, *, part: PlanT | None = None) -> None:
         self.plan = plan

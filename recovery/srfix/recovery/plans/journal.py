@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Set
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Set
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -135,13 +135,11 @@ class JournalFiles(Generic[PlanT, StateT]):
     other_schema: str
     """What to say of the journal of another kind or version behind the name of its schema; ends a sentence."""
 
-    @contextmanager
     def open(
         self, path: Path, clock: Callable[[], str], *, create: bool = True
-    ) -> Iterator[tuple[Journal, StateT | None]]:
+    ) -> AbstractContextManager[tuple[Journal, StateT | None]]:
         """Opens or creates a journal, locks it, and reads what it says, as `open_journal` does."""
-        with open_journal(path, clock, self.replay, create=create) as opened:
-            yield opened
+        return open_journal(path, clock, self.replay, create=create)
 
     def read(self, path: Path) -> StateT:
         """Reads a journal without touching it.

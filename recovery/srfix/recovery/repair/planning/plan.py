@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 
@@ -75,36 +75,25 @@ def make_plan(
     litter = tuple(deletions(examination, survey, also, engine))
     going = tuple(each for each in litter if isinstance(each, Deletion))
     omissions = tuple(each for each in (*decided, *litter) if isinstance(each, Omission))
-    left_out = tuple(f"{capitalized(omission.reason)}." for omission in omissions)
-    if left_out and not needed and not going:
-        raise PlanError("No plan: " + " ".join(left_out))
-    planned = planned_ids(needed)
+    plan = plan_of(needed, omissions, survey, width=width, clock=clock, bootstrap_servers=bootstrap_servers)
+    if plan.left_out and not needed and not going:
+        raise PlanError("No plan: " + " ".join(plan.left_out))
     applications = concerned(examination.applications, stores_of(needed))
-    actions = actions_of(needed)
+    actions = plan.actions
     for deletion in going:
         actions += tuple(_numbered(deletion.actions, start=len(actions) + 1))
     cost = cost_within(actions, survey, version_limit, less="--only-live, --application or --store")
-    return Plan(
-        registry=survey.registry.url,
-        bootstrap_servers=bootstrap_servers,
-        created_at=clock(),
-        srfix=version("srfix"),
-        findings=(
-            *(planned_finding(repair, planned[repair.want.role.subject]) for repair in needed),
-            *(_planned_deletion(deletion) for deletion in going),
-        ),
+    return replace(
+        plan,
+        findings=(*plan.findings, *map(_planned_deletion, going)),
         actions=actions,
-        expects={
-            **{repair.want.role.subject: repair.want.role.state for repair in needed},
-            **{deletion.finding.subject: deletion.state for deletion in going},
-        },
-        price=(*price(needed, width=width), *(deletion.price for deletion in going)),
-        left_out=left_out,
+        expects={**plan.expects, **{deletion.finding.subject: deletion.state for deletion in going}},
+        price=(*plan.price, *(deletion.price for deletion in going)),
         omissions=(
             *omissions,
             *_undecided(examination),
             *_beyond_repair(examination, needed),
-            *_unseen(examination, planned),
+            *_unseen(examination, plan.expects),
         ),
         passed_over=tuple(dict.fromkeys(each.why for each in decided if isinstance(each, PassedOver))),
         playbook=tuple(playbook(applications)),
@@ -128,16 +117,32 @@ def plan_wants(
     decided = tuple(decide(wants, survey, keep=keep, exact_ids=exact_ids))
     needed = tuple(each for each in decided if isinstance(each, SubjectRepair))
     omissions = tuple(each for each in decided if isinstance(each, Omission))
-    planned = planned_ids(needed)
+    return plan_of(needed, omissions, survey, clock=clock)
+
+
+def plan_of(
+    needed: Sequence[SubjectRepair],
+    omissions: tuple[Omission, ...],
+    survey: Survey,
+    *,
+    clock: Callable[[], str],
+    width: Width = Width.WIDE,
+    bootstrap_servers: str | None = None,
+) -> Plan:
+    """The plan of these repairs, without what is to be done around it and what it costs.
+
+    :raises PlanError: if a store's source is not known.
+    """
+    planned = _planned_ids(needed)
     return Plan(
         registry=survey.registry.url,
-        bootstrap_servers=None,
+        bootstrap_servers=bootstrap_servers,
         created_at=clock(),
         srfix=version("srfix"),
-        findings=tuple(planned_finding(repair, planned[repair.want.role.subject]) for repair in needed),
-        actions=actions_of(needed),
+        findings=tuple(_planned_finding(repair, planned[repair.want.role.subject]) for repair in needed),
+        actions=_actions_of(needed),
         expects={repair.want.role.subject: repair.want.role.state for repair in needed},
-        price=tuple(price(needed, width=Width.WIDE)),
+        price=tuple(price(needed, width=width)),
         left_out=tuple(f"{capitalized(omission.reason)}." for omission in omissions),
         omissions=omissions,
         playbook=(),
@@ -184,7 +189,7 @@ def stores_of(needed: Iterable[SubjectRepair]) -> frozenset[tuple[str, str]]:
     return frozenset((each.store.application, each.store.name) for each in facts if isinstance(each, StoreFacts))
 
 
-def actions_of(needed: Iterable[SubjectRepair]) -> tuple[Action, ...]:
+def _actions_of(needed: Iterable[SubjectRepair]) -> tuple[Action, ...]:
     """What the repairs write, in order, numbered."""
     actions: list[Action] = []
     for repair in needed:
@@ -192,7 +197,7 @@ def actions_of(needed: Iterable[SubjectRepair]) -> tuple[Action, ...]:
     return tuple(actions)
 
 
-def planned_ids(needed: Iterable[SubjectRepair]) -> dict[Subject, tuple[SchemaId, ...]]:
+def _planned_ids(needed: Iterable[SubjectRepair]) -> dict[Subject, tuple[SchemaId, ...]]:
     """Per subject what is registered there, whichever store's repair it stands in."""
     ids: dict[Subject, set[SchemaId]] = {}
     for repair in needed:
@@ -262,7 +267,7 @@ def _numbered(actions: Iterable[Action], *, start: int) -> Iterator[Action]:
         yield replace(action, step=step)
 
 
-def planned_finding(repair: SubjectRepair, ids: tuple[SchemaId, ...]) -> PlannedFinding:
+def _planned_finding(repair: SubjectRepair, ids: tuple[SchemaId, ...]) -> PlannedFinding:
     """What a repair is for, as a plan says it.
 
     :param ids: every id that the plan registers under its subject.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from importlib.metadata import version
+from dataclasses import replace
 
 from srfix.recovery.checks import srf020
 from srfix.recovery.checks.interface import Owner, PassedOver, Want, Width
@@ -16,13 +16,12 @@ from srfix.recovery.facts.survey import Survey
 from srfix.recovery.facts.topics import TopicFacts, TopicReader
 from srfix.recovery.findings import Severity, Source
 from srfix.recovery.repair.plan_file import Omission, Plan
-from srfix.recovery.repair.planning.plan import actions_of, planned_finding, planned_ids
-from srfix.recovery.repair.planning.price import cost_within, price
+from srfix.recovery.repair.planning.plan import plan_of
+from srfix.recovery.repair.planning.price import cost_within
 from srfix.recovery.repair.planning.repairs import Keep, SubjectRepair, decide
 from srfix.recovery.topic_check.answers import TopicCheck, TopicFinding
 from srfix.recovery.topic_check.origin import Origin
 from srfix.serde.errors import UsageError
-from srfix.serde.printable import capitalized
 from srfix.serde.subjects.names import Topic, join_context, subject_for
 from srfix.serde.wire import SchemaId
 
@@ -62,22 +61,12 @@ def make_topic_plan(
     decided = tuple(decide(wants, survey, keep=keep, exact_ids=exact_ids))
     needed = tuple(each for each in decided if isinstance(each, SubjectRepair))
     omissions = tuple(each for each in decided if isinstance(each, Omission))
-    left_out = tuple(f"{capitalized(omission.reason)}." for omission in omissions)
-    if left_out and not needed:
-        raise PlanError("No plan: " + " ".join(left_out))
-    planned = planned_ids(needed)
-    actions = actions_of(needed)
-    cost = cost_within(actions, survey, version_limit, less="--only-live or --role")
-    return Plan(
-        registry=survey.registry.url,
-        bootstrap_servers=bootstrap_servers,
-        created_at=clock(),
-        srfix=version("srfix"),
-        findings=tuple(planned_finding(repair, planned[repair.want.role.subject]) for repair in needed),
-        actions=actions,
-        expects={repair.want.role.subject: repair.want.role.state for repair in needed},
-        price=tuple(price(needed, width=width)),
-        left_out=left_out,
+    plan = plan_of(needed, omissions, survey, width=width, clock=clock, bootstrap_servers=bootstrap_servers)
+    if plan.left_out and not needed:
+        raise PlanError("No plan: " + " ".join(plan.left_out))
+    cost = cost_within(plan.actions, survey, version_limit, less="--only-live or --role")
+    return replace(
+        plan,
         omissions=(*omissions, *_beyond_repair(found), *_unseen(found)),
         passed_over=tuple(dict.fromkeys(each.why for each in decided if isinstance(each, PassedOver))),
         playbook=tuple(_playbook(found)) if needed else (),
