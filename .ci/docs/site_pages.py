@@ -18,12 +18,12 @@ import yaml
 
 from parts.reference import about_command
 from srfix.cli.command_table import every_command
+from srfix.cli.documents.published import DOCUMENTS, schema_text
 from srfix.recovery.checks.interface import CatalogueEntry
 from srfix.recovery.explain.catalogue import CATALOGUE
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 NOTEBOOKS: Final = ROOT / "fixtures" / "notebooks"
-DOCUMENTS: Final = ROOT / "cli" / "srfix" / "cli" / "documents"
 ACTION: Final = ROOT / ".github" / "actions" / "srfix" / "action.yml"
 
 _AS_THEY_ARE: Final = ("DESIGN.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
@@ -138,15 +138,13 @@ def _finding_page(known: CatalogueEntry) -> str:
 def _document_pages() -> Iterator[tuple[str, str]]:
     """The JSON Schema of each document that srfix writes."""
     rows = []
-    for path in sorted(DOCUMENTS.glob("*.schema.json")):
-        name, text = path.name.removesuffix(".schema.json"), path.read_text(encoding="utf-8")
-        told = json.loads(text)
-        about = _escaped(str(told.get("description") or told.get("title") or ""))
+    for document in sorted(DOCUMENTS, key=lambda each: each.name):
+        name, text = document.name, schema_text(document)
+        about = _escaped(json.loads(text)["description"])
         rows.append(f"| [{name}]({name}.md) | {about.replace('|', '&#124;')} |")
         yield f"documents/{name}.md", _lines(f"# {name}", about, "Its JSON Schema:", f"```json\n{text.rstrip()}\n```")
-    if rows:
-        about = "The JSON Schemas of what srfix writes; they are in the wheel, too. Keys may be added, never renamed."
-        yield "documents/index.md", _lines("# JSON documents", about, _table(("document", "what"), rows))
+    about = "The JSON Schemas of what srfix writes, as `srfix schema-of` prints them. Keys may be added, never renamed."
+    yield "documents/index.md", _lines("# JSON documents", about, _table(("document", "what"), rows))
 
 
 def _api_page(front: str) -> str:

@@ -14,6 +14,7 @@ import click
 import pytest
 
 from srfix.cli.command_table import every_command
+from srfix.cli.documents.published import DOCUMENTS
 from srfix.recovery.explain.catalogue import CATALOGUE
 
 ROOT = Path(__file__).parents[2]
@@ -57,10 +58,9 @@ def test_a_front_door_s_page_has_all_that_it_shows(front: str) -> None:
     assert len(re.findall(r"^::: srfix\.", PAGES[f"api/{front}.md"], re.MULTILINE)) == len(shown)
 
 
-def test_every_json_schema_in_the_wheel_has_a_page() -> None:
-    names = {path.name.removesuffix(".schema.json") for path in (ROOT / "cli").rglob("*.schema.json")}
+def test_every_json_document_has_a_page() -> None:
     assert {page for page in PAGES if page.startswith("documents/") and page != "documents/index.md"} == {
-        f"documents/{name}.md" for name in names
+        f"documents/{document.name}.md" for document in DOCUMENTS
     }
 
 

@@ -122,7 +122,7 @@ class TestShown:
         decoder = RecordDecoder(ById(MemoryRegistry()), make=lambda _resolver, _role: JsonDeserializer())
         (decoded,) = map(shown, decoder.decode("t", [record]))
         assert decoded.failed
-        document = record_document(decoded)
+        document = record_document(decoded).to_json()
         assert json.dumps(document)
         assert document["errors"] == [
             {"role": "value", "kind": "PayloadBoundError", "message": decoded.value.error.message}  # type: ignore[union-attr]

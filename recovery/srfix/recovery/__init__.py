@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from srfix.recovery.census.spark import SparkCensus as SparkCensus
     from srfix.recovery.cluster.cluster import Cluster as Cluster
     from srfix.recovery.diagnosis.diagnose import Examination as Examination
+    from srfix.recovery.diagnosis.document import diagnosis_document as diagnosis_document
     from srfix.recovery.errors import AppliedInPartError as AppliedInPartError
     from srfix.recovery.errors import KsqldbError as KsqldbError
     from srfix.recovery.errors import LibraryMissingError as LibraryMissingError
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from srfix.recovery.findings import Diagnosis as Diagnosis
     from srfix.recovery.findings import Finding as Finding
     from srfix.recovery.findings import Severity as Severity
-    from srfix.recovery.findings import diagnosis_document as diagnosis_document
     from srfix.recovery.registry import ReadableRegistry as ReadableRegistry
     from srfix.recovery.registry import Registry as Registry
     from srfix.recovery.repair.plan_file import Plan as Plan
@@ -54,6 +54,7 @@ else:
             "census.spark": ["SparkCensus"],
             "cluster.cluster": ["Cluster"],
             "diagnosis.diagnose": ["Examination"],
+            "diagnosis.document": ["diagnosis_document"],
             "errors": [
                 "AppliedInPartError",
                 "KsqldbError",
@@ -66,7 +67,7 @@ else:
             "facts.reader": ["CheckContext", "Reader", "StreamsVersion"],
             "facts.supplied": ["Supplied"],
             "facts.survey": ["Survey"],
-            "findings": ["Diagnosis", "Finding", "Severity", "diagnosis_document"],
+            "findings": ["Diagnosis", "Finding", "Severity"],
             "registry": ["ReadableRegistry", "Registry"],
             "repair.plan_file": ["Plan", "load_plan", "plan_document", "save_plan"],
             "repair.planning.repairs": ["Keep"],

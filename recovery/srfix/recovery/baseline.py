@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from srfix.recovery.documents import Code, Document, Part
 from srfix.recovery.severity import Severity
 from srfix.serde import bounds
 from srfix.serde.errors import UsageError
@@ -41,11 +46,6 @@ class Known:
         of_keys = " (keys)" if self.role is Role.KEY else ""
         return f"{self.code or 'no code'} {f'{self.application}/{self.store}' if self.store else self.subject}{of_keys}"
 
-    def document(self) -> dict[str, Json]:
-        """The code, and what else is not empty."""
-        found: dict[str, Json] = {name: value for name in _PLACES if (value := getattr(self, name))}
-        return {"code": self.code or None, **found, "role": self.role.value}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
@@ -66,6 +66,50 @@ class Compared:
     """What has become worse, with how bad it was and is; it is news."""
     gone: tuple[Known, ...] = ()
     """What the baseline knows and, within what was asked, was not found."""
+
+
+class KnownFinding(Part, kw_only=True):
+    """A finding, by what stays the same from run to run."""
+
+    code: Code | None
+    """Null where the catalogue has none."""
+    application: str | UnsetType = UNSET
+    store: str | UnsetType = UNSET
+    topic: str | UnsetType = UNSET
+    """That of a finding of `srfix check`, which is of no store."""
+    subject: str | UnsetType = UNSET
+    """What a finding that is of no store is about."""
+    role: Role
+
+    @classmethod
+    def known(cls, known: Known, **more: object) -> Self:
+        """What is empty is left out."""
+        return cls.of(
+            known, code=known.code or None, **{name: getattr(known, name) or UNSET for name in _PLACES}, **more
+        )
+
+
+class BaselineFinding(KnownFinding, kw_only=True):
+    """A finding that is known."""
+
+    severity: Severity
+    """How bad it was when it was written down; a finding that is worse by now is new."""
+
+
+class BaselineDocument(Document, tag=SCHEMA):
+    """The findings that are known: a later `srfix diagnose`, `check` or `guard` with `--baseline` does not fail for them."""
+
+    findings: list[BaselineFinding]
+
+
+class BesideBaseline(Part):
+    """What was found beside a baseline; only with --baseline or --write-baseline."""
+
+    file: str
+    known: list[KnownFinding]
+    """Findings that the baseline knows: no reason to fail."""
+    gone: list[KnownFinding]
+    """What the baseline knows and was not found."""
 
 
 def worst(found: Iterable[tuple[Known, Severity]]) -> dict[Known, Severity]:
@@ -97,12 +141,9 @@ def save_baseline(findings: Mapping[Known, Severity], path: str) -> Baseline:
 
     :raises UsageError: if the disk does not take it, or another file stands there.
     """
-    document: dict[str, Json] = {
-        "schema": SCHEMA,
-        "findings": [each.document() | {"severity": findings[each].value} for each in sorted(findings)],
-    }
+    document = BaselineDocument([BaselineFinding.known(each, severity=findings[each]) for each in sorted(findings)])
     try:
-        write_whole(path, printable_json(json.dumps(document, indent=2, ensure_ascii=False)).encode() + b"\n")
+        write_whole(path, printable_json(json.dumps(document.to_json(), indent=2, ensure_ascii=False)).encode() + b"\n")
     except OSError as error:
         raise UsageError(f"The baseline cannot be written to {path} ({error.strerror}).") from error
     return Baseline(findings=findings, path=path)
@@ -133,18 +174,14 @@ def load_baseline(path: str) -> Baseline:
 _MAKE: Final = "Write one with --write-baseline FILE."
 
 
-def _entry(entry: object, path: str) -> tuple[Known, Severity]:
-    match entry:
-        case {"code": str() | None as code, "role": str(role), **rest} if all(
-            isinstance(rest.get(name, ""), str) for name in _PLACES
-        ):
-            places = {name: str(rest.get(name, "")) for name in _PLACES}
-            try:
-                known = Known(code=code or "", role=Role(role), **places)
-                if (known.application and known.store) or known.subject:
-                    return known, Severity(rest.get("severity", Severity.BROKEN.value))
-            except ValueError:
-                pass
+def _entry(entry: Json, path: str) -> tuple[Known, Severity]:
+    if isinstance(entry, dict):
+        with suppress(msgspec.ValidationError):
+            found = msgspec.convert({"severity": Severity.BROKEN.value} | entry, BaselineFinding)
+            places = {name: value for name in _PLACES if (value := getattr(found, name)) is not UNSET}
+            known = Known(code=found.code or "", role=found.role, **places)
+            if (known.application and known.store) or known.subject:
+                return known, found.severity
     raise UsageError(
         f"The baseline {path!r} has an entry that is none: it takes code, role (key or value), severity "
         f"({', '.join(severity.value for severity in Severity)}), and application and store, or topic and subject. {_MAKE}"

@@ -1,14 +1,11 @@
-"""Findings, and the document they are written as (`srfix.diagnosis/2`).
-
-Keys of the document may be added, never renamed; ids are numbers, absent things are null, lists are sorted.
-"""
+"""Findings: what is wrong, or worth knowing, and what speaks for it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING
 
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.severity import Severity
@@ -17,11 +14,7 @@ from srfix.serde.subjects.names import Role, Subject, Topic
 from srfix.serde.wire import SchemaId
 
 if TYPE_CHECKING:
-    from srfix.serde.schemas.models import Json
-
-
-_FEW: Final = 3
-"""Pieces of evidence, or hypotheses, that stand each by itself in the document though they differ in the topic alone."""
+    pass
 
 
 class Weight(Enum):
@@ -246,180 +239,9 @@ def finding_order(finding: Finding) -> tuple[int, str, str, str, str, str]:
     )
 
 
-def diagnosis_document(diagnosis: Diagnosis, *, srfix_version: str, generated_at: str) -> dict[str, Json]:
-    """The `srfix.diagnosis/2` document of a diagnosis; `generated_at` in ISO 8601, UTC."""
-    counts = {
-        severity.value: sum(1 for finding in diagnosis.findings if finding.severity is severity)
-        for severity in Severity
-    }
-    return {
-        "schema": "srfix.diagnosis/2",
-        "srfix": srfix_version,
-        "generated_at": generated_at,
-        "findings": [_finding(finding) for finding in sorted(diagnosis.findings, key=finding_order)],
-        "skipped": [
-            {"what": s.what, "reason": s.reason, "could_hide_a_finding": s.could_hide}
-            for s in sorted(diagnosis.not_looked_at, key=lambda s: (s.what, s.reason, s.could_hide))
-        ],
-        "applications": [
-            advice_document(told) for told in sorted(diagnosis.applications, key=lambda told: told.application)
-        ],
-        "ignored": [
-            {
-                "subject": subject,
-                "pattern": each.pattern,
-                "what": each.what,
-                "severity": None if each.severity is None else each.severity.value,
-            }
-            for each in sorted(diagnosis.ignored, key=lambda each: (each.subjects, each.what, each.pattern))
-            for subject in sorted(each.subjects)
-        ],
-        "summary": {
-            "findings": sum(finding.severity is not Severity.NOTE for finding in diagnosis.findings),
-            "notes": counts[Severity.NOTE.value],
-            "not_looked_at": len(diagnosis.not_looked_at),
-            "ignored": len(diagnosis.ignored),
-            "by_severity": {name: count for name, count in counts.items() if count},
-            "stores_examined": [*sorted(diagnosis.examined)],
-            "healthy": not diagnosis.has_findings and not diagnosis.is_inconclusive,
-        },
-    }
-
-
-def advice_document(told: ApplicationAdvice) -> dict[str, Json]:
-    """What to do for an application, as it stands in documents."""
-    return {
-        "application": told.application,
-        "observations": _observations(told.observations),
-        "advice": [*told.advice],
-        "do_not": [*told.do_not],
-    }
-
-
-def _observations(observations: tuple[Observation, ...]) -> list[Json]:
-    return [{"kind": o.kind, "says": o.says, "weight": o.weight.value, "detail": o.detail} for o in observations]
-
-
-def _finding(finding: Finding) -> Json:
-    source: Json = None
-    if finding.source is not None:
-        source = {"topic": finding.source.topic, "subject": finding.source.subject}
-    return {
-        "code": finding.code,
-        "severity": finding.severity.value,
-        "application": finding.application,
-        "store": finding.store,
-        "role": finding.role.value,
-        "subject": finding.subject,
-        "source": source,
-        "schema_ids": [_id_at_fault(fault) for fault in sorted(finding.schema_ids, key=lambda fault: fault.schema_id)],
-        "registered_ids": [int(schema_id) for schema_id in sorted(finding.registered_ids)],
-        "evidence": _evidence(finding.evidence, None if finding.source is None else finding.source.topic),
-        "explanation": finding.explanation,
-        "next": finding.next,
-        "repairable": finding.repairable,
-        "observations": _observations(finding.observations),
-        "hypotheses": _hypotheses(finding.considered),
-        "other_splits": [*sorted(finding.other_splits)],
-        "mirrors": [*sorted(finding.mirrors)],
-        "notes": [_note(note) for note in sorted(finding.notes, key=finding_order)],
-    }
-
-
-def _note(note: Finding) -> Json:
-    """A note on a repair: what differs from the finding that it stands with."""
-    return {
-        "code": note.code,
-        "schema_ids": [int(fault.schema_id) for fault in sorted(note.schema_ids, key=lambda fault: fault.schema_id)],
-        "explanation": note.explanation,
-        "next": note.next,
-        "overcome": note.repairable,
-    }
-
-
-def _hypotheses(considered: Iterable[Considered]) -> list[Json]:
-    """Hypotheses that differ in nothing but the topic in one entry, if they are many; by the first of each."""
-    alike: dict[tuple[object, ...], list[Considered]] = {}
-    for each in considered:
-        seen = tuple(_but_for_topic(piece, each.topic) for piece in each.evidence)
-        alike.setdefault((each.application, each.store, each.is_gone, seen), []).append(each)
-    return [
-        {
-            "application": each.application,
-            "store": each.store,
-            "topic": each.topic,
-            "gone": each.is_gone,
-            "evidence": _evidence(each.evidence, each.topic),
-            **more,
-        }
-        for same in alike.values()
-        for each, more in _folded_topics(same)
-    ]
-
-
-def _evidence(pieces: Iterable[Evidence], topic: Topic | None) -> list[Json]:
-    """In order; what is seen alike of many topics in one entry.
-
-    :param topic: the one that is in question: what is seen of it stands by itself.
-    """
-    alike: dict[tuple[object, ...], list[Evidence]] = {}
-    for piece in sorted(pieces, key=evidence_order):
-        own = piece.topic is None or piece.topic == topic
-        alike.setdefault((own, *_but_for_topic(piece, piece.topic)), []).append(piece)
-    return [
-        asdict(piece) | {"weight": piece.weight.value} | more
-        for same in alike.values()
-        for piece, more in _folded_topics(same)
-    ]
-
-
-def _but_for_topic(piece: Evidence, topic: Topic | None) -> tuple[object, ...]:
-    detail = piece.detail if topic is None else piece.detail.replace(topic, "")
-    return piece.kind, piece.weight, piece.against, piece.application, piece.topic == topic, detail
-
-
-_Alike = TypeVar("_Alike", Considered, Evidence)
-
-
-def _folded_topics(same: list[_Alike]) -> Iterator[tuple[_Alike, dict[str, Json]]]:
-    """Each, if they are few; else the first of them, with the topics of all."""
-    if len(same) <= _FEW:
-        yield from ((each, {}) for each in same)
-    else:
-        yield same[0], {"topics": [each.topic for each in same]}
-
-
 def evidence_order(evidence: Evidence) -> tuple[bool, int, str, str, str]:
     """The order in which evidence stands: what speaks for first, then by weight, kind, topic."""
     return evidence.against, _WEIGHT[evidence.weight], evidence.kind, evidence.topic or "", evidence.detail
-
-
-def _id_at_fault(fault: IdAtFault) -> Json:
-    return {
-        "id": int(fault.schema_id),
-        "live_keys": fault.live_keys,
-        "records": fault.records,
-        "partial": fault.is_partial,
-        "partitions": _folded(fault.partitions),
-    }
-
-
-def _folded(places: Iterable[PartitionAtFault]) -> list[Json]:
-    """Partitions with equal numbers in one entry, which holds of each of them; by the first of each."""
-    equal: dict[tuple[int | None, int, int, int], list[Json]] = {}
-    for place in sorted(places, key=lambda place: place.partition):
-        numbers = place.live_keys, place.pending_keys, place.first_offset, place.last_offset
-        equal.setdefault(numbers, []).append(place.partition)
-    return [
-        {
-            "partitions": partitions,
-            "live_keys": live_keys,
-            "pending_keys": pending_keys,
-            "first_offset": first_offset,
-            "last_offset": last_offset,
-        }
-        for (live_keys, pending_keys, first_offset, last_offset), partitions in equal.items()
-    ]
 
 
 _WEIGHT = {weight: rank for rank, weight in enumerate(Weight)}

@@ -8,7 +8,8 @@ import pytest
 
 from srfix.recovery.diagnosis.acknowledged import acknowledge, unused_patterns
 from srfix.recovery.diagnosis.diagnose import Examination
-from srfix.recovery.findings import Ignored, Severity, diagnosis_document
+from srfix.recovery.diagnosis.document import diagnosis_document
+from srfix.recovery.findings import Ignored, Severity
 from srfix.recovery.repair.planning.plan import make_plan
 from srfix.serde.subjects.names import Role, Subject
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, R

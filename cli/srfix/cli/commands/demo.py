@@ -19,6 +19,7 @@ from srfix.cli.command_classes import command
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.output.speaking import say
 from srfix.recovery.commands import shell_words
+from srfix.recovery.documents import Document, Id
 from srfix.serde.errors import UsageError
 from srfix.serde.files import write_whole
 
@@ -27,6 +28,22 @@ if TYPE_CHECKING:
     from srfix.fixtures.broker.kraft.broker import KraftBroker
     from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
     from srfix.fixtures.registry.http.server import FixtureRegistry
+
+
+class DemoDocument(Document, tag="srfix.demo/1"):
+    """Where the parts of `srfix demo --keep` are: its --ready-file."""
+
+    bootstrap_servers: str
+    registry: str
+    application: str
+    store: str
+    source_topic: str
+    source_subject: str
+    phantom_subject: str
+    writer_ids: list[Id]
+    internal_id: Id
+    environment: dict[str, str]
+    pid: int
 
 
 @command()
@@ -145,23 +162,14 @@ def _keep(
             say(f"  {line}")
     say("\nCtrl-C here ends it.")
     if ready_file is not None:
-        _write_whole(
-            ready_file,
-            {
-                "schema": "srfix.demo/1",
-                "bootstrap_servers": broker.bootstrap_servers,
-                "registry": registry.url,
-                "application": staged.application,
-                "store": staged.store,
-                "source_topic": staged.source_topic,
-                "source_subject": staged.source_subject,
-                "phantom_subject": staged.phantom_subject,
-                "writer_ids": list(staged.writer_ids),
-                "internal_id": staged.internal_id,
-                "environment": environment,
-                "pid": os.getpid(),
-            },
+        document = DemoDocument.of(
+            staged,
+            bootstrap_servers=broker.bootstrap_servers,
+            registry=registry.url,
+            environment=environment,
+            pid=os.getpid(),
         )
+        _write_whole(ready_file, document)
     stopped.wait()
     say("Stopped.")
     return ExitCode.OK
@@ -183,9 +191,9 @@ def spark_lines(bootstrap_servers: str, registry: str) -> tuple[str, ...]:
     )
 
 
-def _write_whole(path: Path, document: dict[str, object]) -> None:
+def _write_whole(path: Path, document: Document) -> None:
     """Writes a file that is either not there or complete: whoever waits for it reads it at once."""
     try:
-        write_whole(path, (json.dumps(document, indent=2) + "\n").encode())
+        write_whole(path, (json.dumps(document.to_json(), indent=2) + "\n").encode())
     except OSError as error:
         raise UsageError(f"The ready file {path} cannot be written ({error.strerror}).") from error

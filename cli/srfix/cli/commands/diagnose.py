@@ -100,7 +100,7 @@ def diagnose(
         from srfix.cli.reports.diagnosis_short import diagnosis_in_short, foreseen
         from srfix.cli.reports.diagnosis_words import verdict_of
         from srfix.cli.reports.judging import judge_diagnosis
-        from srfix.recovery.findings import diagnosis_document
+        from srfix.recovery.diagnosis.document import diagnosis_document
 
         diagnosis = examination.diagnosis
         told(diagnosis)

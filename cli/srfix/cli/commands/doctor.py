@@ -21,7 +21,6 @@ from srfix.serde.native import engine_in_words
 
 if TYPE_CHECKING:
     from srfix.recovery.inspect.checkup import ConnectionCheck
-    from srfix.serde.schemas.models import Json
 
 
 _PATIENCE_S = 5.0
@@ -42,11 +41,19 @@ def doctor(application: str | None, connection: Connection, output: OutputFormat
 
     Nothing is written and nothing is created. Exit code 2 if something is missing that `srfix diagnose` needs.
     """
+    from srfix.recovery.inspect.checkup import AnsweredCheck, Doctor
+
     versions = _versions()
     checks = [*_kafka(connection, application), *_registry(connection)]
     missing = [check for check in checks if check.is_missing]
-    document = _document(versions, checks, healthy=not missing)
-    write_report(Report(document=document, blocks=tuple(_blocks(versions, checks))), output)
+    document = Doctor(
+        srfix=version("srfix"),
+        generated_at=now(),
+        versions=dict(versions),
+        checks=[AnsweredCheck.of(check) for check in checks],
+        healthy=not missing,
+    )
+    write_report(Report(document=document.to_json(), blocks=tuple(_blocks(versions, checks))), output)
     if missing:
         say(f"srfix diagnose cannot work yet: {'; '.join(check.what for check in missing)}.", err=True)
         return ExitCode.REFUSED
@@ -130,30 +137,6 @@ def _not_reached(part: str, what: str, detail: str) -> ConnectionCheck:
     from srfix.recovery.inspect.checkup import ConnectionCheck, Outcome
 
     return ConnectionCheck(part=part, what=what, outcome=Outcome.NOT_ASKED, detail=detail, needed=True)
-
-
-def _document(
-    versions: tuple[tuple[str, str], ...], checks: list[ConnectionCheck], *, healthy: bool
-) -> dict[str, Json]:
-    return {
-        "schema": "srfix.doctor/1",
-        "srfix": version("srfix"),
-        "generated_at": now(),
-        "versions": dict(versions),
-        "checks": [
-            {
-                "part": check.part,
-                "what": check.what,
-                "outcome": check.outcome.value,
-                "detail": check.detail,
-                "advice": check.advice,
-                "needed": check.needed,
-                "elapsed_ms": None if check.elapsed_s is None else round(1000 * check.elapsed_s),
-            }
-            for check in checks
-        ],
-        "healthy": healthy,
-    }
 
 
 def _blocks(versions: tuple[tuple[str, str], ...], checks: list[ConnectionCheck]) -> Iterator[Block]:

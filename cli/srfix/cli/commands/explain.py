@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import asdict
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 import click
@@ -56,7 +56,7 @@ def explain(what: str | None, output: OutputFormat) -> ExitCode:
     Without an argument it lists all codes.
     """
     from srfix.recovery.explain.catalogue import entry
-    from srfix.recovery.explain.stack_trace import read
+    from srfix.recovery.explain.stack_trace import Explanation, read
 
     if what is None:
         write_report(_list_of_codes(), output)
@@ -69,7 +69,8 @@ def explain(what: str | None, output: OutputFormat) -> ExitCode:
     if not text.strip():
         raise UsageError("There is nothing in it to explain. Paste the stack trace, down to the last “Caused by”.")
     reading = read(text)
-    report = Report(document=_reading_document(reading), blocks=tuple(_reading_blocks(reading)))
+    document = Explanation.of(reading, srfix=version("srfix"), set_first=_to_set_first())
+    report = Report(document=document.to_json(), blocks=tuple(_reading_blocks(reading)))
     write_report(report, output)
     return ExitCode.OK if reading.is_recognised else ExitCode.REFUSED
 
@@ -120,16 +121,18 @@ def _decode(content: bytes) -> str:
 def _list_of_codes() -> Report:
     rows = tuple((known.code, known.severity, known.checked_since, known.title) for known in CATALOGUE)
     return Report(
-        document={
-            "schema": "srfix.catalogue/1",
-            "srfix": version("srfix"),
-            "codes": [asdict(known) for known in CATALOGUE],
-        },
+        document=_catalogue(CATALOGUE),
         blocks=(
             Table(("code", "severity", "checked since", "what"), rows),
             Paragraph("Run srfix explain with one of them."),
         ),
     )
+
+
+def _catalogue(codes: Iterable[CatalogueEntry]) -> dict[str, Json]:
+    from srfix.recovery.explain.catalogue import Catalogue, ExplainedCode
+
+    return Catalogue(srfix=version("srfix"), codes=[ExplainedCode.of(known) for known in codes]).to_json()
 
 
 def _code_report(known: CatalogueEntry) -> Report:
@@ -143,7 +146,7 @@ def _code_report(known: CatalogueEntry) -> Report:
     for heading, text in parts:
         sections += [Heading(heading, level=2), Paragraph(text)]
     return Report(
-        document={"schema": "srfix.catalogue/1", "srfix": version("srfix"), "codes": [asdict(known)]},
+        document=_catalogue((known,)),
         blocks=(
             Heading(f"{known.code}: {known.title}"),
             FieldList((("severity", known.severity), ("checked", f"since srfix {known.checked_since}"))),
@@ -190,30 +193,3 @@ def _to_set_first() -> tuple[str, ...]:
         return ()
     missing = [f"{name}={value}" for name, value in _WHERE.items() if not os.environ.get(name)]
     return (f"export {' '.join(missing)}",)
-
-
-def _reading_document(reading: StackTraceReading) -> dict[str, Json]:
-    return {
-        "schema": "srfix.explanation/1",
-        "srfix": version("srfix"),
-        "recognised": reading.is_recognised,
-        "symptom": reading.symptom.value,
-        "code": reading.finding,
-        "title": reading.title,
-        "explanation": reading.explanation,
-        "schema_id": reading.schema_id,
-        "other_schema_ids": list(reading.other_schema_ids),
-        "role": None if reading.role is None else reading.role.value,
-        "topic": reading.topic,
-        "topic_kind": None if reading.topic_kind is None else reading.topic_kind.value,
-        "subject": reading.subject,
-        "error_code": reading.error_code,
-        "application": reading.application,
-        "store": reading.store,
-        "possible_applications": list(reading.possible_applications),
-        "streams_versions": list(reading.streams_versions),
-        "clues": list(reading.clues),
-        "next": reading.next_command,
-        "set_first": list(_to_set_first()),
-        "only_the_end_was_read": reading.is_cut,
-    }

@@ -83,7 +83,8 @@ def scan(
     With a registry it names the subjects that hold each id. Exit code 2 if it could not look at everything.
     """
     from srfix.cli.session import open_cluster, show_progress
-    from srfix.recovery.inspect.census_document import census_document
+    from srfix.recovery.documents import NotLookedAt
+    from srfix.recovery.inspect.census_document import CensusDocument, counted_topic, held_ids
     from srfix.recovery.inspect.scan import scan_topic
 
     if is_global and application is not None:
@@ -108,11 +109,18 @@ def scan(
             on_progress=None if quiet else show_progress(),
         )
         registry_url = None if registry is None else registry.url
-    document = census_document(found, srfix_version=version("srfix"), generated_at=now(), registry=registry_url)
+    document = CensusDocument(
+        srfix=version("srfix"),
+        generated_at=now(),
+        registry=registry_url,
+        topics=[counted_topic(found)],
+        schema_ids=held_ids(found),
+        skipped=[NotLookedAt.of(skipped) for skipped in found.skipped],
+    )
     blocks = tuple(_blocks(found, details=details, bars=output.folds))
     where = (("cluster", connection.cluster_shown), ("registry", registry_url))
     code = ExitCode.REFUSED if found.skipped or found.census.is_partial else ExitCode.OK
-    report = Report(document=document, blocks=blocks, verdict=_verdict(found), where=where)
+    report = Report(document=document.to_json(), blocks=blocks, verdict=_verdict(found), where=where)
     return conclude(report, output, quiet=quiet, code=code, lines=_lines(found, has_registry=has_registry))
 
 

@@ -25,6 +25,7 @@ from srfix.cli.output.interface import (
     Table,
 )
 from srfix.cli.output.speaking import show_json, write_report
+from srfix.cli.version import version
 from srfix.serde.errors import ColumnError, UsageError
 
 if TYPE_CHECKING:
@@ -120,45 +121,28 @@ def _inferred(registry: RegistryClient, subject: str, version: int | Literal["la
 def _document(
     half: RecordHalf, inferred: Inferred, wanted: Schema, standing: Standing | None, acceptance: Acceptance | None
 ) -> dict[str, Json]:
-    from importlib.metadata import version as version_of
-
+    from srfix.recovery.inspect.standing import DroppedField, RegisteredVersion, SchemaDocument, SubjectAcceptance
     from srfix.serde.columns.text import print_columns
     from srfix.serde.formats.table import Format
 
-    accepted: Json = None
-    if acceptance is not None:
-        accepted = {
-            "subject": acceptance.subject,
-            "accepted": acceptance.is_accepted,
-            "registered_id": None if acceptance.registered_id is None else int(acceptance.registered_id),
-            "compatibility": acceptance.level,
-            "mode": acceptance.mode,
-            "reasons": list(acceptance.reasons),
-        }
-    request: dict[str, Json] = {"schema": wanted.text}
-    if half.format is not Format.AVRO:
+    is_avro = half.format is Format.AVRO
+    request: dict[str, object] = {"schema": wanted.text}
+    if not is_avro:
         request["schemaType"] = wanted.schema_type
-    registered: Json = None
-    if standing is not None:
-        registered = [
-            {"subject": h.subject, "version": h.version, "id": int(h.schema_id), "deleted": h.deleted}
-            for h in standing.holders
-        ]
-    return {
-        "schema": "srfix.schema/1",
-        "srfix": version_of("srfix"),
-        "columns": print_columns(inferred.columns),
-        "dropped": [{"path": part.path, "reason": part.reason} for part in inferred.dropped],
-        "format": half.format.value,
-        "role": half.role.value,
-        "wrapped": half.wrapped,
-        "text": wanted.text,
-        "avro": wanted.text if half.format is Format.AVRO else None,
-        "request": request,
-        "registered": registered,
-        "registered_is_complete": None if standing is None else standing.is_complete,
-        "acceptance": accepted,
-    }
+    return SchemaDocument(
+        srfix=version("srfix"),
+        columns=print_columns(inferred.columns),
+        dropped=[DroppedField.of(part) for part in inferred.dropped],
+        format=half.format.value,
+        role=half.role,
+        wrapped=half.wrapped,
+        text=wanted.text,
+        avro=wanted.text if is_avro else None,
+        request=request,
+        registered=None if standing is None else [RegisteredVersion.of(holder) for holder in standing.holders],
+        registered_is_complete=None if standing is None else standing.is_complete,
+        acceptance=None if acceptance is None else SubjectAcceptance.of(acceptance),
+    ).to_json()
 
 
 def _blocks(inferred: Inferred, text: str, standing: Standing | None, acceptance: Acceptance | None) -> Iterator[Block]:

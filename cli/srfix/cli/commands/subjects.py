@@ -22,7 +22,6 @@ from srfix.recovery.ids_in_words import counted, enumerated
 
 if TYPE_CHECKING:
     from srfix.recovery.inspect.internal_subjects import InternalSubject, InternalSubjects
-    from srfix.serde.schemas.models import Json
 
 
 @command()
@@ -36,44 +35,17 @@ def subjects(application: str | None, connection: Connection, output: OutputForm
     by full listings. What could not be listed is named on standard error.
     """
     from srfix.cli.session import open_cluster
-    from srfix.recovery.inspect.internal_subjects import list_internal_subjects
+    from srfix.recovery.inspect.internal_subjects import SubjectsDocument, list_internal_subjects
 
     given = given_options()
     with open_cluster(connection) as (cluster, _engine), connection.registry_client() as registry:
         found = list_internal_subjects(cluster, registry, application=application, given=given)
-    write_report(Report(document=_document(found), blocks=tuple(_blocks(found, given, application))), output)
+    document = SubjectsDocument.of(found, srfix=version("srfix"), generated_at=now())
+    write_report(Report(document=document.to_json(), blocks=tuple(_blocks(found, given, application))), output)
     for skipped in found.skipped:
         say(f"Not looked at: {skipped.what}: {skipped.reason}", err=True)
     say(f"{len(found.subjects)} of {counted(found.looked_at, 'subject')} look internal.", err=True)
     return ExitCode.OK
-
-
-def _document(found: InternalSubjects) -> dict[str, Json]:
-    return {
-        "schema": "srfix.subjects/1",
-        "srfix": version("srfix"),
-        "generated_at": now(),
-        "looked_at": found.looked_at,
-        "subjects": [_subject(subject) for subject in found.subjects],
-        "skipped": [{"what": skipped.what, "reason": skipped.reason} for skipped in found.skipped],
-    }
-
-
-def _subject(found: InternalSubject) -> Json:
-
-    return {
-        "subject": found.subject,
-        "class": found.kind.value,
-        "topic": found.topic,
-        "topic_exists": found.has_topic,
-        "role": None if found.role is None else found.role.value,
-        "naming": "TopicNameStrategy" if found.role is not None else "TopicRecordNameStrategy",
-        "live": found.is_live,
-        "application": found.application,
-        "store": found.store,
-        "ids": None if found.schema_ids is None else [*found.schema_ids],
-        "next": found.next,
-    }
 
 
 def _blocks(found: InternalSubjects, given: Given, application: str | None) -> Iterator[Block]:

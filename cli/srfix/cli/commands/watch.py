@@ -207,7 +207,7 @@ def _tell(event: Event, output: OutputFormat) -> None:
         return
     at = now()
     if output is OutputFormat.JSON:
-        show_json(json.dumps(document(event, at=at), ensure_ascii=False))
+        show_json(json.dumps(document(event, at=at).to_json(), ensure_ascii=False))
     else:
         say(f"{at} {in_words(event)}")
 

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import ast
+import json
+from dataclasses import dataclass, is_dataclass
+from functools import cache
+from importlib import import_module
 from importlib.resources import files
-from typing import Final
+from inspect import getsource
+from itertools import pairwise
+from typing import Any, Final, get_args, get_type_hints
+
+import msgspec
+
+from srfix.serde.schemas.models import Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PublishedDocument:
     """One kind of document."""
 
     name: str
     """As in the document's key `schema`: `srfix.NAME/VERSION`."""
+    struct: str | None
+    """What it is made of, and its schema too: `ROOM.MODULE:CLASS`."""
     written_by: str
     """What writes it, in words."""
     commands: tuple[str, ...] = ()
@@ -20,38 +32,47 @@ class PublishedDocument:
 
 
 DOCUMENTS: Final = (
-    PublishedDocument(name="diagnosis", written_by="srfix diagnose", commands=("diagnose",)),
-    PublishedDocument(name="baseline", written_by="srfix diagnose --write-baseline"),
-    PublishedDocument(name="plan", written_by="srfix plan, also as its file"),
-    PublishedDocument(name="applied", written_by="srfix apply", commands=("apply",)),
-    PublishedDocument(name="journal", written_by="srfix apply and srfix rollback: a line of PLAN.journal.jsonl"),
-    PublishedDocument(name="verification", written_by="srfix verify", commands=("verify",)),
-    PublishedDocument(name="rollback", written_by="srfix rollback"),
-    PublishedDocument(name="topic-plan", written_by="srfix state seed-changelog and plan-expiry, also as their file"),
-    PublishedDocument(name="topic-applied", written_by="srfix apply, of a topic plan"),
+    PublishedDocument("diagnosis", "recovery.diagnosis.document:DiagnosisDocument", "srfix diagnose", ("diagnose",)),
+    PublishedDocument("baseline", "recovery.baseline:BaselineDocument", "srfix diagnose --write-baseline"),
+    PublishedDocument("plan", None, "srfix plan, also as its file"),
+    PublishedDocument("applied", None, "srfix apply", ("apply",)),
+    PublishedDocument("journal", None, "srfix apply and srfix rollback: a line of PLAN.journal.jsonl"),
+    PublishedDocument("verification", "cli.reports.verification:VerificationDocument", "srfix verify", ("verify",)),
+    PublishedDocument("rollback", None, "srfix rollback"),
+    PublishedDocument("topic-plan", None, "srfix state seed-changelog and plan-expiry, also as their file"),
+    PublishedDocument("topic-applied", None, "srfix apply, of a topic plan"),
+    PublishedDocument("topic-journal", None, "srfix apply and srfix rollback of a topic plan: a line of its journal"),
+    PublishedDocument("topic-rollback", None, "srfix rollback, of a topic plan"),
+    PublishedDocument("topic-verification", None, "srfix verify, of a topic plan"),
+    PublishedDocument("guard", "recovery.guard.document:GuardDocument", "srfix guard"),
+    PublishedDocument("watch", "cli.reports.watch:WatchLine", "srfix watch: each line", ("watch",)),
+    PublishedDocument("census", "recovery.inspect.census_document:CensusDocument", "srfix scan", ("scan",)),
+    PublishedDocument("check", "recovery.topic_check.document:CheckDocument", "srfix check", ("check",)),
+    PublishedDocument("record", "recovery.facts.decoding:Record", "srfix decode: each line", ("decode",)),
+    PublishedDocument("schema", "recovery.inspect.standing:SchemaDocument", "srfix schema"),
+    PublishedDocument("state-ls", "recovery.stores.listing:StateLs", "srfix state ls"),
     PublishedDocument(
-        name="topic-journal", written_by="srfix apply and srfix rollback of a topic plan: a line of its journal"
+        "state-row",
+        "recovery.stores.row_documents:StateRowDocument",
+        "srfix state get and srfix state scan: each line",
     ),
-    PublishedDocument(name="topic-rollback", written_by="srfix rollback, of a topic plan"),
-    PublishedDocument(name="topic-verification", written_by="srfix verify, of a topic plan"),
-    PublishedDocument(name="guard", written_by="srfix guard"),
-    PublishedDocument(name="watch", written_by="srfix watch: each line", commands=("watch",)),
-    PublishedDocument(name="census", written_by="srfix scan", commands=("scan",)),
-    PublishedDocument(name="check", written_by="srfix check", commands=("check",)),
-    PublishedDocument(name="record", written_by="srfix decode: each line", commands=("decode",)),
-    PublishedDocument(name="schema", written_by="srfix schema"),
-    PublishedDocument(name="state-ls", written_by="srfix state ls"),
-    PublishedDocument(name="state-row", written_by="srfix state get and srfix state scan: each line"),
-    PublishedDocument(name="state-diff", written_by="srfix state diff"),
-    PublishedDocument(name="state-size", written_by="srfix state size"),
-    PublishedDocument(name="state-where", written_by="srfix state where"),
-    PublishedDocument(name="state-estimate", written_by="srfix state estimate"),
-    PublishedDocument(name="state-written", written_by="srfix state rebuild and srfix state migrate"),
-    PublishedDocument(name="subjects", written_by="srfix subjects"),
-    PublishedDocument(name="doctor", written_by="srfix doctor"),
-    PublishedDocument(name="catalogue", written_by="srfix explain, and srfix explain CODE"),
-    PublishedDocument(name="explanation", written_by="srfix explain FILE, and srfix explain -", commands=("explain",)),
-    PublishedDocument(name="demo", written_by="srfix demo --keep: its --ready-file"),
+    PublishedDocument("state-diff", "recovery.stores.differences:StateDiff", "srfix state diff"),
+    PublishedDocument("state-size", "recovery.stores.sizes:StateSize", "srfix state size"),
+    PublishedDocument("state-where", "recovery.stores.whereabouts:StateWhere", "srfix state where"),
+    PublishedDocument("state-estimate", "recovery.stores.estimates:StateEstimate", "srfix state estimate"),
+    PublishedDocument(
+        "state-written", "recovery.stores.rebuild.report:StateWritten", "srfix state rebuild and srfix state migrate"
+    ),
+    PublishedDocument("subjects", "recovery.inspect.internal_subjects:SubjectsDocument", "srfix subjects"),
+    PublishedDocument("doctor", "recovery.inspect.checkup:Doctor", "srfix doctor"),
+    PublishedDocument("catalogue", "recovery.explain.catalogue:Catalogue", "srfix explain, and srfix explain CODE"),
+    PublishedDocument(
+        "explanation",
+        "recovery.explain.stack_trace:Explanation",
+        "srfix explain FILE, and srfix explain -",
+        ("explain",),
+    ),
+    PublishedDocument("demo", "cli.commands.demo:DemoDocument", "srfix demo --keep: its --ready-file"),
 )
 """Every kind, in the order of the commands."""
 
@@ -65,5 +86,49 @@ def document_named(name: str) -> PublishedDocument | None:
 
 
 def schema_text(document: PublishedDocument) -> str:
-    """Its JSON Schema (draft 2020-12), as it stands in the wheel."""
-    return files("srfix.cli.documents").joinpath(f"{document.name}.schema.json").read_text(encoding="utf-8")
+    """Its JSON Schema (draft 2020-12), made of its Struct: what the docstrings say of it and of its fields is in there."""
+    if document.struct is None:
+        return files("srfix.cli.documents").joinpath(f"{document.name}.schema.json").read_text(encoding="utf-8")
+    module, _, name = document.struct.partition(":")
+    struct = getattr(import_module(f"srfix.{module}"), name)
+    (top,), parts = msgspec.json.schema_components([struct], schema_hook=_any_json, ref_template="#/$defs/{name}")
+    for part in _parts_in(struct):
+        renamed = {} if is_dataclass(part) else {each.name: each.encode_name for each in msgspec.structs.fields(part)}
+        for name, text in _field_docstrings(part).items():
+            parts[part.__name__]["properties"][renamed.get(name, name)]["description"] = text
+    schema = parts.pop(top["$ref"].rpartition("/")[2])
+    head = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:{struct.__struct_config__.tag.replace('.', ':').replace('/', ':')}",
+        "title": struct.__struct_config__.tag,
+        "description": f"{schema['description']} Keys may be added within a version, never renamed.",
+    }
+    return json.dumps({**head, **schema, **head, "$defs": parts}, indent=2, ensure_ascii=False) + "\n"
+
+
+def _any_json(kind: type) -> dict[str, Json]:
+    if kind is object:
+        return {"$comment": "Any JSON."}
+    raise NotImplementedError
+
+
+def _parts_in(hint: object) -> set[Any]:
+    """The Structs and dataclasses that a type has in it, at any depth."""
+    if isinstance(hint, type) and (issubclass(hint, msgspec.Struct) or is_dataclass(hint)):
+        return {hint}.union(*map(_parts_in, get_type_hints(hint).values()))
+    return set[Any]().union(*map(_parts_in, get_args(hint)))
+
+
+@cache
+def _field_docstrings(part: type) -> dict[str, str]:
+    """What stands below the fields of a class and of what it inherits from."""
+    found: dict[str, str] = {}
+    for each in reversed(part.__mro__):
+        if each is not object and each.__module__.startswith("srfix."):
+            (node,) = ast.parse(getsource(each)).body
+            assert isinstance(node, ast.ClassDef)
+            for field, text in pairwise(node.body):
+                match field, text:
+                    case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(words))):
+                        found[name] = " ".join(words.split())
+    return found

@@ -6,12 +6,23 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from msgspec import to_builtins
+
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.gate import Gate
 from srfix.cli.options.options import Selection
 from srfix.cli.output.interface import Block, OutputFormat, Paragraph, Report
 from srfix.cli.output.speaking import say, write_report
-from srfix.recovery.baseline import Compared, Known, compare, load_baseline, save_baseline, worst
+from srfix.recovery.baseline import (
+    BesideBaseline,
+    Compared,
+    Known,
+    KnownFinding,
+    compare,
+    load_baseline,
+    save_baseline,
+    worst,
+)
 from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.severity import Severity
 from srfix.serde.schemas.models import Json
@@ -83,11 +94,12 @@ def judge(
         baseline = load_baseline(gate.baseline)
     if baseline is not None:
         compared = compare(worst((*beside, *open_.items(), *failing.items())), baseline, is_asked=is_asked)
-        document["baseline"] = {
-            "file": baseline.path,
-            "known": [known.document() for known in compared.known],
-            "gone": [known.document() for known in compared.gone],
-        }
+        beside_baseline = BesideBaseline(
+            file=baseline.path,
+            known=[KnownFinding.known(each) for each in compared.known],
+            gone=[KnownFinding.known(each) for each in compared.gone],
+        )
+        document["baseline"] = to_builtins(beside_baseline)
     known = frozenset(compared.known)
     is_open = any(severity.is_at_least(gate.fail_on) for each, severity in open_.items() if each not in known)
     unseen = is_partial or is_open

@@ -14,11 +14,11 @@ from srfix.serde.json_values import to_json
 from srfix.serde.printable import is_printable
 
 if TYPE_CHECKING:
+    from srfix.recovery.documents import Document
     from srfix.recovery.facts.decoding import DecodedPart
     from srfix.recovery.state.reading.store import StateStore
     from srfix.recovery.stores.row_documents import DecodedRow
     from srfix.recovery.stores.scanning import Retention
-    from srfix.serde.schemas.models import Json
 
 _Row = TypeVar("_Row")
 
@@ -35,21 +35,21 @@ def write_rows(
 
     :param stores: where they are read; of one that is damaged, or may not be read, no row is not known to be there or not.
     """
+    from msgspec import UNSET
+
     from srfix.recovery.stores.row_documents import row_document
     from srfix.recovery.stores.scanning import Retention
 
     retention = None if retention_ms is None else Retention(retention_ms)
 
-    def document(row: DecodedRow) -> dict[str, Json]:
-        made = row_document(row, application=application)
-        if retention is not None:
-            made["is_beyond_retention"] = retention.is_beyond(row.store, row.row.window)
-        return made
-
     return write_each(
         rows,
         output,
-        document=document,
+        document=lambda row: row_document(
+            row,
+            application=application,
+            is_beyond_retention=UNSET if retention is None else retention.is_beyond(row.store, row.row.window),
+        ),
         blocks=lambda kept: _blocks(kept, list(stores), retention),
         failed=lambda row: row.record.failed,
     )
@@ -59,7 +59,7 @@ def write_each(
     rows: Iterable[_Row],
     output: OutputFormat,
     *,
-    document: Callable[[_Row], dict[str, Json]],
+    document: Callable[[_Row], Document],
     blocks: Callable[[list[_Row]], Iterable[Block]],
     failed: Callable[[_Row], bool],
 ) -> tuple[int, int]:
@@ -68,7 +68,7 @@ def write_each(
     if output is OutputFormat.JSON:
         for row in rows:
             # A line at a time: what was read before an outage is not lost.
-            show_json(json.dumps(document(row), allow_nan=False))
+            show_json(json.dumps(document(row).to_json(), allow_nan=False))
             count, not_decoded = count + 1, not_decoded + failed(row)
         sys.stdout.flush()
         return count, not_decoded

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from msgspec import field
+
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.output.interface import Block, Folded, Heading, ItemList, Paragraph, Table
 from srfix.cli.version import version
-from srfix.recovery.findings import ApplicationAdvice, advice_document
+from srfix.recovery.diagnosis.document import Advice
+from srfix.recovery.documents import Count, Document, Id, Part, Sha256
+from srfix.recovery.findings import ApplicationAdvice
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.repair.plan_file import Plan
 from srfix.recovery.repair.verify.events import Confirmed, Event, NotLookedAt, Problem, tally
@@ -124,40 +128,64 @@ def _by_id(events: Sequence[Event]) -> Iterator[Block]:
     yield Folded("What came of each id", tuple(tables), is_open=is_short)
 
 
+class VerifiedSubject(Part):
+    """What came of a subject."""
+
+    subject: str
+    ids: Count = field(name="ids_asked")
+    rows: Count = field(name="rows_read")
+    confirmed: Count
+    problems: Count
+    not_looked_at: Count
+
+
+class VerifiedId(Part):
+    """What came of a schema id."""
+
+    subject: str
+    ok: bool
+    what: str
+    schema_id: Id | None
+    rows: Count
+
+
+class NotVerified(Part):
+    """What was not looked at."""
+
+    subject: str
+    what: str
+
+
+class VerificationDocument(Document, tag="srfix.verification/1"):
+    """What `srfix verify` saw."""
+
+    srfix: str
+    """The version of srfix that wrote it."""
+    digest: Sha256
+    """The plan's."""
+    verified: bool
+    """True if all holds, and nothing was left unseen."""
+    subjects: list[VerifiedSubject]
+    checks: list[VerifiedId]
+    skipped: list[NotVerified]
+    applications: list[Advice]
+
+
 def verification_document(
     plan: Plan, events: Sequence[Event], advice: Sequence[ApplicationAdvice], *, verified: bool
 ) -> dict[str, Json]:
     from srfix.recovery.repair.verify.events import Confirmed, NotLookedAt, tally
 
-    return {
-        "schema": "srfix.verification/1",
-        "srfix": version("srfix"),
-        "digest": plan.digest,
-        "verified": verified,
-        "subjects": [
-            {
-                "subject": looked.subject,
-                "ids_asked": looked.ids,
-                "rows_read": looked.rows,
-                "confirmed": looked.confirmed,
-                "problems": looked.problems,
-                "not_looked_at": looked.not_looked_at,
-            }
-            for looked in tally(events)
-        ],
-        "checks": [
-            {
-                "subject": event.subject,
-                "ok": isinstance(event, Confirmed),
-                "what": event.what,
-                "schema_id": None if event.schema_id is None else int(event.schema_id),
-                "rows": event.rows,
-            }
+    return VerificationDocument(
+        srfix=version("srfix"),
+        digest=plan.digest,
+        verified=verified,
+        subjects=[VerifiedSubject.of(looked) for looked in tally(events)],
+        checks=[
+            VerifiedId.of(event, ok=isinstance(event, Confirmed))
             for event in events
             if not isinstance(event, NotLookedAt)
         ],
-        "skipped": [
-            {"subject": event.subject, "what": event.what} for event in events if isinstance(event, NotLookedAt)
-        ],
-        "applications": [advice_document(told) for told in advice],
-    }
+        skipped=[NotVerified.of(event) for event in events if isinstance(event, NotLookedAt)],
+        applications=[Advice.of(each) for each in advice],
+    ).to_json()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import Final, Literal, assert_never
 
-from srfix.recovery.findings import Diagnosis, Severity, finding_order
+from msgspec import UNSET, UnsetType
+
+from srfix.recovery.documents import Code, Document, Instant, Part
+from srfix.recovery.findings import Diagnosis, Finding, Severity, finding_order
 from srfix.recovery.ids_in_words import counted, listed
 from srfix.recovery.watch.events import (
     Deferred,
+    End,
     Event,
     LookEnded,
     LookFailed,
@@ -21,7 +25,7 @@ from srfix.recovery.watch.events import (
     Stopped,
     Withheld,
 )
-from srfix.serde.schemas.models import Json
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import SchemaId
 
 _MOST_IDS = 10
@@ -79,68 +83,103 @@ def in_words(event: Event) -> str:
             assert_never(event)  # type: ignore[arg-type]  # a look is one with or without a diagnosis
 
 
-def document(event: Event, *, at: str) -> dict[str, Json]:
+class WatchedFinding(Part):
+    """A finding of a full look."""
+
+    code: Code
+    severity: str
+    application: str
+    store: str
+    role: Role
+    subject: str
+    schema_ids: list[int]
+
+
+class WatchLine(Document, tag="srfix.watch/1"):
+    """One line of `srfix watch --output json`: something that happened."""
+
+    at: Instant
+    """ISO 8601, UTC."""
+    text: str
+    """The line of the log."""
+    what: Literal[
+        "look",
+        "look-failed",
+        "new-versions",
+        "new-ids",
+        "registered",
+        "withheld",
+        "deferred",
+        "stopped",
+        "stands-relaxed",
+        "not-examined",
+        "outage",
+        "outage-over",
+    ]
+    end: End | UnsetType = UNSET
+    duration_s: float | UnsetType = UNSET
+    findings: list[WatchedFinding] | UnsetType = UNSET
+    not_looked_at: int | UnsetType = UNSET
+    application: str | UnsetType = UNSET
+    store: str | UnsetType = UNSET
+    subject: str | UnsetType = UNSET
+    topic: str | UnsetType = UNSET
+    role: Role | UnsetType = UNSET
+    versions: list[int] | UnsetType = UNSET
+    schema_ids: list[int] | UnsetType = UNSET
+    why: str | UnsetType = UNSET
+    journal: str | UnsetType | None = UNSET
+    """What `srfix rollback` undoes it by."""
+    put_back: list[str] | UnsetType = UNSET
+    """What this instance has put back of a level that stood relaxed, in words."""
+
+
+_WHAT: Final = {
+    LookEnded: "look",
+    LookFailed: "look-failed",
+    NewVersions: "new-versions",
+    NewIds: "new-ids",
+    Registered: "registered",
+    Withheld: "withheld",
+    Deferred: "deferred",
+    Stopped: "stopped",
+    StandsRelaxed: "stands-relaxed",
+    NotExamined: "not-examined",
+    OutageBegan: "outage",
+    OutageEnded: "outage-over",
+}
+
+
+def document(event: Event, *, at: str) -> WatchLine:
     """One event as a document; `at` in ISO 8601, UTC."""
-    base: dict[str, Json] = {"schema": "srfix.watch/1", "at": at, "text": in_words(event)}
+    return WatchLine.of(event, at=at, text=in_words(event), what=_WHAT[type(event)], **_other_fields(event))
+
+
+def _other_fields(event: Event) -> dict[str, object]:
+    """Those that are not an event's own attributes."""
     match event:
-        case LookEnded():
-            return {**base, "what": "look", "duration_s": round(event.duration_s, 3), **_found(event.diagnosis)}
-        case LookFailed():
-            return {**base, "what": "look-failed", "why": event.why}
-        case NewVersions():
-            return {**base, "what": "new-versions", "subject": event.subject, "versions": list[Json](event.versions)}
-        case NewIds():
-            ids: Json = [int(schema_id) for schema_id in event.schema_ids]
-            return {**base, "what": "new-ids", "topic": event.topic, "role": event.role.value, "schema_ids": ids}
-        case Registered():
-            ids = [int(schema_id) for schema_id in event.schema_ids]
-            journal = str(event.journal)
-            return {**base, "what": "registered", "subject": event.subject, "schema_ids": ids, "journal": journal}
-        case Withheld() | Deferred():
-            what = "withheld" if isinstance(event, Withheld) else "deferred"
-            ids = [int(schema_id) for schema_id in event.schema_ids]
-            return {**base, "what": what, "subject": event.subject, "schema_ids": ids, "why": event.why}
-        case Stopped():
-            kept = None if event.journal is None else str(event.journal)
-            return {**base, "what": "stopped", "subject": event.subject, "why": event.why, "journal": kept}
-        case StandsRelaxed():
-            put_back: Json = list[Json](event.put_back)
-            return {**base, "what": "stands-relaxed", "subject": event.subject, "put_back": put_back}
-        case NotExamined():
+        case LookEnded(diagnosis=Diagnosis() as diagnosis):
+            findings = sorted(diagnosis.findings, key=finding_order)
             return {
-                **base,
-                "what": "not-examined",
-                "application": event.application,
-                "store": event.store,
-                "subject": event.subject,
-                "topic": event.source_topic,
+                "duration_s": round(event.duration_s, 3),
+                "findings": [_finding(each) for each in findings],
+                "not_looked_at": len(diagnosis.not_looked_at),
             }
-        case OutageBegan():
-            return {**base, "what": "outage", "end": event.end.value, "why": event.why}
-        case OutageEnded():
-            return {**base, "what": "outage-over", "end": event.end.value, "duration_s": round(event.duration_s, 3)}
+        case LookEnded() | OutageEnded():
+            return {"duration_s": round(event.duration_s, 3)}
+        case Registered():
+            return {"journal": str(event.journal)}
+        case Stopped():
+            return {"journal": None if event.journal is None else str(event.journal), "put_back": UNSET}
+        case NotExamined():
+            return {"topic": event.source_topic}
         case _:
-            assert_never(event)
+            return {}
 
 
-def _found(diagnosis: Diagnosis | None) -> dict[str, Json]:
-    if diagnosis is None:
-        return {}
-    return {
-        "findings": [
-            {
-                "code": found.code,
-                "severity": found.severity.value,
-                "application": found.application,
-                "store": found.store,
-                "role": found.role.value,
-                "subject": found.subject,
-                "schema_ids": [int(fault.schema_id) for fault in found.schema_ids],
-            }
-            for found in sorted(diagnosis.findings, key=finding_order)
-        ],
-        "not_looked_at": len(diagnosis.not_looked_at),
-    }
+def _finding(finding: Finding) -> WatchedFinding:
+    ids = [fault.schema_id for fault in finding.schema_ids]
+    return WatchedFinding.of(finding, severity=finding.severity.value, schema_ids=ids)
 
 
 def _summary(diagnosis: Diagnosis) -> str:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import assert_never
+from typing import Annotated, Literal, assert_never, cast
+
+import msgspec
+from msgspec import UNSET, UnsetType
 
 from srfix.recovery.actions.actions import (
     Action,
@@ -15,6 +18,7 @@ from srfix.recovery.actions.actions import (
     SetMode,
     SoftDelete,
 )
+from srfix.recovery.documents import Id, Part
 from srfix.recovery.errors import PlanError
 from srfix.recovery.facts.subject_state import level_of
 from srfix.serde.errors import ImpossibleSchemaIdError
@@ -100,67 +104,113 @@ def _undo(action: Action) -> str:
             assert_never(action)
 
 
+class ActionPart(Part, kw_only=True):
+    """A step of a plan."""
+
+    step: Annotated[int, msgspec.Meta(extra_json_schema={"minimum": 1})]
+    kind: Literal[
+        "set-compatibility",
+        "register",
+        "soft-delete",
+        "restore-compatibility",
+        "set-mode",
+        "restore-mode",
+        "delete-version",
+    ]
+    subject: str
+    level: str | UnsetType = UNSET
+    """set-compatibility"""
+    mode: str | UnsetType = UNSET
+    """set-mode"""
+    previous: object | UnsetType = UNSET
+    """restore-…: what is put back; null for nothing of its own"""
+    version: int | UnsetType = UNSET
+    """delete-version: its number"""
+    schema_id: Id | UnsetType = UNSET
+    """register, soft-delete, delete-version"""
+    schema_type: str | UnsetType = UNSET
+    schema_text: str | UnsetType = UNSET
+    references: list[SchemaReference] | UnsetType = UNSET
+    holders: list[str] | UnsetType = UNSET
+    """register, delete-version: who holds the id now"""
+    exact: bool | UnsetType = UNSET
+    """register: the id is sent along"""
+    expects: dict[str, object]
+    """What it expects to find."""
+    leaves: dict[str, object]
+    """What it leaves."""
+    inherited: dict[str, object] | UnsetType = UNSET
+    """set-compatibility: fields in force that are set along"""
+    any_id: bool | UnsetType = UNSET
+    """register: the registry gives an id"""
+    registered_by: int | UnsetType = UNSET
+    """soft-delete: the step that registers the version"""
+    words: str
+    undo: str
+
+
 def action_document(action: Action) -> dict[str, Json]:
     """The action as it stands in a plan: what it does, expects to find and to leave, and its undo."""
-    document: dict[str, Json] = {"step": action.step, "kind": action.kind, "subject": action.subject}
+    part = ActionPart.of(
+        step=action.step,
+        kind=action.kind,
+        subject=action.subject,
+        words=describe(action),
+        undo=_undo(action),
+        **_own_fields(action),
+    )
+    return cast("dict[str, Json]", msgspec.to_builtins(part))
+
+
+def _own_fields(action: Action) -> dict[str, object]:
+    """What not every kind of action has, and what it expects and leaves."""
     match action:
         case SetCompatibility():
-            document |= {
+            return {
                 "level": action.level,
                 "expects": {"config": _optional(action.previous)},
                 "leaves": {"compatibility": action.level},
+                "inherited": dict(action.inherited) or UNSET,
             }
-            if action.inherited:
-                document["inherited"] = dict(action.inherited)
         case Register():
-            document |= {
-                "schema_id": int(action.schema_id),
+            return {
+                "schema_id": action.schema_id,
                 **_schema(action.schema),
-                "holders": list(action.holders),
+                "holders": action.holders,
                 "exact": action.exact,
                 "expects": {"registered": False},
-                "leaves": {"registered": True, "id": None if action.any_id else int(action.schema_id)},
+                "leaves": {"registered": True, "id": None if action.any_id else action.schema_id},
+                "any_id": action.any_id or UNSET,
             }
-            if action.any_id:
-                document["any_id"] = True
         case SetMode():
-            document |= {"mode": action.mode, "expects": {"mode": action.previous}, "leaves": {"mode": action.mode}}
+            return {"mode": action.mode, "expects": {"mode": action.previous}, "leaves": {"mode": action.mode}}
         case RestoreMode():
-            document |= {
-                "previous": action.previous,
-                "expects": {"mode": "IMPORT"},
-                "leaves": {"mode": action.previous},
-            }
+            return {"previous": action.previous, "expects": {"mode": "IMPORT"}, "leaves": {"mode": action.previous}}
         case SoftDelete():
-            document |= {"schema_id": int(action.schema_id), "expects": {"deleted": False}, "leaves": {"deleted": True}}
-            if action.registered_by is not None:
-                document["registered_by"] = action.registered_by
+            return {
+                "schema_id": action.schema_id,
+                "expects": {"deleted": False},
+                "leaves": {"deleted": True},
+                "registered_by": UNSET if action.registered_by is None else action.registered_by,
+            }
         case DeleteVersion():
-            document |= {
+            return {
                 "version": action.version,
-                "schema_id": int(action.schema_id),
+                "schema_id": action.schema_id,
                 **_schema(action.schema),
-                "holders": list(action.holders),
+                "holders": action.holders,
                 "expects": {"deleted": False},
                 "leaves": {"deleted": True},
             }
         case RestoreCompatibility():
-            document |= {
-                "previous": _optional(action.previous),
-                "expects": {"compatibility": "NONE"},
-                "leaves": {"config": _optional(action.previous)},
-            }
+            previous = _optional(action.previous)
+            return {"previous": previous, "expects": {"compatibility": "NONE"}, "leaves": {"config": previous}}
         case _:
             assert_never(action)
-    return document | {"words": describe(action), "undo": _undo(action)}
 
 
-def _schema(schema: Schema) -> dict[str, Json]:
-    return {
-        "schema_type": schema.schema_type,
-        "schema_text": schema.text,
-        "references": [{"name": r.name, "subject": r.subject, "version": r.version} for r in schema.references],
-    }
+def _schema(schema: Schema) -> dict[str, object]:
+    return {"schema_type": schema.schema_type, "schema_text": schema.text, "references": schema.references}
 
 
 def action_from(document: Json) -> Action:

@@ -10,6 +10,8 @@ from typing import Final
 
 from srfix.recovery.checks.interface import CatalogueEntry
 from srfix.recovery.checks.table import CHECKS
+from srfix.recovery.documents import Code, Document, Part
+from srfix.recovery.severity import Severity
 
 CATALOGUE: Final[tuple[CatalogueEntry, ...]] = tuple(
     sorted((check.entry for check in CHECKS), key=lambda known: known.code)
@@ -20,6 +22,29 @@ _CODE = re.compile(r"(?i)srf(\d{3})")
 _NEARLY_A_CODE = re.compile(r"(?i)\s*srf[-_ ]?(\d{1,6})\s*")
 _MOST_NEAR = 4
 _BY_CODE = {known.code: known for known in CATALOGUE}
+
+
+class ExplainedCode(Part):
+    """A finding code."""
+
+    code: Code
+    title: str
+    severity: Severity
+    """How bad it usually is."""
+    meaning: str
+    cause: str
+    detection: str
+    remedy: str
+    checked_since: str | None
+    """The first version of srfix that looks for it; null if none does yet."""
+
+
+class Catalogue(Document, tag="srfix.catalogue/1"):
+    """The finding codes: `srfix explain`."""
+
+    srfix: str
+    """The version of srfix that wrote it."""
+    codes: list[ExplainedCode]
 
 
 def entry(code: str) -> CatalogueEntry | None:

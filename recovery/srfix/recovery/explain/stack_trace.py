@@ -12,7 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
+from msgspec import UNSET, UnsetType, field
+
 from srfix.recovery.commands import positional, srfix_command
+from srfix.recovery.documents import Document
 from srfix.recovery.explain.log_text import clean, entries, unwrap
 from srfix.recovery.explain.symptoms import SOURCE_NODE, UNNAMED_SUBJECT, WITHOUT_CAUSE, WORDS, Symptom
 from srfix.recovery.explain.trace_patterns import (
@@ -76,6 +79,36 @@ class StackTraceReading:
     def is_recognised(self) -> bool:
         """True if the text shows something that srfix knows."""
         return self.symptom is not Symptom.NOT_RECOGNISED
+
+
+class Explanation(Document, tag="srfix.explanation/1", kw_only=True):
+    """What a pasted text shows: `srfix explain -`."""
+
+    srfix: str
+    """The version of srfix that wrote it."""
+    is_recognised: bool = field(name="recognised")
+    symptom: Symptom
+    finding: str | None = field(name="code")
+    """The finding code that explains it."""
+    title: str
+    explanation: str
+    schema_id: int | None
+    other_schema_ids: list[int]
+    role: Role | None
+    topic: str | None
+    topic_kind: InternalTopicKind | None
+    subject: str | None
+    error_code: int | None
+    application: str | None
+    store: str | None
+    possible_applications: list[str]
+    streams_versions: list[str]
+    clues: list[str]
+    next_command: str = field(name="next")
+    """The command to run next."""
+    set_first: list[str] | UnsetType = UNSET
+    """What to set before that command runs, as commands; empty where it runs as it stands."""
+    is_cut: bool = field(name="only_the_end_was_read")
 
 
 _CODE: Final = re.compile(

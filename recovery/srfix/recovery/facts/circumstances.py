@@ -7,21 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
+from typing import cast
+
+from msgspec import Struct, field, to_builtins
 
 from srfix.recovery.cluster.answers import GroupState
+from srfix.recovery.documents import Part, read_as
 from srfix.recovery.facts.reader import WITH_FIX, Reader, StreamsVersion, range_in_words
 from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import DEFAULT_CONTEXT, Topic
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownStore:
+class KnownStore(Struct, frozen=True, kw_only=True):
     """A store of the application."""
 
-    name: str
+    name: str = field(name="store")
     topic: Topic | None
     """The topic that it restores from; None while undecided."""
-    is_global: bool = False
+    is_global: bool = field(name="global", default=False)
     """True if it is known as a global table's: committed offsets play no part, and there are no standbys."""
     context: str = DEFAULT_CONTEXT
     """The registry context in which its serdes look up, named by the subjects or by the registry's URL."""
@@ -101,19 +104,51 @@ def concerned(applications: Iterable[Circumstances], stores: Iterable[tuple[str,
     )
 
 
-def circumstances_document(known: Circumstances) -> dict[str, Json]:
+class StreamsRange(Part):
+    """The Kafka Streams versions that are possible."""
+
+    oldest: str | None
+    newest: str | None
+
+
+class GroupCircumstances(Part):
+    """The application's consumer group."""
+
+    state: str | None
+    members: int | None
+    problem: str | None
+
+
+class KsqldbCircumstances(Part):
+    """The ksqlDB query that the application is."""
+
+    query: str | None
+    query_state: str | None
+    ksqldb_version: str | None = field(name="version")
+
+
+class KnownApplication(Part):
+    """What is known of an application."""
+
+    application: str
+    stores: list[KnownStore]
+    reader: Reader
+    streams: StreamsRange
+    group: GroupCircumstances
+    ksqldb: KsqldbCircumstances
+
+
+def circumstances_document(known: Circumstances) -> Json:
     """The circumstances as they stand in a plan."""
-    return {
-        "application": known.application,
-        "stores": [
-            {"store": store.name, "topic": store.topic, "global": store.is_global, "context": store.context}
-            for store in known.stores
-        ],
-        "reader": known.reader.value,
-        "streams": {"oldest": _text(known.oldest), "newest": _text(known.newest)},
-        "group": {"state": known.state, "members": known.members, "problem": known.problem},
-        "ksqldb": {"query": known.query, "query_state": known.query_state, "version": known.ksqldb_version},
-    }
+    document = KnownApplication(
+        application=known.application,
+        stores=list(known.stores),
+        reader=known.reader,
+        streams=StreamsRange(oldest=_text(known.oldest), newest=_text(known.newest)),
+        group=GroupCircumstances.of(known),
+        ksqldb=KsqldbCircumstances.of(known),
+    )
+    return cast("Json", to_builtins(document))
 
 
 def circumstances_from(document: Json) -> Circumstances:
@@ -121,49 +156,20 @@ def circumstances_from(document: Json) -> Circumstances:
 
     :raises ValueError: if it is something else.
     """
-    match document:
-        case {
-            "application": str(application),
-            "stores": list(stores),
-            "reader": str(reader),
-            "streams": {"oldest": (None | str()) as oldest, "newest": (None | str()) as newest},
-            "group": {
-                "state": (None | str()) as state,
-                "members": (None | int()) as members,
-                "problem": (None | str()) as problem,
-            },
-            "ksqldb": {
-                "query": (None | str()) as query,
-                "query_state": (None | str()) as query_state,
-                "version": (None | str()) as ksqldb_version,
-            },
-        }:
-            return Circumstances(
-                application=application,
-                stores=tuple(_store(store) for store in stores),
-                reader=Reader(reader),
-                oldest=_version(oldest),
-                newest=_version(newest),
-                state=state,
-                members=members,
-                problem=problem,
-                query=query,
-                query_state=query_state,
-                ksqldb_version=ksqldb_version,
-            )
-    raise ValueError("what is known of an application has another form")
-
-
-def _store(document: Json) -> KnownStore:
-    match document:
-        case {"store": str(name), "topic": (None | str()) as topic, "global": bool(is_global), **rest}:
-            return KnownStore(
-                name=name,
-                topic=None if topic is None else Topic(topic),
-                is_global=is_global,
-                context=str(rest.get("context", DEFAULT_CONTEXT)),  # plans of srfix before it was written down
-            )
-    raise ValueError("a store has another form")
+    known = read_as(KnownApplication, document, what="what is known of an application")
+    return Circumstances(
+        application=known.application,
+        stores=tuple(known.stores),
+        reader=known.reader,
+        oldest=_version(known.streams.oldest),
+        newest=_version(known.streams.newest),
+        state=known.group.state,
+        members=known.group.members,
+        problem=known.group.problem,
+        query=known.ksqldb.query,
+        query_state=known.ksqldb.query_state,
+        ksqldb_version=known.ksqldb.ksqldb_version,
+    )
 
 
 def _text(version: StreamsVersion | None) -> str | None:

@@ -11,6 +11,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeAlias
 from uuid import UUID
 
+import msgspec
+
+from srfix.recovery.documents import Count, Document, Id, Part
 from srfix.serde.bounds import payload_bounds, remember
 from srfix.serde.errors import (
     PayloadBoundError,
@@ -269,29 +272,70 @@ def _shown_part(part: DecodedPart) -> DecodedPart:
     return part
 
 
-def record_document(record: DecodedRecord) -> dict[str, Json]:
-    """The `srfix.record/1` document of a record, one line of `srfix decode --output json`.
+class PayloadSchema(Part):
+    """What a payload names as its schema."""
 
-    Decoded parts as `srfix.serde.json_values` writes them. A part that was not decoded is
-    `{"$raw": "<base64>", "text": …}`, the text where it is UTF-8, else null.
-    """
-    return {
-        "schema": "srfix.record/1",
-        "topic": record.topic,
-        "partition": record.partition,
-        "offset": record.offset,
-        "timestamp": record.timestamp,
-        "time": None if record.timestamp is None else iso_time(record.timestamp),
-        "key": _shown(record.key),
-        "value": _shown(record.value),
-        "key_schema": _schema(record.key),
-        "value_schema": _schema(record.value),
-        "errors": [
-            {"role": role.value, "kind": type(part.error).__name__, "message": part.error.message}
-            for role, part in ((Role.KEY, record.key), (Role.VALUE, record.value))
-            if part.error is not None
-        ],
-    }
+    schema_id: Id | None = msgspec.field(name="id")
+    guid: UUID | None
+    subject: str | None
+    """The subject that answered."""
+    registered_id: Id | None
+    """The id under which it holds the schema."""
+
+    @classmethod
+    def named_by(cls, part: DecodedPart) -> PayloadSchema | None:
+        """None if the payload names none."""
+        return None if part.schema_id is None and part.guid is None else cls.of(part)
+
+
+class DecodingError(Part):
+    """Why a key or a value was not decoded."""
+
+    role: Role
+    kind: str
+    message: str
+
+
+class Record(Document, tag="srfix.record/1"):
+    """One record, as a chosen reader reads it: a line of `srfix decode --output json`."""
+
+    topic: str
+    partition: Count
+    offset: Count
+    timestamp: int | None
+    """Milliseconds since the epoch."""
+    time: str | None
+    key: object
+    """As it was decoded; where it was not, `$raw` in base64 and `text` if it is UTF-8."""
+    value: object
+    key_schema: PayloadSchema | None
+    value_schema: PayloadSchema | None
+    errors: list[DecodingError]
+
+
+def record_document(record: DecodedRecord) -> Record:
+    """The document of a record; decoded parts as `srfix.serde.json_values` writes them."""
+    return Record(
+        topic=record.topic,
+        partition=record.partition,
+        offset=record.offset,
+        timestamp=record.timestamp,
+        time=None if record.timestamp is None else iso_time(record.timestamp),
+        key=payload_json(record.key),
+        value=payload_json(record.value),
+        key_schema=PayloadSchema.named_by(record.key),
+        value_schema=PayloadSchema.named_by(record.value),
+        errors=decoding_errors(record),
+    )
+
+
+def decoding_errors(record: DecodedRecord) -> list[DecodingError]:
+    """Why the key or the value was not decoded; nothing of what was, or was not asked for."""
+    return [
+        DecodingError(role=role, kind=type(part.error).__name__, message=part.error.message)
+        for role, part in ((Role.KEY, record.key), (Role.VALUE, record.value))
+        if part.error is not None
+    ]
 
 
 def iso_time(timestamp_ms: int) -> str | None:
@@ -302,7 +346,8 @@ def iso_time(timestamp_ms: int) -> str | None:
         return None
 
 
-def _shown(part: DecodedPart) -> Json:
+def payload_json(part: DecodedPart) -> Json:
+    """What was decoded; else `{"$raw": "<base64>", "text": …}`, the text where it is UTF-8, else null."""
     if part.is_decoded:
         return to_json(part.value)
     if part.payload is None:
@@ -312,14 +357,3 @@ def _shown(part: DecodedPart) -> Json:
     except UnicodeDecodeError:
         text = None
     return {"$raw": base64.b64encode(part.payload).decode("ascii"), "text": text}
-
-
-def _schema(part: DecodedPart) -> Json:
-    if part.schema_id is None and part.guid is None:
-        return None
-    return {
-        "id": None if part.schema_id is None else int(part.schema_id),
-        "guid": None if part.guid is None else str(part.guid),
-        "subject": part.subject,
-        "registered_id": None if part.registered_id is None else int(part.registered_id),
-    }

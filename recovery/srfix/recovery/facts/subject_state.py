@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import cast
 
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from srfix.recovery.documents import Id, Part
 from srfix.recovery.errors import PlanError
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.schemas.errors import (
@@ -141,14 +146,34 @@ def _versions(registry: ReadableRegistry, subject: Subject, every: Iterable[int]
     return versions
 
 
+class VersionPart(Part):
+    """One version of a subject."""
+
+    version: int
+    schema_id: Id = msgspec.field(name="id")
+    deleted: bool
+    written_ms: int | UnsetType = UNSET
+    """When the registry last wrote it, in milliseconds since 1970; left out where it does not say."""
+
+
+class SubjectPart(Part):
+    """A subject as it is found."""
+
+    subject: str
+    versions: list[VersionPart]
+    config: dict[str, object] | None
+    """Its own configuration; null if it has none."""
+    mode: str | None
+    """Its own mode; null if it has none."""
+
+
 def subject_state_document(state: SubjectState) -> dict[str, Json]:
     """The state as it stands in plans and journals."""
-    return {
-        "subject": state.subject,
-        "versions": [_version_document(version) for version in sorted(state.versions)],
-        "config": None if state.config is None else dict(state.config),
-        "mode": state.mode,
-    }
+    versions = [
+        VersionPart.of(version, written_ms=UNSET if version.written_ms is None else version.written_ms)
+        for version in sorted(state.versions)
+    ]
+    return cast("dict[str, Json]", msgspec.to_builtins(SubjectPart.of(state, versions=versions)))
 
 
 def subject_state_from(document: Json) -> SubjectState:
@@ -157,40 +182,21 @@ def subject_state_from(document: Json) -> SubjectState:
     :raises PlanError: if it is something else.
     """
     try:
-        match document:
-            case {
-                "subject": str(subject),
-                "versions": list(versions),
-                "config": config,
-                "mode": (None | str()) as mode,
-            }:
-                return SubjectState(
-                    subject=Subject(subject),
-                    versions=tuple(sorted(_version(version) for version in versions)),
-                    config=config if isinstance(config, dict) else None,
-                    mode=mode,
-                )
-    except (KeyError, TypeError, ValueError) as error:
+        found = msgspec.convert(document, SubjectPart)
+        versions = tuple(sorted(map(_version, found.versions)))
+    except ValueError as error:
         raise PlanError(f"The state of a subject cannot be read from {document!r}: {error}.") from error
-    raise PlanError(f"The state of a subject cannot be read from {document!r}.")
+    config = cast("dict[str, Json] | None", found.config)
+    return SubjectState(subject=Subject(found.subject), versions=versions, config=config, mode=found.mode)
 
 
-def _version_document(state: VersionState) -> Json:
-    document: dict[str, Json] = {"version": state.version, "id": int(state.schema_id), "deleted": state.deleted}
-    return document if state.written_ms is None else {**document, "written_ms": state.written_ms}
-
-
-def _version(document: Json) -> VersionState:
-    match document:
-        case {"version": int(version), "id": int(schema_id), "deleted": bool(deleted), **more}:
-            written_ms = more.get("written_ms")
-            return VersionState(
-                version=version,
-                schema_id=given_schema_id(schema_id),
-                deleted=deleted,
-                written_ms=written_ms if isinstance(written_ms, int) else None,
-            )
-    raise ValueError(f"{document!r} is not a version")
+def _version(part: VersionPart) -> VersionState:
+    return VersionState(
+        version=part.version,
+        schema_id=given_schema_id(part.schema_id),
+        deleted=part.deleted,
+        written_ms=None if part.written_ms is UNSET else part.written_ms,
+    )
 
 
 def difference(expected: SubjectState, state: SubjectState) -> str:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from msgspec import to_builtins
+
+from srfix.recovery.documents import read_as
 from srfix.serde.errors import UsageError
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import (
@@ -137,15 +140,9 @@ class TopicFacts:
     """How it is read."""
 
 
-def read_document(read: TopicRead) -> dict[str, Json]:
+def read_document(read: TopicRead) -> Json:
     """How a topic is read, as it stands in a plan."""
-    return {
-        "reader": read.reader.value,
-        "strategy": read.strategy.value,
-        "group": read.group,
-        "with_metadata": dict(sorted(read.with_metadata.items())),
-        "isolation": read.isolation.value,
-    }
+    return cast("Json", to_builtins(replace(read, with_metadata=dict(sorted(read.with_metadata.items())))))
 
 
 def read_from(document: Json) -> TopicRead:
@@ -153,19 +150,4 @@ def read_from(document: Json) -> TopicRead:
 
     :raises ValueError: if it is something else.
     """
-    match document:
-        case {
-            "reader": str(reader),
-            "strategy": str(strategy),
-            "group": (None | str()) as group,
-            "with_metadata": dict(metadata),
-            "isolation": str(isolation),
-        }:
-            return TopicRead(
-                reader=TopicReader(reader),
-                strategy=Strategy(strategy),
-                group=group,
-                with_metadata={name: str(value) for name, value in metadata.items()},
-                isolation=Isolation(isolation),
-            )
-    raise ValueError("how a topic is read has another form")
+    return read_as(TopicRead, document, what="how a topic is read")

@@ -1,95 +1,186 @@
-"""The document `srfix.guard/1`. Keys may be added, never renamed; ids are numbers, absent things are null."""
+"""The document `srfix.guard/1`."""
 
 from __future__ import annotations
 
-from srfix.recovery.guard.models import Certainty, Forecast, Foretold, StoreForecast, SubjectForecast
+from msgspec import UNSET, UnsetType, field
+
+from srfix.recovery.baseline import BesideBaseline
+from srfix.recovery.documents import Count, DatedDocument, Id, Part, Skipped
+from srfix.recovery.facts.reader import Reader
+from srfix.recovery.findings import Weight
+from srfix.recovery.guard.models import (
+    Certainty,
+    Forecast,
+    Foretold,
+    Moment,
+    StoreForecast,
+    StoreKind,
+    SubjectForecast,
+    Wiring,
+)
+from srfix.recovery.severity import Severity
 from srfix.serde.schemas.models import Json
+from srfix.serde.subjects.names import Role
+
+
+class AssumedSettings(Part):
+    """What was said and not checked."""
+
+    streams_version: str | None
+    """A Kafka Streams version, such as 2.6; null if none was given."""
+    to: str | None
+    """Likewise, that of the upgrade."""
+    optimization: list[str] | None
+    """Null if nobody said."""
+    reader: Reader
+
+
+class LookedAt(Part):
+    """What could be asked."""
+
+    has_cluster: bool = field(name="cluster")
+    has_registry: bool = field(name="registry")
+    has_rows: bool | UnsetType = field(name="rows", default=UNSET)
+    """Whether rows of a store were read on disk."""
+
+
+class SchemaToRegister(Part):
+    """The schema that is about to be registered."""
+
+    subject: str
+    file: str
+    type: str
+
+
+class ForetoldEvent(Part):
+    """One thing that will, or may, go wrong, or that is worth knowing."""
+
+    code: str | None
+    """As `srfix explain` knows it; null where the catalogue has none."""
+    severity: Severity
+    certainty: Certainty
+    moment: Moment
+    """What brings it about."""
+    application: str | None
+    store: str | None
+    role: Role
+    subject: str
+    """The subject that will be asked, or that refuses."""
+    topic: str | None
+    schema_ids: list[Id]
+    explanation: str
+    first: list[str]
+    """What to do first, in order."""
+
+
+class GuardedStoreForecast(Part):
+    """What a store does under a version of Kafka Streams."""
+
+    application: str
+    name: str = field(name="store")
+    kind: StoreKind
+    topic: str | None
+    weight: Weight
+    origin: str
+    streams_version: str | None
+    """A Kafka Streams version, such as 2.6; null if none was given."""
+    wirings: list[Wiring] = field(name="restores_from")
+    """Several where nobody said what decides it."""
+    loads: list[str]
+    handed: list[str]
+    """The topics that its serdes may be handed."""
+
+
+class ForecastSubject(Part):
+    """A subject named after a topic that does not exist."""
+
+    subject: str
+    role: Role
+    application: str
+    store: str | None
+    """Null for a foreign-key join's pseudo-topic."""
+    why: str
+    streams_version: str | None
+    """A Kafka Streams version, such as 2.6; null if none was given."""
+    certainty: Certainty
+    exists: bool | None
+    """Null if no registry was asked."""
+
+
+class ForecastSummary(Part):
+    """How many things are foretold, by how certain they are."""
+
+    certain: Count
+    possible: Count
+    untold: Count = field(name=Certainty.UNTOLD.value)
+    notes: Count
+
+
+class GuardDocument(DatedDocument, tag="srfix.guard/1"):
+    """What will break before it does: `srfix guard`."""
+
+    assumed: AssumedSettings
+    looked_at: LookedAt
+    new_schema: SchemaToRegister | None
+    foretold: list[ForetoldEvent]
+    """Worst first, the most certain first within."""
+    ignored: list[ForetoldEvent]
+    """What --ignore acknowledged."""
+    stores: list[GuardedStoreForecast]
+    """Per store and version what it does."""
+    subjects: list[ForecastSubject]
+    """Subjects named after topics that do not exist: whether they come about."""
+    skipped: list[Skipped]
+    summary: ForecastSummary
+    baseline: BesideBaseline | UnsetType = UNSET
+    """Only with --baseline or --write-baseline."""
 
 
 def forecast_document(forecast: Forecast, *, srfix_version: str, generated_at: str) -> dict[str, Json]:
     """The document of a forecast; `generated_at` in ISO 8601, UTC."""
     assumed, schema = forecast.assumed, forecast.schema
-    return {
-        "schema": "srfix.guard/1",
-        "srfix": srfix_version,
-        "generated_at": generated_at,
-        "assumed": {
-            "streams_version": _text(assumed.running),
-            "to": _text(assumed.to),
-            "optimization": None if assumed.optimization.values is None else list[Json](assumed.optimization.values),
-            "reader": assumed.reader.value,
-        },
-        "looked_at": {
-            "cluster": forecast.has_cluster,
-            "registry": forecast.has_registry,
-            "rows": forecast.has_rows,
-        },
-        "new_schema": None
+    return GuardDocument(
+        srfix=srfix_version,
+        generated_at=generated_at,
+        assumed=AssumedSettings(
+            streams_version=_text(assumed.running),
+            to=_text(assumed.to),
+            optimization=None if assumed.optimization.values is None else list(assumed.optimization.values),
+            reader=assumed.reader,
+        ),
+        looked_at=LookedAt.of(forecast),
+        new_schema=None
         if schema is None
-        else {"subject": schema.subject, "file": schema.origin, "type": schema.schema.schema_type},
-        "foretold": [_foretold(each) for each in forecast.foretold],
-        "ignored": [_foretold(each) for each in forecast.ignored],
-        "stores": [_store(each) for each in forecast.stores],
-        "subjects": [_subject(each) for each in forecast.subjects],
-        "skipped": [
-            {"what": each.what, "reason": each.reason, "could_hide_a_finding": each.could_hide}
-            for each in (*forecast.skipped, *forecast.unasked)
-        ],
-        "summary": _summary(forecast),
-    }
+        else SchemaToRegister(subject=schema.subject, file=schema.origin, type=schema.schema.schema_type),
+        foretold=[_foretold(each) for each in forecast.foretold],
+        ignored=[_foretold(each) for each in forecast.ignored],
+        stores=[_store(each) for each in forecast.stores],
+        subjects=[_subject(each) for each in forecast.subjects],
+        skipped=[Skipped.of(each) for each in (*forecast.skipped, *forecast.unasked)],
+        summary=_summary(forecast),
+    ).to_json()
 
 
-def _summary(forecast: Forecast) -> Json:
+def _summary(forecast: Forecast) -> ForecastSummary:
     serious = [each.certainty for each in forecast.foretold if each.is_serious]
-    counts: dict[str, Json] = {
-        certainty.value: serious.count(certainty) for certainty in Certainty if certainty is not Certainty.EXCLUDED
-    }
-    return counts | {"notes": len(forecast.foretold) - len(serious)}
+    return ForecastSummary(
+        certain=serious.count(Certainty.CERTAIN),
+        possible=serious.count(Certainty.POSSIBLE),
+        untold=serious.count(Certainty.UNTOLD),
+        notes=len(forecast.foretold) - len(serious),
+    )
 
 
-def _foretold(each: Foretold) -> Json:
-    return {
-        "code": each.code,
-        "severity": each.severity.value,
-        "certainty": each.certainty.value,
-        "moment": each.moment.value,
-        "application": each.application or None,
-        "store": each.store or None,
-        "role": each.role.value,
-        "subject": each.subject,
-        "topic": each.topic,
-        "schema_ids": [int(schema_id) for schema_id in each.schema_ids],
-        "explanation": each.explanation,
-        "first": list[Json](each.first),
-    }
+def _foretold(each: Foretold) -> ForetoldEvent:
+    return ForetoldEvent.of(each, application=each.application or None, store=each.store or None)
 
 
-def _store(each: StoreForecast) -> Json:
-    return {
-        "application": each.store.application,
-        "store": each.store.name,
-        "kind": each.store.kind.value,
-        "topic": each.store.topic,
-        "weight": each.store.weight.value,
-        "origin": each.store.origin,
-        "streams_version": _text(each.version),
-        "restores_from": [wiring.value for wiring in each.wirings],
-        "loads": list[Json](each.loads),
-        "handed": list[Json](each.handed),
-    }
+def _store(each: StoreForecast) -> GuardedStoreForecast:
+    return GuardedStoreForecast.of(each.store, each, streams_version=_text(each.version))
 
 
-def _subject(each: SubjectForecast) -> Json:
-    return {
-        "subject": each.subject,
-        "role": each.role.value,
-        "application": each.application,
-        "store": each.store,
-        "why": each.why,
-        "streams_version": _text(each.version),
-        "certainty": each.certainty.value,
-        "exists": each.exists,
-    }
+def _subject(each: SubjectForecast) -> ForecastSubject:
+    return ForecastSubject.of(each, streams_version=_text(each.version))
 
 
 def _text(value: object) -> str | None:

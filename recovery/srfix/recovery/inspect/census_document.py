@@ -2,80 +2,124 @@
 
 from __future__ import annotations
 
-from srfix.recovery.census.interface import IdCount, PartitionCensus, RoleCensus
+from msgspec import UNSET, UnsetType, field
+
+from srfix.recovery.documents import Count, DatedDocument, Id, NotLookedAt, Part
 from srfix.recovery.inspect.scan import Scan
-from srfix.serde.schemas.models import Json
+from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Role
 
 
-def census_document(scan: Scan, *, srfix_version: str, generated_at: str, registry: str | None) -> dict[str, Json]:
-    """The document of a scan; `generated_at` in ISO 8601, UTC; `registry` its URLs without secrets."""
-    census = scan.census
-    return {
-        "schema": "srfix.census/1",
-        "srfix": srfix_version,
-        "generated_at": generated_at,
-        "registry": registry,
-        "topics": [
-            {
-                "topic": census.topic,
-                "isolation": census.isolation.value,
-                "application": scan.application,
-                "restore_ends_at": "the end" if scan.application is None else "the committed offsets",
-                "partial": census.is_partial,
-                "roles": {role.value: _role(scan, role) for role in scan.roles},
-            }
-        ],
-        "schema_ids": _schema_ids(scan),
-        "skipped": [{"what": skipped.what, "reason": skipped.reason} for skipped in scan.skipped],
-    }
+class CountedId(Part):
+    """A schema id in a partition's keys or values."""
+
+    schema_id: Id = field(name="id")
+    records: Count
+    live_keys: Count | None
+    pending_keys: Count
+    first_offset: Count
+    last_offset: Count
 
 
-def _role(scan: Scan, role: Role) -> Json:
-    return {"partitions": [_partition(partition, partition.of(role)) for partition in scan.census.partitions]}
+class CountedPartition(Part):
+    """A partition's keys or values."""
+
+    partition: Count
+    start_offset: Count
+    end_offset: Count
+    committed_offset: Count | None
+    restore_limit: Count | None
+    """Where a restore ends."""
+    records: Count
+    ids: list[CountedId]
+    nulls: Count
+    guids: Count
+    """Payloads that name their schema by GUID."""
+    unframed: Count
+    first_unframed_offset: Count | None
+    live_unframed_keys: Count | None
+    stopped_early: str | None
+    """Why reading stopped before the end; null if it did not."""
 
 
-def _partition(partition: PartitionCensus, role: RoleCensus) -> Json:
-    return {
-        "partition": partition.partition,
-        "start_offset": partition.start_offset,
-        "end_offset": partition.end_offset,
-        "committed_offset": partition.committed_offset,
-        "restore_limit": partition.restore_limit,
-        "records": partition.records,
-        "ids": [_id(count) for count in role.ids],
-        "nulls": role.nulls,
-        "guids": role.guids,
-        "unframed": role.unframed,
-        "first_unframed_offset": role.first_unframed_offset,
-        "live_unframed_keys": role.live_unframed_keys,
-        "stopped_early": partition.stopped_early,
-    }
+class CountedRole(Part):
+    """A topic's keys or values."""
+
+    partitions: list[CountedPartition]
 
 
-def _id(count: IdCount) -> Json:
-    return {
-        "id": int(count.schema_id),
-        "records": count.records,
-        "live_keys": count.live_keys,
-        "pending_keys": count.pending_keys,
-        "first_offset": count.first_offset,
-        "last_offset": count.last_offset,
-    }
+class CountedRoles(Part):
+    """Keys and values, as far as they were asked for."""
+
+    key: CountedRole | UnsetType = UNSET
+    value: CountedRole | UnsetType = UNSET
 
 
-def _schema_ids(scan: Scan) -> Json:
-    if scan.holders is None:
+class CountedTopic(Part):
+    """A topic."""
+
+    topic: str
+    isolation: Isolation
+    application: str | None
+    """The group whose committed offsets bound what a restore loads."""
+    restore_ends_at: str
+    is_partial: bool = field(name="partial")
+    roles: CountedRoles
+
+
+class HoldingVersion(Part):
+    """A version that holds the id."""
+
+    subject: str
+    version: int
+    deleted: bool
+
+
+class HeldId(Part):
+    """A schema id, and who holds it."""
+
+    id: Id
+    subjects: list[HoldingVersion]
+    complete: bool
+    """False if only likely subjects were asked."""
+
+
+class CensusDocument(DatedDocument, tag="srfix.census/1"):
+    """Which schema ids live where in a topic: `srfix scan`."""
+
+    registry: str | None
+    """Its URLs, without secrets; null if none was named."""
+    topics: list[CountedTopic]
+    schema_ids: list[HeldId] | None
+    """Who holds the ids; null without a registry."""
+    skipped: list[NotLookedAt]
+
+
+def counted_topic(scan: Scan) -> CountedTopic:
+    """The topic of a scan."""
+    roles = {role.value: _role(scan, role) for role in scan.roles}
+    return CountedTopic.of(
+        scan.census,
+        application=scan.application,
+        restore_ends_at="the end" if scan.application is None else "the committed offsets",
+        roles=CountedRoles(**roles),
+    )
+
+
+def _role(scan: Scan, role: Role) -> CountedRole:
+    return CountedRole([CountedPartition.of(partition, partition.of(role)) for partition in scan.census.partitions])
+
+
+def held_ids(scan: Scan) -> list[HeldId] | None:
+    """Who holds the ids that a scan met; None without a registry."""
+    holders = scan.holders
+    if holders is None:
         return None
-    by_id = scan.holders.by_id
     return [
-        {
-            "id": int(schema_id),
-            "subjects": [
-                {"subject": holder.subject, "version": holder.version, "deleted": holder.deleted}
-                for holder in by_id.get(schema_id, ())
-            ],
-            "complete": scan.holders.is_complete,
-        }
+        HeldId(
+            id=schema_id,
+            subjects=[HoldingVersion.of(holder) for holder in holders.by_id.get(schema_id, ())],
+            complete=holders.is_complete,
+        )
         for schema_id in scan.schema_ids
     ]

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, Literal, TypeVar
 
 from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.documents import Count, DatedDocument, Part
 from srfix.recovery.facts.refusals import WRITABLE_MODES
 from srfix.recovery.facts.subject_state import look_up
 from srfix.recovery.ids_in_words import counted
@@ -65,6 +66,31 @@ class ConnectionCheck:
     def is_missing(self) -> bool:
         """True if a diagnosis would fail on it."""
         return self.needed and self.outcome is not Outcome.OK
+
+    @property
+    def elapsed_ms(self) -> int | None:
+        """The same in whole milliseconds."""
+        return None if self.elapsed_s is None else round(1000 * self.elapsed_s)
+
+
+class AnsweredCheck(Part):
+    """One question and its answer."""
+
+    part: Literal["kafka", "registry"]
+    what: str
+    outcome: Outcome
+    detail: str
+    advice: str | None
+    needed: bool
+    elapsed_ms: Count | None
+
+
+class Doctor(DatedDocument, tag="srfix.doctor/1"):
+    """What can be reached, and what this user may do: `srfix doctor`."""
+
+    versions: dict[str, str]
+    checks: list[AnsweredCheck]
+    healthy: bool
 
 
 def not_named(part: str, what: str, advice: str) -> ConnectionCheck:

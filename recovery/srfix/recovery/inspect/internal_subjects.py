@@ -11,11 +11,15 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Literal
+
+from msgspec import field
 
 from srfix.recovery.checks.srf008 import CODE as FOREIGN_KEY_JOIN
 from srfix.recovery.checks.srf009 import CODE as LITTER
 from srfix.recovery.cluster.cluster import Cluster, GroupListing
 from srfix.recovery.commands import Given
+from srfix.recovery.documents import Count, DatedDocument, Id, NotLookedAt, Part
 from srfix.recovery.facts.applications import orphans
 from srfix.recovery.facts.holders import list_holders
 from srfix.recovery.facts.survey import Survey
@@ -67,6 +71,11 @@ class InternalSubject:
     next: str | None
     """The command to run next; None where there is nothing to do."""
 
+    @property
+    def naming(self) -> str:
+        """The strategy by which it is named."""
+        return "TopicNameStrategy" if self.role is not None else "TopicRecordNameStrategy"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InternalSubjects:
@@ -78,6 +87,32 @@ class InternalSubjects:
     """How many subjects the registry has, soft-deleted ones too."""
     skipped: tuple[Skipped, ...]
     """What could not be asked."""
+
+
+class ListedSubject(Part):
+    """One internal-looking subject."""
+
+    subject: str
+    kind: SubjectClass = field(name="class")
+    topic: str | None
+    has_topic: bool | None = field(name="topic_exists")
+    role: Role | None
+    naming: Literal["TopicNameStrategy", "TopicRecordNameStrategy"]
+    is_live: bool = field(name="live")
+    application: str | None
+    store: str | None
+    schema_ids: list[Id] | None = field(name="ids")
+    next: str | None
+    """The command to run next."""
+
+
+class SubjectsDocument(DatedDocument, tag="srfix.subjects/1"):
+    """The internal-looking subjects: `srfix subjects`."""
+
+    looked_at: Count
+    """Subjects of the registry."""
+    subjects: list[ListedSubject]
+    skipped: list[NotLookedAt]
 
 
 def list_internal_subjects(

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from msgspec import field
+
+from srfix.recovery.documents import Document, Id, Part
 from srfix.recovery.facts.holders import Holder
 from srfix.recovery.facts.refusals import WRITABLE_MODES
 from srfix.recovery.facts.subject_state import held_version, version_numbers
@@ -18,7 +21,7 @@ from srfix.serde.schemas.errors import (
     VersionNotFoundError,
 )
 from srfix.serde.schemas.models import Json, Schema
-from srfix.serde.subjects.names import Subject, split_subject
+from srfix.serde.subjects.names import Role, Subject, split_subject
 from srfix.serde.wire import SchemaId
 
 
@@ -47,6 +50,58 @@ class Acceptance:
     """The mode that holds for it; None where the registry has no modes."""
     reasons: tuple[str, ...]
     """Why not, in the registry's words."""
+
+
+class DroppedField(Part):
+    """A field that no column holds."""
+
+    path: str
+    reason: str
+
+
+class RegisteredVersion(Part):
+    """A version with the schema."""
+
+    subject: str
+    version: int
+    schema_id: Id = field(name="id")
+    deleted: bool
+
+
+class SubjectAcceptance(Part):
+    """Whether --subject would take it."""
+
+    subject: str
+    is_accepted: bool = field(name="accepted")
+    registered_id: Id | None
+    """The id under which it stands there already."""
+    level: str | None = field(name="compatibility")
+    mode: str | None
+    reasons: list[str]
+
+
+class SchemaDocument(Document, tag="srfix.schema/1"):
+    """The internal schema of columns: `srfix schema`."""
+
+    srfix: str
+    """The version of srfix that wrote it."""
+    columns: str
+    """In ksqlDB's words."""
+    dropped: list[DroppedField]
+    format: str
+    role: Role
+    wrapped: bool
+    text: str
+    """The schema."""
+    avro: str | None
+    """The same, if it is Avro's."""
+    request: dict[str, object]
+    """The body by which it would be registered."""
+    registered: list[RegisteredVersion] | None
+    """Where it stands; null without a registry."""
+    registered_is_complete: bool | None
+    acceptance: SubjectAcceptance | None
+    """Whether --subject would take it."""
 
 
 _MOST_ASKED = 200

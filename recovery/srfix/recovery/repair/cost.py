@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import cast
+
+import msgspec
 
 from srfix.recovery.actions.actions import Action, Register
+from srfix.recovery.documents import Count, read_as
 from srfix.recovery.ids_in_words import counted
 from srfix.serde.schemas.models import Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
+class Cost(msgspec.Struct, frozen=True, kw_only=True):
     """What carrying out a plan takes from a registry."""
 
-    writes: int
+    writes: Count
     """Requests that write, one for each step."""
-    versions: int
+    versions: Count
     """Versions that are registered. Soft-deleted ones count too: a registry's limit of schemas counts them (ksql#7690)."""
-    new_ids: int
+    new_ids: Count
     """Ids at most that the registry may give out anew; all others exist already."""
-    held: int | None = None
+    held: int | None = msgspec.field(name="versions_held", default=None)
     """Versions in the whole registry when it was planned, soft-deleted ones too; None if they were not counted."""
-    limit: int | None = None
+    limit: int | None = msgspec.field(name="version_limit", default=None)
     """The most that the registry takes, as the person said; None if nobody said."""
 
     @property
@@ -58,15 +60,9 @@ def cost_of(actions: Iterable[Action], *, held: int | None = None, limit: int | 
     )
 
 
-def cost_document(cost: Cost) -> dict[str, Json]:
+def cost_document(cost: Cost) -> Json:
     """The cost as it stands in a plan."""
-    return {
-        "writes": cost.writes,
-        "versions": cost.versions,
-        "new_ids": cost.new_ids,
-        "versions_held": cost.held,
-        "version_limit": cost.limit,
-    }
+    return cast("Json", msgspec.to_builtins(cost))
 
 
 def cost_from(document: Json) -> Cost | None:
@@ -74,15 +70,4 @@ def cost_from(document: Json) -> Cost | None:
 
     :raises ValueError: if it is something else.
     """
-    match document:
-        case None:
-            return None
-        case {
-            "writes": int(writes),
-            "versions": int(versions),
-            "new_ids": int(new_ids),
-            "versions_held": (None | int()) as held,
-            "version_limit": (None | int()) as limit,
-        }:
-            return Cost(writes=writes, versions=versions, new_ids=new_ids, held=held, limit=limit)
-    raise ValueError("its cost has another form")
+    return None if document is None else read_as(Cost, document, what="its cost")

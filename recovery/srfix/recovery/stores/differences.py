@@ -1,4 +1,4 @@
-"""A store beside the topic that it restores from, key by key: `srfix.state-diff/1`.
+"""A store beside the topic that it restores from, key by key.
 
 What the topic says a store holds is the newest record of each key. Of each key a digest of its value is kept, its schema id and
 its timestamp, on disk and by key (`state.writing.database.in_order`): then both are read side by side, and memory stays flat.
@@ -18,9 +18,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import islice, repeat
-from typing import Final
+from typing import Final, Literal
+
+from msgspec import UNSET, UnsetType
 
 from srfix.recovery.cluster.raw_record import RawRecord
+from srfix.recovery.documents import Count, DatedDocument, Part
 from srfix.recovery.errors import FormatError, StateDirectoryError
 from srfix.recovery.state.formats.windows import StoredWindow
 from srfix.recovery.state.layouts import StoreFormat
@@ -37,7 +40,6 @@ from srfix.recovery.stores.difference_kinds import (
     kind_of,
 )
 from srfix.recovery.stores.version_differences import version_differences
-from srfix.serde.schemas.models import Json
 
 _CHUNK: Final = 1_000
 _TOMBSTONE: Final = b""
@@ -217,51 +219,70 @@ def changelog_key(store: StateStore, row: StateRow) -> bytes:
     raise StateDirectoryError(f"store {store.name} ({store.format.value}) cannot be compared with a topic, row by row.")
 
 
-def diff_document(
-    found: Iterable[Comparison],
-    *,
-    application: str,
-    store: str,
-    topic: str,
-    until: str,
-    not_looked_at: Iterable[str],
-    srfix_version: str,
-    generated_at: str,
-) -> dict[str, Json]:
-    """The document `srfix.state-diff/1`."""
-    return {
-        "schema": "srfix.state-diff/1",
-        "srfix": srfix_version,
-        "generated_at": generated_at,
-        "application": application,
-        "store": store,
-        "topic": topic,
-        "until": until,
-        "parts": [_part(each) for each in found],
-        "not_looked_at": list(not_looked_at),
-    }
+class KeyWindow(Part):
+    """The window in a key."""
+
+    start_ms: int
+    end_ms: int | None
+    """Inclusive, of a session; null of other windows, whose size is not stored."""
 
 
-def _part(found: Comparison) -> Json:
-    return {
-        "task": found.store.task.name,
-        "partition": found.store.partition,
-        "same": found.same,
+class ShownDifference(Part, kw_only=True):
+    """A key that is not as the topic says."""
+
+    kind: DifferenceKind
+    key_hex: str
+    """As the changelog has it, with its window."""
+    window: KeyWindow | UnsetType | None = UNSET
+    """The window in the key; null without one."""
+    store_id: int | None
+    topic_id: int | None
+    valid_from_ms: int | UnsetType | None = UNSET
+    """Of a version, from when it holds; null outside of versioned stores."""
+
+
+class ComparedPart(Part, kw_only=True):
+    """A task's part of the store."""
+
+    task: str
+    partition: int | None
+    same: Count
+    missing: Count
+    extra: Count
+    stale: Count
+    other_id: Count
+    other_bytes: Count
+    not_known: Count | UnsetType = UNSET
+    """Keys of which it cannot be known, for the topic has let go of records, or the store may have: no differences."""
+    shown: list[ShownDifference]
+    """The first of them."""
+
+
+class StateDiff(DatedDocument, tag="srfix.state-diff/1"):
+    """A store beside the topic that it restores from: `srfix state diff`."""
+
+    application: str
+    store: str
+    topic: str
+    until: Literal["end", "committed"]
+    parts: list[ComparedPart]
+    not_looked_at: list[str]
+
+
+def compared_part(found: Comparison) -> ComparedPart:
+    """A part as `srfix state diff` shows it."""
+    return ComparedPart.of(
+        found,
+        task=found.store.task.name,
+        partition=found.store.partition,
         **{kind.value.replace("-", "_"): count for kind, count in found.counts.items()},
-        "shown": [
-            {
-                "kind": each.kind.value,
-                "key_hex": each.key.hex(),
-                "window": _window(found.store.format, each.key),
-                "store_id": each.store_id,
-                "topic_id": each.topic_id,
-                "valid_from_ms": each.valid_from_ms,
-            }
+        shown=[
+            ShownDifference.of(each, key_hex=each.key.hex(), window=_window(found.store.format, each.key))
             for each in found.shown
         ],
-    }
+    )
 
 
-def _window(form: StoreFormat, key: bytes) -> Json:
+def _window(form: StoreFormat, key: bytes) -> KeyWindow | None:
     _key, window = in_window(form, key)
-    return None if window is None else {"start_ms": window.start_ms, "end_ms": window.end_ms}
+    return None if window is None else KeyWindow(start_ms=window.start_ms, end_ms=window.end_ms)

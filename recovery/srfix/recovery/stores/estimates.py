@@ -1,4 +1,4 @@
-"""What a restore will take: records, bytes, time and memory, per task and store: `srfix.state-estimate/1`.
+"""What a restore will take: records, bytes, time and memory, per task and store.
 
 Records are counted as offsets, so compaction makes them fewer. Bytes are those of keys and values, by the mean of a sample.
 Memory is what Streams gives a RocksDB unless a RocksDBConfigSetter says otherwise (`RocksDBStore`): a block cache of 50 MiB
@@ -13,14 +13,16 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
+from msgspec import UNSET, UnsetType, field
+
 from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.documents import Count, DatedDocument, Part
 from srfix.recovery.facts.rows_on_disk import Place
 from srfix.recovery.findings import Weight
 from srfix.recovery.state.checkpoints import OffsetMeaning
 from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task
 from srfix.recovery.state.restore_sources import stores_on_disk
 from srfix.recovery.stores.listing import databases_of
-from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Topic
 
 BYTES_OF_A_DATABASE: Final = (50 + 3 * 16) * 1024 * 1024
@@ -153,40 +155,31 @@ def _sampled(cluster: Cluster, topic: Topic, logs: dict[int, tuple[int, int]]) -
     return mean, (len(sizes) - 1) / took if len(sizes) > 100 and took > 0 else None
 
 
-def estimate_document(
-    found: Iterable[tuple[str, RestoreEstimate]],
-    *,
-    directory: str,
-    not_looked_at: Iterable[str],
-    srfix_version: str,
-    generated_at: str,
-) -> dict[str, Json]:
-    """The document `srfix.state-estimate/1`.
+class EstimatedStore(Part, kw_only=True):
+    """What the restore of a task's part of a store takes."""
 
-    :param found: per store the application.id, and what its restore takes.
-    """
-    return {
-        "schema": "srfix.state-estimate/1",
-        "srfix": srfix_version,
-        "generated_at": generated_at,
-        "directory": directory,
-        "stores": [
-            {
-                "application": application,
-                "task": each.task,
-                "store": each.store,
-                "topic": each.topic,
-                "source_topic": each.is_source,
-                "records": each.records,
-                "records_left": each.records_left,
-                "records_left_at_least": each.records_left_at_least,
-                "bytes": each.bytes_,
-                "records_per_s": each.records_per_s,
-                "seconds": each.seconds,
-                "memory_bytes": each.memory_bytes,
-                "standby_spares_it": each.would_a_standby_spare_it,
-            }
-            for application, each in found
-        ],
-        "not_looked_at": list(not_looked_at),
-    }
+    application: str
+    task: str
+    store: str
+    topic: str
+    is_source: bool = field(name="source_topic")
+    records: Count
+    """From the log's start."""
+    records_left: Count
+    """From the checkpoint on, at most."""
+    records_left_at_least: Count | UnsetType = UNSET
+    """From the checkpoint on, at least: fewer than records_left where the directory does not tell whether its checkpoint
+    names the last record in the store (Kafka Streams 2.6 and later) or the one after it."""
+    bytes_: int | None = field(name="bytes")
+    records_per_s: float | None
+    seconds: float | None
+    memory_bytes: Count
+    would_a_standby_spare_it: bool = field(name="standby_spares_it")
+
+
+class StateEstimate(DatedDocument, tag="srfix.state-estimate/1"):
+    """What a restore will take: `srfix state estimate`."""
+
+    directory: str
+    stores: list[EstimatedStore]
+    not_looked_at: list[str]

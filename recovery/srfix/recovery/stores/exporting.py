@@ -21,10 +21,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final, TypeAlias
 
+from msgspec import UNSET, to_builtins
+
 from srfix.recovery.facts.decoding import DecodedColumn
 from srfix.recovery.state.formats.windows import StoredWindow
 from srfix.recovery.stores.choices import HOLDS_TYPES, ExportFormat
-from srfix.recovery.stores.row_documents import SIDES, DecodedBatch, TypedColumn, headers_document, row_document
+from srfix.recovery.stores.row_documents import SIDES, DecodedBatch, TypedColumn, headers_of, row_document
 from srfix.recovery.stores.scanning import Retention
 from srfix.serde.arrow.types import arrow_schema
 from srfix.serde.columns.types import Columns
@@ -124,10 +126,14 @@ def _jsonl(file: IO[bytes], form: _Form) -> Iterator[Write]:
     def write(batch: DecodedBatch) -> int:
         failed = 0
         for row in batch.rows():
-            document = row_document(row, application=form.application)
-            if form.retention is not None:
-                document["is_beyond_retention"] = form.retention.is_beyond(row.store, row.row.window)
-            file.write(json.dumps(document, allow_nan=False).encode() + b"\n")
+            document = row_document(
+                row,
+                application=form.application,
+                is_beyond_retention=UNSET
+                if form.retention is None
+                else form.retention.is_beyond(row.store, row.row.window),
+            )
+            file.write(json.dumps(document.to_json(), allow_nan=False).encode() + b"\n")
             failed += row.record.failed
         return failed
 
@@ -267,7 +273,7 @@ class _Cells:
             [None if window is None else window.sequence_number for window in windows],
             [None if side is None else SIDES[side] for side in batch.sides or nothing],
             batch.foreign_keys or nothing,
-            [json.dumps(headers_document(headers)) if headers else None for headers in batch.headers or nothing],
+            [json.dumps(to_builtins(headers_of(headers))) if headers else None for headers in batch.headers or nothing],
             *marks,
         )
 

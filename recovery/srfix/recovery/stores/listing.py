@@ -5,19 +5,20 @@ which Streams wrote them, by the layout and by the RocksDB that comes with it (r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from msgspec import UNSET, UnsetType, field
+
+from srfix.recovery.documents import Count, DatedDocument, Part, PlaceNotLookedAt
 from srfix.recovery.errors import LibraryMissingError, NotPermittedError, StateDirectoryError
-from srfix.recovery.state.checkpoints import CheckpointEntry
-from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, Traces, Unreadable
+from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, Traces
 from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.locks import is_locked
 from srfix.recovery.state.reading.detection import detect_format
 from srfix.recovery.stores.rocksdb_files import newest_options
-from srfix.serde.schemas.models import Json
 
 _STREAMS: Final = (
     ("5.18.3", "Streams 2.3 to 2.5"),
@@ -95,75 +96,114 @@ def is_task_in_use(task: Task) -> bool | None:
     return is_locked(Path(task.path) / ".lock")
 
 
-def listing_document(
-    applications: Iterable[ApplicationState],
-    forms: Mapping[str, StoreForm],
-    shut: Iterable[Unreadable] = (),
-    *,
-    directory: str,
-    srfix_version: str,
-    generated_at: str,
-) -> dict[str, Json]:
-    """The document `srfix.state-ls/1`.
+class Offset(Part):
+    """How far a restore has come with a partition."""
+
+    topic: str
+    partition: Count
+    offset: int | None
+    """Null for unknown (-4)."""
+
+
+class ListedStore(Part, kw_only=True):
+    """A task's part of a store."""
+
+    name: str = field(name="store")
+    kind: StoreKind
+    form: str | None
+    """How its rows are laid out, such as timestamped-kv; null if that could not be told."""
+    form_certain: bool
+    """False if only its name or some of its rows show the form."""
+    form_because: str
+    """What shows the form, or why it could not be told."""
+    problem: str | None
+    """Why it cannot be opened; null if it can, or was not tried."""
+    path: str
+    is_shut: bool | UnsetType = field(name="not_permitted", default=UNSET)
+    """True if it cannot be opened because this user may not read it: whether it is damaged is not known."""
+    databases: Count
+    changelog: str
+    """What its own changelog would be called."""
+    offsets: list[Offset] | None
+    """How far restores have come, as the store itself has it; null where it does not."""
+    closed: bool | None
+    """False if a process was killed while it had the store open; null where the store does not tell."""
+
+
+class ListedTask(Part):
+    """A task's folder."""
+
+    name: str = field(name="task")
+    subtopology: int | None
+    partition: int | None
+    topology: str | None
+    in_use: bool | None
+    checkpoint: list[Offset] | None
+    """How far restores have come, as written; null where nothing is written."""
+    stores: list[ListedStore]
+
+
+class ListedApplication(Part):
+    """An application's folder."""
+
+    application: str
+    path: str
+    streams: str
+    """Which Streams versions leave such a folder, in words."""
+    because: str = field(name="streams_because")
+    rocksdb: str | None
+    """The RocksDB that wrote the OPTIONS files."""
+    is_in_use: bool | None = field(name="in_use")
+    tasks: list[ListedTask]
+    problems: list[PlaceNotLookedAt]
+
+
+class StateLs(DatedDocument, tag="srfix.state-ls/1"):
+    """What lies in a state directory: `srfix state ls`."""
+
+    directory: str
+    applications: list[ListedApplication]
+    not_looked_at: list[PlaceNotLookedAt] | UnsetType = UNSET
+    """Folders that may be applications', and that this user may not look into."""
+
+
+def listed_application(application: ApplicationState, forms: Mapping[str, StoreForm]) -> ListedApplication:
+    """An application as `srfix state ls` shows it.
 
     :param forms: the form of each store, by its directory.
-    :param shut: folders that may be applications', which could not be looked into.
     """
-    return {
-        "schema": "srfix.state-ls/1",
-        "srfix": srfix_version,
-        "generated_at": generated_at,
-        "directory": directory,
-        "applications": [_application(each, forms) for each in applications],
-        "not_looked_at": [{"path": each.path, "reason": each.reason} for each in shut],
-    }
-
-
-def _application(application: ApplicationState, forms: Mapping[str, StoreForm]) -> Json:
     generation = generation_of(application)
-    return {
-        "application": application.application,
-        "path": application.path,
-        "streams": generation.streams,
-        "streams_because": generation.because,
-        "rocksdb": generation.rocksdb,
-        "in_use": application.is_in_use,
-        "tasks": [_task(application, task, forms) for task in application.tasks],
-        "problems": [{"path": each.path, "reason": each.reason} for each in application.problems],
-    }
+    return ListedApplication.of(
+        application,
+        streams=generation.streams,
+        because=generation.because,
+        rocksdb=generation.rocksdb,
+        tasks=[_task(application, task, forms) for task in application.tasks],
+    )
 
 
-def _task(application: ApplicationState, task: Task, forms: Mapping[str, StoreForm]) -> Json:
-    return {
-        "task": task.name,
-        "subtopology": task.subtopology,
-        "partition": task.partition,
-        "topology": task.topology,
-        "in_use": is_task_in_use(task),
-        "checkpoint": None if task.checkpoint is None else _entries(task.checkpoint.entries),
-        "stores": [_store(application, task, store, forms[store.path]) for store in task.stores],
-    }
+def _task(application: ApplicationState, task: Task, forms: Mapping[str, StoreForm]) -> ListedTask:
+    return ListedTask.of(
+        task,
+        in_use=is_task_in_use(task),
+        checkpoint=None if task.checkpoint is None else task.checkpoint.entries,
+        stores=[_store(application, task, store, forms[store.path]) for store in task.stores],
+    )
 
 
-def _store(application: ApplicationState, task: Task, store: StoreDirectory, form: StoreForm) -> Json:
-    return {
-        "store": store.name,
-        "kind": store.kind.value,
-        "form": None if form.form is None else form.form.value,
-        "form_certain": form.is_certain,
-        "form_because": form.because,
-        "problem": form.problem,
-        "path": store.path,
-        "not_permitted": form.is_shut,
-        "databases": len(databases_of(store)),
-        "changelog": application.changelog(task, store.name),
-        "offsets": None if store.offsets is None else _entries(store.offsets.entries),
-        "closed": None if store.offsets is None else not store.offsets.is_open,
-    }
-
-
-def _entries(entries: Iterable[CheckpointEntry]) -> list[Json]:
-    return [{"topic": each.topic, "partition": each.partition, "offset": each.offset} for each in entries]
+def _store(application: ApplicationState, task: Task, store: StoreDirectory, form: StoreForm) -> ListedStore:
+    return ListedStore.of(
+        store,
+        form=None if form.form is None else form.form.value,
+        form_certain=form.is_certain,
+        form_because=form.because,
+        problem=form.problem,
+        is_shut=form.is_shut,
+        databases=len(databases_of(store)),
+        changelog=application.changelog(task, store.name),
+        offsets=None if store.offsets is None else store.offsets.entries,
+        closed=None if store.offsets is None else not store.offsets.is_open,
+    )
 
 
 def streams_by_rocksdb(version: str) -> str | None:

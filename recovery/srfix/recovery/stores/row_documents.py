@@ -5,17 +5,29 @@ from __future__ import annotations
 import base64
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from msgspec import UNSET, UnsetType
 
 from srfix.recovery.cluster.raw_record import RawRecord
-from srfix.recovery.facts.decoding import DecodedColumn, DecodedRecord, RecordDecoder, iso_time, record_document, shown
+from srfix.recovery.documents import Count, Document, Part
+from srfix.recovery.facts.decoding import (
+    DecodedColumn,
+    DecodedRecord,
+    DecodingError,
+    PayloadSchema,
+    RecordDecoder,
+    decoding_errors,
+    iso_time,
+    payload_json,
+    shown,
+)
 from srfix.recovery.state.formats.joins import Side
 from srfix.recovery.state.formats.values import Headers
 from srfix.recovery.state.reading.rows import RowBatch, StateRow
 from srfix.recovery.state.reading.store import StateStore
 from srfix.serde.errors import Reason
 from srfix.serde.interface import SerdeContext
-from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import SchemaId
 
@@ -27,7 +39,7 @@ if TYPE_CHECKING:
 
 ROWS_DECODED_TOGETHER: Final = 5_000
 """A batch of Arrow is worth more rows than a scan is."""
-SIDES: Final = {Side.LEFT: "left", Side.RIGHT: "right"}
+SIDES: Final[dict[Side, Literal["left", "right"]]] = {Side.LEFT: "left", Side.RIGHT: "right"}
 """How the sides of a join are called."""
 
 
@@ -131,44 +143,85 @@ def decoded_rows(
         yield DecodedRow(store=store, row=row, record=shown(record))
 
 
-def row_document(found: DecodedRow, *, application: str) -> dict[str, Json]:
-    """The document of one row, a line of `srfix state scan --output json`."""
-    told = record_document(found.record)
-    row = found.row
-    return {
-        "schema": "srfix.state-row/1",
-        "application": application,
-        "store": found.store.name,
-        "task": found.store.task.name,
-        "partition": found.store.partition,
-        "key": told["key"],
-        "value": told["value"],
-        "timestamp": row.timestamp_ms,
-        "time": None if row.timestamp_ms is None else iso_time(row.timestamp_ms),
-        "headers": headers_document(row.headers),
-        "window": None
-        if row.window is None
-        else {
-            "start_ms": row.window.start_ms,
-            "end_ms": row.window.end_ms,
-            "sequence_number": row.window.sequence_number,
-        },
-        "valid_from_ms": row.valid_from_ms,
-        "valid_to_ms": row.valid_to_ms,
-        "side": None if row.side is None else SIDES[row.side],
-        "foreign_key": None if row.foreign_key is None else base64.b64encode(row.foreign_key).decode("ascii"),
-        "key_schema": told["key_schema"],
-        "value_schema": told["value_schema"],
-        "errors": told["errors"],
-    }
+class Header(Part):
+    """A header of a record."""
+
+    name: str
+    value: str | None
+    """Base64."""
 
 
-def headers_document(headers: Headers) -> list[Json]:
-    """The headers of a record, in order; values in base64."""
-    return [
-        {"name": name, "value": None if value is None else base64.b64encode(value).decode("ascii")}
-        for name, value in headers
-    ]
+class RowWindow(Part):
+    """The window of a row."""
+
+    start_ms: int
+    end_ms: int | None
+    sequence_number: Count
+
+
+class StateRowDocument(Document, tag="srfix.state-row/1"):
+    """A row of a store: each line of `srfix state scan` and `get`, and of `export --to jsonl`."""
+
+    application: str
+    store: str
+    task: str
+    partition: int | None
+    key: object
+    """As it was decoded; where it was not, `$raw` in base64 and `text` if it is UTF-8."""
+    value: object
+    timestamp: int | None
+    time: str | None
+    headers: list[Header]
+    window: RowWindow | None
+    valid_from_ms: int | None
+    valid_to_ms: int | None
+    side: Literal["left", "right"] | None
+    foreign_key: str | None
+    """Base64."""
+    key_schema: PayloadSchema | None
+    value_schema: PayloadSchema | None
+    errors: list[DecodingError]
+    is_beyond_retention: bool | UnsetType | None = UNSET
+    """With `--retention-ms`: Kafka Streams from 3.5 on hides the row. Null where it has no window."""
+
+
+def row_document(
+    found: DecodedRow, *, application: str, is_beyond_retention: bool | UnsetType | None = UNSET
+) -> StateRowDocument:
+    """The document of one row.
+
+    :param is_beyond_retention: where that is to be told.
+    """
+    store, row, record = found.store, found.row, found.record
+    return StateRowDocument(
+        application=application,
+        store=store.name,
+        task=store.task.name,
+        partition=store.partition,
+        key=payload_json(record.key),
+        value=payload_json(record.value),
+        timestamp=row.timestamp_ms,
+        time=None if row.timestamp_ms is None else iso_time(row.timestamp_ms),
+        headers=headers_of(row.headers),
+        window=None if row.window is None else RowWindow(*row.window),
+        valid_from_ms=row.valid_from_ms,
+        valid_to_ms=row.valid_to_ms,
+        side=None if row.side is None else SIDES[row.side],
+        foreign_key=None if row.foreign_key is None else _base64(row.foreign_key),
+        key_schema=PayloadSchema.named_by(record.key),
+        value_schema=PayloadSchema.named_by(record.value),
+        errors=decoding_errors(record),
+        is_beyond_retention=is_beyond_retention,
+    )
+
+
+def headers_of(headers: Headers) -> list[Header]:
+    """The headers of a record, in order."""
+    return [Header(name=name, value=None if value is None else _base64(value)) for name, value in headers]
+
+
+def _base64(value: bytes) -> str:
+    return base64.b64encode(value).decode("ascii")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

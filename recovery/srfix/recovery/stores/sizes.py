@@ -1,15 +1,18 @@
-"""How large a store is, how old its rows are, and which schema ids they carry: `srfix.state-size/1`."""
+"""How large a store is, how old its rows are, and which schema ids they carry."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from msgspec import UNSET, UnsetType, field
+
+from srfix.recovery.documents import Count, DatedDocument, Part
 from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading.rows import RowBatch, StateRow
 from srfix.recovery.state.reading.store import StateStore
@@ -21,7 +24,6 @@ from srfix.recovery.stores.rocksdb_files import (
     options_that_hurt,
     read_logs,
 )
-from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import is_schema_id
 from srfix.serde.wire_peek import PeekedId, SchemaIdPeek, peek_headers
@@ -210,57 +212,92 @@ class _Tally:
             self.ids[role].update(self._peeks[role](payloads))
 
 
-def size_document(
-    found: Iterable[tuple[str, StoreSize]], *, directory: str, srfix_version: str, generated_at: str
-) -> dict[str, Json]:
-    """The document `srfix.state-size/1`.
+class AgeCount(Part):
+    """The rows of an age."""
 
-    :param found: per part of a store the application.id, and its size.
-    """
-    return {
-        "schema": "srfix.state-size/1",
-        "srfix": srfix_version,
-        "generated_at": generated_at,
-        "directory": directory,
-        "stores": [_part(application, each) for application, each in found],
-    }
+    age: str
+    entries: Count
 
 
-def _part(application: str, size: StoreSize) -> Json:
-    return {
-        "application": application,
-        "store": size.store.name,
-        "format": size.store.format.value,
-        "task": size.store.task.name,
-        "partition": size.store.partition,
-        "entries": size.entries,
-        "key_bytes": size.key_bytes,
-        "value_bytes": size.value_bytes,
-        "disk_bytes": size.disk_bytes,
-        "tombstones": size.tombstones,
-        "oldest_ms": size.oldest_ms,
-        "newest_ms": size.newest_ms,
-        "ages": [{"age": name, "entries": count} for name, count in size.ages.items()],
-        "key_ids": _ids(size, Role.KEY),
-        "value_ids": _ids(size, Role.VALUE),
-        "unframed_keys": size.unframed[Role.KEY],
-        "unframed_values": size.unframed[Role.VALUE],
-        "hurts": list(size.hurts),
-        "rocksdb": list(size.rocksdb_versions),
-        "compression": list(size.compressions),
-        "compaction": list(size.compactions),
-        "log_of_errors_alone": all(each.logs_errors_alone for each in size.options) if size.options else None,
-        "damage": [
-            {
-                "database": each.database,
-                "rows_before": each.rows_before,
-                "problem": each.problem,
-                "not_permitted": each.is_shut,
-            }
-            for each in size.store.damage
-        ],
-    }
+class IdCount(Part):
+    """The rows that carry a schema id."""
+
+    id: Count
+    entries: Count
 
 
-def _ids(size: StoreSize, role: Role) -> Json:
-    return [{"id": schema_id, "entries": count} for schema_id, count in size.schema_ids[role].items()]
+class Damage(Part, kw_only=True):
+    """What could not be read."""
+
+    database: str
+    rows_before: Count
+    problem: str
+    is_shut: bool | UnsetType = field(name="not_permitted", default=UNSET)
+    """True if this user may not read it: whether it is damaged is not known."""
+
+
+class SizedStore(Part):
+    """A task's part of a store."""
+
+    application: str
+    store: str
+    format: str
+    """The form of its rows: plain-kv, timestamped-kv, session, …"""
+    task: str
+    partition: int | None
+    entries: Count
+    key_bytes: Count
+    value_bytes: Count
+    disk_bytes: Count
+    tombstones: Count
+    """Versions that delete."""
+    oldest_ms: int | None
+    newest_ms: int | None
+    ages: list[AgeCount]
+    key_ids: list[IdCount]
+    """Schema ids in keys."""
+    value_ids: list[IdCount]
+    """Schema ids in values."""
+    unframed_keys: Count
+    unframed_values: Count
+    hurts: list[str]
+    """What RocksDB's OPTIONS and LOG say that is known to hurt."""
+    rocksdb_versions: list[str] = field(name="rocksdb")
+    """Which RocksDB opened its databases last; empty without OPTIONS files."""
+    compressions: list[str] = field(name="compression")
+    """How its rows are compressed, by its OPTIONS: none, lz4, snappy, zstd, …"""
+    compactions: list[str] = field(name="compaction")
+    """universal, level, fifo or none, by its OPTIONS."""
+    log_of_errors_alone: bool | None
+    """True if its LOG tells of no stall and no tombstone; null without OPTIONS files."""
+    damage: list[Damage]
+
+
+class StateSize(DatedDocument, tag="srfix.state-size/1"):
+    """How large stores on disk are: `srfix state size`."""
+
+    directory: str
+    stores: list[SizedStore]
+
+
+def sized_store(application: str, size: StoreSize) -> SizedStore:
+    """A task's part of a store as `srfix state size` shows it."""
+    return SizedStore.of(
+        size,
+        application=application,
+        store=size.store.name,
+        format=size.store.format.value,
+        task=size.store.task.name,
+        partition=size.store.partition,
+        ages=[AgeCount(age=name, entries=count) for name, count in size.ages.items()],
+        key_ids=_ids(size, Role.KEY),
+        value_ids=_ids(size, Role.VALUE),
+        unframed_keys=size.unframed[Role.KEY],
+        unframed_values=size.unframed[Role.VALUE],
+        log_of_errors_alone=all(each.logs_errors_alone for each in size.options) if size.options else None,
+        damage=size.store.damage,
+    )
+
+
+def _ids(size: StoreSize, role: Role) -> list[IdCount]:
+    return [IdCount(id=schema_id, entries=count) for schema_id, count in size.schema_ids[role].items()]

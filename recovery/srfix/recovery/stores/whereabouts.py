@@ -1,15 +1,17 @@
-"""Where a key lies, and where it should: `srfix.state-where/1`."""
+"""Where a key lies, and where it should."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from msgspec import field
+
+from srfix.recovery.documents import Count, DatedDocument, Part
 from srfix.recovery.state.reading.store import StateStore
 from srfix.recovery.stores.key_reads import KeyRead, value_ids
-from srfix.recovery.stores.placing import TaskHost, murmur2, partition_of, task_of
+from srfix.recovery.stores.placing import HostRole, murmur2, partition_of, task_of
 from srfix.recovery.stores.scanning import rows_of_key
-from srfix.serde.schemas.models import Json
 from srfix.serde.wire import SchemaId
 
 
@@ -70,65 +72,82 @@ def whereabouts(key: bytes, stores: Iterable[StateStore], *, partitions: int) ->
     return Whereabouts(key=key, partitions=partitions, partition=partition, holders=tuple(holders))
 
 
-def where_document(
-    found: Whereabouts,
-    *,
-    application: str,
-    store: str,
-    partitions_from: str,
-    hosts: Iterable[TaskHost],
-    reads: Iterable[KeyRead],
-    not_looked_at: Iterable[str],
-    srfix_version: str,
-    generated_at: str,
-) -> dict[str, Json]:
-    """The document `srfix.state-where/1`."""
-    return {
-        "schema": "srfix.state-where/1",
-        "srfix": srfix_version,
-        "generated_at": generated_at,
-        "application": application,
-        "store": store,
-        "key_hex": found.key.hex(),
-        "murmur2": murmur2(found.key),
-        "partitions": found.partitions,
-        "partitions_from": partitions_from,
-        "partition": found.partition,
-        "found": found.is_found is True,
-        "holders": [
-            {
-                "task": each.store.task.name,
-                "partition": each.store.partition,
-                "path": each.store.directory.path,
-                "rows": each.rows,
-                "schema_ids": [int(schema_id) for schema_id in each.schema_ids],
-                "looked_for_here": each.is_home,
-            }
+class KeyHolder(Part):
+    """A task's part of the store."""
+
+    task: str
+    partition: int | None
+    path: str
+    rows: Count
+    schema_ids: list[int]
+    """What the values of its rows carry."""
+    is_home: bool = field(name="looked_for_here")
+
+
+class KeyHost(Part):
+    """A host that holds the task."""
+
+    host: str
+    role: HostRole
+    said_by: str
+    """group, or the URL of a ksqlDB server."""
+    client_id: str | None
+    is_alive: bool | None = field(name="alive")
+
+
+class RowRead(Part):
+    """What a reader of a row meets."""
+
+    row: str
+    is_in_topic: bool = field(name="in_topic")
+    schema_id: int
+    subject: str
+    asked_by: str
+    fails: bool
+    error_code: int | None
+    answer: str
+
+
+class StateWhere(DatedDocument, tag="srfix.state-where/1"):
+    """Where a key lies: `srfix state where`."""
+
+    application: str
+    store: str
+    key_hex: str
+    murmur2: int
+    partitions: Count
+    partitions_from: str
+    partition: Count
+    found: bool
+    """False if it does not lie there in what could be read; not_looked_at names what could not."""
+    holders: list[KeyHolder]
+    task: str
+    """The task that holds the key's partition."""
+    hosts: list[KeyHost]
+    reads: list[RowRead]
+    not_looked_at: list[str]
+
+
+def state_where(found: Whereabouts, **more: object) -> StateWhere:
+    """The document; `more` is what the whereabouts do not tell."""
+    return StateWhere.of(
+        found,
+        key_hex=found.key.hex(),
+        murmur2=murmur2(found.key),
+        found=found.is_found is True,
+        holders=[
+            KeyHolder.of(
+                each, task=each.store.task.name, partition=each.store.partition, path=each.store.directory.path
+            )
             for each in found.holders
         ],
-        "task": task_of(found.holders[0].store.task, found.partition),
-        "hosts": [
-            {
-                "host": each.host,
-                "role": each.role.value,
-                "said_by": each.said_by,
-                "client_id": each.client_id,
-                "alive": each.is_alive,
-            }
-            for each in hosts
-        ],
-        "reads": [
-            {
-                "row": each.row,
-                "in_topic": each.is_in_topic,
-                "schema_id": int(each.schema_id),
-                "subject": each.asked.subject,
-                "asked_by": each.asked.asked_by,
-                "fails": each.fails,
-                "error_code": each.membership.error_code,
-                "answer": each.answer,
-            }
-            for each in reads
-        ],
-        "not_looked_at": list(not_looked_at),
-    }
+        task=task_of(found.holders[0].store.task, found.partition),
+        **more,
+    )
+
+
+def row_read(read: KeyRead) -> RowRead:
+    """What a reader of a row meets, as `srfix state where` shows it."""
+    return RowRead.of(
+        read, subject=read.asked.subject, asked_by=read.asked.asked_by, error_code=read.membership.error_code
+    )

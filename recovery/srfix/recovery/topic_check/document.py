@@ -2,116 +2,231 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
+from msgspec import UNSET, UnsetType, field
+
+from srfix.recovery.baseline import BesideBaseline
+from srfix.recovery.documents import Code, Count, DatedDocument, Id, Part, Skipped
+from srfix.recovery.facts.topics import Strategy, TopicReader
 from srfix.recovery.findings import IdAtFault
-from srfix.recovery.topic_check.answers import AskedId, RoleAnswer, TopicCheck, TopicFinding
+from srfix.recovery.severity import Severity
+from srfix.recovery.topic_check.answers import AskedId, RoleAnswer, TopicCheck, TopicFinding, Trouble
+from srfix.recovery.topic_check.lives import Lives, Standing
+from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.schemas.models import Json
+from srfix.serde.subjects.names import Role
+
+
+class ReadPartition(Part):
+    """A partition of the topic."""
+
+    partition: Count
+    start_offset: Count
+    end_offset: Count
+    records: Count
+    committed_offset: Count | None
+    """The group's; null if it has none, or without a group."""
+    pending: Count | None
+    """Offsets that the group has not read yet; null without a group."""
+    stopped_early: str | None
+    """Why reading stopped before the end; null if it did not."""
+
+
+class IdPlace(Part):
+    """Where a schema id is in a partition."""
+
+    partition: Count
+    live_keys: Count | None = field(name="live")
+    first_offset: Count
+    last_offset: Count
+
+
+class TopicId(Part):
+    """A schema id in the topic."""
+
+    schema_id: Id = field(name="id")
+    live_keys: Count | None = field(name="live")
+    """Live keys, or records where every record is live."""
+    records: Count
+    is_partial: bool = field(name="partial")
+    """True if the topic was not read to its end."""
+    partitions: list[IdPlace]
+
+
+class AnsweredId(TopicId):
+    """A schema id, and whether the reader can read it."""
+
+    guids: list[UUID]
+    """The GUIDs by which records name it."""
+    subject: str | None
+    """The subject that the reader asks; null if there is none."""
+    standing: Standing
+    """Whether the reader meets it: pending and read are a group's."""
+    reads: bool | None = field(name="readable")
+    """Null if that was not told."""
+    trouble: Trouble | None
+    """Why the reader fails on it."""
+    why: str | None
+    """More of the trouble, or why it was not told."""
+    registered: bool
+    """True if the subject holds its schema, soft-deleted versions too."""
+    error_code: int | None
+    """What the registry answers to the look-up under the subject; null if it finds it."""
+
+
+class CheckedRole(Part):
+    """The topic's keys or values."""
+
+    is_looked_at: bool = field(name="looked_at")
+    """False for keys that no schema registry serializer wrote."""
+    records: Count
+    """Keys or values that are not null."""
+    nulls: Count
+    """Tombstones, or null keys."""
+    unframed: Count
+    """Those that name no schema."""
+    unknown_guids: list[UUID]
+    """GUIDs that the registry does not know."""
+    ids: list[AnsweredId]
+
+
+class CheckedRoles(Part):
+    """Keys and values, as far as they were asked for."""
+
+    key: CheckedRole | UnsetType = UNSET
+    value: CheckedRole | UnsetType = UNSET
+
+
+class HeldVersion(Part):
+    """A version that holds an id."""
+
+    schema_id: Id = field(name="id")
+    subject: str
+    version: int
+    deleted: bool
+
+
+class CheckFinding(Part):
+    """A finding, with the keys of a diagnosis's: no store is concerned, so that application and store are null."""
+
+    code: Code
+    """`srfix explain CODE` says what it means."""
+    severity: Severity
+    application: None
+    """No application is concerned."""
+    store: None
+    """No store is concerned."""
+    topic: str
+    role: Role
+    subject: str
+    """The subject that the reader asks."""
+    schema_ids: list[TopicId]
+    """The ids at fault."""
+    registered_ids: list[Id]
+    """What stands under the subject now."""
+    holders: list[HeldVersion]
+    """Who holds the ids at fault."""
+    explanation: str
+    next: str
+    """What to do."""
+    repairable: bool
+    """True if `srfix plan --topic` has a repair for it."""
+
+
+class CheckDocument(DatedDocument, tag="srfix.check/1"):
+    """Whether a topic's schema ids are readable by its reader: `srfix check`."""
+
+    registry: str
+    """Its URLs, without secrets."""
+    topic: str
+    reader: TopicReader
+    strategy: Strategy
+    subject: str | None
+    """That of --subject; null if none was given."""
+    with_metadata: dict[str, str]
+    """use.latest.with.metadata"""
+    group: str | None
+    """The consumer group that reads it; null for a reader that starts at the beginning."""
+    isolation: Isolation
+    cleanup_policy: str | None
+    """The topic's; null where the cluster does not tell."""
+    lives: Lives = field(name="live")
+    """What counts as live."""
+    partial: bool
+    """True if the topic was not read to its end."""
+    partitions: list[ReadPartition]
+    roles: CheckedRoles
+    findings: list[CheckFinding]
+    """Worst first; notes are among them."""
+    skipped: list[Skipped]
+    """What was not looked at."""
+    healthy: bool
+    """True if nothing but notes was found, and nothing that could hide a finding was left unseen."""
+    baseline: BesideBaseline | UnsetType = UNSET
+    """Only with --baseline or --write-baseline."""
 
 
 def check_document(found: TopicCheck, *, srfix_version: str, generated_at: str, registry: str) -> dict[str, Json]:
     """The document; `generated_at` in ISO 8601, UTC; `registry` its URLs without secrets."""
     read, positions = found.question.read, found.positions
-    return {
-        "schema": "srfix.check/1",
-        "srfix": srfix_version,
-        "generated_at": generated_at,
-        "registry": registry,
-        "topic": found.question.topic,
-        "reader": read.reader.value,
-        "strategy": read.strategy.value,
-        "subject": found.question.subject,
-        "with_metadata": dict(sorted(read.with_metadata.items())),
-        "group": read.group,
-        "isolation": read.isolation.value,
-        "cleanup_policy": found.cleanup_policy,
-        "live": found.lives.value,
-        "partial": found.census.is_partial,
-        "partitions": [
-            {
-                "partition": partition.partition,
-                "start_offset": partition.start_offset,
-                "end_offset": partition.end_offset,
-                "records": partition.records,
-                "committed_offset": None if positions is None else positions.committed.get(partition.partition),
-                "pending": None if positions is None else positions.left(partition),
-                "stopped_early": partition.stopped_early,
-            }
+    return CheckDocument.of(
+        found,
+        read,
+        found.question,
+        srfix=srfix_version,
+        generated_at=generated_at,
+        registry=registry,
+        with_metadata=dict(sorted(read.with_metadata.items())),
+        partial=found.census.is_partial,
+        partitions=[
+            ReadPartition.of(
+                partition,
+                committed_offset=None if positions is None else positions.committed.get(partition.partition),
+                pending=None if positions is None else positions.left(partition),
+            )
             for partition in found.census.partitions
         ],
-        "roles": {answer.role.value: _role(answer) for answer in found.roles},
-        "findings": [_finding(finding) for finding in found.findings],
-        "skipped": [
-            {"what": s.what, "reason": s.reason, "could_hide_a_finding": s.could_hide}
-            for s in sorted(found.skipped, key=lambda s: (s.what, s.reason, s.could_hide))
+        roles=CheckedRoles(**{answer.role.value: _role(answer) for answer in found.roles}),
+        findings=[_finding(finding) for finding in found.findings],
+        skipped=sorted(map(Skipped.of, found.skipped)),
+        healthy=not found.has_findings and not found.is_inconclusive,
+    ).to_json()
+
+
+def _role(answer: RoleAnswer) -> CheckedRole:
+    return CheckedRole.of(
+        answer,
+        unframed=answer.records - answer.framed,
+        unknown_guids=sorted(answer.unknown_guids),
+        ids=[_id(asked) for asked in answer.ids],
+    )
+
+
+def _id(asked: AskedId) -> AnsweredId:
+    return AnsweredId.of(
+        asked,
+        asked.fault,
+        partitions=_places(asked.fault),
+        why=asked.untold if asked.why is None else asked.why,
+        registered=asked.membership.is_known and asked.subject is not None and asked.membership.error_code is None,
+        error_code=asked.membership.error_code,
+    )
+
+
+def _places(fault: IdAtFault) -> list[IdPlace]:
+    return [IdPlace.of(place) for place in sorted(fault.partitions, key=lambda place: place.partition)]
+
+
+def _finding(finding: TopicFinding) -> CheckFinding:
+    return CheckFinding.of(
+        finding,
+        application=None,
+        store=None,
+        schema_ids=[
+            TopicId.of(fault, partitions=_places(fault))
+            for fault in sorted(finding.schema_ids, key=lambda fault: fault.schema_id)
         ],
-        "healthy": not found.has_findings and not found.is_inconclusive,
-    }
-
-
-def _role(answer: RoleAnswer) -> Json:
-    return {
-        "looked_at": answer.is_looked_at,
-        "records": answer.records,
-        "nulls": answer.nulls,
-        "unframed": answer.records - answer.framed,
-        "unknown_guids": [str(guid) for guid in sorted(answer.unknown_guids)],
-        "ids": [_id(asked) for asked in answer.ids],
-    }
-
-
-def _id(asked: AskedId) -> Json:
-    return {
-        **_fault(asked.fault),
-        "guids": [str(guid) for guid in asked.guids],
-        "subject": asked.subject,
-        "standing": asked.standing.value,
-        "readable": asked.reads,
-        "trouble": None if asked.trouble is None else asked.trouble.value,
-        "why": asked.untold if asked.why is None else asked.why,
-        "registered": asked.membership.is_known and asked.subject is not None and asked.membership.error_code is None,
-        "error_code": asked.membership.error_code,
-    }
-
-
-def _fault(fault: IdAtFault) -> dict[str, Json]:
-    return {
-        "id": int(fault.schema_id),
-        "live": fault.live_keys,
-        "records": fault.records,
-        "partial": fault.is_partial,
-        "partitions": [
-            {
-                "partition": place.partition,
-                "live": place.live_keys,
-                "first_offset": place.first_offset,
-                "last_offset": place.last_offset,
-            }
-            for place in sorted(fault.partitions, key=lambda place: place.partition)
-        ],
-    }
-
-
-def _finding(finding: TopicFinding) -> Json:
-    """With the keys of a diagnosis's findings: no store is concerned, so that application and store are null."""
-    return {
-        "code": finding.code,
-        "severity": finding.severity.value,
-        "application": None,
-        "store": None,
-        "topic": finding.topic,
-        "role": finding.role.value,
-        "subject": finding.subject,
-        "schema_ids": [_fault(fault) for fault in sorted(finding.schema_ids, key=lambda fault: fault.schema_id)],
-        "registered_ids": [int(schema_id) for schema_id in sorted(finding.registered_ids)],
-        "holders": [
-            {
-                "id": int(holder.schema_id),
-                "subject": holder.subject,
-                "version": holder.version,
-                "deleted": holder.deleted,
-            }
-            for holder in sorted(finding.holders, key=lambda holder: (holder.schema_id, holder.subject, holder.version))
-        ],
-        "explanation": finding.explanation,
-        "next": finding.next,
-        "repairable": finding.repairable,
-    }
+        registered_ids=sorted(finding.registered_ids),
+        holders=sorted(finding.holders, key=lambda holder: (holder.schema_id, holder.subject, holder.version)),
+    )

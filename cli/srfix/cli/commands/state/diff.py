@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import click
 
@@ -58,7 +58,7 @@ def diff(
     directory: str,
     choice: StoreChoice,
     topic: str | None,
-    until: str,
+    until: Literal["end", "committed"],
     connection: Connection,
     engine: CensusEngineChoice,
     quiet: bool,
@@ -75,7 +75,7 @@ def diff(
     from srfix.cli.on_spark import WatchedParts
     from srfix.cli.session import open_cluster, patience_s
     from srfix.recovery.stores.comparing import CompareWork, ranges_to_compare
-    from srfix.recovery.stores.differences import diff_document
+    from srfix.recovery.stores.differences import StateDiff, compared_part
     from srfix.serde.subjects.names import Topic
 
     found = choice.one_store(engine.path(directory))
@@ -98,22 +98,22 @@ def diff(
     if application.is_in_use:
         unseen.append("rows in the memory of the process that has the directory open")
     unseen += _not_known(done, name, to_compare)
-    document = diff_document(
-        done,
+    document = StateDiff(
+        srfix=version("srfix"),
+        generated_at=now(),
         application=application.application,
         store=first.name,
         topic=name,
         until=until,
+        parts=[compared_part(each) for each in done],
         not_looked_at=unseen,
-        srfix_version=version("srfix"),
-        generated_at=now(),
     )
     differ = sum(each.differ for each in done)
     same = sum(each.same for each in done)
     damaged = list(damage_lines(stores))
     is_wrong = differ or damaged
     code = ExitCode.FINDINGS if is_wrong else ExitCode.REFUSED if unseen else ExitCode.OK
-    report = Report(document=document, blocks=tuple(_blocks(done)))
+    report = Report(document=document.to_json(), blocks=tuple(_blocks(done)))
     total = f"{counted(differ, 'key')} of {same + differ:,} not" if differ else counted(same, "key")
     lines = (*damaged, *(f"Not looked at: {each}" for each in unseen), f"{total} as {name} says.")
     return conclude(report, output, quiet=quiet, code=code, lines=lines)

@@ -47,7 +47,7 @@ def estimate(
     if not every store could be looked at.
     """
     from srfix.cli.session import open_cluster
-    from srfix.recovery.stores.estimates import estimate_document, estimate_restore, topic_of
+    from srfix.recovery.stores.estimates import EstimatedStore, StateEstimate, estimate_restore, topic_of
 
     unseen: list[str] = []
     found: list[tuple[str, RestoreEstimate]] = []
@@ -71,11 +71,15 @@ def estimate(
                     cluster, application, store.task, store.directory, topic, partitions=partitions, rate=rate
                 )
                 found.append((application.application, told))
-    document = estimate_document(
-        found, directory=directory, not_looked_at=unseen, srfix_version=version("srfix"), generated_at=now()
+    document = StateEstimate(
+        srfix=version("srfix"),
+        generated_at=now(),
+        directory=directory,
+        stores=[EstimatedStore.of(each, application=application) for application, each in found],
+        not_looked_at=unseen,
     )
     code = ExitCode.REFUSED if unseen else ExitCode.OK
-    report = Report(document=document, blocks=tuple(_blocks([each for _name, each in found])))
+    report = Report(document=document.to_json(), blocks=tuple(_blocks([each for _name, each in found])))
     records = sum(each.records for _name, each in found)
     total = f"{counted(records, 'record')} for {counted(len(found), 'store')}."
     lines = (*(f"Not looked at: {each}" for each in unseen), total)

@@ -41,21 +41,26 @@ def ls(directory: str, quiet: bool, output: OutputFormat) -> ExitCode:
     whether a process has it open; per store the form of its rows, with a question mark where only its name or some rows
     show it. Exit code 1 if a store cannot be opened, else 2 if not everything could be looked at.
     """
+    from srfix.recovery.documents import PlaceNotLookedAt
     from srfix.recovery.state.directory_reader import read_state_directory, shut_folders
-    from srfix.recovery.stores.listing import forms_of, listing_document, unreadable_stores
+    from srfix.recovery.stores.listing import StateLs, forms_of, listed_application, unreadable_stores
 
     applications = read_state_directory(Path(directory))
     forms = {path: form for each in applications for path, form in forms_of(each).items()}
     shut = shut_folders(Path(directory))
-    document = listing_document(
-        applications, forms, shut, directory=directory, srfix_version=version("srfix"), generated_at=now()
+    document = StateLs(
+        srfix=version("srfix"),
+        generated_at=now(),
+        directory=directory,
+        applications=[listed_application(each, forms) for each in applications],
+        not_looked_at=[PlaceNotLookedAt.of(each) for each in shut],
     )
     problems = [*shut, *(problem for each in applications for problem in each.problems)]
     unread = [(each, line, form) for each in applications for line, form in unreadable_stores(each, forms)]
     damaged = [(each, form) for each, _line, form in unread if not _is_unseen(each, form)]
     is_shut = any(form.is_shut for _each, _line, form in unread)
     code = ExitCode.FINDINGS if damaged else ExitCode.REFUSED if problems or is_shut else ExitCode.OK
-    report = Report(document=document, blocks=tuple(_blocks(applications, forms)))
+    report = Report(document=document.to_json(), blocks=tuple(_blocks(applications, forms)))
     stores = sum(len(task.stores) for each in applications for task in each.tasks)
     tasks = sum(len(each.tasks) for each in applications)
     lines = (

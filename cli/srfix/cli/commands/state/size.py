@@ -37,15 +37,20 @@ def size(directory: str, choice: StoreChoice, quiet: bool, output: OutputFormat)
     compaction that is switched off. Kafka Streams lets the LOG tell of errors alone, unless a RocksDBConfigSetter changes that.
     Exit code 1 if a store is damaged.
     """
-    from srfix.recovery.stores.sizes import size_document, size_of
+    from srfix.recovery.stores.sizes import StateSize, size_of, sized_store
 
     now_ms = int(datetime.fromisoformat(now()).timestamp()) * 1_000
     parts = list(choice.stores(directory))
     found = [(application.application, size_of(store, now_ms=now_ms)) for application, store in parts]
-    document = size_document(found, directory=directory, srfix_version=version("srfix"), generated_at=now())
+    document = StateSize(
+        srfix=version("srfix"),
+        generated_at=now(),
+        directory=directory,
+        stores=[sized_store(application, size) for application, size in found],
+    )
     unread = not_read(parts, applications=choice.applications(directory))
     code = unread.code()
-    report = Report(document=document, blocks=tuple(_blocks([each for _name, each in found])))
+    report = Report(document=document.to_json(), blocks=tuple(_blocks([each for _name, each in found])))
     entries = sum(each.entries for _name, each in found)
     lines = (*unread.lines, f"{counted(entries, 'row')} in {counted(len(found), 'part')} of stores.")
     return conclude(report, output, quiet=quiet, code=code, lines=lines)

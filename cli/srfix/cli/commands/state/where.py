@@ -72,7 +72,7 @@ def where(
     from srfix.cli.session import open_cluster
     from srfix.recovery.stores.estimates import topic_of
     from srfix.recovery.stores.key_reads import is_failing
-    from srfix.recovery.stores.whereabouts import where_document, whereabouts
+    from srfix.recovery.stores.whereabouts import row_read, state_where, whereabouts
     from srfix.serde.subjects.names import Topic
 
     if partitions is not None and topic is not None:
@@ -90,22 +90,22 @@ def where(
         look.find_hosts(cluster, group or application.application, ksqldb)
         look.find_record(cluster)
         look.ask(connection, stack)
-    document = where_document(
+    document = state_where(
         found,
+        srfix=version("srfix"),
+        generated_at=now(),
         application=application.application,
         store=first.name,
         partitions_from=source,
         hosts=look.hosts,
-        reads=look.reads,
+        reads=[row_read(each) for each in look.reads],
         not_looked_at=[*look.not_looked_at, *shut_stores(stores)],
-        srfix_version=version("srfix"),
-        generated_at=now(),
     )
     title = f"{first.name} of {application.application}"
     unread = not_read(pairs)
     is_missing = found.is_found is False and not unread.is_unseen
     code = unread.code(is_wrong=bool(found.astray) or is_missing or is_failing(look.reads))
-    report = Report(document=document, blocks=tuple(_blocks(title, found, source, look)))
+    report = Report(document=document.to_json(), blocks=tuple(_blocks(title, found, source, look)))
     lines = taken_as_text(key) if is_missing else []
     if not any(each.is_home for each in found.holders):
         lines.append(f"No task of partition {found.partition} is in {directory}: another instance holds it.")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, Literal, cast
 
 import click
 
@@ -23,6 +23,7 @@ from srfix.recovery.stores.choices import OnError
 from srfix.serde.errors import UsageError
 
 if TYPE_CHECKING:
+    from srfix.recovery.stores.rebuild.report import StateWritten
     from srfix.recovery.stores.rebuild.reserialise import Reserialiser
     from srfix.serde.registry.client import RegistryClient
     from srfix.serde.resolve.policies import Resolver
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from srfix.serde.schemas.models import Json
 
 
-SCHEMA: Final = "srfix.state-written/1"
 _HEAD: Final = ("task", "store", "rows", "rewritten", "kept raw", "late")
 
 kind_option = click.option(
@@ -205,49 +205,40 @@ on_error_option = click.option(
 """Adds `--on-error`."""
 
 
-def show_written(command: str, target: Path, streams: str, found: Json, output: OutputFormat) -> None:
-    """Writes the report of a directory that is whole."""
-    report = cast("dict[str, Any]", found)
-    document: dict[str, Json] = {
-        "schema": SCHEMA,
-        "srfix": version("srfix"),
-        "generated_at": now(),
-        "command": command,
-        "directory": str(target),
-        "streams_version": streams,
-        "stores": report["stores"],
-        "ranges": report.get("ranges"),
-        "unreadable_rows": report["unreadable_rows"],
-        "unreadable": report["unreadable"],
-        "notes": report["notes"],
-    }
-    write_report(Report(document=document, blocks=tuple(_blocks(target, streams, report))), output)
-    stores = counted(len(report["stores"]), "store")
+def show_written(
+    command: Literal["rebuild", "migrate"], target: Path, streams: str, report: Json, output: OutputFormat
+) -> None:
+    """Writes the report of a directory that is whole, as it was kept in there."""
+    from msgspec import convert
+
+    from srfix.recovery.stores.rebuild.report import StateWritten
+
+    head = {"srfix": version("srfix"), "generated_at": now(), "command": command}
+    places = {"directory": str(target), "streams_version": streams, "ranges": None}
+    written = convert(head | places | cast("dict[str, Json]", report), StateWritten)
+    write_report(Report(document=written.to_json(), blocks=tuple(_blocks(target, written))), output)
+    stores = counted(len(written.stores), "store")
     say(f"{target} is whole: {stores}. Put it where the application's state.dir has it, and start.", err=True)
 
 
-def _blocks(target: Path, streams: str, report: Mapping[str, Any]) -> Iterator[Block]:
+def _blocks(target: Path, written: StateWritten) -> Iterator[Block]:
     yield Heading(target.name)
-    yield FieldList((("folder", str(target)), ("Kafka Streams", streams)))
-    rows = [
-        (each["task"], each["store"], *(f"{each[name]:,}" for name in ("rows", "rewritten", "kept_raw", "late")))
-        for each in report["stores"]
-    ]
-    if rows:
-        yield Table(_HEAD, tuple(rows))
-    ranges = report.get("ranges")
-    if ranges:
-        shown = [(f"{each['partition']}", f"{each['start_offset']:,}", f"{each['end_offset']:,}") for each in ranges]
+    yield FieldList((("folder", str(target)), ("Kafka Streams", written.streams_version)))
+    if written.stores:
+        cells = [
+            (each.task, each.store, *(f"{count:,}" for count in (each.rows, each.rewritten, each.kept_raw, each.late)))
+            for each in written.stores
+        ]
+        yield Table(_HEAD, tuple(cells))
+    if written.ranges:
+        shown = [(f"{each.partition}", f"{each.start_offset:,}", f"{each.end_offset:,}") for each in written.ranges]
         yield Table(("partition", "from offset", "up to (exclusive)"), tuple(shown), title="Read")
-    words = [
-        f"task {each['task']}, store {each['store']}, key {each['key']}: {each['problem']}"
-        for each in report["unreadable"]
-    ]
-    more = report["unreadable_rows"] - len(words)
+    words = [f"task {each.task}, store {each.store}, key {each.key}: {each.problem}" for each in written.unreadable]
+    more = written.unreadable_rows - len(words)
     words += [f"and {more:,} more"] if more > 0 else []
     if words:
         yield Heading("Kept as they were")
         yield ItemList(tuple(words))
-    if report["notes"]:
+    if written.notes:
         yield Heading("Notes")
-        yield ItemList(tuple(report["notes"]))
+        yield ItemList(tuple(written.notes))

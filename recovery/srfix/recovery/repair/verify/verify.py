@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from msgspec import structs
+
 from srfix.recovery.actions.actions import DeleteVersion
 from srfix.recovery.advice.playbook import Verified
 from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress, CensusRequest
@@ -277,7 +279,7 @@ def circumstances_now(plan: Plan, cluster: Cluster, supplied: Supplied) -> Itera
     """What is known of each application of a plan, its group and its ksqlDB query asked now."""
     for known in plan.circumstances:
         stores = tuple(
-            replace(store, is_global=store.is_global or supplied.is_global(known.application, store.name))
+            structs.replace(store, is_global=store.is_global or supplied.is_global(known.application, store.name))
             for store in known.stores
         )
         known = replace(known, stores=stores)

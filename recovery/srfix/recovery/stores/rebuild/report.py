@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import asdict, dataclass, field
+from typing import Final, Literal
 
+from srfix.recovery.documents import Count, DatedDocument, Part
 from srfix.recovery.errors import RowsUnreadableError
 from srfix.recovery.stores.choices import OnError
 from srfix.serde.schemas.models import Json
@@ -53,17 +53,6 @@ class StoreTally:
     late: int = 0
     """Records left out for they were older than the retention."""
 
-    def as_json(self) -> dict[str, Json]:
-        """As commands print it."""
-        return {
-            "task": self.task,
-            "store": self.store,
-            "rows": self.rows,
-            "rewritten": self.rewritten,
-            "kept_raw": self.kept_raw,
-            "late": self.late,
-        }
-
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
@@ -99,9 +88,9 @@ class Tally:
     def as_json(self) -> dict[str, Json]:
         """As commands print it."""
         return {
-            "stores": _all(self.stores),
+            "stores": [asdict(store) for store in self.stores],
             "unreadable_rows": self.unreadable_rows,
-            "unreadable": _all(self.unreadable),
+            "unreadable": [row.as_json() for row in self.unreadable],
             "notes": list(self.notes),
         }
 
@@ -116,5 +105,53 @@ class Tally:
             )
 
 
-def _all(entries: Iterable[StoreTally | UnreadableRow]) -> list[Json]:
-    return [entry.as_json() for entry in entries]
+class WrittenStore(Part):
+    """A task's part of a store."""
+
+    task: str
+    store: str
+    rows: Count
+    """Rows; of a store that is rebuilt raw, records put."""
+    rewritten: Count
+    """Rows whose bytes are others now."""
+    kept_raw: Count
+    """Rows that could not be written anew."""
+    late: Count
+    """Records older than the retention."""
+
+
+class ReadRange(Part):
+    """What was read of a partition."""
+
+    partition: Count
+    start_offset: Count
+    """Inclusive."""
+    end_offset: Count
+    """Exclusive."""
+
+
+class Unreadable(Part):
+    """A row that could not be written anew."""
+
+    task: str
+    store: str
+    key: str
+    """In hexadecimal."""
+    problem: str
+
+
+class StateWritten(DatedDocument, tag="srfix.state-written/1"):
+    """A state directory that was written: `srfix state rebuild`, `srfix state migrate`."""
+
+    command: Literal["rebuild", "migrate"]
+    directory: str
+    """The application's new folder."""
+    streams_version: str
+    """The Kafka Streams that opens it."""
+    stores: list[WrittenStore]
+    ranges: list[ReadRange] | None
+    """What was read of the topic; null for a migration."""
+    unreadable_rows: Count
+    unreadable: list[Unreadable]
+    """The first of them."""
+    notes: list[str]

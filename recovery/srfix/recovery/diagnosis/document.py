@@ -1,0 +1,301 @@
+"""The document of a diagnosis, `srfix.diagnosis/2`: its lists are sorted, and what differs in little stands in one entry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, TypeVar
+
+from msgspec import UNSET, UnsetType, field
+
+from srfix.recovery.baseline import BesideBaseline
+from srfix.recovery.documents import Code, Count, DatedDocument, Id, Part, Skipped
+from srfix.recovery.findings import (
+    Considered,
+    Diagnosis,
+    Evidence,
+    Finding,
+    IdAtFault,
+    PartitionAtFault,
+    Weight,
+    evidence_order,
+    finding_order,
+)
+from srfix.recovery.severity import Severity
+from srfix.serde.schemas.models import Json
+from srfix.serde.subjects.names import Role, Topic
+
+_FEW: Final = 3
+"""Pieces of evidence, or hypotheses, that stand each by itself in the document though they differ in the topic alone."""
+
+
+class SeenObservation(Part):
+    """Something seen of what reads a store."""
+
+    kind: str
+    """`reader`, `streams-version` or `group-state`."""
+    says: str
+    """What it points to."""
+    weight: Weight
+    detail: str
+
+
+class Advice(Part):
+    """What to do for an application with findings."""
+
+    application: str
+    observations: list[SeenObservation]
+    """What is seen of its readers, its Kafka Streams and its group."""
+    advice: list[str]
+    """What to do and what not, in order."""
+    do_not: list[str]
+    """What must not be done before a repair, each as words behind "do not"."""
+
+
+class FindingSource(Part):
+    """The topic that a store restores from."""
+
+    topic: str
+    subject: str
+
+
+class FaultyPartitions(Part):
+    """Where an id at fault lives."""
+
+    partitions: list[Count]
+    """The partitions of which each has these numbers, ascending."""
+    live_keys: Count | None
+    """Keys that a restore loads with this id, in each of them; null without a committed offset."""
+    pending_keys: Count
+    """Keys whose latest record is not yet committed."""
+    first_offset: Count
+    last_offset: Count
+
+
+class FaultyId(Part):
+    """A schema id that the reader will not accept."""
+
+    schema_id: Id = field(name="id")
+    live_keys: Count | None
+    """Over all partitions; null where nothing is restored."""
+    records: Count
+    is_partial: bool = field(name="partial")
+    """True if the topic was not read to its end: there may be more."""
+    partitions: list[FaultyPartitions]
+
+
+class PieceOfEvidence(Part):
+    """A reason to believe, or not to believe, that a store restores from a topic."""
+
+    kind: str
+    topic: str | None
+    """The topic that it speaks of."""
+    weight: Weight
+    detail: str
+    against: bool
+    """True if it speaks against it."""
+    application: str | None
+    """The application that it speaks of."""
+    topics: list[str] | UnsetType = UNSET
+    """All topics, `topic` the first of them, of which the same holds; only where they are more than three."""
+
+
+class Hypothesis(Part):
+    """A way in which a store may have come about."""
+
+    application: str
+    store: str
+    topic: str | None
+    is_gone: bool = field(name="gone")
+    """True if there is no such topic any more."""
+    evidence: list[PieceOfEvidence]
+    topics: list[str] | UnsetType = UNSET
+    """All topics, `topic` the first of them, of which the same holds; only where they are more than three."""
+
+
+class RepairNote(Part):
+    """A note on a repair."""
+
+    code: Code
+    schema_ids: list[Id]
+    """The ids that the registry would refuse."""
+    explanation: str
+    """What it would refuse and why, or what an interrupted repair left."""
+    next: str
+    """What to do."""
+    repairable: bool = field(name="overcome")
+    """True if the plan overcomes it: nobody must do anything."""
+
+
+class DiagnosedFinding(Part):
+    """One thing that is wrong, or worth knowing."""
+
+    code: Code
+    """`srfix explain CODE` says what it means."""
+    severity: Severity
+    application: str
+    store: str
+    role: Role
+    subject: str
+    """The phantom subject, or the subject at fault."""
+    source: FindingSource | None
+    """Where the store restores from; null while undecided."""
+    schema_ids: list[FaultyId]
+    """The ids at fault, ascending."""
+    registered_ids: list[Id]
+    """What stands under the subject, soft-deleted versions too."""
+    evidence: list[PieceOfEvidence]
+    explanation: str
+    next: str
+    """What to do."""
+    repairable: bool
+    """True if `srfix plan` has a repair for it."""
+    observations: list[SeenObservation]
+    hypotheses: list[Hypothesis]
+    """Where the source is undecided: what is left, likeliest first."""
+    other_splits: list[str]
+    """What the subject's name also allows, as application/store."""
+    mirrors: list[str]
+    """The same subject in other contexts, at fault as well."""
+    notes: list[RepairNote]
+    """On its repair (SRF012). One that goes with no finding stands among the findings."""
+
+
+class AcknowledgedSubject(Part):
+    """What a person has acknowledged of a subject."""
+
+    subject: str
+    pattern: str
+    """That of --ignore."""
+    what: str
+    severity: Severity | None
+    """Null for what was not looked at."""
+
+
+class Summary(Part):
+    """The diagnosis in numbers."""
+
+    findings: Count
+    """Without the notes."""
+    notes: Count
+    not_looked_at: Count
+    ignored: Count
+    by_severity: dict[str, Count]
+    """Per severity that occurs, notes too."""
+    stores_examined: list[str]
+    """As application/store."""
+    healthy: bool
+    """True if nothing is wrong and nothing that could hide a finding was left out."""
+
+
+class DiagnosisDocument(DatedDocument, tag="srfix.diagnosis/2"):
+    """What `srfix diagnose` found."""
+
+    findings: list[DiagnosedFinding]
+    """Worst first; notes are among them."""
+    skipped: list[Skipped]
+    """What was not looked at, each thing once."""
+    applications: list[Advice]
+    """What to do for each application that has findings."""
+    ignored: list[AcknowledgedSubject]
+    """What a person has acknowledged."""
+    summary: Summary
+    baseline: BesideBaseline | UnsetType = UNSET
+    """Only with --baseline or --write-baseline."""
+
+
+def diagnosis_document(diagnosis: Diagnosis, *, srfix_version: str, generated_at: str) -> dict[str, Json]:
+    """The `srfix.diagnosis/2` document of a diagnosis; `generated_at` in ISO 8601, UTC."""
+    severities = [finding.severity for finding in diagnosis.findings]
+    return DiagnosisDocument(
+        srfix=srfix_version,
+        generated_at=generated_at,
+        findings=[_finding(finding) for finding in sorted(diagnosis.findings, key=finding_order)],
+        skipped=sorted(map(Skipped.of, diagnosis.not_looked_at)),
+        applications=[Advice.of(each) for each in sorted(diagnosis.applications, key=lambda each: each.application)],
+        ignored=[
+            AcknowledgedSubject.of(each, subject=subject)
+            for each in sorted(diagnosis.ignored, key=lambda each: (each.subjects, each.what, each.pattern))
+            for subject in sorted(each.subjects)
+        ],
+        summary=Summary(
+            findings=len(severities) - severities.count(Severity.NOTE),
+            notes=severities.count(Severity.NOTE),
+            not_looked_at=len(diagnosis.not_looked_at),
+            ignored=len(diagnosis.ignored),
+            by_severity={each.value: severities.count(each) for each in Severity if each in severities},
+            stores_examined=sorted(diagnosis.examined),
+            healthy=not diagnosis.has_findings and not diagnosis.is_inconclusive,
+        ),
+    ).to_json()
+
+
+def _finding(finding: Finding) -> DiagnosedFinding:
+    return DiagnosedFinding.of(
+        finding,
+        schema_ids=[FaultyId.of(fault, partitions=_folded(fault.partitions)) for fault in _by_id(finding.schema_ids)],
+        registered_ids=sorted(finding.registered_ids),
+        evidence=_evidence(finding.evidence, None if finding.source is None else finding.source.topic),
+        hypotheses=_hypotheses(finding.considered),
+        other_splits=sorted(finding.other_splits),
+        mirrors=sorted(finding.mirrors),
+        notes=[
+            RepairNote.of(note, schema_ids=[fault.schema_id for fault in _by_id(note.schema_ids)])
+            for note in sorted(finding.notes, key=finding_order)
+        ],
+    )
+
+
+def _by_id(faults: Iterable[IdAtFault]) -> list[IdAtFault]:
+    return sorted(faults, key=lambda fault: fault.schema_id)
+
+
+def _hypotheses(considered: Iterable[Considered]) -> list[Hypothesis]:
+    """Hypotheses that differ in nothing but the topic in one entry, if they are many; by the first of each."""
+    alike: dict[tuple[object, ...], list[Considered]] = {}
+    for each in considered:
+        seen = tuple(_but_for_topic(piece, each.topic) for piece in each.evidence)
+        alike.setdefault((each.application, each.store, each.is_gone, seen), []).append(each)
+    return [
+        Hypothesis.of(each, evidence=_evidence(each.evidence, each.topic), topics=topics)
+        for same in alike.values()
+        for each, topics in _folded_topics(same)
+    ]
+
+
+def _evidence(pieces: Iterable[Evidence], topic: Topic | None) -> list[PieceOfEvidence]:
+    """In order; what is seen alike of many topics in one entry.
+
+    :param topic: the one that is in question: what is seen of it stands by itself.
+    """
+    alike: dict[tuple[object, ...], list[Evidence]] = {}
+    for piece in sorted(pieces, key=evidence_order):
+        own = piece.topic is None or piece.topic == topic
+        alike.setdefault((own, *_but_for_topic(piece, piece.topic)), []).append(piece)
+    return [
+        PieceOfEvidence.of(piece, topics=topics) for same in alike.values() for piece, topics in _folded_topics(same)
+    ]
+
+
+def _but_for_topic(piece: Evidence, topic: Topic | None) -> tuple[object, ...]:
+    detail = piece.detail if topic is None else piece.detail.replace(topic, "")
+    return piece.kind, piece.weight, piece.against, piece.application, piece.topic == topic, detail
+
+
+_Alike = TypeVar("_Alike", Considered, Evidence)
+
+
+def _folded_topics(same: list[_Alike]) -> Iterator[tuple[_Alike, list[Topic | None] | UnsetType]]:
+    """Each, if they are few; else the first of them, with the topics of all."""
+    if len(same) <= _FEW:
+        yield from ((each, UNSET) for each in same)
+    else:
+        yield same[0], [each.topic for each in same]
+
+
+def _folded(places: Iterable[PartitionAtFault]) -> list[FaultyPartitions]:
+    """Partitions with equal numbers in one entry, which holds of each of them; by the first of each."""
+    equal: dict[tuple[int | None, int, int, int], FaultyPartitions] = {}
+    for place in sorted(places, key=lambda place: place.partition):
+        numbers = place.live_keys, place.pending_keys, place.first_offset, place.last_offset
+        equal.setdefault(numbers, FaultyPartitions.of(place, partitions=[])).partitions.append(place.partition)
+    return list(equal.values())

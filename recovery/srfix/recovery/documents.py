@@ -1,0 +1,100 @@
+"""What the JSON documents of srfix are made of: each is a Struct, and the Struct is its schema (`srfix schema-of`).
+
+A field has its name and place in the document; its docstring is what the schema says of it. A schema does not ask for what may
+be `UNSET`: earlier versions of srfix did not write it, or it is not there always. Keys may be added within a version, never
+renamed; ids are numbers, absent things are null.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Self, TypeAlias, TypeVar, cast
+
+import msgspec
+
+from srfix.serde.schemas.models import Json
+
+# What a schema says of a value is not looked at when a document is made: what was found is shown, whatever it is.
+Count: TypeAlias = Annotated[int, msgspec.Meta(extra_json_schema={"minimum": 0})]
+Id: TypeAlias = Annotated[int, msgspec.Meta(extra_json_schema={"minimum": 0, "maximum": 2**31 - 1})]
+"""A schema id."""
+Instant: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
+"""ISO 8601, UTC."""
+Code: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={"pattern": "^SRF[0-9]{3}$"})]
+"""Of a finding; `srfix explain CODE` says what it means."""
+Sha256: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={"pattern": "^sha256:[0-9a-f]{64}$"})]
+
+
+_Kind = TypeVar("_Kind")
+
+
+class Part(msgspec.Struct):
+    """An object in a document."""
+
+    @classmethod
+    def of(cls, *values: object, **more: object) -> Self:
+        """Made of attributes with the names of its fields: of `more`, else those of the first value that has one."""
+        return msgspec.convert(_Beside(values, more), cls, from_attributes=True)
+
+
+class Document(Part, tag_field="schema"):
+    """A document; its tag is its full name, `srfix.NAME/VERSION`."""
+
+    def to_json(self) -> dict[str, Json]:
+        """What is printed."""
+        return cast("dict[str, Json]", msgspec.to_builtins(self))
+
+
+class DatedDocument(Document):
+    """A document that tells when it was written, and by which srfix."""
+
+    srfix: str
+    """The version of srfix that wrote it."""
+    generated_at: Instant
+    """ISO 8601, UTC."""
+
+
+class PlaceNotLookedAt(Part):
+    """A file or a folder that could not be looked at."""
+
+    path: str
+    reason: str
+
+
+class NotLookedAt(Part):
+    """Something that was not looked at."""
+
+    what: str
+    reason: str
+
+
+class Skipped(NotLookedAt, order=True):
+    """Something that was not looked at."""
+
+    could_hide: bool = msgspec.field(name="could_hide_a_finding")
+    """True: then nothing found is not healthy."""
+
+
+def read_as(kind: type[_Kind], document: Json, *, what: str) -> _Kind:
+    """Reads what was made of a `kind`.
+
+    :param what: what it is, for the message.
+    :raises ValueError: if it is something else.
+    """
+    try:
+        return msgspec.convert(document, kind)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{what} has another form: {error}") from error
+
+
+class _Beside:
+    """Values as one: an attribute that is UNSET is none."""
+
+    def __init__(self, values: tuple[object, ...], more: dict[str, object]) -> None:
+        self._values, self._more = values, more
+
+    def __getattr__(self, name: str) -> object:
+        owner = next((value for value in self._values if hasattr(value, name)), None)
+        found = self._more[name] if name in self._more else getattr(owner, name, msgspec.UNSET)
+        if found is msgspec.UNSET:
+            raise AttributeError(name)
+        return found
