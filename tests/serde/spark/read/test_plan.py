@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -190,8 +191,15 @@ class TestWhatIsAskedFor:
         with registry.intercept(Fault(action=broken, path=path)), pytest.raises(RegistryAnswerError):
             plan_read(client, "users", COLUMNS)
 
+    @pytest.mark.parametrize("format_", [Format.AVRO, Format.JSON])
+    @pytest.mark.parametrize("wrong", [{"case_rule": "lower"}, {"wrap": "no"}, {"strict": "no"}, {"times": "numbers"}])
+    def test_an_argument_of_a_wrong_kind_is_refused(
+        self, client: RegistryClient, wrong: dict[str, Any], format_: Format
+    ) -> None:
+        with pytest.raises(UsageError, match=f"^{next(iter(wrong))} is "):
+            plan_read(client, "users", COLUMNS, format=format_, **wrong)
 
-@pytest.mark.core
+
 class TestProjections:
     def test_a_schema_is_projected_once_whatever_is_made_of_it(
         self, registry: FixtureRegistry, client: RegistryClient, monkeypatch: pytest.MonkeyPatch
@@ -214,6 +222,7 @@ class TestProjections:
         assert len([writer for writer in made if writer.node.fields]) == 2
 
 
+@pytest.mark.core
 class TestTheIncident:
     """The writers' schema is registered under the source's subject only; the reader asks the phantom one."""
 

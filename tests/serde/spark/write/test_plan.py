@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import pytest
 
@@ -152,6 +153,18 @@ class TestPlanWrite:
             plan_write(client, "users", **({"columns": COLUMNS} | options))  # type: ignore[arg-type]
         with pytest.raises(UsageError, match="AVRO is written under a schema of a registry"):
             plan_write(None, "users", COLUMNS)
+
+    @pytest.mark.parametrize("format_", [Format.AVRO, Format.JSON])
+    @pytest.mark.parametrize("wrong", [{"case_rule": "lower"}, {"wrap": "no"}, {"times": "numbers"}])
+    def test_an_argument_of_a_wrong_kind_is_refused(
+        self, client: RegistryClient, wrong: dict[str, Any], format_: Format
+    ) -> None:
+        with pytest.raises(UsageError, match=f"^{next(iter(wrong))} is "):
+            plan_write(client, "users", COLUMNS, format=format_, **wrong)
+
+    def test_a_case_rule_may_be_its_word(self, client: RegistryClient) -> None:
+        for format_ in (Format.AVRO, Format.JSON):
+            assert plan_write(client, "u", COLUMNS, format=format_, case_rule="exact").case_rule is CaseRule.EXACT  # type: ignore[arg-type]
 
 
 class TestExplain:

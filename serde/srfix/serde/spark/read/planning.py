@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final, cast, get_args
 
-from srfix.serde.arguments import type_words
+from srfix.serde.arguments import flag, flag_or_none, member, type_words
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.given import GivenColumns, given_columns
 from srfix.serde.columns.times import Times, given_times
@@ -99,6 +99,7 @@ def plan_read(
             f"topic is {repr(topic) if isinstance(topic, str) else type_words(topic)}; it must be a topic's name."
         )
     registry = None if registry is None else cast("PlanRegistry", usable_registry(registry))
+    case_rule = member("case_rule", CaseRule, case_rule)
     reader, times = usable_reader(reader_schema, case_rule), given_times(times)
     if columns is None and reader is None:
         raise UsageError("Name the columns of the rows, or say NEWEST: those of the newest schema.")
@@ -111,7 +112,13 @@ def plan_read(
         raise UsageError(
             "strict=True asks for every column, and missing_columns='null' says that some are not there. Leave one of them out."
         )
-    spec = ReadSpec(wrap=wrap, case_rule=case_rule, strict=strict, times=times, reader_schema=reader)
+    spec = ReadSpec(
+        wrap=flag_or_none("wrap", wrap),
+        case_rule=case_rule,
+        strict=flag("strict", strict),
+        times=times,
+        reader_schema=reader,
+    )
     if format is not None and format not in SCHEMA_FORMATS:
         assert columns is not None
         return _schemaless(topic, columns, spec, role=role, format_=format)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from srfix.serde.arguments import flag, flag_or_none, member
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.from_spark import SparkSchema
 from srfix.serde.column_sources.given import GivenColumns, given_columns
@@ -126,7 +127,13 @@ def plan_write(
             topic=topic,
             role=role,
             format=format,
-            spec=replace(half, cut_times=cut_times, times=given_times(times)),
+            spec=replace(
+                half,
+                times=given_times(times),
+                cut_times=flag("cut_times", cut_times),
+                case_rule=member("case_rule", CaseRule, case_rule),
+                wrap=flag_or_none("wrap", half.wrap),
+            ),
         )
         plan.serializer()  # what the format cannot hold is said now
         return plan
@@ -163,7 +170,7 @@ def plan_write(
         format=format,
         spec=replace(
             half,
-            case_rule=CaseRule.EXACT if declared is None or exists else case_rule,
+            case_rule=CaseRule.EXACT if declared is None or exists else member("case_rule", CaseRule, case_rule),
             cut_times=cut_times,
             times=times,
         ),
