@@ -133,15 +133,12 @@ class _Repair(CarryingOut[Plan, RepairState, Action, RepairEvent]):
                 f"Step {action.step} did not leave what the plan says: {difference(before, after)}. Somebody else writes to "
                 f"{action.subject} at the same time, or the registry follows other rules."
             )
-        self.journal.write("after", step=action.step, state=subject_state_document(after), answer=answer)
-        self.state.after[action.step] = after
-        if isinstance(action, Register):
-            self.state.given[action.step] = action.schema_id
+        _note_after(action, after, answer, self.state, self.journal)
         self.now[action.subject] = after
         return StepDone(action=step)
 
     def is_refusal(self, error: SrfixError) -> bool:
-        return self.state.in_flight is not None and _is_refusal(error)
+        return self.state.in_flight is not None and is_refusal(error)
 
     def has_left_nothing(self, error: SrfixError) -> bool:
         """True if no step was begun, or the first was refused and has left no trace."""
@@ -200,7 +197,7 @@ class _Repair(CarryingOut[Plan, RepairState, Action, RepairEvent]):
         return None
 
 
-def _is_refusal(error: SrfixError) -> bool:
+def is_refusal(error: SrfixError) -> bool:
     """True if the registry has answered that it did not do what was asked, and no earlier attempt was lost."""
     return isinstance(error, RegistryAnswerError) and error.status < 500 and not error.earlier_attempt_lost
 
@@ -236,6 +233,10 @@ def settle_in_flight(state: RepairState, registry: Registry, journal: Journal) -
 def note_done(action: Action, found: SubjectState, state: RepairState, journal: Journal) -> None:
     """Journals a step that was found done, with the id that a registration brought."""
     answer: Json = {"id": int(action.schema_id)} if isinstance(action, Register) else None
+    _note_after(action, found, answer, state, journal)
+
+
+def _note_after(action: Action, found: SubjectState, answer: Json, state: RepairState, journal: Journal) -> None:
     journal.write("after", step=action.step, state=subject_state_document(found), answer=answer)
     state.after[action.step] = found
     if isinstance(action, Register):

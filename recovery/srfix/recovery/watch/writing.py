@@ -21,7 +21,7 @@ from srfix.recovery.errors import PlanError
 from srfix.recovery.facts.subject_state import held_version, read_subject_state
 from srfix.recovery.plans.journal_file import default_journal_path
 from srfix.recovery.registry import Registry
-from srfix.recovery.repair.apply import apply_plan
+from srfix.recovery.repair.apply import apply_plan, is_refusal
 from srfix.recovery.repair.journal import REPAIR_JOURNALS
 from srfix.recovery.repair.left_open import put_back
 from srfix.recovery.repair.plan_file import Plan
@@ -157,12 +157,12 @@ class Writer:
                     pass
             except PlanError as error:
                 cause = error.__cause__
-                if isinstance(cause, RegistryError) and not _is_refusal(cause):
+                if isinstance(cause, RegistryError) and not is_refusal(cause):
                     raise cause from error  # it may have taken effect, or may yet: go on when the registry answers
                 yield self._stopped(subject, ids, str(error), registry)
                 return
             except RegistryAnswerError as error:
-                if not _is_refusal(error):
+                if not is_refusal(error):
                     raise
                 yield self._stopped(subject, ids, str(error), registry)
                 return
@@ -209,8 +209,3 @@ def _says_nothing(path: Path) -> bool:
         return b"\n" not in path.read_bytes()[: bounds.MOST_JOURNAL_BYTES]
     except OSError:
         return False
-
-
-def _is_refusal(error: RegistryError) -> bool:
-    """True if the registry has answered that it did not do what was asked, and no earlier attempt was lost."""
-    return isinstance(error, RegistryAnswerError) and error.status < 500 and not error.earlier_attempt_lost
