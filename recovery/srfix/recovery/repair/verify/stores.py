@@ -1,4 +1,4 @@
-"""What is asked of a repaired store beside its ids: what its keys are, whether look-ups meet its rows, and whether a put passes.
+"""What is asked of a repaired store beside its ids: what its keys are, whether look-ups meet its rows, whether a put passes.
 
 Where a reader writes keys under another id than the topic's keys carry, no registration mends that (SRF005): a repair that
 makes the rows readable is no clean bill then.
