@@ -131,7 +131,7 @@ def starts_anew(survey: Survey, suspect: SuspectStore) -> bool:
     has a checkpoint. All versions but 2.6 keep one, but for exactly-once. A copy without any file whose name begins with a
     dot shows nothing, nor does a directory that a process holds: it may write one when it closes.
     """
-    from srfix.recovery.state.locks import is_locked
+    from srfix.recovery.state.locks import is_task_locked
 
     matches = [
         disk
@@ -145,7 +145,7 @@ def starts_anew(survey: Survey, suspect: SuspectStore) -> bool:
         or any(task.checkpoint is not None for task in state.tasks)
         for state in own
     )
-    is_held = any(state.is_in_use or any(is_locked(Path(task.path) / ".lock") for task in state.tasks) for state in own)
+    is_held = any(state.is_in_use or any(map(is_task_locked, state.tasks)) for state in own)
     reads = survey.restore_isolation(suspect.application)
     may_be_exactly_once = reads.isolation is Isolation.READ_COMMITTED or (
         reads.weight is None and reads.detail is not None

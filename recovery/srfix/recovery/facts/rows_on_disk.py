@@ -147,7 +147,7 @@ class _Gathered:
         """Reads the store in one task."""
         from srfix.recovery.state.directory import StoreKind
         from srfix.recovery.state.layouts import StoreFormat
-        from srfix.recovery.state.locks import is_locked
+        from srfix.recovery.state.locks import is_task_locked
         from srfix.recovery.state.reading.detection import databases
 
         where = f"task {place.task.name} in {place.state.path}"
@@ -159,7 +159,7 @@ class _Gathered:
         if may_look and not any(is_there(database / "CURRENT") for database in databases(place.store)):
             self._keep_back(f"{where}: there is no database in {path.name}")
             return
-        held = place.state.is_in_use or is_locked(Path(place.task.path) / ".lock")
+        held = place.state.is_in_use or is_task_locked(place.task)
         if held:
             self._keep_back(
                 f"{where}: a process holds its lock. What the application has not flushed yet is in its memory alone, so "

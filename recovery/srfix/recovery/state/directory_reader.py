@@ -22,7 +22,7 @@ from srfix.recovery.state.directory import (
     Unreadable,
     segment_start,
 )
-from srfix.recovery.state.locks import is_locked
+from srfix.recovery.state.locks import LOCK, is_locked
 from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY, StoreOffsets, parse_offsets
 from srfix.recovery.state.rocksdb import read_column_family
 from srfix.serde import bounds
@@ -40,7 +40,6 @@ _CURRENT: Final = "CURRENT"
 _DEEPEST: Final = 4
 """Folders between an application's and a database's, with a named topology, and one."""
 _CHECKPOINT: Final = ".checkpoint"
-_LOCK: Final = ".lock"
 _ROCKSDB_VERSION: Final = re.compile(rb"^\s*rocksdb_version=(\d+)\.(\d+)\.(\d+)", re.MULTILINE)
 _BEGINNING: Final = 4_096
 """Bytes of an options file that are read: its version stands first."""
@@ -118,7 +117,7 @@ def _application_above(path: Path) -> Path | None:
 
 def _is_in_use(folder: Path, tasks: Iterable[Path]) -> bool | None:
     """Whether a process holds a lock there: up to 2.6.1, and in 2.7.0, there are those of the tasks alone."""
-    held = [is_locked(path / _LOCK) for path in (folder, *tasks)]
+    held = [is_locked(path / LOCK) for path in (folder, *tasks)]
     return True if True in held else None if None in held else False
 
 
@@ -158,7 +157,7 @@ class _Reader:
         rocksdb = [found for task in tasks for store in task.stores if (found := _rocksdb(Path(store.path)))]
         traces = Traces(
             has_process_metadata=is_there(folder / _PROCESS_METADATA),
-            has_task_locks=any(is_there(Path(task.path) / _LOCK) for task in tasks),
+            has_task_locks=any(is_there(Path(task.path) / LOCK) for task in tasks),
             has_position_files=any(True for task in tasks for _ in Path(task.path).glob("*.position")),
             has_offsets_column_families=any(store.offsets is not None for task in tasks for store in task.stores),
             has_rocksdb_6=any(version >= (6,) for version in rocksdb),

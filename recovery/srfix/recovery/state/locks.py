@@ -7,8 +7,11 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from srfix.recovery.state.directory import Task
 from srfix.serde.files import open_file
 
+LOCK: Final = ".lock"
+"""The file that is locked, of an application and of a task."""
 _FLOCK: Final = struct.Struct("hhqqi4x")
 """`struct flock` of 64-bit Linux: type, whence, start, length, pid."""
 
@@ -32,3 +35,8 @@ def is_locked(path: Path) -> bool | None:
     except OSError:
         return None
     return bool(kind != fcntl.F_UNLCK)
+
+
+def is_task_locked(task: Task) -> bool | None:
+    """True if a process holds the task's own lock, which Streams up to 2.8 has; None if that cannot be told."""
+    return is_locked(Path(task.path) / LOCK)

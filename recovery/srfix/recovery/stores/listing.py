@@ -16,7 +16,7 @@ from srfix.recovery.documents import Count, DatedDocument, Part, PlaceNotLookedA
 from srfix.recovery.errors import LibraryMissingError, NotPermittedError, StateDirectoryError
 from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, Traces
 from srfix.recovery.state.layouts import StoreFormat
-from srfix.recovery.state.locks import is_locked
+from srfix.recovery.state.locks import is_task_locked
 from srfix.recovery.state.reading.detection import detect_format
 from srfix.recovery.stores.rocksdb_files import newest_options
 
@@ -89,11 +89,6 @@ def databases_of(store: StoreDirectory) -> tuple[Path, ...]:
         return (path,) if (path / "CURRENT").is_file() else ()
     except OSError:
         return ()
-
-
-def is_task_in_use(task: Task) -> bool | None:
-    """True if a process holds the task's own lock, which Streams up to 2.8 has; None if that cannot be told."""
-    return is_locked(Path(task.path) / ".lock")
 
 
 class Offset(Part):
@@ -185,7 +180,7 @@ def listed_application(application: ApplicationState, forms: Mapping[str, StoreF
 def _task(application: ApplicationState, task: Task, forms: Mapping[str, StoreForm]) -> ListedTask:
     return ListedTask.of(
         task,
-        in_use=is_task_in_use(task),
+        in_use=is_task_locked(task),
         checkpoint=None if task.checkpoint is None else task.checkpoint.entries,
         stores=[_store(application, task, store, forms[store.path]) for store in task.stores],
     )

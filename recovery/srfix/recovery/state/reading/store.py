@@ -125,10 +125,6 @@ class StateStore:
         for path in self._databases():
             yield from self._batches(path, everywhere, size=size)
 
-    def count(self) -> int:
-        """How many rows there are; of versioned stores versions, of lists entries."""
-        return sum(map(len, self.batches()))
-
     def get(self, key: bytes) -> StateRow | None:
         """The row of a key, in a key-value store; the latest version in a versioned one.
 
