@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 MOST_NAMED: Final = 20
@@ -13,6 +13,11 @@ def listed(ids: Iterable[object], *, most: int = MOST_NAMED) -> str:
     """`1, 3 and 7`, or `1, 3, 7 and 1,980 more`."""
     texts = _named(ids, most)
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+
+
+def named_ids(ids: Sequence[object], *, most: int = 10) -> str:
+    """`schema id 3`, `schema ids 3 and 5`; of at least one."""
+    return f"{'schema id' if len(ids) == 1 else 'schema ids'} {listed(ids, most=most)}"
 
 
 def enumerated(ids: Iterable[object], *, most: int = MOST_NAMED) -> str:

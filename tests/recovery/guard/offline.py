@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from srfix.recovery.diagnosis.forecast import foretell
 from srfix.recovery.facts.reader import Reader, StreamsVersion
 from srfix.recovery.facts.supplied import GivenTopology, Supplied
-from srfix.recovery.guard.guard import foretell
-from srfix.recovery.guard.models import Assumed, Forecast, Foretold
-from srfix.recovery.guard.optimization import parse_optimization
+from srfix.recovery.forecasts import Foretold
+from srfix.recovery.guard.models import Assumed, Forecast, parse_optimization
 from srfix.recovery.topology import parse_topologies
 from tests.recovery.staging import graph
 

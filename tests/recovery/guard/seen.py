@@ -6,7 +6,7 @@ import json
 from typing import Final
 
 from srfix.recovery import Supplied
-from srfix.recovery.guard.guard import foretell, look_through
+from srfix.recovery.diagnosis.forecast import foretell, look_through
 from srfix.recovery.guard.models import Assumed, Forecast, NewSchema
 from srfix.serde import Schema, Subject
 from tests.recovery.guard.offline import assumed, supplied

@@ -14,8 +14,9 @@ from dataclasses import replace
 import pytest
 
 from srfix.recovery import Reader, Severity, Supplied
-from srfix.recovery.guard.guard import foretell
-from srfix.recovery.guard.models import Assumed, Certainty, StoreKind, Wiring
+from srfix.recovery.diagnosis.forecast import foretell
+from srfix.recovery.forecasts import Certainty
+from srfix.recovery.guard.models import Assumed, StoreKind, Wiring
 from srfix.recovery.guard.stores import guarded_stores, pseudo_topics, stores_of
 from srfix.recovery.ksqldb.models import KsqldbAnswers, QueryDescription, ServerInfo
 from srfix.recovery.topology import parse_topologies

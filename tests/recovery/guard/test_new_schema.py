@@ -8,9 +8,9 @@ import pytest
 
 from srfix.fixtures.registry.http.intercept import Answer, Fault
 from srfix.recovery import Reader, Severity, Supplied
-from srfix.recovery.guard.guard import foretell
-from srfix.recovery.guard.models import Certainty
-from srfix.recovery.guard.new_schema import topic_of
+from srfix.recovery.diagnosis.forecast import foretell
+from srfix.recovery.forecasts import Certainty
+from srfix.recovery.guard.models import topic_of
 from srfix.serde import Role, Subject, UsageError
 from tests.recovery.guard.offline import AGGREGATE, GLOBAL, assumed, only, supplied, told
 from tests.recovery.guard.seen import NEXT, OWN, SOURCE, WRITER, new, record, seen, stage

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.recovery.guard.optimization import ALL, NONE, SINGLE, parse_optimization
+from srfix.recovery.guard.models import ALL, NONE, SINGLE, parse_optimization
 from srfix.serde.errors import UsageError
 
 

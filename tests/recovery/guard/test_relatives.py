@@ -8,7 +8,7 @@ from pathlib import Path
 from srfix.fixtures.damage import global_store_restored_untransformed as damage
 from srfix.fixtures.state_directory import write_application, write_task
 from srfix.recovery import Severity, Supplied
-from srfix.recovery.guard.models import Certainty, Moment
+from srfix.recovery.forecasts import Certainty, Moment
 from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.serde import Schema
 from srfix.serde.wire import frame_id

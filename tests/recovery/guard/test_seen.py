@@ -6,7 +6,8 @@ import pytest
 
 from srfix.fixtures.registry.http.intercept import Answer, Fault
 from srfix.recovery import Reader, Severity
-from srfix.recovery.guard.models import Certainty, Wiring
+from srfix.recovery.forecasts import Certainty
+from srfix.recovery.guard.models import Wiring
 from srfix.serde import Role, Schema
 from tests.recovery.guard.offline import AGGREGATE, GLOBAL, assumed, only, subjects, told
 from tests.recovery.guard.seen import NEXT, OWN, PHANTOM, SOURCE, WRITER, seen, stage

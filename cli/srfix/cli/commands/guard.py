@@ -79,11 +79,10 @@ def guard(
     Exit code 1 if something will or may break, 0 if nothing will, 2 if that cannot be told from here.
     """
     from srfix.cli.reports.forecast import forecast_blocks, forecast_summary
+    from srfix.recovery.diagnosis.forecast import foretell
     from srfix.recovery.facts.reader import Reader
     from srfix.recovery.guard.document import forecast_document
-    from srfix.recovery.guard.guard import foretell
-    from srfix.recovery.guard.models import Assumed
-    from srfix.recovery.guard.optimization import parse_optimization
+    from srfix.recovery.guard.models import Assumed, parse_optimization
 
     # Its --subject is where a schema is about to be registered; that of srfix plan is what the reader of --topic asks.
     given = given_options().without("--subject")
@@ -117,7 +116,7 @@ def guard(
 
 def _judged(forecast: Forecast, gate: Gate, selection: Selection) -> Judged:
     from srfix.cli.reports.judging import judge, of_store
-    from srfix.recovery.guard.models import Certainty
+    from srfix.recovery.forecasts import Certainty
 
     acknowledged = {of_store(each)[0] for each in forecast.ignored}
     applications = {each.store.application for each in forecast.stores}
@@ -149,8 +148,7 @@ def _version(text: str | None, option: str) -> StreamsVersion | None:
 
 
 def _new_schema(subject: str | None, path: str | None) -> NewSchema | None:
-    from srfix.recovery.guard.models import NewSchema
-    from srfix.recovery.guard.new_schema import topic_of
+    from srfix.recovery.guard.models import NewSchema, topic_of
     from srfix.recovery.guard.schema_file import parse_schema
     from srfix.serde.subjects.names import Subject
 
@@ -182,7 +180,7 @@ def _supplied(evidence: EvidenceOptions, selection: Selection, assumed: Assumed,
 def _sight(stack: ExitStack, connection: Connection, supplied: Supplied, selection: Selection, hurry: Hurry) -> Sight:
     """A look at what was named of cluster and registry."""
     from srfix.cli.session import open_cluster
-    from srfix.recovery.guard.guard import look_through
+    from srfix.recovery.diagnosis.forecast import look_through
 
     cluster = engine = registry = None
     if connection.kafka.get("bootstrap.servers"):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from srfix.cli.output.interface import Block, FieldList, Heading, ItemList, Paragraph, Table, titled_list
-from srfix.recovery.guard.models import Certainty, Forecast, Foretold, StoreKind
+from srfix.recovery.forecasts import Certainty, Foretold
+from srfix.recovery.guard.models import Forecast, StoreKind
 from srfix.recovery.ids_in_words import counted, enumerated
 
 _NOTHING = "-"

@@ -29,7 +29,7 @@ from srfix.serde.schemas.models import Json
 
 if TYPE_CHECKING:
     from srfix.recovery.findings import Diagnosis, Finding
-    from srfix.recovery.guard.models import Foretold
+    from srfix.recovery.forecasts import Foretold
     from srfix.recovery.topic_check.answers import TopicFinding
 
 

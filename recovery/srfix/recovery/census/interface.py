@@ -140,6 +140,11 @@ class Census:
         counts = (count for partition in self.partitions for count in partition.of(role).ids)
         return tuple(sorted({count.schema_id for count in counts if count.live_keys or count.pending_keys}))
 
+    def live_ids(self, role: Role) -> tuple[SchemaId, ...]:
+        """Those of them that a restore at this moment puts in the store."""
+        counts = (count for partition in self.partitions for count in partition.of(role).ids)
+        return tuple(sorted({count.schema_id for count in counts if count.live_keys}))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CensusProgress:

@@ -1,4 +1,4 @@
-"""A check: one finding code, explained, looked for, and where that can be, repaired and advised on.
+"""A check: one finding code, explained, looked for, and where that can be, foretold, repaired and advised on.
 
 One module per code; each exports `CODE` and `CHECK`, and stands in `checks.table`. `srfix explain` reads the table and loads
 neither a Kafka nor an HTTP client, so these modules import types of others for type checkers alone, and a function that needs
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from srfix.recovery.facts.survey import Survey
     from srfix.recovery.facts.topics import TopicFacts
     from srfix.recovery.findings import Finding
+    from srfix.recovery.forecasts import Foretold
+    from srfix.recovery.guard.judged import Prospect
     from srfix.serde.subjects.names import Subject
     from srfix.serde.wire import SchemaId
 
@@ -209,6 +211,8 @@ class Check:
     """From an application's internal subjects without topics to findings; None of a check of stores."""
     find_of_changelog: Callable[[ChangelogFacts, CheckContext], Iterator[Finding]] | None = None
     """From a changelog topic with ids that the registry has lost to findings, at most one per role; None of others."""
+    foretell: Callable[[Prospect], Iterator[Foretold]] | None = None
+    """What a restore, an upgrade or a new schema brings about in a store; None if nothing is foretold under this code."""
     data: str | None = None
     """What the finding says of the rows themselves, in a clause; None if it is not about them."""
     is_of_repair: bool = False

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks import missing_in_words
+from srfix.recovery.checks import missing_in_words, srf012
 from srfix.recovery.checks.counting import at_fault
 from srfix.recovery.checks.interface import (
     Advice,
@@ -25,11 +25,17 @@ from srfix.recovery.checks.missing import is_of_global_store, is_untold, missing
 from srfix.recovery.checks.on_disk import prove_absent
 from srfix.recovery.commands import shell_words
 from srfix.recovery.findings import Finding, Severity
+from srfix.recovery.forecasts import Certainty, Foretold, Moment, weakest
+from srfix.recovery.ids_in_words import named_ids
+from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
     from srfix.recovery.facts.circumstances import Circumstances
     from srfix.recovery.facts.reader import CheckContext
     from srfix.recovery.facts.stores import Membership, RoleFacts, StoreFacts
+    from srfix.recovery.guard.judged import JudgedStore, Prospect
+    from srfix.recovery.guard.looking import RoleKnown
+    from srfix.recovery.guard.models import NewSchema
     from srfix.serde.subjects.names import Subject
     from srfix.serde.wire import SchemaId
 
@@ -197,6 +203,157 @@ def _advise_of_note(known: Circumstances) -> str:
 ADVICE: Final = Advice(serious=_advise, is_whole=True, note=_advise_of_note, recurs=True, do_not=_do_not)
 """What to do around the repair, whichever of the two codes it is told under."""
 
+
+def foretell(prospect: Prospect) -> Iterator[Foretold]:
+    """That a restore, or a version that asks the phantom subject again, brings ids that it lacks; not of a global store."""
+    if not prospect.judged.store.is_global:
+        yield from foretell_as(CODE, prospect)
+
+
+def foretell_as(code: str, prospect: Prospect) -> Iterator[Foretold]:
+    """The same under this code, of whichever store."""
+    if prospect.asks_the_phantom is Certainty.EXCLUDED:
+        return
+    for role in prospect.roles:
+        if prospect.new is None:
+            yield from _foretell_missing(code, prospect, role)
+        else:
+            yield from _foretell_new(code, prospect, prospect.new, role)
+
+
+def _foretell_missing(code: str, prospect: Prospect, role: Role) -> Iterator[Foretold]:
+    judged, moment = prospect.judged, prospect.moment
+    store, known = judged.store, judged.known(role)
+    if known is not None and not known.missing and (known.ids or role is Role.KEY):
+        return
+    subject = store.changelog_subject(role)
+    needless = judged.does_without(subject)
+    breaks = Severity.BREAKS_ON_UPGRADE if moment is Moment.UPGRADE else Severity.BREAKS_ON_RESTORE
+    yield judged.foretold(
+        code,
+        role,
+        severity=Severity.NOTE if needless else breaks,
+        certainty=weakest((prospect.asks_the_phantom, judged.looks_versions_up, _evidence(known, role))),
+        moment=moment,
+        subject=subject,
+        schema_ids=() if known is None else known.missing,
+        explanation=" ".join(_foretold_of_phantom(judged, role, known, needless=needless, moment=moment)),
+        first=() if needless else tuple(_plan_before_restore(judged, is_known=known is not None)),
+    )
+
+
+def _evidence(known: RoleKnown | None, role: Role) -> Certainty:
+    """How far registry and topic show that ids are restored that the phantom subject lacks, and goes on lacking.
+
+    A serde that writes the producers' schema again registers it there by itself. That this one does not is shown by a schema
+    of its own under the phantom, beside ids that records below the committed offsets carry and it lacks.
+    """
+    if known is None or not known.own or role is Role.KEY:
+        return Certainty.POSSIBLE
+    return Certainty.CERTAIN if set(known.missing) & set(known.live) else Certainty.POSSIBLE
+
+
+def _foretold_of_phantom(
+    judged: JudgedStore, role: Role, known: RoleKnown | None, *, needless: bool, moment: Moment
+) -> Iterator[str]:
+    store, subject = judged.store, judged.store.changelog_subject(role)
+    what = "global store" if store.is_global else "store"
+    yield f"A restore loads the records of topic {store.topic} as they are into {what} {store.name}."
+    if moment is Moment.UPGRADE:
+        yield f"Kafka Streams {judged.assumed.to} asks {subject} for their schemas, and for those of the rows that are kept."
+    else:
+        yield f"Its serdes ask {subject} for their schemas."
+    if known is None:
+        yield "Only what the application writes is registered there: not the producers' schemas, unless it writes those."
+    elif known.missing:
+        held = known.phantom.schema_ids
+        does = f"holds {named_ids(held)}, but not" if held else "does not exist yet; the records carry"
+        yield f"{subject} {does} {named_ids(known.missing)}."
+    if needless:
+        yield f"A {judged.reader.value} reader does not need that version, so nothing fails."
+        return
+    if judged.looks_versions_up is not Certainty.CERTAIN:
+        yield "If the reader looks the version up there, as Connect's converters and ksqlDB do, those rows cannot be read."
+    else:
+        yield "Those rows cannot be read."
+    if judged.asks_the_phantom(judged.running) is Certainty.UNTOLD and moment is Moment.RESTORE:
+        yield _what_decides(judged)
+
+
+def _what_decides(judged: JudgedStore) -> str:
+    missing = []
+    if judged.running is None and not judged.store.is_ksqldb:
+        missing.append("the version (--streams-version; from 2.7 on the source topic's subject is asked)")
+    if len(judged.wirings(judged.running)) > 1:
+        missing.append("whether the source topic is reused (--optimization)")
+    return f"What decides it was not said: {' and '.join(missing)}."
+
+
+def _plan_before_restore(judged: JudgedStore, *, is_known: bool) -> Iterator[str]:
+    if not is_known:
+        yield "Run guard with --bootstrap-servers and --registry: then it says which ids are missing."
+    given = judged.assumed.given
+    plan = given.quoted("plan", *judged.store.options, "-o", "plan.json")
+    yield f"Once the application has run, and before a restore: {plan}, read it, then {given.quoted('apply', 'plan.json')}."
+
+
+def _foretell_new(code: str, prospect: Prospect, new: NewSchema, role: Role) -> Iterator[Foretold]:
+    """The first record with a new schema, and then a restore: the phantom subject lacks it."""
+    from srfix.recovery.facts.subject_state import held_version
+
+    judged, asks = prospect.judged, prospect.asks_the_phantom
+    subject, registry, known = judged.store.changelog_subject(role), judged.sight.registry, judged.known(role)
+    if registry is not None and held_version(registry, subject, new.schema) is not None:
+        return
+    if known is not None and role is Role.KEY and not known.asks_a_registry:
+        return
+    needless = judged.does_without(subject)
+    is_shown = known is not None and bool(known.own) and role is Role.VALUE
+    evidence = Certainty.CERTAIN if is_shown else Certainty.POSSIBLE
+    yield judged.foretold(
+        code,
+        role,
+        severity=Severity.NOTE if needless else Severity.BREAKS_ON_RESTORE,
+        certainty=weakest((asks, judged.looks_versions_up, evidence)),
+        moment=Moment.SCHEMA,
+        subject=subject,
+        explanation=" ".join(_foretold_of_new(new, judged, subject, needless=needless, is_shown=is_shown)),
+        first=() if needless else tuple(_plan_of_new(code, new, judged, role)),
+    )
+    if known is not None and not needless:
+        yield from srf012.foretell_of_new(new, known.phantom, prospect, role)
+
+
+def _foretold_of_new(
+    new: NewSchema, judged: JudgedStore, subject: Subject, *, needless: bool, is_shown: bool
+) -> Iterator[str]:
+    store = judged.store
+    whose = f"{'the global store' if store.is_global else 'store'} {store.name} of application {store.application}"
+    asked = f"{subject}, which {whose} asks for the schemas of topic {store.topic}'s records"
+    if judged.sight.registry is None:
+        yield f"Nobody registers {new.origin} under {asked}."
+    else:
+        yield f"{new.origin} is not registered under {asked}."
+    if needless:
+        yield f"A {judged.reader.value} reader does not need that version, so nothing fails."
+        return
+    looks_up = judged.looks_versions_up is Certainty.CERTAIN
+    if_so = "" if looks_up else ", if its reader looks the version up there"
+    yield f"After the first record with it a restore brings rows that cannot be read (40403){if_so}."
+    if not is_shown:
+        yield "Only a store that writes the producers' schemas unchanged registers it there by itself, with such a record."
+
+
+def _plan_of_new(code: str, new: NewSchema, judged: JudgedStore, role: Role) -> Iterator[str]:
+    """The new schema under the phantom subject, before a record carries it."""
+    yield f"Register {new.origin} under {new.subject}, and let no producer write with it yet."
+    given = judged.assumed.given
+    plan = given.quoted("plan", *judged.store.options, "--also", code, "-o", "plan.json")
+    steps = f"{plan}, read it, then {given.quoted('apply', 'plan.json')}"
+    yield f"Register it under {judged.store.changelog_subject(role)} too: {steps}."
+    yield "Then let the producers write with it."
+
+
 CHECK: Final = Check(
     entry=CatalogueEntry(
         code=CODE,
@@ -227,6 +384,7 @@ CHECK: Final = Check(
         checked_since="0.1.0",
     ),
     find=check,
+    foretell=foretell,
     without_source=lambda finding, which_is_true: replace(finding, next=which_is_true),
     repair=repair_of(
         CODE, also="ids that the reader does not ask for (a note), or not yet (SRF003)", of_global_stores=False

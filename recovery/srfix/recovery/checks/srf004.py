@@ -26,17 +26,19 @@ from srfix.recovery.checks.interface import (
 )
 from srfix.recovery.checks.on_disk import carried, read_in_words, rows_in_words
 from srfix.recovery.findings import Finding, IdAtFault, Severity, is_conclusive
-from srfix.recovery.ids_in_words import listed
+from srfix.recovery.forecasts import Certainty, Foretold, Moment, weakest
+from srfix.recovery.ids_in_words import listed, named_ids
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.table import record_name
 from srfix.serde.printable import capitalized
-from srfix.serde.subjects.names import DEFAULT_CONTEXT, Subject, join_context
+from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject, join_context
 
 if TYPE_CHECKING:
     from srfix.recovery.facts.reader import CheckContext
     from srfix.recovery.facts.store_rows import StoreRows
     from srfix.recovery.facts.stores import Membership, RoleFacts, StoreFacts
+    from srfix.recovery.guard.judged import JudgedStore, Prospect
     from srfix.serde.wire import SchemaId
 
 CODE = "SRF004"
@@ -254,6 +256,69 @@ def _advise(request: AdviceRequest) -> Iterator[str]:
     yield f"After: {restart(known, 'now')}"
 
 
+def foretell(prospect: Prospect) -> Iterator[Foretold]:
+    """What rows of the old version carry, on an upgrade from the phantom subject to the source topic's own."""
+    judged = prospect.judged
+    if prospect.turns_to_the_source is Certainty.EXCLUDED:
+        return
+    for role in prospect.roles:
+        if judged.does_without(judged.store.source_subject(role)) or judged.writes_nothing_of_its_own(role):
+            continue
+        on_disk = _lacking_on_disk(judged, role)
+        if on_disk != ():
+            yield _foretold(prospect, role, on_disk)
+
+
+def _foretold(prospect: Prospect, role: Role, on_disk: tuple[SchemaId, ...] | None) -> Foretold:
+    judged = prospect.judged
+    store, known, subject = judged.store, judged.known(role), judged.store.source_subject(role)
+    lacking = on_disk or (() if known is None else known.own)
+    carried = (
+        f"{named_ids(lacking)}, which {subject} lacks"
+        if lacking
+        else "ids of the application's own schema, which stand there only"
+    )
+    # Without a look at its rows: one that was restored, and not written since, carries the producers' ids.
+    of_rows = Certainty.CERTAIN if on_disk else Certainty.POSSIBLE
+    return judged.foretold(
+        CODE,
+        role,
+        severity=Severity.BREAKS_ON_UPGRADE,
+        certainty=weakest((prospect.turns_to_the_source, judged.looks_versions_up, of_rows)),
+        moment=Moment.UPGRADE,
+        subject=subject,
+        schema_ids=lacking,
+        explanation=f"Rows that were written before the upgrade carry ids under {store.changelog_subject(role)}: {carried}. "
+        f"{'Rows on disk carry them. ' if on_disk else ''}Kafka Streams {judged.assumed.to} asks {subject} for them, so that "
+        "rows in a state directory that is kept cannot be read.",
+        first=tuple(_plan_before_upgrade(judged)),
+    )
+
+
+def _lacking_on_disk(judged: JudgedStore, role: Role) -> tuple[SchemaId, ...] | None:
+    """The ids that rows on disk carry and the source topic's subject lacks; None where rows may be there that were not seen,
+    and none of those that were is lacking.
+    """
+    from srfix.recovery.facts.survey import ask_membership
+
+    facts, registry = judged.facts(), judged.sight.registry
+    if facts is None or facts.rows is None or registry is None:
+        return None
+    subject = judged.store.source_subject(role)
+    asked = (ask_membership(registry, subject, schema_id) for schema_id in sorted(facts.rows.ids(role)))
+    lacking = tuple(membership.schema_id for membership in asked if membership.is_missing)
+    is_whole = facts.rows.is_whole and not facts.rows.guids.get(role) and bool(facts.rows.ids(role))
+    return lacking if lacking or is_whole else None
+
+
+def _plan_before_upgrade(judged: JudgedStore) -> Iterator[str]:
+    """The registrations under the source topic's own subject, which the new version asks."""
+    given = judged.assumed.given
+    words = (*judged.store.options, "--streams-version", str(judged.assumed.to), "--also", CODE, "-o", "plan.json")
+    yield f"Before the upgrade: {given.quoted('plan', *words)}, read it, then {given.quoted('apply', 'plan.json')}."
+    yield "Or delete the state directory with the upgrade, not before it. Where SRF016 is told as breaking, that does not help."
+
+
 CHECK: Final = Check(
     entry=CatalogueEntry(
         code=CODE,
@@ -274,6 +339,7 @@ CHECK: Final = Check(
         checked_since="0.1.0",
     ),
     find=check,
+    foretell=foretell,
     repair=Repair(
         wants=_wants, also="rows kept over an upgrade, by a write to the source's own subject", only_on_request=True
     ),

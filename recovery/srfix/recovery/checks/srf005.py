@@ -13,13 +13,16 @@ from srfix.recovery.checks.counting import at_fault, in_words
 from srfix.recovery.checks.interface import CatalogueEntry, Check
 from srfix.recovery.checks.on_disk import rows_in_words
 from srfix.recovery.findings import Finding, Severity
-from srfix.recovery.ids_in_words import MOST_NAMED, listed
+from srfix.recovery.forecasts import Certainty, Foretold, Moment, weakest
+from srfix.recovery.ids_in_words import MOST_NAMED, listed, named_ids
 from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
+    from srfix.recovery.census.interface import Census
     from srfix.recovery.facts.key_asymmetry import KeyAsymmetry
     from srfix.recovery.facts.reader import CheckContext
     from srfix.recovery.facts.stores import RoleFacts, StoreFacts
+    from srfix.recovery.guard.judged import JudgedStore, Prospect
     from srfix.recovery.registry import ReadableRegistry
     from srfix.serde.schemas.models import Json, Schema
     from srfix.serde.wire import SchemaId
@@ -175,6 +178,59 @@ def _type(type_: Json) -> str:
             return json.dumps(type_)
 
 
+def foretell(prospect: Prospect) -> Iterator[Foretold]:
+    """What the ids in the topic's keys say beside the one under the phantom key subject, which the reader writes."""
+    if prospect.moment is not Moment.RESTORE:
+        return
+    judged = prospect.judged
+    restores = judged.restores_source_bytes(judged.running)
+    facts = None if restores is Certainty.EXCLUDED else judged.facts()
+    found = None if facts is None else facts.key_asymmetry
+    if facts is None or found is None:
+        return
+    live = facts.census is not None and _are_live(facts.census, found)
+    # Where the serde may be handed the source topic's name, the phantom subject tells what the reader wrote before.
+    writes = prospect.asks_the_phantom is Certainty.CERTAIN
+    yield judged.foretold(
+        CODE,
+        Role.KEY,
+        severity=Severity.SILENT,
+        certainty=weakest((restores, Certainty.CERTAIN if live and writes else Certainty.POSSIBLE)),
+        moment=Moment.RESTORE,
+        subject=judged.store.changelog_subject(Role.KEY),
+        schema_ids=found.missed_ids,
+        explanation=_what_a_restore_brings(judged, facts, found, live=live),
+        first=(
+            "Before a restore let the reader write keys under the schema that the producer uses, or write the topic anew with "
+            "keys under the reader's: no registration helps.",
+        ),
+    )
+
+
+def _are_live(census: Census, found: KeyAsymmetry) -> bool:
+    """True if a restore at this moment loads keys that a look-up misses, whichever id the reader writes."""
+    live = set(found.missed_ids) & set(census.live_ids(Role.KEY))
+    return not census.is_partial and len(live) > (found.reader_id is None)
+
+
+def _what_a_restore_brings(judged: JudgedStore, facts: StoreFacts, found: KeyAsymmetry, *, live: bool) -> str:
+    store = judged.store
+    writes = (
+        "under one id only, and which is not told"
+        if found.reader_id is None
+        else f"under schema id {found.reader_id}, its own under {store.changelog_subject(Role.KEY)}"
+    )
+    carried = set() if facts.rows is None else facts.rows.ids(Role.KEY) & set(found.missed_ids)
+    of_rows = f" Rows on disk carry {named_ids(sorted(carried))} already." if carried else ""
+    when = "A restore brings" if live else "Where it loads such keys, a restore brings"
+    missed = "some of which such look-ups miss" if found.reader_id is None else "which such look-ups miss"
+    return (
+        f"The keys of topic {store.topic} carry {named_ids(found.topic_ids)}, and the reader of store {store.name} looks keys "
+        f"up {writes}. A store compares keys byte for byte, ids too. {when} rows under {named_ids(found.missed_ids)}, "
+        f"{missed} without any error; the next update makes a second row.{of_rows}"
+    )
+
+
 CHECK: Final = Check(
     entry=CatalogueEntry(
         code=CODE,
@@ -194,5 +250,6 @@ CHECK: Final = Check(
         checked_since="0.1.0",
     ),
     find=check,
+    foretell=foretell,
     data="look-ups by key miss rows, and updates make second ones",
 )

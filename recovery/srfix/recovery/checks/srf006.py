@@ -15,10 +15,12 @@ from srfix.recovery.checks import srf001
 from srfix.recovery.checks.interface import CatalogueEntry, Check
 from srfix.recovery.checks.missing import is_of_global_store
 from srfix.recovery.findings import Finding
+from srfix.recovery.forecasts import Foretold
 
 if TYPE_CHECKING:
     from srfix.recovery.facts.reader import CheckContext
     from srfix.recovery.facts.stores import StoreFacts
+    from srfix.recovery.guard.judged import Prospect
 
 CODE = "SRF006"
 
@@ -27,6 +29,12 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     """One finding per role of a global store with missing ids, where a Kafka Streams before 2.7 may run."""
     if is_of_global_store(facts, context):
         yield from srf001.found(CODE, facts, context)
+
+
+def foretell(prospect: Prospect) -> Iterator[Foretold]:
+    """What SRF001 foretells, of a global store."""
+    if prospect.judged.store.is_global:
+        yield from srf001.foretell_as(CODE, prospect)
 
 
 CHECK: Final = Check(
@@ -46,6 +54,7 @@ CHECK: Final = Check(
         checked_since="0.1.0",
     ),
     find=check,
+    foretell=foretell,
     without_source=lambda finding, which_is_true: replace(finding, next=which_is_true),
     repair=srf001.repair_of(CODE, also="what SRF001 asks for, of global stores alone", of_global_stores=True),
     advice=srf001.ADVICE,

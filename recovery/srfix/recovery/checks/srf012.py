@@ -13,6 +13,7 @@ from srfix.recovery.checks.counting import at_fault
 from srfix.recovery.checks.interface import CatalogueEntry, Check
 from srfix.recovery.checks.missing import is_untold, missing_ids
 from srfix.recovery.findings import Finding, Severity
+from srfix.recovery.forecasts import Foretold, Moment
 from srfix.recovery.ids_in_words import listed
 
 if TYPE_CHECKING:
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
     from srfix.recovery.facts.refusals import RegistrationRefusal
     from srfix.recovery.facts.stores import RoleFacts, StoreFacts
     from srfix.recovery.facts.subject_state import SubjectState
+    from srfix.recovery.guard.judged import Prospect
+    from srfix.recovery.guard.models import NewSchema
     from srfix.recovery.registry import ReadableRegistry
-    from srfix.serde.subjects.names import Subject
+    from srfix.serde.subjects.names import Role, Subject
     from srfix.serde.wire import SchemaId
 
 CODE = "SRF012"
@@ -112,6 +115,23 @@ def _put_back(subject: Subject, state: SubjectState) -> str:
     if state.mode == "IMPORT":
         requests.append(f"DELETE /mode/{subject}")
     return ", ".join(requests)
+
+
+def foretell_of_new(new: NewSchema, phantom: SubjectState, prospect: Prospect, role: Role) -> Iterator[Foretold]:
+    """That the phantom subject would refuse a new schema: told with what is foretold of it (`srf001`)."""
+    judged = prospect.judged
+    refused, _is_known = judged.sight.refusal(phantom, role, new.schema)
+    if refused is not None:
+        yield judged.foretold(
+            CODE,
+            role,
+            severity=Severity.NOTE,
+            certainty=prospect.asks_the_phantom,
+            moment=Moment.SCHEMA,
+            subject=phantom.subject,
+            explanation=f"As things stand a registration of it under {phantom.subject} is refused: {refused}. What can be "
+            "overcome of that, srfix plan does, and says at what price.",
+        )
 
 
 CHECK: Final = Check(

@@ -10,11 +10,17 @@ from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.interface import CatalogueEntry, Check
 from srfix.recovery.checks.puts import NextPut, next_put, why_none_registers, written_subject
-from srfix.recovery.findings import Finding, IdAtFault, Severity
+from srfix.recovery.findings import Finding, IdAtFault, Severity, Skipped
+from srfix.recovery.forecasts import Certainty, Foretold, Moment, weakest
+from srfix.recovery.ids_in_words import named_ids
 
 if TYPE_CHECKING:
     from srfix.recovery.facts.reader import CheckContext
     from srfix.recovery.facts.stores import RoleFacts, StoreFacts
+    from srfix.recovery.facts.subject_state import SubjectState
+    from srfix.recovery.guard.judged import JudgedStore, Prospect
+    from srfix.recovery.guard.looking import RoleKnown
+    from srfix.serde.subjects.names import Role
 
 CODE = "SRF015"
 
@@ -77,6 +83,91 @@ def _next(put: NextPut, *, is_read_only: bool) -> str:
     )
 
 
+def foretell(prospect: Prospect) -> Iterator[Foretold]:
+    """What the subject that the serdes write to takes: of the next put, and of an upgrade after which nothing is registered."""
+    judged = prospect.judged
+    match prospect.moment:
+        case Moment.RESTORE:
+            version, moment = judged.running, Moment.PUT
+        case Moment.UPGRADE if judged.assumed.no_auto_register:
+            if prospect.turns_to_the_source is Certainty.EXCLUDED:
+                return
+            version, moment = judged.assumed.to, Moment.UPGRADE
+        case _:
+            return
+    for role in prospect.roles:
+        known = judged.known(role)
+        if known is None:
+            continue
+        asked = (
+            (judged.asks_the_phantom(version), known.phantom),
+            (judged.asks_the_source(version), known.source),
+        )
+        for writes, state in asked:
+            if writes is Certainty.EXCLUDED or (state is known.source and judged.is_dual):
+                continue  # a dual-subject reader writes under the changelog's name on every version
+            if state.live and not (state is known.source and known.own):
+                continue  # it may hold what the application writes
+            why = _why_none(judged, state)
+            if why is not None:
+                yield _foretold(judged, role, known, state, writes, why, moment)
+
+
+def _why_none(judged: JudgedStore, state: SubjectState) -> str | None:
+    from srfix.recovery.facts.reader import CheckContext
+    from srfix.recovery.facts.refusals import NO_SUCH_QUESTION
+    from srfix.serde.schemas.errors import RegistryAnswerError, RegistryProtocolError
+
+    sight, assumed = judged.sight, judged.assumed
+    assert sight.registry is not None
+    context = CheckContext(registry=sight.registry, no_auto_register=assumed.no_auto_register, given=assumed.given)
+    try:
+        # A mode may be set for a subject that does not exist yet.
+        own = state.mode if state.versions or assumed.no_auto_register else sight.registry.mode(state.subject)
+        return why_none_registers(state.subject, own, context)
+    except (RegistryAnswerError, RegistryProtocolError) as error:
+        if error.status not in NO_SUCH_QUESTION:
+            raise
+        sight.skip(
+            Skipped(
+                what=f"whether {state.subject} may be written to ({CODE})",
+                reason=f"the registry does not tell its mode (HTTP {error.status})",
+                could_hide=False,
+                subjects=(state.subject,),
+            )
+        )
+        return None
+
+
+def _foretold(
+    judged: JudgedStore,
+    role: Role,
+    known: RoleKnown,
+    state: SubjectState,
+    writes: Certainty,
+    why: str,
+    moment: Moment,
+) -> Foretold:
+    store, own = judged.store, known.own if state is known.source else ()
+    is_told = judged.is_reader_told or bool(known.own)
+    if state.live:  # what it lacks is what the application writes if it is what it wrote last
+        last = max(known.phantom.live, key=lambda version: version.version, default=None)
+        is_told = last is not None and last.schema_id in known.own
+    lacks = f"lacks {named_ids(own)}, the application's own" if own else "has no live version"
+    return judged.foretold(
+        CODE,
+        role,
+        severity=Severity.BROKEN,
+        certainty=weakest((writes, Certainty.CERTAIN if is_told else Certainty.POSSIBLE)),
+        moment=moment,
+        subject=state.subject,
+        schema_ids=own,
+        explanation=f"The {role.value} serde of store {store.name} writes under {state.subject}, which {lacks}, and {why}: the "
+        "next put fails, and its stream thread ends.",
+        first=(f"Have the schema that the application writes registered under {state.subject} before it runs.",),
+    )
+
+
 CHECK: Final = Check(
     entry=CatalogueEntry(
         code=CODE,
@@ -94,4 +185,5 @@ CHECK: Final = Check(
         checked_since="0.1.0",
     ),
     find=check,
+    foretell=foretell,
 )

@@ -6,22 +6,35 @@ it becomes the latest version of a subject that others use.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks import srf004
+from srfix.recovery.checks import srf004, srf020
 from srfix.recovery.checks.certainty import is_certain, make_certain
 from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, Rules
 from srfix.recovery.checks.puts import NextPut, next_put, why_none_registers, written_subject
 from srfix.recovery.findings import Finding, IdAtFault, Severity
+from srfix.recovery.forecasts import Certainty, Foretold, Moment, weakest
+from srfix.recovery.ids_in_words import named_ids
 
 if TYPE_CHECKING:
     from srfix.recovery.facts.reader import CheckContext
     from srfix.recovery.facts.stores import RoleFacts, StoreFacts
-    from srfix.serde.subjects.names import Subject
+    from srfix.recovery.facts.subject_state import SubjectState
+    from srfix.recovery.guard.judged import JudgedStore, Prospect
+    from srfix.recovery.guard.looking import RoleKnown, Sight
+    from srfix.recovery.guard.models import NewSchema
+    from srfix.serde.schemas.models import Schema
+    from srfix.serde.subjects.names import Role, Subject
     from srfix.serde.wire import SchemaId
 
 CODE = "SRF016"
+
+_INTERNAL: Final = re.compile(
+    r'"connect\.(?:name|version|parameters|default|internal\.type)"\s*:|\bKsqlDataSourceSchema'
+)
+"""What Connect's converter and ksqlDB write into the schemas that they make."""
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
@@ -124,6 +137,131 @@ def _next(facts: StoreFacts, put: NextPut, refusal: str | None, untold: str | No
     )
 
 
+def foretell(prospect: Prospect) -> Iterator[Foretold]:
+    """Whether the source topic's subject takes what the first put after an upgrade registers there."""
+    judged, crosses = prospect.judged, prospect.turns_to_the_source
+    # Where nothing is registered there is nothing that a subject could refuse, or take.
+    if crosses is Certainty.EXCLUDED or judged.assumed.no_auto_register or judged.is_dual:
+        return
+    for role in prospect.roles:
+        if not judged.writes_nothing_of_its_own(role):
+            yield _foretold(judged, role, crosses)
+
+
+def _foretold(judged: JudgedStore, role: Role, crosses: Certainty) -> Foretold:
+    store, known, subject = judged.store, judged.known(role), judged.store.source_subject(role)
+    own = () if known is None else known.own
+    newest = None if known is None else _newest(known, judged.sight)
+    refused, is_known = None, False
+    if known is not None and newest is not None:
+        refused, is_known = judged.sight.refusal(known.source, role, newest)
+    breaks = refused is not None
+    what = f"the application's own schema ({named_ids(own)})" if own else "the application's own schema"
+    if not own:
+        then = "where the subject's compatibility level is against it, the registry refuses it (409) and the put fails"
+    elif breaks:
+        then = f"the registry will refuse it ({refused}), and the first put fails, if the application still writes that schema"
+    elif not is_known:
+        then = "whether the registry takes it cannot be told; if not (409), the first put fails"
+    else:
+        then = "the registry will take it: it becomes the latest version there, which no record of the topic uses"
+        unread = (
+            srf020.in_words(newest, subject, known.ids, judged.sight)
+            if known is not None and newest is not None
+            else None
+        )
+        then += "" if unread is None else f"; {unread[1].removesuffix('.')}"
+    return judged.foretold(
+        CODE,
+        role,
+        severity=Severity.BREAKS_ON_UPGRADE if breaks else Severity.NOTE,
+        certainty=crosses if own else weakest((crosses, Certainty.POSSIBLE)),
+        moment=Moment.UPGRADE,
+        subject=subject,
+        schema_ids=own,
+        explanation=f"Kafka Streams {judged.assumed.to} registers {what} under {subject}: {then}.",
+        first=(where_refused(subject, is_global=store.is_global),) if breaks else (),
+    )
+
+
+def _newest(known: RoleKnown, sight: Sight) -> Schema | None:
+    """The newest of the application's own schemas; None if there is none, or the registry has it no more."""
+    from srfix.recovery.facts.survey import schema_behind
+    from srfix.serde.schemas.errors import SchemaNotFoundError
+
+    newest = max((version for version in known.phantom.versions if version.schema_id in known.own), default=None)
+    if newest is None or sight.registry is None:
+        return None
+    try:
+        return schema_behind(sight.registry, newest.schema_id, sight.context_of(known.source.subject))
+    except SchemaNotFoundError:
+        return None
+
+
+def foretell_of_subject(
+    new: NewSchema, state: SubjectState, stores: Iterable[JudgedStore], sight: Sight
+) -> Iterator[Foretold]:
+    """Whether its own subject refuses a new schema, and whether an application's own schema there is why: of none else is there
+    a code.
+    """
+    refused, _is_known = sight.refusal(state, new.role, new.schema)
+    if refused is None:
+        return
+    first = {
+        known.phantom.versions[0].schema_id
+        for judged in stores
+        if (known := judged.known(new.role)) is not None and known.phantom.versions
+    }
+    at_fault = [
+        version.schema_id
+        for version in state.live
+        if (version.schema_id in first or _looks_internal(version.version, new, sight))
+        and not _passes(version.version, new, sight)
+    ]
+    by = (
+        f" What it does not pass against is a schema that an application has registered there for its own store (id "
+        f"{at_fault[-1]}): from Kafka Streams 2.7 on, that goes under the source topic's subject."
+        if at_fault
+        else ""
+    )
+    yield Foretold(
+        code=CODE if at_fault else None,
+        severity=Severity.BROKEN,
+        certainty=Certainty.CERTAIN,
+        moment=Moment.SCHEMA,
+        application="",
+        store="",
+        role=new.role,
+        subject=new.subject,
+        topic=new.topic,
+        schema_ids=tuple(sorted(at_fault)),
+        explanation=f"{new.origin} will be refused under {new.subject}: {refused}.{by}",
+    )
+
+
+def _looks_internal(version: int, new: NewSchema, sight: Sight) -> bool:
+    """True if a version of its subject has what Connect's converter or ksqlDB write."""
+    from srfix.serde.schemas.errors import SubjectNotFoundError, VersionNotFoundError
+
+    if sight.registry is None:
+        return False
+    try:
+        return _INTERNAL.search(sight.registry.version(new.subject, version).schema.text) is not None
+    except (SubjectNotFoundError, VersionNotFoundError):
+        return False
+
+
+def _passes(version: int, new: NewSchema, sight: Sight) -> bool:
+    from srfix.serde.schemas.errors import SubjectNotFoundError, VersionNotFoundError
+
+    if sight.registry is None:
+        return True
+    try:
+        return sight.registry.check_compatibility(new.subject, new.schema, version=version).is_compatible
+    except (SubjectNotFoundError, VersionNotFoundError):
+        return True
+
+
 CHECK: Final = Check(
     entry=CatalogueEntry(
         code=CODE,
@@ -140,6 +278,7 @@ CHECK: Final = Check(
         checked_since="0.1.0",
     ),
     find=check,
+    foretell=foretell,
     advice=Advice(
         rules=Rules(
             wiping=f"wiping it is no way out here, for the first put after it is refused ({CODE})",

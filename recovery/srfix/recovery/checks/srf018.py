@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.certainty import is_certain, make_certain
 from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, Rules, keep_the_state
-from srfix.recovery.findings import Finding, Severity
+from srfix.recovery.findings import Finding, Severity, Skipped
+from srfix.recovery.forecasts import Certainty, Foretold, Moment
 from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
     from srfix.recovery.facts.reader import CheckContext
     from srfix.recovery.facts.stores import StoreFacts
+    from srfix.recovery.guard.judged import Prospect
     from srfix.serde.subjects.names import Topic
 
 CODE = "SRF018"
@@ -86,6 +88,42 @@ def limits(values: Mapping[str, str]) -> tuple[str, ...]:
     )
 
 
+def foretell(prospect: Prospect) -> Iterator[Foretold]:
+    """What a restore does not bring, by the topic's configuration; nothing without a cluster."""
+    if prospect.moment is not Moment.RESTORE:
+        return
+    judged, store = prospect.judged, prospect.judged.store
+    restores = judged.restores_source_bytes(judged.running)
+    if restores is Certainty.EXCLUDED or store.topic is None:
+        return
+    configs = judged.sight.configs(store.topic)
+    if configs is None:
+        return
+    if configs.values is None or configs.is_compacted is None:
+        why = configs.problem or "the cluster does not name it"
+        what = f"cleanup.policy of topic {store.topic} ({CODE})"
+        judged.sight.skip(Skipped(what=what, reason=why, could_hide=False))
+        return
+    found = limits(configs.values)
+    if not found:
+        return
+    policy = f"cleanup.policy={configs.values['cleanup.policy']}, {', '.join(found)}"
+    yield judged.foretold(
+        CODE,
+        Role.VALUE,
+        severity=Severity.SILENT,
+        certainty=restores,
+        moment=Moment.RESTORE,
+        subject=store.source_subject(Role.VALUE),
+        explanation=f"Store {store.name} restores from topic {store.topic}, whose retention deletes records ({policy}): after "
+        "a restore the keys whose latest record it has deleted are missing, without any error.",
+        first=(
+            "Before a restore turn the reuse off with a seeded changelog of the store's own; or, if nobody needs a key's older "
+            f"records, set cleanup.policy=compact on topic {store.topic}.",
+        ),
+    )
+
+
 CHECK: Final = Check(
     entry=CatalogueEntry(
         code=CODE,
@@ -101,6 +139,7 @@ CHECK: Final = Check(
         checked_since="0.1.0",
     ),
     find=check,
+    foretell=foretell,
     advice=Advice(
         rules=Rules(wiping=f"do not wipe it, for a restore has lost what retention deleted ({CODE})"),
         do_not=keep_the_state,

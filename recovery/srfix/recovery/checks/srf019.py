@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, Rules, keep_the_state
-from srfix.recovery.findings import Finding, Severity
+from srfix.recovery.findings import Finding, Severity, Skipped
+from srfix.recovery.forecasts import Certainty, Foretold, Moment
 from srfix.recovery.ids_in_words import counted
 from srfix.serde.subjects.names import Role
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from srfix.recovery.facts.reader import CheckContext
     from srfix.recovery.facts.store_rows import ProcessedRows
     from srfix.recovery.facts.stores import StoreFacts
+    from srfix.recovery.guard.judged import JudgedStore, Prospect
 
 CODE = "SRF019"
 
@@ -62,6 +64,58 @@ def _explanation(facts: StoreFacts, found: ProcessedRows) -> str:
     )
 
 
+def foretell(prospect: Prospect) -> Iterator[Foretold]:
+    """What a restore goes past: by the rows on disk, or where a person named the processor."""
+    judged, store, running = prospect.judged, prospect.judged.store, prospect.judged.running
+    runs_processors = running is not None and running.restores_through_processors
+    if prospect.moment is not Moment.RESTORE or not store.is_global or runs_processors:
+        return
+    facts = judged.facts()
+    found = None if facts is None else facts.processed
+    if found is not None and found.transformed:
+        rows = counted(found.transformed, "row")
+        differ = "differs" if found.transformed == 1 else "differ"
+        yield _foretold(
+            judged,
+            Certainty.UNTOLD if running is None else judged.of_version(running),
+            f"On disk {rows} of global store {store.name} {differ} from the record of the same key in topic {store.topic}: a "
+            "processor fills it. A restore before Kafka Streams 3.8 goes past it, and stores the records as they are.",
+            "Keep the state directories, and upgrade to Kafka Streams 3.8 or later.",
+        )
+        return
+    if found is not None and found.untold and found.not_compared is not None:
+        whose = f"global store {store.name} of application {store.application}"
+        judged.sight.skip(
+            Skipped(
+                what=f"whether a processor changes what {whose} holds ({CODE})",
+                reason=found.not_compared,
+                could_hide=True,
+                subjects=(store.changelog_subject(Role.VALUE),),
+            )
+        )
+    if store.may_have_own_processor:
+        yield _foretold(
+            judged,
+            Certainty.UNTOLD,
+            f"The processor of global store {store.name} has a name that a person gave it. If it changes what it stores, a "
+            f"restore before Kafka Streams 3.8 goes past it, and stores the records of topic {store.topic} as they are.",
+            f"Look in the code whether the processor of {store.name} stores what it is given, unchanged.",
+        )
+
+
+def _foretold(judged: JudgedStore, certainty: Certainty, explanation: str, first: str) -> Foretold:
+    return judged.foretold(
+        CODE,
+        Role.VALUE,
+        severity=Severity.SILENT,
+        certainty=certainty,
+        moment=Moment.RESTORE,
+        subject=judged.store.changelog_subject(Role.VALUE),
+        explanation=explanation,
+        first=(first,),
+    )
+
+
 CHECK: Final = Check(
     entry=CatalogueEntry(
         code=CODE,
@@ -82,6 +136,7 @@ CHECK: Final = Check(
         checked_since="0.1.0",
     ),
     find=check,
+    foretell=foretell,
     advice=Advice(
         rules=Rules(wiping=f"do not wipe it, for a restore brings a global store's rows untransformed ({CODE})"),
         do_not=keep_the_state,

@@ -5,15 +5,26 @@ It is about a topic and its reader, not about a store: a diagnosis of stores nev
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.interface import CatalogueEntry, Check, Repair
+from srfix.recovery.findings import Severity, Skipped
+from srfix.recovery.forecasts import Certainty, Foretold, Moment
+from srfix.recovery.ids_in_words import named_ids
+from srfix.serde.errors import SchemaError
 
 if TYPE_CHECKING:
     from srfix.recovery.facts.reader import CheckContext
     from srfix.recovery.facts.stores import StoreFacts
+    from srfix.recovery.facts.subject_state import SubjectState
     from srfix.recovery.findings import Finding
+    from srfix.recovery.guard.judged import JudgedStore
+    from srfix.recovery.guard.looking import Sight
+    from srfix.recovery.guard.models import NewSchema
+    from srfix.serde.schemas.models import Schema
+    from srfix.serde.subjects.names import Subject
+    from srfix.serde.wire import SchemaId
 
 CODE = "SRF020"
 
@@ -21,6 +32,93 @@ CODE = "SRF020"
 def check(_facts: StoreFacts, _context: CheckContext) -> Iterator[Finding]:
     """Nothing, of any store."""
     return iter(())
+
+
+def unreadable(latest: Schema, writer: Schema) -> tuple[tuple[str, ...], str | None]:
+    """Why the latest schema does not read what was written under another one; or why that cannot be told."""
+    from srfix.serde.compatibility import incompatibilities
+
+    if latest.text == writer.text and latest.schema_type == writer.schema_type:
+        return (), None
+    if (latest.schema_type, writer.schema_type) != ("AVRO", "AVRO"):
+        return (), f"srfix compares Avro schemas alone, and these are {writer.schema_type} and {latest.schema_type}"
+    if latest.references or writer.references:
+        return (), "srfix does not compare schemas that refer to others"
+    try:
+        return incompatibilities(new=latest.text, existing=[writer.text], level="BACKWARD"), None
+    except SchemaError as error:
+        return (), error.message
+
+
+def foretell_of_readers(
+    new: NewSchema, state: SubjectState, stores: Iterable[JudgedStore], sight: Sight
+) -> Iterator[Foretold]:
+    """What a reader with `use.latest.version` cannot read once a schema is its subject's latest. A note: nobody says whether
+    there is such a reader.
+
+    :param state: what stands under the subject, whose ids records may carry.
+    """
+    ids = {version.schema_id for version in state.live}
+    for judged in stores:
+        known = judged.known(new.role)
+        ids.update(() if known is None else known.ids)
+    found = in_words(new.schema, new.subject, sorted(ids), sight)
+    if found is None:
+        return
+    bad, words = found
+    yield Foretold(
+        code=CODE,
+        severity=Severity.NOTE,
+        certainty=Certainty.POSSIBLE,
+        moment=Moment.SCHEMA,
+        application="",
+        store="",
+        role=new.role,
+        subject=new.subject,
+        topic=new.topic,
+        schema_ids=bad,
+        explanation=f"Once {new.origin} is the latest version of {new.subject}, {words}",
+    )
+
+
+def in_words(
+    latest: Schema, subject: Subject, ids: Iterable[SchemaId], sight: Sight
+) -> tuple[tuple[SchemaId, ...], str] | None:
+    """Which ids a reader that takes this latest version does not read, and that in a clause; None if it reads them all, or
+    nothing here compares them.
+    """
+    from srfix.recovery.facts.survey import schema_behind
+    from srfix.serde.schemas.errors import SchemaNotFoundError
+
+    if sight.registry is None:
+        return None
+    reasons: dict[SchemaId, str] = {}
+    for schema_id in ids:
+        try:
+            writer = schema_behind(sight.registry, schema_id, sight.context_of(subject))
+        except SchemaNotFoundError:
+            continue
+        found, untold = unreadable(latest, writer)
+        if found:
+            reasons[schema_id] = found[0].rstrip(".")
+        elif untold is not None:
+            sight.skip(_not_compared(subject, schema_id, untold))
+    if not reasons:
+        return None
+    bad = tuple(sorted(reasons))
+    return bad, (
+        f"a reader with use.latest.version reads every record by it, and not those of {named_ids(bad)} ({reasons[bad[0]]}). "
+        "Nobody said whether there is one."
+    )
+
+
+def _not_compared(subject: Subject, schema_id: SchemaId, why: str) -> Skipped:
+    return Skipped(
+        what=f"whether a reader with use.latest.version of {subject} reads the records of schema id {schema_id} ({CODE})",
+        reason=why,
+        could_hide=False,  # a note at most
+        subjects=(subject,),
+    )
 
 
 CHECK: Final = Check(

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 _LAST_RECORD_SINCE: Final = StreamsVersion(2, 6)
 """The first Kafka Streams whose checkpoints hold the offset of the last record; before, it was that of the next one."""
-_REPROCESSES_SINCE: Final = StreamsVersion(3, 8)
-"""The first Kafka Streams whose restore of a global store runs the processor of `addGlobalStore` (KIP-1024)."""
 
 
 def learn_rows(
@@ -51,7 +49,7 @@ def learn_processed(
     from srfix.recovery.facts.processed_rows import compare_rows
     from srfix.recovery.facts.rows_on_disk import places_of
 
-    if streams is not None and streams >= _REPROCESSES_SINCE:
+    if streams is not None and streams.restores_through_processors:
         return None
     processor = _processor(survey, suspect, census.topic)
     places = places_of(survey.supplied.state, suspect)

@@ -75,6 +75,11 @@ class StreamsVersion:
         """True from the fix on."""
         return self >= WITH_FIX
 
+    @property
+    def restores_through_processors(self) -> bool:
+        """True where a restore of `addGlobalStore` runs its processor (KAFKA-7663, KIP-1024)."""
+        return self >= StreamsVersion(3, 8)
+
 
 def range_in_words(oldest: StreamsVersion | None, newest: StreamsVersion | None) -> str | None:
     """`2.4 to 3.2`, `3.3 or later`, `up to 2.3`; None without a bound."""

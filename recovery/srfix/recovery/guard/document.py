@@ -8,16 +8,8 @@ from srfix.recovery.baseline import BesideBaseline
 from srfix.recovery.documents import Count, DatedDocument, Id, Part, Skipped
 from srfix.recovery.facts.reader import Reader
 from srfix.recovery.findings import Weight
-from srfix.recovery.guard.models import (
-    Certainty,
-    Forecast,
-    Foretold,
-    Moment,
-    StoreForecast,
-    StoreKind,
-    SubjectForecast,
-    Wiring,
-)
+from srfix.recovery.forecasts import Certainty, Foretold, Moment
+from srfix.recovery.guard.models import Forecast, StoreForecast, StoreKind, SubjectForecast, Wiring
 from srfix.recovery.severity import Severity
 from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Role

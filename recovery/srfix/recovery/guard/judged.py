@@ -1,24 +1,18 @@
-"""A store with all that is known of it, from what a person said and from what was seen; what that makes certain."""
+"""A store with all that is known of it, from what a person said and from what was seen; what that makes certain, and what may
+happen to it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from srfix.recovery.facts.reader import Reader, StreamsVersion
 from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.findings import Severity, Weight
+from srfix.recovery.forecasts import Certainty, Foretold, Moment, weakest
 from srfix.recovery.guard.looking import RoleKnown, Sight
-from srfix.recovery.guard.models import (
-    Assumed,
-    Certainty,
-    Foretold,
-    GuardedStore,
-    Moment,
-    StoreForecast,
-    StoreKind,
-    Wiring,
-    weakest,
-)
+from srfix.recovery.guard.models import Assumed, GuardedStore, NewSchema, StoreForecast, StoreKind, Wiring
 from srfix.recovery.guard.wiring import SOURCE_BYTES, handed, loads, wirings
 from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject
 from srfix.serde.wire import SchemaId
@@ -64,6 +58,11 @@ class JudgedStore:
     def known(self, role: Role) -> RoleKnown | None:
         """What registry and cluster say of its keys or values."""
         return self.sight.known(self.store, role)
+
+    def writes_nothing_of_its_own(self, role: Role) -> bool:
+        """True if what stands under the phantom subject shows that the application writes no schema of its own."""
+        known = self.known(role)
+        return known is not None and not known.own and (bool(known.phantom.versions) or role is Role.KEY)
 
     def facts(self) -> StoreFacts | None:
         """What a diagnosis learns of it, rows on disk too; None unless cluster and registry were named."""
@@ -116,7 +115,7 @@ class JudgedStore:
         restores = self.restores_source_bytes(version)
         if restores is Certainty.EXCLUDED:
             return restores
-        wiring = Wiring.GLOBAL if self.store.kind is StoreKind.GLOBAL else Wiring.REUSED
+        wiring = Wiring.GLOBAL if self.store.is_global else Wiring.REUSED
         names = handed(self.store, wiring, version)
         if self.store.changelog not in names:
             return Certainty.EXCLUDED
@@ -127,7 +126,7 @@ class JudgedStore:
         restores = self.restores_source_bytes(version)
         if restores is Certainty.EXCLUDED:
             return restores
-        wiring = Wiring.GLOBAL if self.store.kind is StoreKind.GLOBAL else Wiring.REUSED
+        wiring = Wiring.GLOBAL if self.store.is_global else Wiring.REUSED
         names = handed(self.store, wiring, version)
         if self.store.topic not in names:
             return Certainty.EXCLUDED
@@ -151,7 +150,17 @@ class JudgedStore:
         """True if its reader needs no version under a subject."""
         if self.reader is Reader.PLAIN:
             return self.sight.context_of(subject) == DEFAULT_CONTEXT == self.store.context
+        return self.is_dual
+
+    @property
+    def is_dual(self) -> bool:
+        """True if its reader falls back to a second subject."""
         return self.reader is Reader.DUAL
+
+    @property
+    def is_reader_told(self) -> bool:
+        """True if a person said what reads it."""
+        return self.assumed.reader is not Reader.UNKNOWN
 
     @property
     def looks_versions_up(self) -> Certainty:
@@ -167,6 +176,53 @@ class JudgedStore:
         """What was concluded from traces makes nothing certain."""
         said = version in (self.assumed.running, self.assumed.to) or self.store.is_ksqldb
         return Certainty.CERTAIN if said else Certainty.POSSIBLE
+
+    def _roles(self) -> Iterator[Role]:
+        """Values, and keys where the registry shows that they are a registry's. Offline nothing tells of keys."""
+        for role in (Role.VALUE, Role.KEY):
+            known = self.known(role)
+            if (known is None and role is Role.VALUE) or (known is not None and known.asks_a_registry):
+                yield role
+
+    def on_restore(self) -> Prospect:
+        """The next restore and the next put, under the version that runs."""
+        asks = self.asks_the_phantom(self.running)
+        return Prospect(judged=self, moment=Moment.RESTORE, asks_the_phantom=asks, roles=tuple(self._roles()))
+
+    def on_upgrade(self, target: StreamsVersion) -> Prospect:
+        """The change to another version."""
+        crosses = weakest((self.asks_the_phantom(self.running), self.asks_the_source(target)))
+        back = weakest((self.asks_the_source(self.running), self.asks_the_phantom(target)))
+        return Prospect(
+            judged=self,
+            moment=Moment.UPGRADE,
+            asks_the_phantom=back,
+            turns_to_the_source=crosses,
+            roles=tuple(self._roles()),
+        )
+
+    def on_schema(self, new: NewSchema) -> Prospect:
+        """The first record with a schema, and then a restore."""
+        asks = self.asks_the_phantom(self.running)
+        return Prospect(judged=self, moment=Moment.SCHEMA, asks_the_phantom=asks, roles=(new.role,), new=new)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prospect:
+    """What may happen to a store: what a check foretells by."""
+
+    judged: JudgedStore
+    moment: Moment
+    """What brings it about; a restore stands for the next put too."""
+    roles: tuple[Role, ...]
+    """Keys, values, or both, as far as they may be a registry's."""
+    asks_the_phantom: Certainty
+    """Whether its serdes then ask for the schemas of the source topic's bytes under the changelog's name; of an upgrade,
+    whether they begin to."""
+    turns_to_the_source: Certainty = Certainty.EXCLUDED
+    """Whether it is an upgrade from the phantom subject to the source topic's own."""
+    new: NewSchema | None = None
+    """The schema that is about to be registered, where that brings it about."""
 
 
 def judge(store: GuardedStore, assumed: Assumed, sight: Sight) -> JudgedStore:

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from srfix.recovery.advice.hints import gather_hints, with_hints
 from srfix.recovery.census.interface import Census
 from srfix.recovery.cluster.answers import TopicConfigs
 from srfix.recovery.cluster.cluster import Cluster
-from srfix.recovery.diagnosis.learning import Counter, learn
 from srfix.recovery.facts.reader import CheckContext, StreamsVersion
-from srfix.recovery.facts.stores import StoreFacts, SuspectStore
+from srfix.recovery.facts.refusals import NO_SUCH_QUESTION, foreseen_refusals
+from srfix.recovery.facts.stores import Membership, RoleFacts, StoreFacts, SuspectStore
 from srfix.recovery.facts.subject_state import SubjectState, read_subject_state
 from srfix.recovery.facts.survey import Survey, ask_membership
 from srfix.recovery.findings import Evidence, Skipped
-from srfix.recovery.guard.models import Assumed, GuardedStore, StoreKind
+from srfix.recovery.guard.models import Assumed, GuardedStore
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.errors import AccessDeniedError
+from srfix.serde.properties.kafka_client import Isolation
+from srfix.serde.schemas.errors import RegistryAnswerError, RegistryProtocolError
+from srfix.serde.schemas.models import Schema
 from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject, Topic
 from srfix.serde.wire import SchemaId
+
+Count: TypeAlias = Callable[[Topic, str | None, Isolation], Census]
+"""Counts a topic, for a group; None for a global store."""
+Learn: TypeAlias = Callable[[SuspectStore, Topic, tuple[Evidence, ...], StreamsVersion | None], StoreFacts]
+"""Learns what a diagnosis knows of a store that restores from a topic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +64,10 @@ class Sight:
     registry: ReadableRegistry | None = None
     survey: Survey | None = None
     """Both; None if one of them was not named."""
-    counter: Counter | None = None
+    count: Count | None = None
     """What counts topics; None without `survey`."""
+    learn: Learn | None = None
+    """What learns of stores; None without `count`."""
     skipped: dict[Skipped, None] = field(default_factory=dict)
     """What was not allowed to be read or asked, and topics that are not there."""
     _topics: frozenset[Topic] | None = None
@@ -105,8 +117,7 @@ class Sight:
             streams_version=assumed.running,
             given=assumed.given,
         )
-        suspect = SuspectStore(application=store.application, name=store.name, context=store.context)
-        return with_hints(said, gather_hints(suspect, self.survey, store.topic))
+        return with_hints(said, gather_hints(store.suspect, self.survey, store.topic))
 
     def context_of(self, subject: Subject) -> str:
         """The registry context of a subject."""
@@ -127,13 +138,12 @@ class Sight:
         return self._facts[store, running]
 
     def _learn(self, store: GuardedStore, running: StreamsVersion | None) -> StoreFacts | None:
-        if self.survey is None or self.counter is None or store.topic is None or not self.has_topic(store.topic):
+        if self.learn is None or store.topic is None or not self.has_topic(store.topic):
             return None
-        suspect = SuspectStore(application=store.application, name=store.name, context=store.context)
         detail = f"{store.origin} says so"
         evidence = Evidence(kind="topology", topic=store.topic, weight=store.weight, detail=detail)
         try:
-            return learn(self.survey, self.counter, suspect, store.topic, (evidence,), running)
+            return self.learn(store.suspect, store.topic, (evidence,), running)
         except AccessDeniedError as error:
             self._not_allowed(store, error)
             return None
@@ -146,6 +156,34 @@ class Sight:
             return self.survey.topic_configs(topic)
         return self.cluster.topic_configs([topic])[topic]
 
+    def refusal(self, state: SubjectState, role: Role, schema: Schema) -> tuple[str | None, bool]:
+        """Why a schema would be refused under a subject, None if it would be taken; and whether that is known.
+
+        A registry that may not be asked is among what could not be seen.
+
+        :raises RegistryError: if the registry does not answer.
+        """
+        if self.registry is None:
+            return None, False
+        facts = RoleFacts(role=role, subject=state.subject, state=state, memberships={})
+        # Nobody has given it an id yet, and none is asked for by one.
+        new = Membership(schema_id=SchemaId(0), schema=schema, error_code=None, answered_id=None)
+        try:
+            refusals = foreseen_refusals(self.registry, facts, (new,), must_know=True)
+        except (RegistryAnswerError, RegistryProtocolError) as error:
+            if error.status not in NO_SUCH_QUESTION:
+                raise
+            self.skip(
+                Skipped(
+                    what=f"whether {state.subject} takes a schema",
+                    reason=f"the registry answers no compatibility check (HTTP {error.status})",
+                    could_hide=True,
+                    subjects=(state.subject,),
+                )
+            )
+            return None, False
+        return next((refusal.reason for refusal in refusals), None), True
+
     def _ask(self, store: GuardedStore, role: Role) -> RoleKnown | None:
         if self.registry is None or store.topic is None:
             return None
@@ -157,13 +195,14 @@ class Sight:
             counted = tuple(schema_id for schema_id in counted if schema_id in source.schema_ids)
         of_subject = tuple(sorted({version.schema_id for version in source.live}))
         ids = counted or (of_subject if census is None or role is Role.VALUE else ())
+        live = frozenset(() if census is None or census.is_partial else census.live_ids(role))
         asked = {i: ask_membership(self.registry, phantom.subject, i) for i in ids}
         owned = {i: ask_membership(self.registry, source.subject, i) for i in phantom.schema_ids}
         return RoleKnown(
             phantom=phantom,
             source=source,
             ids=tuple(i for i in ids if asked[i].is_known),
-            live=() if census is None or census.is_partial else tuple(i for i in counted if is_live(census, role, i)),
+            live=tuple(i for i in counted if i in live),
             missing=tuple(i for i, membership in asked.items() if membership.is_missing),
             own=tuple(i for i, membership in owned.items() if membership.is_missing),
             is_counted=census is not None,
@@ -175,7 +214,7 @@ class Sight:
         return read_subject_state(self.registry, subject)
 
     def _census(self, store: GuardedStore, topic: Topic) -> Census | None:
-        if self.counter is None or self.survey is None:
+        if self.count is None or self.survey is None:
             return None
         if not self.has_topic(topic):
             reason = (
@@ -184,9 +223,9 @@ class Sight:
             self.skip(Skipped(what=f"topic {topic}, named by {store.origin}", reason=reason, could_hide=True))
             return None
         try:
-            group = None if store.kind is StoreKind.GLOBAL else store.application
+            group = None if store.is_global else store.application
             isolation = self.survey.restore_isolation(store.application).isolation
-            census = self.counter(topic, group, isolation)
+            census = self.count(topic, group, isolation)
         except AccessDeniedError as error:
             self._not_allowed(store, error)
             return None
@@ -198,9 +237,3 @@ class Sight:
     def _not_allowed(self, store: GuardedStore, error: AccessDeniedError) -> None:
         what = f"store {store.name} of application {store.application}"
         self.skip(Skipped(what=what, reason=error.message, could_hide=True))
-
-
-def is_live(census: Census, role: Role, schema_id: SchemaId) -> bool:
-    """True if a restore at this moment would load a row with the id."""
-    counts = (count for partition in census.partitions for count in partition.of(role).ids)
-    return any(count.schema_id == schema_id and count.live_keys for count in counts)

@@ -2,46 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Final
 
 from srfix.recovery.commands import Given
 from srfix.recovery.facts.reader import Reader, StreamsVersion
-from srfix.recovery.findings import Severity, Skipped, Weight
-from srfix.recovery.guard.optimization import Optimization
+from srfix.recovery.facts.stores import SuspectStore
+from srfix.recovery.findings import Skipped, Weight
+from srfix.recovery.forecasts import Certainty, Foretold
+from srfix.serde.errors import UsageError
 from srfix.serde.schemas.models import Schema
 from srfix.serde.subjects.names import (
     DEFAULT_CONTEXT,
     Role,
     Subject,
     Topic,
-    changelog_topic,
-    join_context,
+    split_context,
+    split_subject,
     subject_for,
 )
-from srfix.serde.wire import SchemaId
 
-
-class Certainty(Enum):
-    """How certain a forecast is, the most certain first."""
-
-    CERTAIN = "certain"
-    """It follows from what was given and seen."""
-    POSSIBLE = "possible"
-    """What was seen speaks for it; what decides it (the reader, what the application writes) is not known here."""
-    UNTOLD = "cannot be told from here"
-    """A version or a setting decides whether it happens at all, and nobody said which it is."""
-    EXCLUDED = "excluded"
-    """It will not happen."""
-
-
-_ORDER = tuple(Certainty)
-
-
-def weakest(certainties: Iterable[Certainty]) -> Certainty:
-    """The least certain of several things that must all hold."""
-    return max(certainties, key=_ORDER.index, default=Certainty.CERTAIN)
+NONE: Final = "none"
+ALL: Final = "all"
+REUSE: Final = "reuse.ktable.source.topics"
+SINGLE: Final = (REUSE, "merge.repartition.topics", "single.store.self.join")
+"""What a list may hold, from 3.4 on (KAFKA-14209, `StreamsConfig.TOPOLOGY_OPTIMIZATION_CONFIGS`)."""
 
 
 class StoreKind(Enum):
@@ -62,19 +48,6 @@ class Wiring(Enum):
     GLOBAL = "global store"
     OWN = "own changelog"
     NONE = "no logging"
-
-
-class Moment(Enum):
-    """What brings about what is foretold."""
-
-    RESTORE = "restore"
-    """The next restore: a lost state directory, a rebalance, a standby that takes over."""
-    UPGRADE = "upgrade"
-    """The change to the version of `--to`."""
-    PUT = "put"
-    """The next record that the application stores."""
-    SCHEMA = "schema"
-    """The schema that is about to be registered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,13 +76,29 @@ class GuardedStore:
     """True for a global store whose processor a person named: one that may transform what it stores."""
 
     @property
+    def is_global(self) -> bool:
+        """True for a global store."""
+        return self.kind is StoreKind.GLOBAL
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The words of a command that concerns it alone."""
+        words = ("--application", self.application, "--store", self.name)
+        return words if self.topic is None else (*words, "--source", f"{self.application}/{self.name}={self.topic}")
+
+    @property
+    def suspect(self) -> SuspectStore:
+        """The store as a diagnosis suspects it."""
+        return SuspectStore(application=self.application, name=self.name, context=self.context)
+
+    @property
     def changelog(self) -> Topic:
         """The changelog topic by its name, whether or not it exists."""
-        return changelog_topic(self.application, self.name)
+        return self.suspect.changelog
 
     def changelog_subject(self, role: Role) -> Subject:
         """The subject that is named after the changelog: the phantom, where that is no topic."""
-        return join_context(self.context, subject_for(self.changelog, role))
+        return self.suspect.subject(role)
 
     def source_subject(self, role: Role) -> Subject:
         """The subject of the topic that it is made of.
@@ -118,7 +107,7 @@ class GuardedStore:
         """
         if self.topic is None:
             raise ValueError(f"store {self.name} is made of no topic")
-        return join_context(self.context, subject_for(self.topic, role))
+        return self.suspect.source_subject(self.topic, role)
 
     def __str__(self) -> str:
         return f"{self.application}/{self.name}"
@@ -140,6 +129,41 @@ class PseudoTopic:
     def subject(self) -> Subject:
         """The subject that follows."""
         return subject_for(self.topic, self.role)
+
+
+@dataclass(frozen=True, slots=True)
+class Optimization:
+    """The setting that is in force: in the properties of `KafkaStreams` and in those of `builder.build(properties)`."""
+
+    values: tuple[str, ...] | None = None
+    """What it lists, in the order given; None if nobody said."""
+
+    @property
+    def reuses_source_topics(self) -> bool | None:
+        """Whether a table's source topic serves as its changelog; None if nobody said."""
+        return None if self.values is None else bool({ALL, REUSE} & set(self.values))
+
+    def __str__(self) -> str:
+        return "not said" if self.values is None else ",".join(self.values)
+
+
+def parse_optimization(text: str | None) -> Optimization:
+    """Reads `none`, `all`, or a comma-separated list; None is a setting that nobody knows.
+
+    :raises UsageError: if Kafka Streams would not take the value (`StreamsConfig.verifyTopologyOptimizationConfigs`).
+    """
+    if text is None:
+        return Optimization()
+    values = tuple(value.strip() for value in text.split(","))
+    unknown = [value for value in values if value not in (NONE, ALL, *SINGLE)]
+    if unknown:
+        raise UsageError(
+            f"--optimization {text!r}: {unknown[0]!r} is no value of topology.optimization. It is {NONE}, {ALL}, or a list "
+            f"of {', '.join(SINGLE)}."
+        )
+    if len(values) > 1 and {NONE, ALL} & set(values):
+        raise UsageError(f"--optimization {text!r}: {NONE} and {ALL} stand alone, as Kafka Streams wants it.")
+    return Optimization(values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +194,38 @@ class NewSchema:
     schema: Schema
     origin: str
     """The file, for the words."""
+
+    @property
+    def topic(self) -> Topic:
+        """The topic whose records will carry it.
+
+        :raises UsageError: as `topic_of`.
+        """
+        return topic_of(self.subject)[0]
+
+    @property
+    def role(self) -> Role:
+        """Whether their keys or their values will.
+
+        :raises UsageError: as `topic_of`.
+        """
+        return topic_of(self.subject)[1]
+
+
+def topic_of(subject: Subject) -> tuple[Topic, Role]:
+    """The topic and the role that a subject names, by TopicNameStrategy.
+
+    :raises UsageError: if it names none: which stores restore what is written under it then cannot be told.
+    """
+    _context, name = split_context(subject)
+    found = split_subject(name)
+    if found is None:
+        raise UsageError(
+            f"--subject {subject}: it does not name a topic and its half, as users-value does. Which stores restore records "
+            "that are written under a record's name cannot be told from the subject: run guard for each topic that holds them, "
+            "with --subject TOPIC-value."
+        )
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,46 +259,6 @@ class StoreForecast:
     """The topics that its serdes may be handed."""
     loads: tuple[str, ...]
     """What a restore puts in it, by wiring."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Foretold:
-    """One thing that will, or may, go wrong, or that is worth knowing before it happens."""
-
-    code: str | None
-    """As in the catalogue; None where that has no code for it."""
-    severity: Severity
-    certainty: Certainty
-    moment: Moment
-    application: str
-    """Empty where it concerns a subject and no application."""
-    store: str
-    """Empty likewise."""
-    role: Role
-    subject: Subject
-    """The subject that will be asked, or that refuses."""
-    topic: Topic | None
-    """The topic that the store is made of."""
-    schema_ids: tuple[SchemaId, ...] = ()
-    """The ids at fault, as far as they are known, ascending."""
-    explanation: str
-    first: tuple[str, ...] = ()
-    """What to do first, in sentences, in order."""
-
-    @property
-    def is_serious(self) -> bool:
-        """True if it is more than a note."""
-        return self.severity is not Severity.NOTE
-
-    @property
-    def fails(self) -> bool:
-        """True if it is a reason to stop: serious, and certain or possible."""
-        return self.is_serious and self.certainty in (Certainty.CERTAIN, Certainty.POSSIBLE)
-
-    @property
-    def is_open(self) -> bool:
-        """True if it is serious and cannot be told."""
-        return self.is_serious and self.certainty is Certainty.UNTOLD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from srfix.recovery.facts.reader import Reader, StreamsVersion
+from srfix.recovery.facts.reader import StreamsVersion
+from srfix.recovery.forecasts import Certainty, weakest
 from srfix.recovery.guard.judged import JudgedStore
 from srfix.recovery.guard.looking import Sight
-from srfix.recovery.guard.models import Assumed, Certainty, PseudoTopic, SubjectForecast, Wiring, weakest
+from srfix.recovery.guard.models import Assumed, PseudoTopic, SubjectForecast, Wiring
 from srfix.serde.subjects.names import Role
-
-FOREIGN_KEY_JOINS = StreamsVersion(2, 4)
-"""The first Kafka Streams with foreign-key joins (KIP-213)."""
 
 
 def store_forecasts(judged: JudgedStore, version: StreamsVersion | None) -> Iterator[SubjectForecast]:
@@ -42,7 +40,7 @@ def _serde(judged: JudgedStore, role: Role, exists: bool | None) -> Certainty:
     """
     known = judged.known(role)
     is_meant = judged.assumed.is_of_one_store if known is None else known.asks_a_registry
-    said = role is Role.VALUE and judged.assumed.reader is not Reader.UNKNOWN and is_meant
+    said = role is Role.VALUE and judged.is_reader_told and is_meant
     return Certainty.CERTAIN if said or exists else Certainty.POSSIBLE
 
 

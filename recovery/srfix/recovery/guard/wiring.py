@@ -16,8 +16,7 @@ from typing import Final
 
 from srfix.recovery.facts.reader import StreamsVersion
 from srfix.recovery.findings import Weight
-from srfix.recovery.guard.models import GuardedStore, StoreKind, Wiring
-from srfix.recovery.guard.optimization import Optimization
+from srfix.recovery.guard.models import GuardedStore, Optimization, StoreKind, Wiring
 from srfix.serde.subjects.names import Topic
 
 SOURCE_BYTES: Final = (Wiring.REUSED, Wiring.GLOBAL)
@@ -25,7 +24,6 @@ SOURCE_BYTES: Final = (Wiring.REUSED, Wiring.GLOBAL)
 
 _REUSE_IS_A_SETTING: Final = StreamsVersion(2, 0)
 _REUSE_WAS_TAKEN_OUT: Final = StreamsVersion(1, 0)
-_GLOBAL_STORES_REPROCESS: Final = StreamsVersion(3, 8)
 
 _Seen = bool | None
 
@@ -88,7 +86,7 @@ def loads(store: GuardedStore, wiring: Wiring, version: StreamsVersion | None) -
     match wiring:
         case Wiring.REUSED:
             return f"the bytes of topic {store.topic} as they are, up to the committed offsets"
-        case Wiring.GLOBAL if version is None or version >= _GLOBAL_STORES_REPROCESS:
+        case Wiring.GLOBAL if version is None or version.restores_through_processors:
             return (
                 f"the bytes of topic {store.topic} as they are; a store of addGlobalStore, from 3.8 on, what its processor "
                 "makes of them (KAFKA-7663)"

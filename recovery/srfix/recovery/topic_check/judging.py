@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from srfix.recovery.checks.srf020 import unreadable
 from srfix.recovery.facts.stores import Membership
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.facts.topics import Strategy, TopicQuestion, TopicReader
 from srfix.recovery.topic_check.answers import Trouble
-from srfix.serde.compatibility import incompatibilities
 from srfix.serde.errors import NoSubjectError, SchemaError
 from srfix.serde.formats.table import format_of, record_name
 from srfix.serde.schemas.errors import EndpointNotSupportedError, SubjectNotFoundError, VersionNotFoundError
@@ -157,17 +157,3 @@ class Judge:
             return bool(self.survey.registry.versions(subject))
         except SubjectNotFoundError:
             return False
-
-
-def unreadable(latest: Schema, writer: Schema) -> tuple[tuple[str, ...], str | None]:
-    """Why the latest schema does not read what was written under another one; or why that cannot be told."""
-    if latest.text == writer.text and latest.schema_type == writer.schema_type:
-        return (), None
-    if (latest.schema_type, writer.schema_type) != ("AVRO", "AVRO"):
-        return (), f"srfix compares Avro schemas alone, and these are {writer.schema_type} and {latest.schema_type}"
-    if latest.references or writer.references:
-        return (), "srfix does not compare schemas that refer to others"
-    try:
-        return incompatibilities(new=latest.text, existing=[writer.text], level="BACKWARD"), None
-    except SchemaError as error:
-        return (), error.message

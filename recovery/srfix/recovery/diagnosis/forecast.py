@@ -2,43 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import partial
+from typing import Final
 
 from srfix.recovery.census.interface import CensusEngine
+from srfix.recovery.checks import srf004, srf005, srf015, srf016, srf018, srf019, srf020
+from srfix.recovery.checks.table import CHECKS
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.diagnosis.candidates import find_candidates
-from srfix.recovery.diagnosis.learning import Counter, is_global
+from srfix.recovery.diagnosis.learning import Counter, is_global, learn
 from srfix.recovery.diagnosis.undecided import refused_groups
 from srfix.recovery.diagnosis.weighing import weigh_all
 from srfix.recovery.evidence.hypotheses import Verdict
 from srfix.recovery.facts.reader import StreamsVersion
+from srfix.recovery.facts.subject_state import held_version, read_subject_state
 from srfix.recovery.facts.supplied import Supplied
 from srfix.recovery.facts.survey import Survey
-from srfix.recovery.findings import Skipped, Weight, is_conclusive
-from srfix.recovery.guard.breaking import on_restore, on_upgrade
-from srfix.recovery.guard.judged import JudgedStore, judge
+from srfix.recovery.findings import Severity, Skipped, Weight, is_conclusive
+from srfix.recovery.forecasts import Certainty, Foretold, Moment
+from srfix.recovery.guard.judged import JudgedStore, Prospect, judge
 from srfix.recovery.guard.looking import Sight
-from srfix.recovery.guard.models import (
-    Assumed,
-    Certainty,
-    Forecast,
-    Foretold,
-    GuardedStore,
-    NewSchema,
-    StoreKind,
-)
+from srfix.recovery.guard.models import Assumed, Forecast, GuardedStore, NewSchema, StoreKind
 from srfix.recovery.guard.names import pseudo_forecasts, store_forecasts
-from srfix.recovery.guard.new_schema import on_schema, topic_of
 from srfix.recovery.guard.stores import falls_back, guarded_stores, pseudo_topics, without_topology
-from srfix.recovery.guard.unasked import unasked
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.errors import UsageError
-from srfix.serde.subjects.names import Subject, Topic, split_context
+from srfix.serde.subjects.names import Role, Subject, Topic, split_context
 
-_CERTAINTIES = tuple(Certainty)
+_CERTAINTIES: Final = tuple(Certainty)
+_OFFSETS_IN_ROCKSDB: Final = StreamsVersion(4, 3)
+"""From here on every RocksDB has the column family `offsets`, which older versions cannot open (KIP-1035)."""
 
 
 def look_through(
@@ -58,8 +55,11 @@ def look_through(
     if cluster is None or registry is None:
         return Sight(cluster=cluster, registry=registry)
     survey = Survey(cluster=cluster, registry=registry, sources=sources or {}, supplied=supplied or Supplied())
-    counter = None if engine is None else Counter(survey, engine, None, deadline_s, max_records, False)
-    return Sight(cluster=cluster, registry=survey.registry, survey=survey, counter=counter)
+    sight = Sight(cluster=cluster, registry=survey.registry, survey=survey)
+    if engine is not None:
+        sight.count = counter = Counter(survey, engine, None, deadline_s, max_records, False)
+        sight.learn = partial(learn, survey, counter)
+    return sight
 
 
 def foretell(
@@ -88,7 +88,7 @@ def foretell(
     stores = [each for each in guarded_stores(supplied) if store in (None, each.name)]
     pseudo = tuple(pseudo_topics(supplied)) if store is None else ()
     if schema is not None:
-        topic, _role = topic_of(schema.subject)
+        topic = schema.topic
         if not supplied.topologies and not supplied.ksqldb:
             stores = list(_of_cluster(sight, topic, application, store, assumed, skipped))
         context = split_context(schema.subject)[0]
@@ -98,9 +98,9 @@ def foretell(
     elif not stores and not skipped:
         raise UsageError("There is nothing to judge by: no store of that name stands in what was handed over.")
     judged = [judge(each, assumed, sight) for each in stores]
-    foretold = [each for one in judged for each in (*(() if schema is not None else on_restore(one)), *on_upgrade(one))]
+    foretold = [each for one in judged for each in _of_store(one, has_schema=schema is not None)]
     if schema is not None:
-        foretold += on_schema(schema, judged, sight)
+        foretold += _of_schema(schema, judged, sight)
     patterns = tuple(ignore)
     # What could not be read on the way is known only when all is told.
     forecast = Forecast(
@@ -117,7 +117,7 @@ def foretell(
         has_cluster=sight.cluster is not None,
         has_registry=sight.registry is not None,
     )
-    left_out = tuple(unasked(judged, sight))
+    left_out = tuple(_unasked(judged, sight))
     unseen = dict.fromkeys((*skipped, *sight.skipped))
     return replace(
         forecast,
@@ -125,6 +125,81 @@ def foretell(
         unasked=left_out,
         has_rows=any((facts := one.facts()) is not None and facts.rows is not None for one in judged),
     )
+
+
+def _of_store(judged: JudgedStore, *, has_schema: bool) -> Iterator[Foretold]:
+    """What the next restore and the change to the version of `--to` bring about; of a schema, the latter alone."""
+    target = judged.assumed.to
+    if not has_schema:
+        yield from _of_checks(judged.on_restore())
+    if target is not None:
+        yield from _of_checks(judged.on_upgrade(target))
+        yield from _cannot_open(judged, target)
+
+
+def _of_schema(new: NewSchema, stores: Sequence[JudgedStore], sight: Sight) -> Iterator[Foretold]:
+    """What a schema brings about: under its own subject, and in stores that restore its topic."""
+    registry = sight.registry
+    if registry is not None and held_version(registry, new.subject, new.schema) is None:
+        state = read_subject_state(registry, new.subject)
+        yield from srf020.foretell_of_readers(new, state, stores, sight)
+        yield from srf016.foretell_of_subject(new, state, stores, sight)
+    for judged in stores:
+        yield from _of_checks(judged.on_schema(new))
+
+
+def _of_checks(prospect: Prospect) -> Iterator[Foretold]:
+    for check in CHECKS:
+        if check.foretell is not None:
+            yield from check.foretell(prospect)
+
+
+def _cannot_open(judged: JudgedStore, target: StreamsVersion) -> Iterator[Foretold]:
+    """A state directory that an older Kafka Streams cannot open: no code of the catalogue."""
+    running = judged.assumed.running
+    if running is None or not target < _OFFSETS_IN_ROCKSDB <= running:
+        return
+    yield judged.foretold(
+        None,
+        Role.VALUE,
+        severity=Severity.BREAKS_ON_UPGRADE,
+        certainty=Certainty.POSSIBLE,  # a store in memory leaves nothing
+        moment=Moment.UPGRADE,
+        subject=judged.store.changelog_subject(Role.VALUE),
+        explanation=f"Kafka Streams {running} keeps offsets in each RocksDB (column family offsets), and {target} cannot open "
+        "such a store: it dies on a state directory that is kept.",
+        first=(
+            "Delete the state directory with the change, after a look that a restore can be read (what is foretold here).",
+        ),
+    )
+
+
+def _unasked(judged: Sequence[JudgedStore], sight: Sight) -> Iterator[Skipped]:
+    """What nobody handed over, and would tell more of the stores that may restore a source topic: no part of the outcome."""
+    of_topics = [one for one in judged if one.restores_source_bytes(one.running) is not Certainty.EXCLUDED]
+    if not of_topics:
+        return
+    why = f"nothing that is read here shows whether there are any; {srf020.CODE} is a note at most"
+    yield Skipped(what="readers with use.latest.version", reason=why, could_hide=False)
+    if sight.cluster is None:
+        why = "no cluster was named (--bootstrap-servers)"
+        yield _not_told("the records of source topics", why, srf005.CODE, srf018.CODE)
+    if sight.registry is None:
+        yield _not_told("the registry", "none was named (--registry)", srf005.CODE, srf015.CODE)
+    without_rows = [one for one in of_topics if (facts := one.facts()) is None or facts.rows is None]
+    if without_rows:
+        named = ", ".join(sorted({str(one.store) for one in without_rows}))
+        has_state = sight.survey is not None and bool(sight.survey.supplied.state)
+        why = (
+            "no state directory that was handed over holds the stores, or they cannot be read here"
+            if has_state
+            else "they are read from --state-dir, with both --bootstrap-servers and --registry"
+        )
+        yield _not_told(f"rows of {named} on disk", why, srf004.CODE, srf019.CODE)
+
+
+def _not_told(what: str, why: str, *codes: str) -> Skipped:
+    return Skipped(what=what, reason=f"{why}; {' and '.join(codes)} are not told from it", could_hide=False)
 
 
 def _unknown_subject(subject: Subject, topic: Topic, sight: Sight) -> Iterator[Skipped]:

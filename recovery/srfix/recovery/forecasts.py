@@ -1,0 +1,85 @@
+"""What a check foretells, as findings are what it finds: frozen values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from srfix.recovery.severity import Severity
+from srfix.serde.subjects.names import Role, Subject, Topic
+from srfix.serde.wire import SchemaId
+
+
+class Certainty(Enum):
+    """How certain a forecast is, the most certain first."""
+
+    CERTAIN = "certain"
+    """It follows from what was given and seen."""
+    POSSIBLE = "possible"
+    """What was seen speaks for it; what decides it (the reader, what the application writes) is not known here."""
+    UNTOLD = "cannot be told from here"
+    """A version or a setting decides whether it happens at all, and nobody said which it is."""
+    EXCLUDED = "excluded"
+    """It will not happen."""
+
+
+_ORDER = tuple(Certainty)
+
+
+def weakest(certainties: Iterable[Certainty]) -> Certainty:
+    """The least certain of several things that must all hold."""
+    return max(certainties, key=_ORDER.index, default=Certainty.CERTAIN)
+
+
+class Moment(Enum):
+    """What brings about what is foretold."""
+
+    RESTORE = "restore"
+    """The next restore: a lost state directory, a rebalance, a standby that takes over."""
+    UPGRADE = "upgrade"
+    """The change to the version of `--to`."""
+    PUT = "put"
+    """The next record that the application stores."""
+    SCHEMA = "schema"
+    """The schema that is about to be registered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foretold:
+    """One thing that will, or may, go wrong, or that is worth knowing before it happens."""
+
+    code: str | None
+    """As in the catalogue; None where that has no code for it."""
+    severity: Severity
+    certainty: Certainty
+    moment: Moment
+    application: str
+    """Empty where it concerns a subject and no application."""
+    store: str
+    """Empty likewise."""
+    role: Role
+    subject: Subject
+    """The subject that will be asked, or that refuses."""
+    topic: Topic | None
+    """The topic that the store is made of."""
+    schema_ids: tuple[SchemaId, ...] = ()
+    """The ids at fault, as far as they are known, ascending."""
+    explanation: str
+    first: tuple[str, ...] = ()
+    """What to do first, in sentences, in order."""
+
+    @property
+    def is_serious(self) -> bool:
+        """True if it is more than a note."""
+        return self.severity is not Severity.NOTE
+
+    @property
+    def fails(self) -> bool:
+        """True if it is a reason to stop: serious, and certain or possible."""
+        return self.is_serious and self.certainty in (Certainty.CERTAIN, Certainty.POSSIBLE)
+
+    @property
+    def is_open(self) -> bool:
+        """True if it is serious and cannot be told."""
+        return self.is_serious and self.certainty is Certainty.UNTOLD
