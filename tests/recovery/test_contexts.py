@@ -9,7 +9,7 @@ import pytest
 
 from srfix.recovery import PlanError, Reader, Severity
 from srfix.recovery.actions.actions import Register
-from srfix.recovery.facts.circumstances import circumstances_document, circumstances_from
+from srfix.recovery.facts.circumstances import circumstances_of, known_application
 from srfix.recovery.facts.survey import ask_membership
 from srfix.recovery.repair.preflight import preflight
 from srfix.recovery.repair.verify.events import Confirmed, Problem
@@ -178,7 +178,7 @@ class TestFromEitherUrl:
         assert finding.next.startswith("Do not wipe")
         (known,) = reached.examine(reader=Reader.PLAIN).applications
         assert (known.needs_no_version, known.stores[0].context) == (False, ".eu")
-        assert circumstances_from(circumstances_document(known)) == known
+        assert circumstances_of(known_application(known)) == known
 
     def test_a_dual_subject_reader_reads_and_a_plain_one_fails_after_the_upgrade_too(self, reached: World) -> None:
         assert reached.findings(reader=Reader.DUAL)["SRF001"].severity is Severity.NOTE

@@ -7,7 +7,7 @@ renamed; ids are numbers, absent things are null.
 
 from __future__ import annotations
 
-from typing import Annotated, Self, TypeAlias, TypeVar, cast
+from typing import Annotated, Any, Self, TypeAlias, cast
 
 import msgspec
 
@@ -24,9 +24,6 @@ Code: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={"pattern": "^SR
 Sha256: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={"pattern": "^sha256:[0-9a-f]{64}$"})]
 
 
-_Kind = TypeVar("_Kind")
-
-
 class Part(msgspec.Struct):
     """An object in a document."""
 
@@ -41,7 +38,7 @@ class Document(Part, tag_field="schema"):
 
     def to_json(self) -> dict[str, Json]:
         """What is printed."""
-        return cast("dict[str, Json]", msgspec.to_builtins(self))
+        return cast("dict[str, Json]", json_of(self))
 
 
 class DatedDocument(Document):
@@ -74,16 +71,19 @@ class Skipped(NotLookedAt, order=True):
     """True: then nothing found is not healthy."""
 
 
-def read_as(kind: type[_Kind], document: Json, *, what: str) -> _Kind:
-    """Reads what was made of a `kind`.
+def json_of(value: object) -> Json:
+    """A Struct, or what it is made of, as JSON: tuples are lists."""
+    return _with_lists(msgspec.to_builtins(value))
 
-    :param what: what it is, for the message.
-    :raises ValueError: if it is something else.
-    """
-    try:
-        return msgspec.convert(document, kind)
-    except msgspec.ValidationError as error:
-        raise ValueError(f"{what} has another form: {error}") from error
+
+def _with_lists(value: Any) -> Json:
+    match value:
+        case dict():
+            return {name: _with_lists(each) for name, each in value.items()}
+        case list() | tuple():
+            return [_with_lists(each) for each in value]
+        case _:
+            return cast("Json", value)
 
 
 class _Beside:
@@ -93,8 +93,11 @@ class _Beside:
         self._values, self._more = values, more
 
     def __getattr__(self, name: str) -> object:
-        owner = next((value for value in self._values if hasattr(value, name)), None)
-        found = self._more[name] if name in self._more else getattr(owner, name, msgspec.UNSET)
+        if name in self._more:
+            found = self._more[name]
+        else:
+            owner = next((value for value in self._values if hasattr(value, name)), None)
+            found = getattr(owner, name, msgspec.UNSET)
         if found is msgspec.UNSET:
             raise AttributeError(name)
         return found

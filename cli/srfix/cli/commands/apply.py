@@ -272,15 +272,15 @@ def _document(
     following: tuple[str, ...],
     left: tuple[int, ...],
 ) -> dict[str, Json]:
-    from srfix.recovery.actions.document import action_document
+    from srfix.cli.reports.applied_document import AppliedDocument, AppliedStep
+    from srfix.recovery.actions.document import action_part
 
-    return {
-        "schema": "srfix.applied/1",
-        "srfix": version("srfix"),
-        "digest": plan.digest,
-        "registry": plan.registry,
-        "journal": str(journal_path),
-        "steps": [{**action_document(action), "outcome": how} for action, how in done],
-        "left": [*left],
-        "next": [*following],
-    }
+    return AppliedDocument(
+        srfix=version("srfix"),
+        digest=plan.digest,
+        registry=plan.registry,
+        journal=str(journal_path),
+        steps=[AppliedStep.of(action_part(action), outcome=how) for action, how in done],
+        left=list(left),
+        next=list(following),
+    ).to_json()

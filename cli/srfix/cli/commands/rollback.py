@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from srfix.recovery.plans.rolling_back import Left
     from srfix.recovery.repair.plan_file import Plan
     from srfix.recovery.repair.rollback import Undone
-    from srfix.serde.schemas.models import Json
 
 
 _PARTS = (
@@ -51,7 +50,7 @@ def rollback(
     JOURNAL is what `srfix apply` wrote beside the plan; the plan's own name does as well. It asks first, unless --yes.
     """
     from srfix.cli.reports.plan_running import connection_of_plan, running
-    from srfix.cli.reports.steps import StepsOnTheWay, steps_told
+    from srfix.cli.reports.steps import RollbackDocument, StepsOnTheWay, steps_told
     from srfix.cli.reports.topic_plans import roll_back_topic
     from srfix.recovery.actions.document import describe
     from srfix.recovery.plans.journal_file import default_journal_path
@@ -98,18 +97,17 @@ def rollback(
         blocks += _told(steps, is_whole=not stopped)
     else:
         blocks.append(Paragraph(_NOTHING_LEFT if carried_out else _NOTHING_DONE))
-    document: dict[str, Json] = {
-        "schema": "srfix.rollback/1",
-        "srfix": version("srfix"),
-        "digest": plan.digest,
-        "journal": str(journal_path),
-        "undone": [*undone],
-        "left": [*left],
-        "steps": [step.document() for step in steps],
-        "is_complete": not stopped,
-    }
+    document = RollbackDocument(
+        srfix=version("srfix"),
+        digest=plan.digest,
+        journal=str(journal_path),
+        undone=undone,
+        left=left,
+        steps=steps,
+        is_complete=not stopped,
+    )
     if blocks or output is OutputFormat.JSON:
-        write_report(Report(document=document, blocks=tuple(blocks)), output)
+        write_report(Report(document=document.to_json(), blocks=tuple(blocks)), output)
     if events and not stopped:  # where it stopped, the last line says what to do next
         say(_totals(steps), err=True)
     return ExitCode.PARTIAL if left or stopped else ExitCode.OK

@@ -34,16 +34,26 @@ class PublishedDocument:
 DOCUMENTS: Final = (
     PublishedDocument("diagnosis", "recovery.diagnosis.document:DiagnosisDocument", "srfix diagnose", ("diagnose",)),
     PublishedDocument("baseline", "recovery.baseline:BaselineDocument", "srfix diagnose --write-baseline"),
-    PublishedDocument("plan", None, "srfix plan, also as its file"),
-    PublishedDocument("applied", None, "srfix apply", ("apply",)),
+    PublishedDocument("plan", "recovery.repair.plan_file:PlanDocument", "srfix plan, also as its file"),
+    PublishedDocument("applied", "cli.reports.applied_document:AppliedDocument", "srfix apply", ("apply",)),
     PublishedDocument("journal", None, "srfix apply and srfix rollback: a line of PLAN.journal.jsonl"),
     PublishedDocument("verification", "cli.reports.verification:VerificationDocument", "srfix verify", ("verify",)),
-    PublishedDocument("rollback", None, "srfix rollback"),
-    PublishedDocument("topic-plan", None, "srfix state seed-changelog and plan-expiry, also as their file"),
-    PublishedDocument("topic-applied", None, "srfix apply, of a topic plan"),
+    PublishedDocument("rollback", "cli.reports.steps:RollbackDocument", "srfix rollback"),
+    PublishedDocument(
+        "topic-plan",
+        "recovery.topic_plan.plan_file:TopicPlanDocument",
+        "srfix state seed-changelog and plan-expiry, also as their file",
+    ),
+    PublishedDocument("topic-applied", "cli.reports.topic_plans:TopicAppliedDocument", "srfix apply, of a topic plan"),
     PublishedDocument("topic-journal", None, "srfix apply and srfix rollback of a topic plan: a line of its journal"),
-    PublishedDocument("topic-rollback", None, "srfix rollback, of a topic plan"),
-    PublishedDocument("topic-verification", None, "srfix verify, of a topic plan"),
+    PublishedDocument(
+        "topic-rollback", "cli.reports.topic_plans:TopicRollbackDocument", "srfix rollback, of a topic plan"
+    ),
+    PublishedDocument(
+        "topic-verification",
+        "cli.reports.topic_verification:TopicVerificationDocument",
+        "srfix verify, of a topic plan",
+    ),
     PublishedDocument("guard", "recovery.guard.document:GuardDocument", "srfix guard"),
     PublishedDocument("watch", "cli.reports.watch:WatchLine", "srfix watch: each line", ("watch",)),
     PublishedDocument("census", "recovery.inspect.census_document:CensusDocument", "srfix scan", ("scan",)),

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from srfix.cli.output.speaking import say_on_the_way
 from srfix.recovery.actions.actions import Action
 from srfix.recovery.actions.document import describe, why_nothing_is_undone
+from srfix.recovery.documents import Document, Sha256
 from srfix.recovery.plans.rolling_back import Left
 from srfix.recovery.repair.plan_file import Plan
 from srfix.recovery.repair.rollback import Undone
-from srfix.serde.schemas.models import Json
+
+RollbackOutcome: TypeAlias = Literal["undone", "left", "nothing-to-undo", "not-carried-out", "not-reached"]
 
 _MOST_STEPS: Final = 40
 """Steps of which each has its line."""
@@ -50,22 +52,28 @@ class StepTold:
     subject: str
     what: str
     """What the step does, in words."""
-    outcome: str
-    """`undone`, `left`, `nothing-to-undo`, `not-carried-out`, `not-reached`."""
+    outcome: RollbackOutcome
     why: str
 
     @property
     def line(self) -> str:
         return f"step {self.step} ({self.what}): {self.why}"
 
-    def document(self) -> Json:
-        return {
-            "step": self.step,
-            "subject": self.subject,
-            "what": self.what,
-            "outcome": self.outcome,
-            "why": self.why,
-        }
+
+class RollbackDocument(Document, tag="srfix.rollback/1"):
+    """What `srfix rollback` undid."""
+
+    srfix: str
+    """The version of srfix that wrote it."""
+    digest: Sha256
+    """The plan's."""
+    journal: str
+    undone: list[str]
+    left: list[str]
+    steps: list[StepTold]
+    """Each step of the plan, last first."""
+    is_complete: bool
+    """False if it stopped on its way."""
 
 
 def steps_told(
@@ -83,6 +91,7 @@ def steps_told(
     :param stopped: True if the rollback stopped on its way.
     """
     for action in reversed(plan.actions):
+        outcome: RollbackOutcome
         match events.get(action.step):
             case Undone(what=what):
                 outcome, why = "undone", what

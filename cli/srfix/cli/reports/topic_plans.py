@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +14,7 @@ from srfix.cli.output.speaking import confirm, say_on_the_way, write_report
 from srfix.cli.reports.plan_running import cluster_of_plan, running, way_on
 from srfix.cli.session import open_cluster, patience_s
 from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.documents import Document, Part, Sha256
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.plans.carrying_out import AlreadyApplied, JournalSetAside
 from srfix.recovery.plans.rolling_back import AlreadyRolledBack, Left
@@ -25,9 +26,59 @@ from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS
 from srfix.recovery.topic_plan.kept_records import kept_records_path
 from srfix.recovery.topic_plan.plan_file import TopicPlan, TopicStep, describe
 from srfix.recovery.topic_plan.rollback import TopicStepUndone, roll_back_topic_plan
-from srfix.serde.schemas.models import Json
 
 _WRITE_S = 60.0
+
+
+class TopicAppliedStep(Part):
+    """What a run did for a step."""
+
+    step: int
+    kind: str
+    partition: int | None
+    written: int
+    """Records written now."""
+    stood: int
+    """Records that an earlier run had written."""
+    left: int
+    """Keys that others have written since, and that were left."""
+    put_back: int
+    """Records of others that were overtaken, and written again."""
+
+
+class TopicUndoneStep(TopicAppliedStep):
+    """What a rollback did for a step."""
+
+    left_because: str | None
+    """Why the step was not undone."""
+
+
+class TopicAppliedDocument(Document, tag="srfix.topic-applied/1"):
+    """What `srfix apply` did of a plan that writes to a topic."""
+
+    srfix: str
+    """The version of srfix that wrote it."""
+    digest: Sha256
+    """The plan's."""
+    topic: str
+    journal: str
+    steps: list[TopicAppliedStep]
+    is_finished: bool
+    """False if it stopped on its way."""
+
+
+class TopicRollbackDocument(Document, tag="srfix.topic-rollback/1"):
+    """What `srfix rollback` undid of a plan that writes to a topic."""
+
+    srfix: str
+    """The version of srfix that wrote it."""
+    digest: Sha256
+    """The plan's."""
+    topic: str
+    journal: str
+    steps: list[TopicUndoneStep]
+    is_finished: bool
+    """False if it stopped on its way."""
 
 
 def apply_to_topic(
@@ -58,11 +109,16 @@ def apply_to_topic(
                     is_news = False
                 case JournalSetAside(path=aside):
                     say_on_the_way(f"The journal of an earlier run that stood there is kept as {aside}.")
-    document = _document(
-        "srfix.topic-applied/1", plan, journal_path, [_step_document(step, report) for step, report in done], run.code
+    document = TopicAppliedDocument(
+        srfix=version("srfix"),
+        digest=plan.digest,
+        topic=plan.work.topic,
+        journal=str(journal_path),
+        steps=[TopicAppliedStep.of(step, report) for step, report in done],
+        is_finished=run.code is ExitCode.OK,
     )
     blocks = tuple(_applied(plan, path, journal_path, done, run.code, is_news=is_news))
-    write_report(Report(document=document, blocks=blocks), output)
+    write_report(Report(document=document.to_json(), blocks=blocks), output)
     return run.code
 
 
@@ -87,7 +143,7 @@ def roll_back_topic(
         return ExitCode.INTERRUPTED
     lines: list[str] = []
     left: list[str] = []
-    steps: list[Json] = []
+    steps: list[TopicUndoneStep] = []
     heading = "Rolled back"
     beside = kept_records_path(path if path != journal_path else Path(str(path).removesuffix(".journal.jsonl")))
     with running(journal_path) as run, _clients(connection, plan) as (cluster, hand):
@@ -96,11 +152,11 @@ def roll_back_topic(
             match event:
                 case TopicStepUndone(step=step, report=report):
                     lines.append(f"step {step.step} ({describe(plan, step)}) undone{_told(report)}")
-                    steps.append({**_step_document(step, report), "left_because": None})
+                    steps.append(TopicUndoneStep.of(step, report, left_because=None))
                     say_on_the_way(f"Step {step.step} undone: {describe(plan, step)}.")
                 case Left(action=step, why=why):
                     left.append(f"step {step.step} ({describe(plan, step)}): {why}")
-                    steps.append({**_step_document(step, StepReport()), "left_because": why})
+                    steps.append(TopicUndoneStep.of(step, StepReport(), left_because=why))
                 case AlreadyRolledBack():
                     heading = "Rolled back before; nothing was written now"
     if run.code is not ExitCode.OK:
@@ -110,8 +166,15 @@ def roll_back_topic(
         blocks.append(ItemList(tuple(lines)))
     if left:
         blocks += [Paragraph("Left as it is:"), ItemList(tuple(left))]
-    document = _document("srfix.topic-rollback/1", plan, journal_path, steps, run.code)
-    write_report(Report(document=document, blocks=tuple(blocks)), output)
+    document = TopicRollbackDocument(
+        srfix=version("srfix"),
+        digest=plan.digest,
+        topic=plan.work.topic,
+        journal=str(journal_path),
+        steps=steps,
+        is_finished=run.code is ExitCode.OK,
+    )
+    write_report(Report(document=document.to_json(), blocks=tuple(blocks)), output)
     return run.code
 
 
@@ -164,29 +227,3 @@ def _told(report: StepReport) -> str:
     ]
     told = "; ".join(part for part in parts if part)
     return f" ({told})" if told else ""
-
-
-def _document(
-    schema: str, plan: TopicPlan, journal_path: Path, steps: Sequence[Json], code: ExitCode
-) -> dict[str, Json]:
-    return {
-        "schema": schema,
-        "srfix": version("srfix"),
-        "digest": plan.digest,
-        "topic": plan.work.topic,
-        "journal": str(journal_path),
-        "steps": [*steps],
-        "is_finished": code is ExitCode.OK,
-    }
-
-
-def _step_document(step: TopicStep, report: StepReport) -> dict[str, Json]:
-    return {
-        "step": step.step,
-        "kind": step.kind,
-        "partition": step.partition,
-        "written": report.written,
-        "stood": report.stood,
-        "left": report.left,
-        "put_back": report.put_back,
-    }

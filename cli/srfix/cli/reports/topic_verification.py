@@ -9,6 +9,7 @@ from typing import Final
 
 import click
 from click.core import ParameterSource
+from msgspec import field
 
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
@@ -16,6 +17,7 @@ from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, R
 from srfix.cli.output.speaking import conclude
 from srfix.cli.reports.plan_running import cluster_of_plan
 from srfix.cli.session import open_cluster
+from srfix.recovery.documents import Count, Document, Part, Sha256
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.plans.journal_file import default_journal_path
 from srfix.recovery.plans.sign_off import require_digest
@@ -24,7 +26,6 @@ from srfix.recovery.topic_plan.kept_records import kept_records_path
 from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS, TopicPlan
 from srfix.recovery.topic_plan.verifying import Applied, TopicCheck, TopicOutcome, verify_topic_plan
 from srfix.serde.errors import UsageError
-from srfix.serde.schemas.models import Json
 
 _TAKEN: Final = frozenset(
     {
@@ -38,6 +39,35 @@ _WORDS: Final = {
     TopicOutcome.FAILS: "does not hold",
     TopicOutcome.NOT_KNOWN: "not known",
 }
+
+
+class CheckedPartition(Part):
+    """What was seen of a partition, or of the topic."""
+
+    partition: int | None
+    """Null for the topic as a whole."""
+    outcome: TopicOutcome
+    what: str
+    """In words."""
+    planned: Count
+    """Keys that the plan writes there."""
+    stands: Count
+    """Of them those that are as the plan left them."""
+    since: Count = field(name="written_since")
+    """Of them those that somebody has written since."""
+
+
+class TopicVerificationDocument(Document, tag="srfix.topic-verification/1"):
+    """What a topic tells of a plan that writes to it: `srfix verify`."""
+
+    srfix: str
+    """The version of srfix that wrote it."""
+    digest: Sha256
+    """The plan's."""
+    topic: str
+    verified: bool
+    """True if every check holds."""
+    checks: list[CheckedPartition]
 
 
 def verify_topic(
@@ -54,25 +84,14 @@ def verify_topic(
     with open_cluster(connection, quiet=quiet) as (cluster, _engine):
         checks = list(verify_topic_plan(plan, cluster, applied=_applied(plan, state), kept_path=kept))
     code = _code(checks)
-    document: dict[str, Json] = {
-        "schema": "srfix.topic-verification/1",
-        "srfix": version("srfix"),
-        "digest": plan.digest,
-        "topic": plan.work.topic,
-        "verified": code is ExitCode.OK,
-        "checks": [
-            {
-                "partition": each.partition,
-                "outcome": each.outcome.value,
-                "what": each.what,
-                "planned": each.planned,
-                "stands": each.stands,
-                "written_since": each.since,
-            }
-            for each in checks
-        ],
-    }
-    report = Report(document=document, blocks=tuple(_blocks(plan, checks)))
+    document = TopicVerificationDocument(
+        srfix=version("srfix"),
+        digest=plan.digest,
+        topic=plan.work.topic,
+        verified=code is ExitCode.OK,
+        checks=[CheckedPartition.of(each) for each in checks],
+    )
+    report = Report(document=document.to_json(), blocks=tuple(_blocks(plan, checks)))
     counts = {outcome: sum(each.outcome is outcome for each in checks) for outcome in TopicOutcome}
     told = (f"{count:,} {_WORDS[outcome]}" for outcome, count in counts.items() if count)
     total = f"{counted(len(checks), 'check')}: {', '.join(told) or 'nothing was planned'}."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, assert_never, cast
+from typing import Annotated, Literal, assert_never
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -149,9 +149,9 @@ class ActionPart(Part, kw_only=True):
     undo: str
 
 
-def action_document(action: Action) -> dict[str, Json]:
+def action_part(action: Action) -> ActionPart:
     """The action as it stands in a plan: what it does, expects to find and to leave, and its undo."""
-    part = ActionPart.of(
+    return ActionPart.of(
         step=action.step,
         kind=action.kind,
         subject=action.subject,
@@ -159,7 +159,6 @@ def action_document(action: Action) -> dict[str, Json]:
         undo=_undo(action),
         **_own_fields(action),
     )
-    return cast("dict[str, Json]", msgspec.to_builtins(part))
 
 
 def _own_fields(action: Action) -> dict[str, object]:
@@ -214,7 +213,7 @@ def _schema(schema: Schema) -> dict[str, object]:
 
 
 def action_from(document: Json) -> Action:
-    """Reads what `action_document` wrote.
+    """Reads what `action_part` gave, as JSON.
 
     :raises PlanError: if it is something else.
     """

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
-from typing import cast
 
-from msgspec import Struct, field, to_builtins
+from msgspec import Struct, field
 
 from srfix.recovery.cluster.answers import GroupState
-from srfix.recovery.documents import Part, read_as
+from srfix.recovery.documents import Part
 from srfix.recovery.facts.reader import WITH_FIX, Reader, StreamsVersion, range_in_words
-from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import DEFAULT_CONTEXT, Topic
 
 
@@ -138,9 +136,9 @@ class KnownApplication(Part):
     ksqldb: KsqldbCircumstances
 
 
-def circumstances_document(known: Circumstances) -> Json:
+def known_application(known: Circumstances) -> KnownApplication:
     """The circumstances as they stand in a plan."""
-    document = KnownApplication(
+    return KnownApplication(
         application=known.application,
         stores=list(known.stores),
         reader=known.reader,
@@ -148,15 +146,13 @@ def circumstances_document(known: Circumstances) -> Json:
         group=GroupCircumstances.of(known),
         ksqldb=KsqldbCircumstances.of(known),
     )
-    return cast("Json", to_builtins(document))
 
 
-def circumstances_from(document: Json) -> Circumstances:
-    """Reads what `circumstances_document` wrote.
+def circumstances_of(known: KnownApplication) -> Circumstances:
+    """What `known_application` was made of.
 
-    :raises ValueError: if it is something else.
+    :raises ValueError: if a version is none.
     """
-    known = read_as(KnownApplication, document, what="what is known of an application")
     return Circumstances(
         application=known.application,
         stores=tuple(known.stores),

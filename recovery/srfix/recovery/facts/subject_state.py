@@ -9,7 +9,7 @@ from typing import cast
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from srfix.recovery.documents import Id, Part
+from srfix.recovery.documents import Id, Part, json_of
 from srfix.recovery.errors import PlanError
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.schemas.errors import (
@@ -167,27 +167,39 @@ class SubjectPart(Part):
     """Its own mode; null if it has none."""
 
 
-def subject_state_document(state: SubjectState) -> dict[str, Json]:
+def subject_part(state: SubjectState) -> SubjectPart:
     """The state as it stands in plans and journals."""
     versions = [
         VersionPart.of(version, written_ms=UNSET if version.written_ms is None else version.written_ms)
         for version in sorted(state.versions)
     ]
-    return cast("dict[str, Json]", msgspec.to_builtins(SubjectPart.of(state, versions=versions)))
+    return SubjectPart.of(state, versions=versions)
+
+
+def subject_state_document(state: SubjectState) -> Json:
+    """The same as JSON."""
+    return json_of(subject_part(state))
+
+
+def subject_state_of(part: SubjectPart) -> SubjectState:
+    """What `subject_part` was made of.
+
+    :raises ImpossibleSchemaIdError: if it names what is no schema's id.
+    """
+    versions = tuple(sorted(map(_version, part.versions)))
+    config = cast("dict[str, Json] | None", part.config)
+    return SubjectState(subject=Subject(part.subject), versions=versions, config=config, mode=part.mode)
 
 
 def subject_state_from(document: Json) -> SubjectState:
-    """Reads what `subject_state_document` wrote.
+    """Reads what `subject_state_document` gave.
 
     :raises PlanError: if it is something else.
     """
     try:
-        found = msgspec.convert(document, SubjectPart)
-        versions = tuple(sorted(map(_version, found.versions)))
+        return subject_state_of(msgspec.convert(document, SubjectPart))
     except ValueError as error:
         raise PlanError(f"The state of a subject cannot be read from {document!r}: {error}.") from error
-    config = cast("dict[str, Json] | None", found.config)
-    return SubjectState(subject=Subject(found.subject), versions=versions, config=config, mode=found.mode)
 
 
 def _version(part: VersionPart) -> VersionState:

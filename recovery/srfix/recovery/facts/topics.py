@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from msgspec import to_builtins
-
-from srfix.recovery.documents import read_as
 from srfix.serde.errors import UsageError
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import (
@@ -27,7 +24,6 @@ from srfix.serde.subjects.strategies import FixedSubject, RecordSubject, TopicRe
 if TYPE_CHECKING:
     from srfix.recovery.census.interface import Census
     from srfix.recovery.findings import Source
-    from srfix.serde.schemas.models import Json
 
 
 class TopicReader(Enum):
@@ -138,16 +134,3 @@ class TopicFacts:
     """The ids in it."""
     read: TopicRead
     """How it is read."""
-
-
-def read_document(read: TopicRead) -> Json:
-    """How a topic is read, as it stands in a plan."""
-    return cast("Json", to_builtins(replace(read, with_metadata=dict(sorted(read.with_metadata.items())))))
-
-
-def read_from(document: Json) -> TopicRead:
-    """Reads what `read_document` wrote.
-
-    :raises ValueError: if it is something else.
-    """
-    return read_as(TopicRead, document, what="how a topic is read")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import cast
 
 import msgspec
 
 from srfix.recovery.actions.actions import Action, Register
-from srfix.recovery.documents import Count, read_as
+from srfix.recovery.documents import Count
 from srfix.recovery.ids_in_words import counted
-from srfix.serde.schemas.models import Json
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,16 +56,3 @@ def cost_of(actions: Iterable[Action], *, held: int | None = None, limit: int | 
         held=held,
         limit=limit,
     )
-
-
-def cost_document(cost: Cost) -> Json:
-    """The cost as it stands in a plan."""
-    return cast("Json", msgspec.to_builtins(cost))
-
-
-def cost_from(document: Json) -> Cost | None:
-    """Reads what `cost_document` wrote; None of a plan that does not say.
-
-    :raises ValueError: if it is something else.
-    """
-    return None if document is None else read_as(Cost, document, what="its cost")

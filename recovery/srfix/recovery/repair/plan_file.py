@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Final, cast
 
+from msgspec import UNSET, Struct, UnsetType, convert, field
+
 from srfix.recovery.actions.actions import Action, Register
-from srfix.recovery.actions.document import action_document, action_from, describe
-from srfix.recovery.facts.circumstances import Circumstances, KnownStore, circumstances_document, circumstances_from
-from srfix.recovery.facts.subject_state import SubjectState, subject_state_document, subject_state_from
-from srfix.recovery.facts.topics import TopicRead, read_document, read_from
+from srfix.recovery.actions.document import ActionPart, action_from, action_part, describe
+from srfix.recovery.documents import Code, Document, Id, Instant, Part, Sha256
+from srfix.recovery.facts.circumstances import (
+    Circumstances,
+    KnownApplication,
+    KnownStore,
+    circumstances_of,
+    known_application,
+)
+from srfix.recovery.facts.subject_state import SubjectPart, SubjectState, subject_part, subject_state_of
+from srfix.recovery.facts.topics import TopicRead
 from srfix.recovery.plans.documents import PlanFiles, plan_digest
-from srfix.recovery.repair.cost import Cost, cost_document, cost_from
+from srfix.recovery.repair.cost import Cost
 from srfix.serde.html import heading, pairs, paragraph, table
 from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Role, Subject, Topic
@@ -46,8 +55,7 @@ class PlannedFinding:
     """How the topic is read, for a topic's finding; None for a store's."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Omission:
+class Omission(Struct, frozen=True, kw_only=True):
     """Schemas that a subject lacks and the plan does not register: carried out whole, it leaves them missing."""
 
     subject: Subject
@@ -56,7 +64,7 @@ class Omission:
     """Why the plan leaves them out, and what to do, in words: no capital, no full stop."""
     schema_ids: tuple[SchemaId, ...] = ()
     """Their ids, ascending; empty if they are not known."""
-    is_unseen: bool = False
+    is_unseen: bool = field(name="unseen", default=False)
     """True if nobody looked whether the subject lacks anything: it was skipped when the plan was made."""
 
 
@@ -117,49 +125,81 @@ class Plan:
         return tuple(sorted((*self.applications, *untold), key=lambda known: known.application))
 
 
+class PlannedFindingPart(Part, kw_only=True):
+    """A finding that the plan repairs."""
+
+    code: Code
+    """`srfix explain CODE` says what it means."""
+    application: str | None
+    """Null for a topic's finding (srfix plan --topic)."""
+    store: str | None
+    """Null for a topic's finding."""
+    role: Role
+    subject: str
+    source_topic: str
+    schema_ids: list[Id]
+    """The ids at fault."""
+    planned_ids: list[Id] | UnsetType = UNSET
+    """The ids that the plan registers there."""
+    read: TopicRead | UnsetType = UNSET
+    """How the topic is read; of a topic's finding alone."""
+
+
+class PlanDocument(Document, tag=SCHEMA, kw_only=True):
+    """What a repair writes: `srfix plan -o FILE`."""
+
+    srfix: str
+    """The version of srfix that wrote it."""
+    created_at: Instant
+    """ISO 8601, UTC."""
+    registry: str
+    """The registry's URLs, without secrets."""
+    bootstrap_servers: str | None
+    findings: list[PlannedFindingPart]
+    actions: list[ActionPart]
+    """What is written, in order."""
+    expects: dict[str, SubjectPart]
+    """The state of each subject when planned; apply refuses another one."""
+    price: list[str]
+    """What changes for others."""
+    left_out: list[str] | UnsetType = UNSET
+    omissions: list[Omission] | UnsetType = UNSET
+    passed_over: list[str] | UnsetType = UNSET
+    playbook: list[str]
+    applications: list[KnownApplication] | UnsetType = UNSET
+    cost: Cost | UnsetType = UNSET
+    """What it takes from the registry."""
+    digest: Sha256
+    """SHA-256 over the canonical JSON of everything else."""
+
+
 def plan_document(plan: Plan) -> dict[str, Json]:
     """The `srfix.plan/1` document, digest included."""
-    document: dict[str, Json] = {
-        "schema": SCHEMA,
-        "srfix": plan.srfix,
-        "created_at": plan.created_at,
-        "registry": plan.registry,
-        "bootstrap_servers": plan.bootstrap_servers,
-        "findings": [
-            {
-                "code": f.code,
-                "application": f.application,
-                "store": f.store,
-                "role": f.role.value,
-                "subject": f.subject,
-                "source_topic": f.source_topic,
-                "schema_ids": [int(schema_id) for schema_id in f.schema_ids],
-                "planned_ids": [int(schema_id) for schema_id in f.planned_ids],
-                # Not null where there is none: the digests of plans that are under way would change.
-                **({} if f.read is None else {"read": read_document(f.read)}),
-            }
-            for f in plan.findings
-        ],
-        "actions": [action_document(action) for action in plan.actions],
-        "expects": {subject: subject_state_document(plan.expects[subject]) for subject in sorted(plan.expects)},
-        "price": list(plan.price),
-        "left_out": list(plan.left_out),
-        "omissions": [
-            {
-                "subject": o.subject,
-                "reason": o.reason,
-                "schema_ids": [int(schema_id) for schema_id in o.schema_ids],
-                "unseen": o.is_unseen,
-            }
-            for o in plan.omissions
-        ],
-        "passed_over": list(plan.passed_over),
-        "playbook": list(plan.playbook),
-        "applications": [circumstances_document(known) for known in plan.applications],
-    }
-    if plan.cost is not None:
-        document["cost"] = cost_document(plan.cost)
+    document = PlanDocument(
+        srfix=plan.srfix,
+        created_at=plan.created_at,
+        registry=plan.registry,
+        bootstrap_servers=plan.bootstrap_servers,
+        findings=[PlannedFindingPart.of(finding, read=_read_of(finding)) for finding in plan.findings],
+        actions=[action_part(action) for action in plan.actions],
+        expects={subject: subject_part(plan.expects[subject]) for subject in sorted(plan.expects)},
+        price=list(plan.price),
+        left_out=list(plan.left_out),
+        omissions=list(plan.omissions),
+        passed_over=list(plan.passed_over),
+        playbook=list(plan.playbook),
+        applications=[known_application(known) for known in plan.applications],
+        cost=UNSET if plan.cost is None else plan.cost,
+        digest="",
+    ).to_json()
     return document | {"digest": plan_digest(document)}
+
+
+def _read_of(finding: PlannedFinding) -> TopicRead | UnsetType:
+    """Left out where there is none, not null: the digests of plans that are under way would change."""
+    if finding.read is None:
+        return UNSET
+    return replace(finding.read, with_metadata=dict(sorted(finding.read.with_metadata.items())))
 
 
 def load_plan(path: Path) -> Plan:
@@ -179,39 +219,26 @@ def save_plan(plan: Plan, path: Path) -> None:
 
 
 def _read(document: dict[str, Json], _where: str) -> Plan:
-    match document:
-        case {
-            "srfix": str(version),
-            "created_at": str(created_at),
-            "registry": str(registry),
-            "bootstrap_servers": (None | str()) as bootstrap_servers,
-            "findings": list(findings),
-            "actions": list(actions),
-            "expects": dict(expects),
-            "price": list(price),
-            "playbook": list(playbook),
-            **more,
-        }:
-            steps = tuple(action_from(action) for action in actions)
-            states = {Subject(subject): subject_state_from(state) for subject, state in expects.items()}
-            _check(steps, states)
-            return Plan(
-                registry=registry,
-                bootstrap_servers=bootstrap_servers,
-                created_at=created_at,
-                srfix=version,
-                findings=tuple(_finding(finding, steps) for finding in findings),
-                actions=steps,
-                expects=states,
-                price=tuple(str(line) for line in price),
-                left_out=_lines(more.get("left_out")),
-                omissions=tuple(_omission(omission) for omission in _list(more.get("omissions"))),
-                passed_over=_lines(more.get("passed_over")),
-                playbook=tuple(str(line) for line in playbook),
-                applications=tuple(circumstances_from(known) for known in _list(more.get("applications"))),
-                cost=cost_from(more.get("cost")),
-            )
-    raise ValueError("a key is missing or has another type")
+    steps = tuple(action_from(action) for action in cast("list[Json]", document["actions"]))
+    found = convert(document, PlanDocument)
+    states = {Subject(subject): subject_state_of(state) for subject, state in found.expects.items()}
+    _check(steps, states)
+    return Plan(
+        registry=found.registry,
+        bootstrap_servers=found.bootstrap_servers,
+        created_at=found.created_at,
+        srfix=found.srfix,
+        findings=tuple(_finding(finding, steps) for finding in found.findings),
+        actions=steps,
+        expects=states,
+        price=tuple(found.price),
+        left_out=() if found.left_out is UNSET else tuple(found.left_out),
+        omissions=() if found.omissions is UNSET else tuple(map(_checked, found.omissions)),
+        passed_over=() if found.passed_over is UNSET else tuple(found.passed_over),
+        playbook=tuple(found.playbook),
+        applications=() if found.applications is UNSET else tuple(map(circumstances_of, found.applications)),
+        cost=None if found.cost is UNSET else found.cost,
+    )
 
 
 def _check(steps: tuple[Action, ...], states: Mapping[Subject, SubjectState]) -> None:
@@ -224,42 +251,23 @@ def _check(steps: tuple[Action, ...], states: Mapping[Subject, SubjectState]) ->
         raise ValueError("the state of one subject stands under the name of another")
 
 
-def _list(document: Json) -> list[Json]:
-    """A list that plans of earlier versions lack."""
-    if document is None:
-        return []
-    if isinstance(document, list):
-        return document
-    raise ValueError("what is known of the applications, or what was left out, is no list")
-
-
-def _finding(document: Json, steps: tuple[Action, ...]) -> PlannedFinding:
-    match document:
-        case {
-            "code": str(code),
-            "application": (None | str()) as application,
-            "store": (None | str()) as store,
-            "role": str(role),
-            "subject": str(subject),
-            "source_topic": str(topic),
-            "schema_ids": list(schema_ids),
-            **more,
-        }:
-            planned, read = more.get("planned_ids"), more.get("read")
-            if read is None and (application is None or store is None):
-                raise ValueError("a finding is of no store, and does not say how its topic is read")
-            return PlannedFinding(
-                code=code,
-                application=application,
-                store=store,
-                role=Role(role),
-                subject=Subject(subject),
-                source_topic=Topic(topic),
-                schema_ids=_ids(schema_ids),
-                planned_ids=_ids(planned) if isinstance(planned, list) else _registered_under(Subject(subject), steps),
-                read=None if read is None else read_from(cast("Json", read)),
-            )
-    raise ValueError("a finding has another form")
+def _finding(part: PlannedFindingPart, steps: tuple[Action, ...]) -> PlannedFinding:
+    if part.read is UNSET and (part.application is None or part.store is None):
+        raise ValueError("a finding is of no store, and does not say how its topic is read")
+    subject = Subject(part.subject)
+    return PlannedFinding(
+        code=part.code,
+        application=part.application,
+        store=part.store,
+        role=part.role,
+        subject=subject,
+        source_topic=Topic(part.source_topic),
+        schema_ids=tuple(map(given_schema_id, part.schema_ids)),
+        planned_ids=_registered_under(subject, steps)
+        if part.planned_ids is UNSET
+        else tuple(map(given_schema_id, part.planned_ids)),
+        read=None if part.read is UNSET else part.read,
+    )
 
 
 def _registered_under(subject: Subject, steps: tuple[Action, ...]) -> tuple[SchemaId, ...]:
@@ -268,20 +276,11 @@ def _registered_under(subject: Subject, steps: tuple[Action, ...]) -> tuple[Sche
     return tuple(sorted(ids))
 
 
-def _omission(document: Json) -> Omission:
-    match document:
-        case {"subject": str(subject), "reason": str(reason), "schema_ids": list(schema_ids), **rest}:
-            is_unseen = rest.get("unseen") is True
-            return Omission(subject=Subject(subject), reason=reason, schema_ids=_ids(schema_ids), is_unseen=is_unseen)
-    raise ValueError("what was left out has another form")
-
-
-def _ids(document: list[Json]) -> tuple[SchemaId, ...]:
-    return tuple(given_schema_id(schema_id) for schema_id in document if isinstance(schema_id, int))
-
-
-def _lines(document: Json) -> tuple[str, ...]:
-    return tuple(str(line) for line in document) if isinstance(document, list) else ()
+def _checked(omission: Omission) -> Omission:
+    """:raises ImpossibleSchemaIdError: if it names what is no schema's id."""
+    for schema_id in omission.schema_ids:
+        given_schema_id(schema_id)
+    return omission
 
 
 REPAIR_PLANS: Final = PlanFiles(
