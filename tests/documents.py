@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from srfix.cli.documents.published import DOCUMENTS, document_named, schema_text
+from srfix.cli.documents import DOCUMENTS, document_named, schema_text
 
 NAMES = [document.name for document in DOCUMENTS]
 

@@ -18,7 +18,7 @@ import yaml
 
 from parts.reference import about_command
 from srfix.cli.command_table import every_command
-from srfix.cli.documents.published import DOCUMENTS, schema_text
+from srfix.cli.documents import DOCUMENTS, schema_text
 from srfix.recovery.checks.interface import CatalogueEntry
 from srfix.recovery.explain.catalogue import CATALOGUE
 

@@ -11,7 +11,7 @@ import pytest
 
 from parts.reference import markdown
 from srfix.cli.command_table import every_command
-from srfix.cli.documents.published import DOCUMENTS
+from srfix.cli.documents import DOCUMENTS
 from srfix.recovery.explain.catalogue import CATALOGUE
 from tests.cli.bash_tab import BashAtTerminal, bash_at_terminal
 from tests.cli.kept_demo import SRFIX, TIMEOUT_S, environment

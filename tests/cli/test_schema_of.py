@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 
-from srfix.cli.documents.published import DOCUMENTS, document_named, schema_text
+from srfix.cli.documents import DOCUMENTS, document_named, schema_text
 from tests.cli.kept_demo import Parts, document, srfix
 from tests.documents import NAMES, check
 

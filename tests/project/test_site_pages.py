@@ -14,7 +14,7 @@ import click
 import pytest
 
 from srfix.cli.command_table import every_command
-from srfix.cli.documents.published import DOCUMENTS
+from srfix.cli.documents import DOCUMENTS
 from srfix.recovery.explain.catalogue import CATALOGUE
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ import click
 
 from srfix.cli.command_classes import command
 from srfix.cli.completion import word_completion
-from srfix.cli.documents.published import DOCUMENTS
+from srfix.cli.documents import DOCUMENTS
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.output.interface import OutputFormat, Paragraph, Report, Table
 from srfix.cli.output.speaking import show, write_report
@@ -23,7 +23,7 @@ def schema_of(name: str | None) -> ExitCode:
 
     A command's name does as well. Without a name it lists all documents.
     """
-    from srfix.cli.documents.published import document_named, schema_text
+    from srfix.cli.documents import document_named, schema_text
 
     if name is None:
         rows = tuple((each.name, each.written_by) for each in DOCUMENTS)

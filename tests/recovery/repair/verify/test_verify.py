@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry.http.intercept import Answer, Fault
@@ -100,7 +101,7 @@ class TestVerify:
         assert problems(world, left_out) == []
         without_ids = Omission(subject=elsewhere, reason="why")
         assert problems(world, replace(repaired, omissions=(without_ids,))) == ["the plan left this out: why"]
-        events = world.verify(replace(repaired, omissions=(replace(without_ids, is_unseen=True),)))
+        events = world.verify(replace(repaired, omissions=(structs.replace(without_ids, is_unseen=True),)))
         assert [type(event) for event in events if event.subject == elsewhere] == [NotLookedAt]
 
     def test_a_level_and_a_mode_that_were_left_are_problems(self, world: World, repaired: Plan) -> None:

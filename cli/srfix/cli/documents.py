@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from dataclasses import dataclass, is_dataclass
 from functools import cache
 from importlib import import_module
-from importlib.resources import files
 from inspect import getsource
 from itertools import pairwise
 from typing import Any, Final, get_args, get_type_hints
@@ -23,7 +23,7 @@ class PublishedDocument:
 
     name: str
     """As in the document's key `schema`: `srfix.NAME/VERSION`."""
-    struct: str | None
+    struct: str
     """What it is made of, and its schema too: `ROOM.MODULE:CLASS`."""
     written_by: str
     """What writes it, in words."""
@@ -36,7 +36,11 @@ DOCUMENTS: Final = (
     PublishedDocument("baseline", "recovery.baseline:BaselineDocument", "srfix diagnose --write-baseline"),
     PublishedDocument("plan", "recovery.repair.plan_file:PlanDocument", "srfix plan, also as its file"),
     PublishedDocument("applied", "cli.reports.applied_document:AppliedDocument", "srfix apply", ("apply",)),
-    PublishedDocument("journal", None, "srfix apply and srfix rollback: a line of PLAN.journal.jsonl"),
+    PublishedDocument(
+        "journal",
+        "recovery.repair.journal_lines:RepairLine",
+        "srfix apply and srfix rollback: a line of PLAN.journal.jsonl",
+    ),
     PublishedDocument("verification", "cli.reports.verification:VerificationDocument", "srfix verify", ("verify",)),
     PublishedDocument("rollback", "cli.reports.steps:RollbackDocument", "srfix rollback"),
     PublishedDocument(
@@ -45,7 +49,11 @@ DOCUMENTS: Final = (
         "srfix state seed-changelog and plan-expiry, also as their file",
     ),
     PublishedDocument("topic-applied", "cli.reports.topic_plans:TopicAppliedDocument", "srfix apply, of a topic plan"),
-    PublishedDocument("topic-journal", None, "srfix apply and srfix rollback of a topic plan: a line of its journal"),
+    PublishedDocument(
+        "topic-journal",
+        "recovery.topic_plan.journal_lines:TopicLine",
+        "srfix apply and srfix rollback of a topic plan: a line of its journal",
+    ),
     PublishedDocument(
         "topic-rollback", "cli.reports.topic_plans:TopicRollbackDocument", "srfix rollback, of a topic plan"
     ),
@@ -96,21 +104,28 @@ def document_named(name: str) -> PublishedDocument | None:
 
 
 def schema_text(document: PublishedDocument) -> str:
-    """Its JSON Schema (draft 2020-12), made of its Struct: what the docstrings say of it and of its fields is in there."""
-    if document.struct is None:
-        return files("srfix.cli.documents").joinpath(f"{document.name}.schema.json").read_text(encoding="utf-8")
-    module, _, name = document.struct.partition(":")
-    struct = getattr(import_module(f"srfix.{module}"), name)
+    """Its JSON Schema (draft 2020-12), made of its Struct: what the docstrings say of it and of its fields is in there.
+
+    Of a journal's lines there are several: the first begins it, and has the name of its schema.
+    """
+    module_name, _, name = document.struct.partition(":")
+    module = import_module(f"srfix.{module_name}")
+    struct = getattr(module, name)
     (top,), parts = msgspec.json.schema_components([struct], schema_hook=_any_json, ref_template="#/$defs/{name}")
     for part in _parts_in(struct):
         renamed = {} if is_dataclass(part) else {each.name: each.encode_name for each in msgspec.structs.fields(part)}
-        for name, text in _field_docstrings(part).items():
-            parts[part.__name__]["properties"][renamed.get(name, name)]["description"] = text
-    schema = parts.pop(top["$ref"].rpartition("/")[2])
+        for field, text in _field_docstrings(part).items():
+            parts[part.__name__]["properties"][renamed.get(field, field)]["description"] = text
+    if lines := get_args(struct):
+        (title,) = get_args(get_type_hints(lines[0])["schema"])
+        schema = {"description": module.__doc__, "anyOf": top["anyOf"]}
+    else:
+        title = struct.__struct_config__.tag
+        schema = parts.pop(struct.__name__)
     head = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"urn:{struct.__struct_config__.tag.replace('.', ':').replace('/', ':')}",
-        "title": struct.__struct_config__.tag,
+        "$id": f"urn:{title.replace('.', ':').replace('/', ':')}",
+        "title": title,
         "description": f"{schema['description']} Keys may be added within a version, never renamed.",
     }
     return json.dumps({**head, **schema, **head, "$defs": parts}, indent=2, ensure_ascii=False) + "\n"
@@ -140,5 +155,5 @@ def _field_docstrings(part: type) -> dict[str, str]:
             for field, text in pairwise(node.body):
                 match field, text:
                     case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(words))):
-                        found[name] = " ".join(words.split())
+                        found[name] = re.sub(r"\bNone\b", "null", " ".join(words.split()))
     return found

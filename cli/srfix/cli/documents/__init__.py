@@ -1,1 +1,0 @@
-"""The JSON Schemas of every document that srfix writes, as files of the wheel."""
