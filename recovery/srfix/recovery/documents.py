@@ -41,11 +41,16 @@ class Document(Part, tag_field="schema"):
         return cast("dict[str, Json]", json_of(self))
 
 
-class DatedDocument(Document):
-    """A document that tells when it was written, and by which srfix."""
+class VersionedDocument(Document):
+    """A document that tells which srfix wrote it."""
 
     srfix: str
     """The version of srfix that wrote it."""
+
+
+class DatedDocument(VersionedDocument):
+    """A document that also tells when it was written."""
+
     generated_at: Instant
     """ISO 8601, UTC."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from srfix.recovery.actions.document import ActionPart
-from srfix.recovery.documents import Document, Sha256
+from srfix.recovery.documents import Sha256, VersionedDocument
 
 
 class AppliedStep(ActionPart):
@@ -14,11 +14,9 @@ class AppliedStep(ActionPart):
     outcome: Literal["done", "found done"]
 
 
-class AppliedDocument(Document, tag="srfix.applied/1"):
+class AppliedDocument(VersionedDocument, tag="srfix.applied/1"):
     """What `srfix apply` did."""
 
-    srfix: str
-    """The version of srfix that wrote it."""
     digest: Sha256
     """The plan's."""
     registry: str

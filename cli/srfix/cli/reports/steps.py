@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias
 from srfix.cli.output.speaking import say_on_the_way
 from srfix.recovery.actions.actions import Action
 from srfix.recovery.actions.document import describe, why_nothing_is_undone
-from srfix.recovery.documents import Document, Sha256
+from srfix.recovery.documents import Sha256, VersionedDocument
 from srfix.recovery.plans.rolling_back import Left
 from srfix.recovery.repair.plan_file import Plan
 from srfix.recovery.repair.rollback import Undone
@@ -60,11 +60,9 @@ class StepTold:
         return f"step {self.step} ({self.what}): {self.why}"
 
 
-class RollbackDocument(Document, tag="srfix.rollback/1"):
+class RollbackDocument(VersionedDocument, tag="srfix.rollback/1"):
     """What `srfix rollback` undid."""
 
-    srfix: str
-    """The version of srfix that wrote it."""
     digest: Sha256
     """The plan's."""
     journal: str

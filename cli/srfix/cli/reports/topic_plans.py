@@ -14,7 +14,7 @@ from srfix.cli.output.speaking import confirm, say_on_the_way, write_report
 from srfix.cli.reports.plan_running import cluster_of_plan, running, way_on
 from srfix.cli.session import open_cluster, patience_s
 from srfix.recovery.cluster.cluster import Cluster
-from srfix.recovery.documents import Document, Part, Sha256
+from srfix.recovery.documents import Part, Sha256, VersionedDocument
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.plans.carrying_out import AlreadyApplied, JournalSetAside
 from srfix.recovery.plans.rolling_back import AlreadyRolledBack, Left
@@ -53,11 +53,9 @@ class TopicUndoneStep(TopicAppliedStep):
     """Why the step was not undone."""
 
 
-class TopicAppliedDocument(Document, tag="srfix.topic-applied/1"):
+class TopicAppliedDocument(VersionedDocument, tag="srfix.topic-applied/1"):
     """What `srfix apply` did of a plan that writes to a topic."""
 
-    srfix: str
-    """The version of srfix that wrote it."""
     digest: Sha256
     """The plan's."""
     topic: str
@@ -67,11 +65,9 @@ class TopicAppliedDocument(Document, tag="srfix.topic-applied/1"):
     """False if it stopped on its way."""
 
 
-class TopicRollbackDocument(Document, tag="srfix.topic-rollback/1"):
+class TopicRollbackDocument(VersionedDocument, tag="srfix.topic-rollback/1"):
     """What `srfix rollback` undid of a plan that writes to a topic."""
 
-    srfix: str
-    """The version of srfix that wrote it."""
     digest: Sha256
     """The plan's."""
     topic: str

@@ -17,7 +17,7 @@ from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, R
 from srfix.cli.output.speaking import conclude
 from srfix.cli.reports.plan_running import cluster_of_plan
 from srfix.cli.session import open_cluster
-from srfix.recovery.documents import Count, Document, Part, Sha256
+from srfix.recovery.documents import Count, Part, Sha256, VersionedDocument
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.plans.journal_file import default_journal_path
 from srfix.recovery.plans.sign_off import require_digest
@@ -57,11 +57,9 @@ class CheckedPartition(Part):
     """Of them those that somebody has written since."""
 
 
-class TopicVerificationDocument(Document, tag="srfix.topic-verification/1"):
+class TopicVerificationDocument(VersionedDocument, tag="srfix.topic-verification/1"):
     """What a topic tells of a plan that writes to it: `srfix verify`."""
 
-    srfix: str
-    """The version of srfix that wrote it."""
     digest: Sha256
     """The plan's."""
     topic: str

@@ -11,7 +11,7 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.output.interface import Block, Folded, Heading, ItemList, Paragraph, Table
 from srfix.cli.version import version
 from srfix.recovery.diagnosis.document import Advice
-from srfix.recovery.documents import Count, Document, Id, Part, Sha256
+from srfix.recovery.documents import Count, Id, Part, Sha256, VersionedDocument
 from srfix.recovery.findings import ApplicationAdvice
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.repair.plan_file import Plan
@@ -156,11 +156,9 @@ class NotVerified(Part):
     what: str
 
 
-class VerificationDocument(Document, tag="srfix.verification/1"):
+class VerificationDocument(VersionedDocument, tag="srfix.verification/1"):
     """What `srfix verify` saw."""
 
-    srfix: str
-    """The version of srfix that wrote it."""
     digest: Sha256
     """The plan's."""
     verified: bool

@@ -10,7 +10,7 @@ from typing import Final
 
 from srfix.recovery.checks.interface import CatalogueEntry
 from srfix.recovery.checks.table import CHECKS
-from srfix.recovery.documents import Code, Document, Part
+from srfix.recovery.documents import Code, Part, VersionedDocument
 from srfix.recovery.severity import Severity
 
 CATALOGUE: Final[tuple[CatalogueEntry, ...]] = tuple(
@@ -39,11 +39,9 @@ class ExplainedCode(Part):
     """The first version of srfix that looks for it; null if none does yet."""
 
 
-class Catalogue(Document, tag="srfix.catalogue/1"):
+class Catalogue(VersionedDocument, tag="srfix.catalogue/1"):
     """The finding codes: `srfix explain`."""
 
-    srfix: str
-    """The version of srfix that wrote it."""
     codes: list[ExplainedCode]
 
 

@@ -15,7 +15,7 @@ from typing import Final
 from msgspec import UNSET, UnsetType, field
 
 from srfix.recovery.commands import positional, srfix_command
-from srfix.recovery.documents import Document
+from srfix.recovery.documents import VersionedDocument
 from srfix.recovery.explain.log_text import clean, entries, unwrap
 from srfix.recovery.explain.symptoms import SOURCE_NODE, UNNAMED_SUBJECT, WITHOUT_CAUSE, WORDS, Symptom
 from srfix.recovery.explain.trace_patterns import (
@@ -81,11 +81,9 @@ class StackTraceReading:
         return self.symptom is not Symptom.NOT_RECOGNISED
 
 
-class Explanation(Document, tag="srfix.explanation/1", kw_only=True):
+class Explanation(VersionedDocument, tag="srfix.explanation/1", kw_only=True):
     """What a pasted text shows: `srfix explain -`."""
 
-    srfix: str
-    """The version of srfix that wrote it."""
     is_recognised: bool = field(name="recognised")
     symptom: Symptom
     finding: str | None = field(name="code")

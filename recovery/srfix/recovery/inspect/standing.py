@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from msgspec import field
 
-from srfix.recovery.documents import Document, Id, Part
+from srfix.recovery.documents import Id, Part, VersionedDocument
 from srfix.recovery.facts.holders import Holder
 from srfix.recovery.facts.refusals import WRITABLE_MODES
 from srfix.recovery.facts.subject_state import held_version, version_numbers
@@ -80,11 +80,9 @@ class SubjectAcceptance(Part):
     reasons: list[str]
 
 
-class SchemaDocument(Document, tag="srfix.schema/1"):
+class SchemaDocument(VersionedDocument, tag="srfix.schema/1"):
     """The internal schema of columns: `srfix schema`."""
 
-    srfix: str
-    """The version of srfix that wrote it."""
     columns: str
     """In ksqlDB's words."""
     dropped: list[DroppedField]

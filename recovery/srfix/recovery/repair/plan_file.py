@@ -12,7 +12,7 @@ from msgspec import UNSET, Struct, UnsetType, convert, field
 
 from srfix.recovery.actions.actions import Action, Register
 from srfix.recovery.actions.document import ActionPart, action_from, action_part, describe
-from srfix.recovery.documents import Code, Document, Id, Instant, Part, Sha256
+from srfix.recovery.documents import Code, Id, Instant, Part, Sha256, VersionedDocument
 from srfix.recovery.facts.circumstances import (
     Circumstances,
     KnownApplication,
@@ -145,11 +145,9 @@ class PlannedFindingPart(Part, kw_only=True):
     """How the topic is read; of a topic's finding alone."""
 
 
-class PlanDocument(Document, tag=SCHEMA, kw_only=True):
+class PlanDocument(VersionedDocument, tag=SCHEMA, kw_only=True):
     """What a repair writes: `srfix plan -o FILE`."""
 
-    srfix: str
-    """The version of srfix that wrote it."""
     created_at: Instant
     """ISO 8601, UTC."""
     registry: str

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from msgspec import convert
 
-from srfix.recovery.documents import Document, Instant, Part, Sha256
+from srfix.recovery.documents import Instant, Part, Sha256, VersionedDocument
 from srfix.recovery.errors import PlanError
 from srfix.recovery.plans.documents import PlanFiles, plan_digest
 from srfix.recovery.topic_plan.work import ExpireKeys, PartitionRows, SeedChangelog, Work
@@ -105,11 +105,9 @@ class TopicStepPart(Part):
     partition: int | None
 
 
-class TopicPlanDocument(Document, tag=SCHEMA):
+class TopicPlanDocument(VersionedDocument, tag=SCHEMA):
     """What a plan of srfix state writes to a topic."""
 
-    srfix: str
-    """The version of srfix that wrote it."""
     created_at: Instant
     bootstrap_servers: str
     work: Work
