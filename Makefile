@@ -142,7 +142,7 @@ $(DOCS): $(DEV)
 	@touch $@
 
 # Without a warning about MkDocs 2, which srfix is held below; --quiet would keep warnings from --strict.
-docs: $(DOCS) ## Build the site into build/site: README and its like, commands, findings, docstrings; its links are checked
+docs: $(DOCS) ## Build the site into build/site: its pages, commands, findings, documents, docstrings; its links are checked
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --config-file .ci/docs/mkdocs.yml
 
 format: $(DEV) ## Format the code

@@ -33,9 +33,9 @@ STARTS_PROCESSES: Final = "tests.cli.forked"
 BESIDE: Final[Mapping[str, tuple[str, ...]]] = {
     "serde/kernel/": ("tests/serde/formats", "tests/serde/test_native.py"),
     "cli/man/": ("tests/cli/test_reference.py",),
-    "README.md": ("tests/test_readme_screens.py", "tests/project"),
+    "README.md": ("tests/test_readme_screens.py", "tests/test_examples.py", "tests/project"),
     "Makefile": ("tests/project",),
-    ".ci/": ("tests/project",),
+    ".ci/": ("tests/test_readme_screens.py", "tests/test_examples.py", "tests/project"),
     ".github/": ("tests/project",),
     "pyproject.toml": ("tests/test_wheel.py",),
 }

@@ -1,11 +1,10 @@
-"""What README and the docstrings show is run: README's Python as one session, docstrings by doctest."""
+"""What pages and docstrings show is run: the Python of a page as one session, docstrings by doctest."""
 
 from __future__ import annotations
 
 import doctest
 import importlib
 import pkgutil
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,11 +15,12 @@ from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.registry.client import RegistryClient
+from tests.pages import block_that_begins, code_of, name_of, pages_with
 
-README = Path(__file__).parents[1] / "README.md"
 REGISTRY = "http://registry:8081"
 BROKER = "broker:9092"
-RECOVERY = "from srfix.recovery import"
+REPAIR = "from pathlib import Path\n\nfrom srfix.recovery import"
+"""How the block begins that takes a broker."""
 SERDES = (
     "deserializer",
     "serializer",
@@ -33,38 +33,33 @@ SERDES = (
 """The modules whose public names a user calls first: each has an example."""
 
 
-def python_blocks() -> list[str]:
-    return re.findall(r"^```python\n(.*?)^```$", README.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-
-
 @pytest.fixture
 def registry() -> Iterator[FixtureRegistry]:
     with FixtureRegistry() as server:
         yield server
 
 
-def test_the_python_of_the_readme_runs_from_top_to_bottom(
-    registry: FixtureRegistry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("page", pages_with("python"), ids=name_of)
+def test_the_python_of_a_page_runs_from_top_to_bottom(
+    page: Path, registry: FixtureRegistry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    blocks = [block for block in python_blocks() if RECOVERY not in block]
-    assert len(blocks) >= 5
     session: dict[str, object] = {}
-    for block in blocks:
-        exec(compile(block.replace(REGISTRY, registry.url), str(README), "exec"), session)
-    assert registry.writes >= 3
+    for block in code_of(page, "python"):
+        if not block.startswith(REPAIR):
+            exec(compile(block.replace(REGISTRY, registry.url), str(page), "exec"), session)
 
 
 def test_the_repair_from_python_finds_mends_and_undoes_the_incident(
     registry: FixtureRegistry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (block,) = (block for block in python_blocks() if RECOVERY in block)
+    block = block_that_begins(REPAIR)
     monkeypatch.chdir(tmp_path)
     with EmbeddedBroker(topics=damage.TOPICS) as broker, RegistryClient(registry.url) as client:
         damage.stage(broker, client)
         before = registry.dump()
         here = block.replace(REGISTRY, registry.url).replace(BROKER, broker.bootstrap_servers)
-        exec(compile(here, str(README), "exec"), {})
+        exec(compile(here, "the repair", "exec"), {})
     said = capsys.readouterr().out
     assert said.startswith(f"SRF001 {damage.APPLICATION} ")
     for event in ("StepDone(", "Confirmed(", "Undone("):

@@ -83,9 +83,13 @@ def test_its_description_has_only_links_that_hold_on_pypi() -> None:
     )
     shown, here = links(metadata.get_payload()), links((ROOT / "README.md").read_text(encoding="utf-8"))
     at_repository = f"{source}/blob/main/"
+    pictures = source.replace("github.com", "raw.githubusercontent.com") + "/main/"
     for link, written in zip(shown, here, strict=True):
         if written.startswith("https://"):
             assert link == written
+        elif written.endswith(".svg"):
+            assert link == pictures + written
+            assert (ROOT / written).is_file()
         else:
             assert link == at_repository + (f"README.md{written}" if written.startswith("#") else written)
             assert (ROOT / link.removeprefix(at_repository).partition("#")[0]).is_file()

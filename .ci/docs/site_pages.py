@@ -1,5 +1,5 @@
-"""The pages of the site that nobody writes: path → Markdown, from README and its like, the commands, the catalogue of
-findings, docstrings and notebooks. Needs no MkDocs."""
+"""The pages of the site that nobody writes: path → Markdown, from the commands, the catalogue of findings, JSON Schemas,
+docstrings and notebooks; the menu; and which words lead where. Needs no MkDocs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import nbformat
 import yaml
 
-from parts.reference import about_command
-from srfix.cli.command_table import every_command
+from parts.reference import about_command, escaped
+from srfix.cli.command_table import EXAMPLES, every_command
 from srfix.cli.documents import DOCUMENTS, schema_text
 from srfix.recovery.checks.interface import CatalogueEntry
 from srfix.recovery.explain.catalogue import CATALOGUE
@@ -26,27 +26,87 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 NOTEBOOKS: Final = ROOT / "fixtures" / "notebooks"
 ACTION: Final = ROOT / ".github" / "actions" / "srfix" / "action.yml"
 
-_AS_THEY_ARE: Final = ("DESIGN.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
-COPIED: Final = {"index.md": "README.md", **{name: name for name in _AS_THEY_ARE}}
-"""Page → the file whose text it has. Links between them hold here as they do there."""
+COPIED: Final = ("DESIGN.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
+"""Files that are pages as they are. Links between them hold here as they do there."""
 
-MENU: Final = {
-    "srfix": "index.md",
-    "Install": "install.md",
-    "GitHub Action": "github-action.md",
-    "Commands": "commands/",
-    "Findings": "findings/",
-    "JSON": "documents/",
-    "Python": "api/",
-    "format(&quot;srfix&quot;)": "spark-source.md",
-    "confluent-kafka's drop-in": "drop-in.md",
+REPOSITORY: Final = "https://github.com/srfix/srfix/blob/main/"
+
+MENU: Final[Mapping[str, str | Mapping[str, str]]] = {
+    "Home": "index.md",
+    "Start": {"Install": "start/install.md", "Your first repair": "start/first-repair.md"},
+    "Repair": {
+        "Repair a store": "repair/kafka-10179.md",
+        "A topic and its reader": "repair/connect-and-mirrors.md",
+        "What is in a store": "repair/state-on-disk.md",
+        "Many stores, special cases": "repair/many-stores.md",
+        "One plans, another decides": "repair/four-eyes.md",
+        "A report for people": "repair/reports.md",
+        "From Python": "repair/from-python.md",
+        "How a source is chosen": "background/how-a-source-is-chosen.md",
+        "Why versions are soft-deleted": "background/why-soft-delete.md",
+    },
+    "Prevent": {"Guard": "prevent/guard.md", "Watch": "prevent/watch.md", "Cron and CI": "prevent/ci.md"},
+    "Serde": {
+        "Coming from confluent-kafka": "serde/confluent.md",
+        "Differences from confluent-kafka": "serde/differences.md",
+        "A reader that survives": "serde/dual-subject.md",
+        "Columns and letter case": "serde/columns-and-case.md",
+        "Formats": "serde/formats.md",
+        "Times": "serde/times.md",
+        "Arrow and batches": "serde/arrow-and-batches.md",
+        "Native kernel": "serde/native-kernel.md",
+    },
+    "Spark": {
+        "Read a topic": "spark/read.md",
+        "Write, and keep bad rows": "spark/write-and-quarantine.md",
+        "SQL, and without jars": "spark/sql.md",
+        "All options": "spark/options.md",
+        "Engines and executors": "spark/engines.md",
+        "Versions of Spark": "spark/versions.md",
+        "Coming from ABRiS or Databricks": "spark/from-abris.md",
+    },
+    "Reference": {
+        "Findings": "findings/",
+        "Commands": "commands/",
+        "Exit codes": "reference/exit-codes.md",
+        "Configuration": "reference/configuration.md",
+        "JSON documents": "documents.md",
+        "GitHub Action": "github-action.md",
+        "Python": "api/",
+    },
     "Notebooks": "notebooks/",
-    "Design": "DESIGN.md",
-    "Contributing": "CONTRIBUTING.md",
-    "Security": "SECURITY.md",
-    "Changes": "CHANGELOG.md",
+    "Project": {
+        "Contributing": "CONTRIBUTING.md",
+        "Design": "DESIGN.md",
+        "Security": "SECURITY.md",
+        "Changes": "CHANGELOG.md",
+    },
 }
-"""Entry of the menu → its page, or the folder of its pages."""
+"""Tab → its page, or its entries; an entry → its page, or the folder of its pages."""
+
+FINDINGS: Final[Mapping[str, tuple[str, str]]] = {
+    "SRF001": ("A restored store cannot be read", ""),
+    "SRF002": ("The next restore breaks a readable store", "`--state-dir`"),
+    "SRF003": ("Masked until the source's next schema", ""),
+    "SRF004": ("After an upgrade, kept rows cannot be read", "`--streams-version`; with `--state-dir` the exact ids"),
+    "SRF005": ("Look-ups by key silently miss rows", ""),
+    "SRF006": ("A global table cannot be read", "`--state-dir` or `--topology`; else concluded, and said so"),
+    "SRF007": ("Subject of a store that logs nothing: harmless", "`--state-dir` or `--topology`"),
+    "SRF008": ("Subjects of a removed foreign-key join: harmless", ""),
+    "SRF009": ("Subjects left by an application that is gone", "as proof `--gone` or `--ksqldb`"),
+    "SRF010": ("The source's subject holds an internal schema", "to be sure, `--state-dir`"),
+    "SRF011": ("The topic has ids unknown to the registry", ""),
+    "SRF012": ("The registry would refuse the repair", ""),
+    "SRF013": ("Records are not framed, or do not decode", "for all records, `--decode-values`"),
+    "SRF014": ("The registry lost ids that a store needs", "`--state-dir`; for all of each changelog, `--changelogs`"),
+    "SRF015": ("The next write to the store is refused", "`--no-auto-register`"),
+    "SRF016": ("An upgrade registers internal schemas under your subject", "`--streams-version`"),
+    "SRF017": ("Live ids missing from the topic's own subject", ""),
+    "SRF018": ("Retention deletes rows of a reused source", ""),
+    "SRF019": ("A global store is restored untransformed", "`--topology` and `--state-dir`"),
+    "SRF020": ("A topic's reader asks the wrong subject", "`srfix check TOPIC`"),
+}
+"""Code → its title in a few words, which README has too; what it takes to see it, besides cluster and registry."""
 
 API: Final = (
     "srfix.serde",
@@ -59,9 +119,28 @@ API: Final = (
 )
 """Front doors, and modules whose names are promised like theirs: their docstrings are shown."""
 
+GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Steps of a repair": ("recovery.steps", "recovery.diagnosis", "recovery.findings", "recovery.repair"),
+    "What they look at": ("recovery",),
+    "Serializers and deserializers": (
+        *("serde.serializer", "serde.deserializer", "serde.dataclass_deserializer", "serde.interface", "serde.batches"),
+        *("serde.windowed", "serde.confluent.avro", "serde.confluent.json_schema", "serde.confluent.asynchronous"),
+    ),
+    "Policies and subjects": ("serde.resolve", "serde.subjects", "serde.confluent.strategies"),
+    "Framing": ("serde.confluent.framing",),
+    "Columns": ("serde.columns", "serde.column_sources", "serde.casing", "serde.connect", "serde.formats"),
+    "Registry": ("serde.registry", "serde.properties", "serde.schemas", "serde.compatibility"),
+    "Reading": ("serde.spark.read", "serde.spark.reading", "serde.arrow.decode"),
+    "Writing": ("serde.spark.write", "serde.spark.writing", "serde.arrow.encode"),
+    "Session and jobs": ("serde.spark.session", "serde.spark.packages", "serde.spark.progress", "serde.spark.watching"),
+    "Engines and types": ("serde.spark", "serde.arrow", "serde.engine"),
+    "Errors": ("serde.errors", "serde.spark.errors", "serde.schemas.errors", "recovery.errors"),
+}
+"""Heading of a front door's page → the modules whose names stand under it; of several that fit, the longest counts."""
+
 DOCSTRINGS: Final = {
-    "spark-source.md": ("srfix.serde.spark.source", 'Options of `format("srfix")`'),
-    "drop-in.md": ("srfix.serde.confluent", "The drop-in for confluent-kafka"),
+    "spark/options.md": ("srfix.serde.spark.source", 'Options of `format("srfix")`'),
+    "serde/differences.md": ("srfix.serde.confluent", "The drop-in for confluent-kafka"),
 }
 """Page → the module whose docstring, and those of the files below it that hold a table, it consists of; its title."""
 
@@ -75,11 +154,11 @@ def made_pages(*, runs_notebooks: bool = False) -> Mapping[str, str]:
 
     :param runs_notebooks: True to run those that can be, and show what their cells give.
     """
-    pages = {page: _for_the_site((ROOT / name).read_text(encoding="utf-8")) for page, name in COPIED.items()}
+    pages = {name: (ROOT / name).read_text(encoding="utf-8") for name in COPIED}
     pages["github-action.md"] = _action_page(yaml.safe_load(ACTION.read_text(encoding="utf-8")))
     pages |= dict(_command_pages())
     pages |= dict(_finding_pages())
-    pages |= dict(_document_pages())
+    pages["documents.md"] = _documents_page()
     pages |= {f"api/{front}.md": _api_page(front) for front in API}
     pages |= {page: _docstring_page(front, title) for page, (front, title) in DOCSTRINGS.items()}
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
@@ -87,75 +166,217 @@ def made_pages(*, runs_notebooks: bool = False) -> Mapping[str, str]:
     return pages
 
 
+def downloads() -> Mapping[str, str]:
+    """Files of the site that are no pages: path → text."""
+    notebooks = {f"notebooks/{path.name}": path.read_text(encoding="utf-8") for path in NOTEBOOKS.glob("*.ipynb")}
+    return notebooks | {f"documents/{each.name}.schema.json": schema_text(each) for each in DOCUMENTS}
+
+
+def menu_titles(folder: str) -> Mapping[str, str]:
+    """Of the pages in a folder that are made: page → its title in the menu."""
+    match folder:
+        case "findings/":
+            return {f"findings/{code}.md": f"{code} {title}" for code, (title, _) in FINDINGS.items()}
+        case "commands/":
+            return {_command_page(name): f"srfix {name}" for name in every_command()}
+        case "api/":
+            return {f"api/{front}.md": front for front in API}
+        case _:
+            return {f"notebooks/{path.stem}.md": path.stem for path in sorted(NOTEBOOKS.glob("*.ipynb"))}
+
+
+def for_the_site(text: str) -> str:
+    """GitHub's Markdown as Python-Markdown takes it: a bar in a table's code has no backslash (it would be shown), and a
+    fence names a language alone (one of two words is no fence, and swallows what follows). README is no page of the site."""
+    text = re.sub(r"^(`{3,}\w+) .*$", r"\1", text, flags=re.MULTILINE)
+    text = text.replace("](README.md", f"]({REPOSITORY}README.md")
+    return re.sub(r"`[^`\n]+`", lambda code: code[0].replace("\\|", "|"), text)
+
+
+_KEPT: Final = r"^(?P<fence>`{3,}).*?^(?P=fence)|^#+ .*?$|^:::.*?$|!?\[(?:[^\[\]]|\[[^\]]*\])*\]\([^)]*\)|<[^>\n]*>"
+_LINKED: Final = re.compile(rf"{_KEPT}|`(?P<code>[^`\n]+)`|\b(?P<finding>SRF\d{{3}})\b", re.DOTALL | re.MULTILINE)
+
+
+def linked(page: str, text: str) -> str:
+    """A page's text in which a code and a command lead to their pages, but for headings, code and what is a link."""
+    up = "../" * page.count("/")
+
+    def link(found: re.Match[str]) -> str:
+        words = found["code"] or found["finding"]
+        target = None if words is None else _page_of(words)
+        return found[0] if target is None or target == page else f"[{found[0]}]({up}{target})"
+
+    return _LINKED.sub(link, text)
+
+
+def _page_of(words: str) -> str | None:
+    """The page of a code or a command; None for other words."""
+    if words in FINDINGS:
+        return f"findings/{words}.md"
+    first, *rest = words.split()
+    if first != "srfix":
+        return None
+    names = [" ".join(rest[:2]), *rest[:1]]
+    return next((_command_page(name) for name in names if name in every_command()), None)
+
+
 def _action_page(action: Mapping[str, Mapping[str, Mapping[str, str]]]) -> str:
     inputs = [
-        f"| {_code(name)} | {_cell(told['description'])} | {_code(told['default']) if told['default'] else ''} |"
-        for name, told in action["inputs"].items()
+        f"| {_code(name)} | {_cell(about['description'])} | {_code(about['default']) if about['default'] else ''} |"
+        for name, about in action["inputs"].items()
     ]
-    outputs = [f"| {_code(name)} | {_cell(told['description'])} |" for name, told in action["outputs"].items()]
+    outputs = [f"| {_code(name)} | {_cell(about['description'])} |" for name, about in action["outputs"].items()]
     return _lines(
         "# GitHub Action",
-        f"{action['description']} [How it is used](install.md#github-action).",
+        f"{action['description']} [How it is used](prevent/ci.md#the-github-action).",
         *("## Inputs", _table(("input", "what", "default"), inputs)),
         *("## Outputs", _table(("output", "what"), outputs)),
     )
 
 
+def _command_page(name: str) -> str:
+    return f"commands/{name.replace(' ', '-')}.md"
+
+
 def _command_pages() -> Iterator[tuple[str, str]]:
-    commands = {name: (name.replace(" ", "-"), entry) for name, entry in every_command().items()}
-    listed = [f"| [srfix {name}]({page}.md) | {_cell(entry.summary)} |" for name, (page, entry) in commands.items()]
+    commands = every_command()
+    listed = [f"| `srfix {name}` | {_cell(entry.summary)} |" for name, entry in commands.items()]
     about = (
-        "What `srfix COMMAND --help` says of each. [What the exit codes mean](../index.md#options-that-you-will-need)."
+        "What `--help` says of each. [What the exit codes mean](../reference/exit-codes.md)."
+        " [Where options may stand](../reference/configuration.md)."
     )
     yield "commands/index.md", _lines("# Commands", about, _table(("command", "what"), listed))
-    for name, (page, _) in commands.items():
-        yield f"commands/{page}.md", _lines(f"# srfix {name}", about_command(name))
+    for name, entry in commands.items():
+        inner = [f"| `srfix {name} {each}` | {_cell(of.summary)} |" for each, of in entry.commands.items()]
+        example = _code_block(EXAMPLES[f"{name} {next(iter(entry.commands))}"]) if inner else ""
+        yield (
+            _command_page(name),
+            _lines(f"# srfix {name}", example, about_command(name), _table(("command", "what"), inner)),
+        )
+
+
+def _code_block(text: str) -> str:
+    return f"```sh\n{text}\n```"
 
 
 def _finding_pages() -> Iterator[tuple[str, str]]:
     rows = [
-        f"| [{known.code}]({known.code}.md) | {known.severity} | {known.checked_since or 'not yet'} | {_cell(known.title)} |"
+        f"| {known.code} | {FINDINGS[known.code][0]} | {known.severity} | {FINDINGS[known.code][1]} |"
         for known in CATALOGUE
     ]
-    table = _table(("code", "severity", "checked since", "what"), rows)
-    yield "findings/index.md", _lines("# Findings", "What `srfix explain` says of each code. Codes are stable.", table)
+    table = _table(("code", "finding", "severity", "seen with, besides cluster and registry"), rows)
+    about = (
+        "KAFKA-10179 is one of a family. Each relative has a code of its own, and evidence tells look-alikes apart, not their"
+        " names. Codes are stable. `srfix explain CODE` says the same as the pages."
+    )
+    yield "findings/index.md", _lines("# Findings", about, table)
     for known in CATALOGUE:
         yield f"findings/{known.code}.md", _finding_page(known)
 
 
 def _finding_page(known: CatalogueEntry) -> str:
-    since = f"since srfix {known.checked_since}" if known.checked_since else "not yet: srfix does not look for it"
     return _lines(
-        f"# {known.code}: {_escaped(known.title)}",
-        f"Severity: **{known.severity}**. Checked {since}. The same in a terminal: `srfix explain {known.code}`.",
-        *("## What it means", _escaped(known.meaning)),
-        *("## How it comes about", _escaped(known.cause)),
-        *("## How srfix tells", _escaped(known.detection)),
-        *("## What to do", _escaped(known.remedy)),
+        f"# {known.code}: {escaped(known.title)}",
+        f"Severity: **{known.severity}**. Checked since srfix {known.checked_since}. The same in a terminal:"
+        f" `srfix explain {known.code}`.",
+        *("## What it means", escaped(known.meaning)),
+        *("## How it comes about", escaped(known.cause)),
+        *("## How srfix tells", escaped(known.detection)),
+        *("## What to do", escaped(known.remedy)),
     )
 
 
-def _document_pages() -> Iterator[tuple[str, str]]:
-    """The JSON Schema of each document that srfix writes."""
-    rows = []
-    for document in sorted(DOCUMENTS, key=lambda each: each.name):
-        name, text = document.name, schema_text(document)
-        about = _escaped(json.loads(text)["description"])
-        rows.append(f"| [{name}]({name}.md) | {about.replace('|', '&#124;')} |")
-        yield f"documents/{name}.md", _lines(f"# {name}", about, "Its JSON Schema:", f"```json\n{text.rstrip()}\n```")
-    about = "The JSON Schemas of what srfix writes, as `srfix schema-of` prints them. Keys may be added, never renamed."
-    yield "documents/index.md", _lines("# JSON documents", about, _table(("document", "what"), rows))
+def _documents_page() -> str:
+    """The JSON documents that srfix writes: each one's keys as tables."""
+    rows, parts = [], []
+    for document in DOCUMENTS:
+        schema = json.loads(schema_text(document))
+        about = _cell(str(schema["description"]))
+        writers = _cell(document.written_by)
+        rows.append(f"| [{document.name}](#{document.name}) | {writers} |")
+        whole = f"[Its JSON Schema](documents/{document.name}.schema.json); in a terminal: `srfix schema-of {document.name}`."
+        parts += [f"## {document.name}", about, whole, *_tables_of(schema, "")]
+        for name, definition in schema.get("$defs", {}).items():
+            what = f"**{name}**: {_type_of(definition)}" if "enum" in definition else f"**{name}**"
+            parts += [what, escaped(definition.get("description", "")), *_tables_of(definition, "")]
+    about = (
+        "What `--output json` and files of srfix hold. Keys may be added within a version, never renamed. `[]` after a key"
+        " stands for the items of a list."
+    )
+    return _lines("# JSON documents", about, _table(("document", "written by"), rows), *parts)
+
+
+def _tables_of(schema: Mapping[str, Any], about: str) -> Iterator[str]:
+    """The keys of an object; of one that has several forms, those of each."""
+    if rows := list(_keys_of(schema, "")):
+        yield from (about, _table(("key", "type", "what"), rows))
+    for form in schema.get("oneOf", ()):
+        event = form.get("properties", {}).get("event", {}).get("const")
+        yield from _tables_of(form, f"Where `event` is `{event}`:" if event else "")
+
+
+def _keys_of(schema: Mapping[str, Any], before: str) -> Iterator[str]:
+    for key, value in schema.get("properties", {}).items():
+        optional = "" if key in schema.get("required", ()) else ", optional"
+        yield f"| `{before}{key}` | {_type_of(value)}{optional} | {_cell(str(value.get('description', '')))} |"
+        inner, dots = value, "."
+        while isinstance(inner.get("items"), dict):
+            inner, dots = inner["items"], f"[]{dots}"
+        yield from _keys_of(inner, f"{before}{key}{dots}")
+
+
+def _type_of(value: Mapping[str, Any]) -> str:
+    """A key's type in a word or two."""
+    match value:
+        case {"const": fixed}:
+            return _code(json.dumps(fixed))
+        case {"enum": words}:
+            return ", ".join(_code(json.dumps(word)) for word in words)
+        case {"$ref": str(place)}:
+            return place.rpartition("/")[2].replace("_", "\\_")
+        case {"items": Mapping() as items}:
+            return f"list of {_type_of(items)}"
+        case {"type": str(name)}:
+            return name
+        case {"type": list(names)}:
+            return " or ".join(names)
+        case {"anyOf": forms} | {"oneOf": forms}:
+            return " or ".join(dict.fromkeys(map(_type_of, forms)))
+        case _:
+            return "any"
 
 
 def _api_page(front: str) -> str:
-    """What a front door shows, name by name, from where each is written."""
+    """What a front door shows, name by name, from where each is written; in groups, where there are several."""
     about = inspect.getdoc(importlib.import_module(front)) or ""
-    return _lines(f"# {front}", about, *[_shown(place, name) for place, name in shown_names(front)])
+    groups: dict[str, list[str]] = {title: [] for title in GROUPS}
+    for place, name in shown_names(front):
+        groups[_group_of(place)].append(f"{place}.{name}")
+    filled = {title: names for title, names in groups.items() if names}
+    blocks = [
+        block
+        for title, names in filled.items()
+        for block in ([f"## {title}"] if len(filled) > 1 else [], [_shown(name, len(filled) > 1) for name in names])
+    ]
+    return _lines(f"# {front}", about, *(line for block in blocks for line in block))
 
 
-def _shown(place: str, name: str) -> str:
-    options = "\n    options: {inherited_members: true}" if name in ("ReadPlan", "WritePlan") else ""
-    return f"::: {place}.{name}{options}"
+def _group_of(place: str) -> str:
+    name = place.removeprefix("srfix.")
+    near = [
+        (len(start), title)
+        for title, starts in GROUPS.items()
+        for start in starts
+        if f"{name}.".startswith(f"{start}.")
+    ]
+    return max(near)[1]
+
+
+def _shown(name: str, is_in_a_group: bool) -> str:
+    options = {"heading_level": 3} if is_in_a_group else {}
+    if name.endswith((".ReadPlan", ".WritePlan")):
+        options |= {"inherited_members": True}
+    return f"::: {name}" + (f"\n    options: {json.dumps(options)}" if options else "")
 
 
 def shown_names(front: str) -> Sequence[tuple[str, str]]:
@@ -196,6 +417,9 @@ def _with_fenced_sessions(text: str) -> str:
     return "\n\n".join(f"```pycon\n{block}\n```" if block.startswith(">>> ") else block for block in blocks)
 
 
+_NOT_RUN: Final = "What its cells print is not shown here: to run it takes more than Python."
+
+
 def _notebook_page(path: Path, *, runs: bool) -> str:
     """A notebook's cells as Markdown and code, with what they give if it is run."""
     notebook = nbformat.read(path, as_version=4)
@@ -205,7 +429,8 @@ def _notebook_page(path: Path, *, runs: bool) -> str:
         with tempfile.TemporaryDirectory() as folder:
             NotebookClient(notebook, timeout=120, resources={"metadata": {"path": folder}}).execute()
     blocks = [block for cell in notebook.cells for block in _cell_blocks(cell)]
-    return _lines(blocks[0], f"The notebook: `{path.relative_to(ROOT)}`.", *blocks[1:])
+    about = f"[Download the notebook]({path.name}). In the repository it is `{path.relative_to(ROOT)}`."
+    return _lines(blocks[0], about, *([] if runs else [_NOT_RUN]), *blocks[1:])
 
 
 def _cell_blocks(cell: nbformat.NotebookNode) -> Iterator[str]:
@@ -233,19 +458,5 @@ def _code(text: str) -> str:
     return f"`{text}`"
 
 
-def _for_the_site(text: str) -> str:
-    """GitHub's Markdown as Python-Markdown takes it: a bar in a table's code has no backslash (it would be shown), and a
-    fence names a language alone (one of two words is no fence, and swallows what follows)."""
-    text = re.sub(r"^(`{3,}\w+) .*$", r"\1", text, flags=re.MULTILINE)
-    return re.sub(r"`[^`\n]+`", lambda code: code[0].replace("\\|", "|"), text)
-
-
 def _cell(text: str) -> str:
-    return _escaped(text).replace("|", "\\|").replace("\n", " ")
-
-
-def _escaped(text: str) -> str:
-    """What Markdown would take for its own."""
-    for special in "<*_[":
-        text = text.replace(special, f"\\{special}")
-    return text
+    return escaped(text).replace("|", "&#124;").replace("\n", " ")

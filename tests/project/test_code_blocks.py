@@ -13,10 +13,8 @@ import io
 import json
 import re
 import runpy
-import shlex
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,38 +28,21 @@ from srfix.recovery.state.writing.releases import Release
 from srfix.recovery.state.writing.stores import StoreToWrite, store_writer
 from srfix.serde.wire import frame_id
 from tests.cli.kept_demo import Parts, srfix, staged_parts
+from tests.pages import BLOCKS, IS_NO_CODE, PAGES, ROOT, Fenced, block_that_begins, name_of
 
-ROOT: Final = Path(__file__).parents[2]
-PAGES: Final = [
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "DESIGN.md", "SECURITY.md", "CHANGELOG.md")),
-    *sorted((ROOT / ".ci" / "docs" / "pages").rglob("*.md")),
-]
-
-ELSEWHERE: Final = {
-    "python": ("README.md", "tests/test_examples.py"),
-    "python spark": ("README.md", "tests/spark/test_readme.py"),
-}
-"""Language → the page whose blocks of it are a session, and what runs that."""
+ELSEWHERE: Final = {"python": "tests/test_examples.py", "python spark": "tests/spark/test_readme.py"}
+"""Language whose blocks are a session on each page → what runs them."""
 
 DOCSTRINGS: Final = {"srfix.serde.spark.source": "tests/spark/test_readme.py"}
 """Module whose docstring, on the site, has code that is no doctest → what runs it. Doctests: `tests/test_examples.py`."""
 
-SHELLS: Final = ("sh", "bash")
-"""What a shell's block may say that it is."""
-
-IS_NO_CODE: Final = {
-    "org.apache.kafka.connect.errors.DataException": "the stack trace of the incident: see below, it is explained",
-    "serde/srfix/serde/ ": "DESIGN's tree of folders",
-}
-"""How a block without a language begins → what it is."""
-
 IS_NOT_RUN: Final = {
-    "pipx install srfix": "installs for the user who runs the tests, from PyPI",
-    "uvx srfix demo": "takes uv and PyPI",
+    "pipx install git+https": "installs for the user who runs the tests, from the repository",
+    "pip install ": "installs into the environment of the tests",
     "docker build ": "takes an engine: tests/docker/test_image.py builds the image",
     "docker run ": "takes an engine: tests/docker/test_image.py runs it",
     "export SRFIX_": "the tests' broker and registry are elsewhere",
-    "python -m pip download ": "takes PyPI",
+    "python -m pip download ": "takes an index, and the repository",
     "python -m pip install --no-index ": "takes what was downloaded",
 }
 """How a shell's line begins → why it is not run."""
@@ -75,10 +56,14 @@ CODES: Final[Mapping[str, tuple[int, ...]]] = {
     ),
     "guard --topology topology.txt --application shop --streams-version 2.6.3 --optimization all --to 3.9": (1,),
     "guard --subject users-value --schema new.avsc": (1,),
+    "diagnose --details": (1,),
+    "diagnose --output html": (1,),
+    "diagnose --output markdown": (1,),
     "state where state ann --store users": (1,),
+    "watch --once": (1,),
 }
-"""A line → its exit codes, the first time and each later one; 0 where there is none. README's session repairs the incident, and
-rolls back."""
+"""A line → its exit codes, the first time on a page and each later one; 0 where there is none. A page begins with the
+incident."""
 
 FILES: Final = {
     "/etc/ksqldb/ksql-server.properties": (
@@ -94,46 +79,7 @@ STATE: Final = "state"
 """The state directory of the reader's that `srfix state` is shown on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fenced:
-    """A block."""
-
-    page: Path
-    line: int
-    language: str
-    text: str
-
-    @property
-    def place(self) -> str:
-        return f"{self.page.relative_to(ROOT)}:{self.line}"
-
-    @property
-    def is_screen(self) -> bool:
-        return not self.language and self.text.startswith("$ srfix ")
-
-    @property
-    def is_shell(self) -> bool:
-        return not self.language and not self.is_screen and not self.text.startswith(tuple(IS_NO_CODE))
-
-    def commands(self) -> list[list[str]]:
-        """Its lines as words; comments are gone, and lines that go on are one."""
-        lines = self.text.replace("\\\n", "").splitlines()
-        return [words for line in lines if (words := shlex.split(line, comments=True))]
-
-
-def fenced() -> Iterator[Fenced]:
-    for page in PAGES:
-        text = page.read_text(encoding="utf-8")
-        for found in re.finditer(r"^( *)(`{3,})([^\n`]*)\n(.*?)^\1\2$", text, re.DOTALL | re.MULTILINE):
-            line = text.count("\n", 0, found.start()) + 1
-            language = found[3].strip()
-            yield Fenced(page=page, line=line, language="" if language in SHELLS else language, text=found[4])
-
-
-BLOCKS: Final = list(fenced())
-
-
-@pytest.fixture(scope="module")
+@pytest.fixture
 def parts() -> Iterator[Parts]:
     with staged_parts() as parts:
         yield parts
@@ -148,9 +94,7 @@ def test_no_block_is_overlooked() -> None:
 def test_a_block_is_of_a_kind_that_is_run_or_read(block: Fenced) -> None:
     match block.language:
         case "python" | "python spark" as session:
-            page, runner = ELSEWHERE[session]
-            assert block.page.name == page, f"Nothing runs Python on this page; {runner} runs {page}'s."
-            assert page in (ROOT / runner).read_text(encoding="utf-8")
+            assert f'pages_with("{session}")' in (ROOT / ELSEWHERE[session]).read_text(encoding="utf-8")
         case "yaml":
             assert yaml.safe_load(block.text)
         case "toml":
@@ -158,9 +102,8 @@ def test_a_block_is_of_a_kind_that_is_run_or_read(block: Fenced) -> None:
         case "json":
             assert json.loads(block.text)
         case "" if block.is_screen:
-            screens = ROOT / "tests" / "test_readme_screens.py"
-            assert block.page.name == "README.md"
-            assert screens.exists(), f"Nothing compares the screen at {block.place} with what the command says."
+            command = block.text.partition("\n")[0].removeprefix("$ ")
+            assert f'"{command}"' in (ROOT / "tests" / "test_readme_screens.py").read_text(encoding="utf-8")
         case "":
             assert not block.is_shell or block.commands()
         case "text":
@@ -169,10 +112,17 @@ def test_a_block_is_of_a_kind_that_is_run_or_read(block: Fenced) -> None:
             pytest.fail(f"{block.place}: nothing is known of the language {other!r}.")
 
 
-def test_the_shell_s_lines_run_from_top_to_bottom(parts: Parts, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if any(b.is_shell and b.page == page for b in BLOCKS)], ids=name_of
+)
+def test_the_shell_s_lines_of_a_page_run_from_top_to_bottom(page: Path, parts: Parts, tmp_path: Path) -> None:
     targets = set(re.findall(r"^([\w.-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     ran: list[str] = []
     for block in BLOCKS:
+        if block.page != page:
+            continue
+        if block.is_screen:
+            ran.append(block.text.partition("\n")[0].removeprefix("$ srfix "))
         for words in block.commands() if block.is_shell else ():
             line = " ".join(words)
             if words[0] == "make":
@@ -181,9 +131,11 @@ def test_the_shell_s_lines_run_from_top_to_bottom(parts: Parts, tmp_path: Path) 
                 run_one(words[1:], ran, parts, tmp_path, block)
             else:
                 assert line.startswith(tuple(IS_NOT_RUN)), f"{block.place}: {line!r} is neither run nor named."
-    assert {"diagnose", "plan", "apply", "verify", "rollback", "schema", "encode", "decode"} <= {
-        line.split()[0] for line in ran
-    }
+
+
+def test_every_command_that_needs_no_more_than_the_incident_is_shown() -> None:
+    shown = {words[1] for block in BLOCKS if block.is_shell for words in block.commands() if words[0] == "srfix"}
+    assert {"diagnose", "plan", "apply", "verify", "rollback", "schema", "encode", "decode", "guard", "watch"} <= shown
 
 
 def run_one(arguments: list[str], ran: list[str], parts: Parts, folder: Path, block: Fenced) -> None:
@@ -238,8 +190,7 @@ def test_no_docstring_on_the_site_has_code_that_nothing_runs() -> None:
 
 
 def test_the_stack_trace_is_known_to_explain() -> None:
-    (trace,) = (block.text for block in BLOCKS if block.text.startswith("org.apache.kafka.connect.errors"))
-    done = srfix("explain", "-", stdin=trace)
+    done = srfix("explain", "-", stdin=block_that_begins("org.apache.kafka.connect.errors"))
     assert (done.returncode, done.stderr) == (0, "")
     assert "SRF001" in done.stdout
 

@@ -3,33 +3,52 @@
 from __future__ import annotations
 
 import importlib
+import json
 import pkgutil
 import re
 import runpy
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import click
+import html5lib
+import markdown
 import pytest
 
 from srfix.cli.command_table import every_command
-from srfix.cli.documents import DOCUMENTS
+from srfix.cli.documents import DOCUMENTS, PublishedDocument
 from srfix.recovery.explain.catalogue import CATALOGUE
+from tests import pages
+from tests.pages import name_of
 
-ROOT = Path(__file__).parents[2]
-SITE: dict[str, Any] = runpy.run_path(str(ROOT / ".ci" / "docs" / "site_pages.py"))
+SITE: dict[str, Any] = runpy.run_path(str(pages.ROOT / ".ci" / "docs" / "site_pages.py"))
 PAGES: Mapping[str, str] = SITE["made_pages"]()
+linked: Callable[[str, str], str] = SITE["linked"]
 shown_names: Callable[[str], Sequence[tuple[str, str]]] = SITE["shown_names"]
 
 
-def test_every_page_is_in_the_menu() -> None:
-    places = tuple(SITE["MENU"].values())
-    written = {path.name for path in (ROOT / ".ci" / "docs" / "pages").iterdir()}
-    for page in {*PAGES, *written}:
-        assert page in places or f"{page.partition('/')[0]}/" in places, page
-    for place in set(places) - {"documents/"}:  # see below
-        assert any(page.startswith(place) for page in {*PAGES, *written}), place
+def places(entries: object) -> Iterator[str]:
+    """The pages and folders of a menu."""
+    if isinstance(entries, Mapping):
+        for inner in entries.values():
+            yield from places(inner)
+    else:
+        assert isinstance(entries, str)
+        yield entries
+
+
+def test_every_page_is_in_the_menu_once() -> None:
+    shown = [
+        page
+        for place in places(SITE["MENU"])
+        for page in (
+            [f"{place}index.md"] * (f"{place}index.md" in PAGES) + list(SITE["menu_titles"](place))
+            if place.endswith("/")
+            else [place]
+        )
+    ]
+    written = [name_of(page) for page in pages.PAGES if page.is_relative_to(pages.SITE)]
+    assert sorted(shown) == sorted([*PAGES, *written])
 
 
 @pytest.mark.parametrize("name", every_command())
@@ -39,7 +58,13 @@ def test_a_command_has_a_page_with_all_its_options(name: str) -> None:
     for parameter in command.params:
         if isinstance(parameter, click.Option) and not parameter.hidden:
             assert max(parameter.opts, key=len) in page
-    assert f"({name.replace(' ', '-')}.md)" in PAGES["commands/index.md"]
+    assert f"| `srfix {name}` |" in PAGES["commands/index.md"]
+
+
+@pytest.mark.parametrize("name", every_command())
+def test_a_command_s_page_opens_with_an_example(name: str) -> None:
+    page = PAGES[f"commands/{name.replace(' ', '-')}.md"]
+    assert re.match(rf"# srfix {name}\n\n```sh\nsrfix {name}\b", page)
 
 
 @pytest.mark.parametrize("known", CATALOGUE, ids=lambda known: known.code)
@@ -48,7 +73,71 @@ def test_a_finding_code_has_a_page_that_says_what_to_do(known: Any) -> None:
     assert page.startswith(f"# {known.code}: ")
     for heading in ("What it means", "How it comes about", "How srfix tells", "What to do"):
         assert f"\n## {heading}\n\n" in page
-    assert f"({known.code}.md)" in PAGES["findings/index.md"]
+    assert f"| {known.code} | {SITE['FINDINGS'][known.code][0]} | {known.severity} |" in PAGES["findings/index.md"]
+
+
+@pytest.mark.parametrize("known", CATALOGUE, ids=lambda known: known.code)
+def test_a_finding_s_page_shows_what_explain_says(known: Any) -> None:
+    path = f"findings/{known.code}.md"
+    shown = " ".join(text_of(linked(path, PAGES[path])).split())
+    for text in (known.title, known.meaning, known.cause, known.detection, known.remedy):
+        assert " ".join(text.replace("`", "").split()) in shown
+
+
+def text_of(markdown_text: str) -> str:
+    """What a reader of the page sees."""
+    html = markdown.markdown(markdown_text, extensions=["attr_list", "md_in_html", "tables"])
+    return "".join(html5lib.parse(html, namespaceHTMLElements=False).itertext())
+
+
+class TestLinked:
+    @pytest.mark.parametrize(
+        ("text", "shown"),
+        [
+            ("Read SRF004 first.", "Read [SRF004](../findings/SRF004.md) first."),
+            ("`srfix plan -o x`", "[`srfix plan -o x`](../commands/plan.md)"),
+            ("`srfix state ls state`", "[`srfix state ls state`](../commands/state-ls.md)"),
+            ("`srfix state`", "[`srfix state`](../commands/state.md)"),
+        ],
+    )
+    def test_a_code_or_a_command_leads_to_its_page(self, text: str, shown: str) -> None:
+        assert linked("repair/a.md", text) == shown
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "# SRF001: a heading",
+            "[about SRF001](a.md)",
+            "[`srfix plan`](a.md)",
+            "```\nsrfix plan SRF001\n```",
+            "`--also SRF001`",
+            "`srfix --version`",
+            "SRF999",
+        ],
+    )
+    def test_other_words_stay_as_they_are(self, text: str) -> None:
+        assert linked("repair/a.md", text) == text
+
+    def test_no_page_leads_to_itself(self) -> None:
+        assert linked("findings/SRF001.md", "SRF001") == "SRF001"
+
+
+class TestReadme:
+    README = pages.README.read_text(encoding="utf-8")
+    HOME = "https://srfix.github.io/srfix/"
+
+    def test_it_fits(self) -> None:
+        assert len(self.README.encode()) <= 14_336
+
+    def test_its_codes_have_the_titles_of_the_site(self) -> None:
+        for code, (title, _) in SITE["FINDINGS"].items():
+            assert f"\n| [{code}]({self.HOME}findings/{code}.html) | {title} |\n" in self.README
+            assert len(title.split()) <= 8
+
+    def test_its_links_to_the_site_lead_to_pages(self) -> None:
+        there = {*PAGES, *(name_of(page) for page in pages.PAGES)}
+        linked = set(re.findall(rf"{self.HOME}([\w./-]*)", self.README)) - {""}
+        assert {link for link in linked if link.replace(".html", ".md") not in there} == set()
 
 
 @pytest.mark.parametrize("front", [front for front in SITE["API"] if ".schemas." not in front])
@@ -58,20 +147,25 @@ def test_a_front_door_s_page_has_all_that_it_shows(front: str) -> None:
     assert len(re.findall(r"^::: srfix\.", PAGES[f"api/{front}.md"], re.MULTILINE)) == len(shown)
 
 
-def test_every_json_document_has_a_page() -> None:
-    assert {page for page in PAGES if page.startswith("documents/") and page != "documents/index.md"} == {
-        f"documents/{document.name}.md" for document in DOCUMENTS
-    }
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_a_document_has_its_keys_in_a_table_and_its_schema_to_download(document: PublishedDocument) -> None:
+    part = PAGES["documents.md"].partition(f"\n## {document.name}\n")[2].partition("\n## ")[0]
+    file = f"documents/{document.name}.schema.json"
+    assert f"({file})" in part
+    schema = json.loads(SITE["downloads"]()[file])
+    keys = [key for form in (schema, *schema.get("oneOf", ())) for key in form.get("properties", {})]
+    assert keys
+    for key in keys:
+        assert f"| `{key}` |" in part
 
 
 def test_the_options_of_the_spark_source_and_the_drop_in_s_differences_are_there_as_tables() -> None:
-    assert "| `startingOffsets` |" in PAGES["spark-source.md"]
-    assert PAGES["drop-in.md"].count("| confluent-kafka |") == 2  # Avro's and JSON's
+    assert "| `startingOffsets` |" in PAGES["spark/options.md"]
+    assert PAGES["serde/differences.md"].count("| confluent-kafka |") == 2  # Avro's and JSON's
 
 
 def test_a_bar_in_a_table_s_code_has_no_backslash() -> None:
-    assert "SRF001\\|SRF002\\|SRF004" in (ROOT / "README.md").read_text(encoding="utf-8")
-    assert "SRF001|SRF002|SRF004" in PAGES["index.md"]
+    assert SITE["for_the_site"]("| `a\\|b` | `c` |") == "| `a|b` | `c` |"
 
 
 def test_the_notebooks_are_there() -> None:
@@ -82,14 +176,14 @@ def test_the_notebooks_are_there() -> None:
 
 @pytest.mark.slow
 def test_a_notebook_that_needs_only_python_is_run_for_its_page() -> None:
-    page = SITE["_notebook_page"](ROOT / "fixtures" / "notebooks" / "serde.ipynb", runs=True)
+    page = SITE["_notebook_page"](pages.ROOT / "fixtures" / "notebooks" / "serde.ipynb", runs=True)
     assert "\n![What the cell draws](data:image/png;base64,iVBOR" in page
     assert "```text\n40\n```" in page
 
 
 def test_every_fence_names_a_language_at_most() -> None:
-    assert "\n```python spark\n" in (ROOT / "README.md").read_text(encoding="utf-8")
-    fences = {fence for page in PAGES.values() for fence in re.findall(r"^`{3,}(.*)$", page, re.MULTILINE)}
+    texts = [*PAGES.values(), *(page.read_text(encoding="utf-8") for page in pages.PAGES)]
+    fences = {fence for text in texts for fence in re.findall(r"^`{3,}(.*)$", SITE["for_the_site"](text), re.MULTILINE)}
     assert {fence for fence in fences if not re.fullmatch(r"\w*", fence)} == set()
 
 

@@ -1,4 +1,4 @@
-"""README's Python on Spark is run, from top to bottom, on a topic of the incident; and the example of `format("srfix")`."""
+"""The Python on Spark of each page is run, from top to bottom; and the example of `format("srfix")`."""
 
 from __future__ import annotations
 
@@ -16,40 +16,53 @@ from srfix.fixtures.broker.kraft.broker import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import AvroSerializer, RegistryClient, SerdeContext, parse_columns
 from srfix.serde.spark import source
+from tests.pages import code_of, name_of, pages_with
 
-README = Path(__file__).parents[2] / "README.md"
+TOPICS = ("users", "users-clean")
+FOLDERS = ("users-rows", "users-checkpoint")
+SHOWN = {
+    "README.md": (r"\| +0\| +7\| +Ada\|", "BAD_MAGIC"),
+    "spark/read.md": ("my-app-users-store-changelog-value", r"\| +0\| +7\| +Ada\|", "BAD_MAGIC"),
+    "spark/sql.md": (r"\| +7\| +Ada\|",),
+    "spark/write-and-quarantine.md": ("_srfix_reason",),
+}
+"""Page → what its session prints."""
 
 
-def test_the_python_of_the_readme_runs_on_spark(
+@pytest.mark.parametrize("page", pages_with("python spark"), ids=name_of)
+def test_the_python_of_a_page_runs_on_spark(
+    page: Path,
     spark: SparkSession,
     broker: KraftBroker,
     registry: FixtureRegistry,
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
 ) -> None:
-    blocks = re.findall(r"^```python spark\n(.*?)^```$", README.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    assert blocks
+    own = {f"{quote}{topic}{quote}": f"{quote}{topic}-{page.stem}{quote}" for topic in TOPICS for quote in "'\""}
+    for topic in TOPICS:
+        broker.create_topic(f"{topic}-{page.stem}")
     write = AvroSerializer(RegistryClient(registry.url), parse_columns("id BIGINT, name STRING"))
-    payloads = [write({"id": 7, "name": "Ada"}, SerdeContext("users")), b"no frame", None]
-    for topic in ("users", "users-clean"):
-        broker.create_topic(topic)
-    broker.produce(ProducedRecord(topic="users", partition=0, key=b"k%d" % n, value=v) for n, v in enumerate(payloads))
+    row = {"id": 7, "name": "Ada"}
+    write(row, SerdeContext(f"users-clean-{page.stem}"))
+    payloads = [write(row, SerdeContext(f"users-{page.stem}")), b"no frame", None]
+    broker.produce(
+        ProducedRecord(topic=f"users-{page.stem}", partition=0, key=b"k%d" % n, value=v) for n, v in enumerate(payloads)
+    )
+    here = {"http://registry:8081": registry.url, "broker:9092": broker.bootstrap_servers, **own}
+    here |= {f'"{folder}"': repr(str(tmp_path / folder)) for folder in FOLDERS}
     session: dict[str, object] = {}
-    for block in blocks:
-        block = block.replace("http://registry:8081", registry.url).replace("broker:9092", broker.bootstrap_servers)
-        for folder in ("users-rows", "users-checkpoint"):
-            block = block.replace(f'"{folder}"', repr(str(tmp_path / folder)))
-        exec(compile(block, str(README), "exec"), session)
-    assert [row.asDict() for row in spark.read.parquet(str(tmp_path / "users-rows")).dropna("all").collect()] == [
-        {"ID": 7, "NAME": "Ada"}
-    ]
+    for block in code_of(page, "python spark"):
+        code = re.sub("|".join(map(re.escape, here)), lambda word: here[word[0]], block)
+        exec(compile(code, str(page), "exec"), session)
     shown = capsys.readouterr().out
-    assert "my-app-users-store-changelog-value" in shown
-    assert re.search(r"\| +0\| +7\| +Ada\|", shown)
-    assert "BAD_MAGIC" in shown
-    copied = spark.read.format("kafka").option("kafka.bootstrap.servers", broker.bootstrap_servers)
-    rows = copied.option("subscribe", "users-clean").load().orderBy("offset").collect()
-    assert [row["value"] is None for row in rows] == [False, True] * 2  # written twice: by the second, too
+    assert [words for words in SHOWN[name_of(page)] if not re.search(words, shown)] == []
+    if "read_stream" in session:
+        rows = spark.read.parquet(str(tmp_path / FOLDERS[0])).dropna("all").collect()
+        assert [each.asDict() for each in rows] == [{"ID": 7, "NAME": "Ada"}]
+    if "plan_write" in session:
+        copied = spark.read.format("kafka").option("kafka.bootstrap.servers", broker.bootstrap_servers)
+        written = copied.option("subscribe", f"users-clean-{page.stem}").load().orderBy("offset").collect()
+        assert [each["value"] is None for each in written] == [False, True] * 2  # written twice
 
 
 def test_the_example_of_the_source_s_docstring_runs(

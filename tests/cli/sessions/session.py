@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -13,15 +12,6 @@ from pathlib import Path
 from tests.cli.kept_demo import SRFIX, TIMEOUT_S, environment
 from tests.cli.on_terminal import Screen, on_terminal
 from tests.documents import check_printed
-
-README = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
-
-
-def block_of_readme(begin: str) -> str:
-    """The one fenced block of README whose first line begins so, without its fences."""
-    blocks = re.findall(r"^```[^\n]*\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
-    [block] = [block for block in blocks if block.startswith(begin)]
-    return str(block)
 
 
 def commands_in(text: str, name: str) -> list[str]:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.kept_demo import KeptDemo, kept_demo
-from tests.cli.sessions.session import Session, block_of_readme
+from tests.cli.sessions.session import Session
+from tests.pages import block_that_begins
 
 pytestmark = pytest.mark.slow
 
@@ -25,19 +26,19 @@ def session(demo: KeptDemo, tmp_path: Path) -> Session:
     return Session(directory=tmp_path, settings={**demo.environment, "LC_ALL": "C", "TERM": ""})
 
 
-def config_of_readme(demo: KeptDemo) -> str:
-    """README's own file, at the demo's addresses, and without the login that the demo does not ask for."""
-    text = block_of_readme('bootstrap-servers = "broker:9092"')
+def config_of_the_site(demo: KeptDemo) -> str:
+    """The site's own file, at the demo's addresses, and without the login that the demo does not ask for."""
+    text = block_that_begins('bootstrap-servers = "broker:9092"')
     text = text.replace('"broker:9092"', f'"{demo.ready["bootstrap_servers"]}"')
     text = re.sub(r"^registry = .*$", f'registry = ["{demo.ready["registry"]}"]', text, flags=re.MULTILINE)
     return re.sub(r'^"(security|sasl)\..*\n', "", text, flags=re.MULTILINE)
 
 
 class TestFilesForOptions:
-    def test_the_configuration_of_the_readme(self, demo: KeptDemo, session: Session) -> None:
+    def test_the_configuration_of_the_site(self, demo: KeptDemo, session: Session) -> None:
         login = session.directory / "login"
         login.write_text("me:secret")
-        text = config_of_readme(demo).replace("/run/secrets/registry", str(login))
+        text = config_of_the_site(demo).replace("/run/secrets/registry", str(login))
         (session.directory / "srfix.toml").write_text(text)
         run = "srfix diagnose --config srfix.toml"
         session.runs(run, settings={}, code=2, says=("srfix-known.json", "--write-baseline"))

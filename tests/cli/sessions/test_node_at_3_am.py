@@ -8,7 +8,8 @@ import pytest
 
 from tests.cli.kept_demo import kept_demo
 from tests.cli.on_terminal import CTRL_C, Screen
-from tests.cli.sessions.session import Session, block_of_readme, commands_in
+from tests.cli.sessions.session import Session, commands_in
+from tests.pages import block_that_begins
 
 TRACE = "org.apache.kafka.connect.errors.DataException"
 
@@ -26,7 +27,7 @@ def test_from_the_stack_trace_to_the_repair_and_back(tmp_path: Path) -> None:
         phantom, store = demo.ready["phantom_subject"], f"{demo.ready['application']} / {demo.ready['store']}"
         damaged = demo.dump()
 
-        explained = session.runs("srfix explain -", stdin=block_of_readme(TRACE), says=("SRF001", "40403", phantom))
+        explained = session.runs("srfix explain -", stdin=block_that_begins(TRACE), says=("SRF001", "40403", phantom))
         [diagnose] = commands_in(explained.out, "diagnose")
         found = session.types(diagnose, code=1, says=(f"SRF001, broken: {store}", phantom, "1 finding"), height=25)
         assert "do not wipe a state directory" in found.words

@@ -15,7 +15,7 @@ Where Avro's resolution has a value and the row is bad all the same, this is why
 | int or long into DOUBLE, bytes into STRING, under NEWEST too | ksqlDB's coercions (facts/ksqldb.md; DESIGN, "Coercions") |
 | a null of a type that the column never holds; of items only where there are some | DESIGN, "Coercions" |
 | a default of the reader's that the column cannot hold | the word BAD_SCHEMA is srfix's own: no document has it |
-| bytes that are not UTF-8, in a field that feeds no column too | README, "The serde on Spark" |
+| bytes that are not UTF-8, in a field that feeds no column too | the site, "Engines, and what executors need" |
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What srfix does on which Spark: one table, for README and `srfix doctor`."""
+"""What srfix does on which Spark: one table, for the site and `srfix doctor`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 from srfix.serde.spark.packages import RELEASES
 from srfix.serde.spark.releases import ABILITIES, Abilities, abilities_in_words, arrow_or, lacks_arrow, lacks_source
 
-README = Path(__file__).parents[3] / "README.md"
+PAGE = Path(__file__).parents[3] / ".ci" / "docs" / "pages" / "spark" / "versions.md"
 
 
 def as_markdown() -> str:
-    """The table, as README shows it."""
+    """The table, as the site shows it."""
     rows = [
         f"| {line} | {jars.avro}, {jars.kafka} | yes | {_word(ABILITIES[line].arrow)} | {_source(ABILITIES[line])} |"
         for line, jars in RELEASES.items()
@@ -33,8 +33,8 @@ def _source(found: Abilities) -> str:
     return _word(found.source)
 
 
-def test_the_table_is_readmes() -> None:
-    assert as_markdown() in README.read_text()
+def test_the_table_is_the_site_s() -> None:
+    assert as_markdown() in PAGE.read_text()
 
 
 def test_each_spark_that_has_jars_is_in_it() -> None:

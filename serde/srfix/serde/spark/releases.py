@@ -1,4 +1,4 @@
-"""What srfix does on which release line of Spark. README shows the table `ABILITIES`; a test holds both to each other.
+"""What srfix does on which release line of Spark. The site shows the table `ABILITIES`; a test holds both to each other.
 
 | from | what begins there |
 |---|---|
