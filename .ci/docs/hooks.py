@@ -37,5 +37,4 @@ def _entry(title: str, place: str | Mapping[str, str]) -> dict[str, Any]:
         return {title: [_entry(inner, page) for inner, page in place.items()]}
     if not place.endswith("/"):
         return {title: place}
-    index = [f"{place}index.md"] if f"{place}index.md" in _PAGES else []
-    return {title: [*index, *({name: page} for page, name in menu_titles(place).items())]}
+    return {title: [{name: page} for page, name in menu_titles(place).items()]}

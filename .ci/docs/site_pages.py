@@ -176,9 +176,13 @@ def menu_titles(folder: str) -> Mapping[str, str]:
     """Of the pages in a folder that are made: page → its title in the menu."""
     match folder:
         case "findings/":
-            return {f"findings/{code}.md": f"{code} {title}" for code, (title, _) in FINDINGS.items()}
+            return {"findings/index.md": "All findings"} | {
+                f"findings/{code}.md": f"{code} {title}" for code, (title, _) in FINDINGS.items()
+            }
         case "commands/":
-            return {_command_page(name): f"srfix {name}" for name in every_command()}
+            return {"commands/index.md": "All commands"} | {
+                _command_page(name): f"srfix {name}" for name in every_command()
+            }
         case "api/":
             return {f"api/{front}.md": front for front in API}
         case _:
@@ -194,7 +198,10 @@ def for_the_site(text: str) -> str:
 
 
 _KEPT: Final = r"^(?P<fence>`{3,}).*?^(?P=fence)|^#+ .*?$|^:::.*?$|!?\[(?:[^\[\]]|\[[^\]]*\])*\]\([^)]*\)|<[^>\n]*>"
-_LINKED: Final = re.compile(rf"{_KEPT}|`(?P<code>[^`\n]+)`|\b(?P<finding>SRF\d{{3}})\b", re.DOTALL | re.MULTILINE)
+_COMMANDS: Final = "|".join(sorted(every_command(), key=len, reverse=True))
+_LINKED: Final = re.compile(
+    rf"{_KEPT}|`(?P<code>[^`\n]+)`|\b(?P<word>SRF\d{{3}}|srfix (?:{_COMMANDS}))\b(?!-)", re.DOTALL | re.MULTILINE
+)
 
 
 def linked(page: str, text: str) -> str:
@@ -202,7 +209,7 @@ def linked(page: str, text: str) -> str:
     up = "../" * page.count("/")
 
     def link(found: re.Match[str]) -> str:
-        words = found["code"] or found["finding"]
+        words = found["code"] or found["word"]
         target = None if words is None else _page_of(words)
         return found[0] if target is None or target == page else f"[{found[0]}]({up}{target})"
 
@@ -260,16 +267,20 @@ def _code_block(text: str) -> str:
 
 
 def _finding_pages() -> Iterator[tuple[str, str]]:
-    rows = [
-        f"| {known.code} | {FINDINGS[known.code][0]} | {known.severity} | {FINDINGS[known.code][1]} |"
-        for known in CATALOGUE
-    ]
-    table = _table(("code", "finding", "severity", "seen with, besides cluster and registry"), rows)
+    rows = [f"| {known.code} | {FINDINGS[known.code][0]} | {known.severity} |" for known in CATALOGUE]
+    needs = [f"| {code} | {needed} |" for code, (_, needed) in FINDINGS.items() if needed]
     about = (
         "KAFKA-10179 is one of a family. Each relative has a code of its own, and evidence tells look-alikes apart, not their"
         " names. Codes are stable. `srfix explain CODE` says the same as the pages."
     )
-    yield "findings/index.md", _lines("# Findings", about, table)
+    more = "Cluster and registry are enough for the others."
+    yield (
+        "findings/index.md",
+        _lines(
+            *("# Findings", about, _table(("code", "finding", "severity"), rows)),
+            *("## What it takes to see them", more, _table(("code", "also needed"), needs)),
+        ),
+    )
     for known in CATALOGUE:
         yield f"findings/{known.code}.md", _finding_page(known)
 

@@ -41,11 +41,7 @@ def test_every_page_is_in_the_menu_once() -> None:
     shown = [
         page
         for place in places(SITE["MENU"])
-        for page in (
-            [f"{place}index.md"] * (f"{place}index.md" in PAGES) + list(SITE["menu_titles"](place))
-            if place.endswith("/")
-            else [place]
-        )
+        for page in (SITE["menu_titles"](place) if place.endswith("/") else [place])
     ]
     written = [name_of(page) for page in pages.PAGES if page.is_relative_to(pages.SITE)]
     assert sorted(shown) == sorted([*PAGES, *written])
@@ -97,6 +93,7 @@ class TestLinked:
             ("Read SRF004 first.", "Read [SRF004](../findings/SRF004.md) first."),
             ("`srfix plan -o x`", "[`srfix plan -o x`](../commands/plan.md)"),
             ("`srfix state ls state`", "[`srfix state ls state`](../commands/state-ls.md)"),
+            ("Run srfix plan-x, srfix plan.", "Run srfix plan-x, [srfix plan](../commands/plan.md)."),
             ("`srfix state`", "[`srfix state`](../commands/state.md)"),
         ],
     )

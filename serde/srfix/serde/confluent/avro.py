@@ -9,7 +9,7 @@
 
 What differs from confluent-kafka 2.16, and why:
 
-| | confluent-kafka | here |
+| what | confluent-kafka | here |
 |---|---|---|
 | subject, nothing configured | asks the registry for an association first, then the topic's | the topic's |
 | payloads of up to 5 bytes | refused, with header framing too | read: a record without fields is legal |

@@ -10,7 +10,7 @@
 
 What differs from confluent-kafka 2.16, besides what `srfix.serde.confluent.avro` says of both:
 
-| | confluent-kafka | here |
+| what | confluent-kafka | here |
 |---|---|---|
 | validation | the library jsonschema, in Python | jsonschema-rs, with the same settings |
 | patterns | Python's `re` | ECMA 262, as the specification has it |
