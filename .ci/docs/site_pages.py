@@ -145,6 +145,8 @@ DOCSTRINGS: Final = {
 """Page → the module whose docstring, and those of the files below it that hold a table, it consists of; its title."""
 
 
+NOTEBOOK_TITLES: Final = {"incident": "The incident", "serde": "The serde", "spark": "The incident on Spark"}
+
 RUNS_ALONE: Final = {"incident", "serde"}
 """The notebooks that need nothing but Python, so that the site can show what comes of them."""
 
@@ -186,7 +188,7 @@ def menu_titles(folder: str) -> Mapping[str, str]:
         case "api/":
             return {f"api/{front}.md": front for front in API}
         case _:
-            return {f"notebooks/{path.stem}.md": path.stem for path in sorted(NOTEBOOKS.glob("*.ipynb"))}
+            return {f"notebooks/{name}.md": title for name, title in NOTEBOOK_TITLES.items()}
 
 
 def for_the_site(text: str) -> str:

@@ -6,7 +6,7 @@ command when it is asked for, and not before.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any, Final
@@ -36,6 +36,7 @@ _GROUPS: Final = {
         "Output": _OUTPUT,
     }.items()
 }
+_OTHERS: Final = "Options"
 _FEW: Final = 9
 """Options that are one list."""
 
@@ -51,20 +52,26 @@ class GroupedCommand(click.Command):
                 formatter.write(f"{'':{formatter.current_indent}}{example}\n")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        shown = [each for each in self.get_params(ctx) if isinstance(each, click.Option) and not each.hidden]
-        if len(shown) <= _FEW:
+        groups = grouped_options(self, ctx)
+        if len(groups) == 1:
             super().format_options(ctx, formatter)
             return
-        parts: dict[str, list[tuple[str, str]]] = {"Options": [], **{title: [] for title in _GROUPS}}
-        for param in shown:
-            title = next((title for title, names in _GROUPS.items() if not names.isdisjoint(param.opts)), "Options")
-            record = param.get_help_record(ctx)
-            assert record is not None
-            parts[title].append(record)
-        for title, records in parts.items():
-            if records:
-                with formatter.section(title):
-                    formatter.write_dl(records)
+        for title, options in groups.items():
+            records = [record for option in options if (record := option.get_help_record(ctx)) is not None]
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+def grouped_options(command: click.Command, ctx: click.Context) -> Mapping[str, Sequence[click.Option]]:
+    """The options that a command's help shows, in groups by their titles; few are one group."""
+    shown = [each for each in command.get_params(ctx) if isinstance(each, click.Option) and not each.hidden]
+    if len(shown) <= _FEW:
+        return {_OTHERS: shown}
+    groups: dict[str, list[click.Option]] = {_OTHERS: [], **{title: [] for title in _GROUPS}}
+    for option in shown:
+        title = next((title for title, names in _GROUPS.items() if not names.isdisjoint(option.opts)), _OTHERS)
+        groups[title].append(option)
+    return {title: options for title, options in groups.items() if options}
 
 
 command = partial(click.command, cls=GroupedCommand)
