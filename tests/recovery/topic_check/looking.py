@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from srfix.recovery.census.interface import CensusEngine
+from srfix.recovery.checks.topic_findings import TopicFinding
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.facts.topics import Strategy, TopicQuestion, TopicRead, TopicReader
-from srfix.recovery.topic_check.answers import TopicCheck, TopicFinding
-from srfix.recovery.topic_check.examine import check_topic
+from srfix.recovery.topic_check.examine import TopicCheck, check_topic
 from srfix.serde.subjects.names import Role, Subject, Topic
 from tests.recovery.world import World
 

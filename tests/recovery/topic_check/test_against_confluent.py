@@ -62,7 +62,7 @@ def read(world: World, topic: str, *, latest: bool) -> dict[int, bool]:
 def test_the_ids_that_fail_are_those_that_were_foretold(damage: ModuleType, is_healthy: bool) -> None:
     with staged(damage, is_healthy=is_healthy) as world:
         for reader, latest in ((TopicReader.LATEST, True), (TopicReader.PLAIN, False)):
-            found = look(world, topic=damage.TOPIC, reader=reader, roles=(Role.VALUE,)).role(Role.VALUE)
+            found = look(world, topic=damage.TOPIC, reader=reader, roles=(Role.VALUE,)).answers.role(Role.VALUE)
             assert found is not None
             foretold = {int(asked.schema_id): asked.reads for asked in found.ids}
             assert read(world, damage.TOPIC, latest=latest) == foretold

@@ -9,9 +9,8 @@ import pytest
 
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.recovery import Severity, Survey
-from srfix.recovery.facts.topics import Strategy, TopicReader
-from srfix.recovery.topic_check.answers import Trouble
-from srfix.recovery.topic_check.lives import Lives, Standing
+from srfix.recovery.facts.lives import Lives, Standing
+from srfix.recovery.facts.topics import Strategy, TopicReader, Trouble
 from srfix.serde import RegistryClient, Role, UsageError
 from srfix.serde.schemas.errors import VersionNotFoundError
 from srfix.serde.schemas.models import SchemaVersion
@@ -41,7 +40,7 @@ def compacted(world: World, policy: str = "compact") -> Survey:
 
 
 def standings(world: World, role: Role = Role.VALUE, **how: object) -> dict[int, Standing]:
-    answer = look(world, **how).role(role)  # type: ignore[arg-type]
+    answer = look(world, **how).answers.role(role)  # type: ignore[arg-type]
     assert answer is not None
     return {asked.schema_id: asked.standing for asked in answer.ids}
 
@@ -50,7 +49,7 @@ class TestWhatIsLive:
     def test_every_record_is_where_the_topic_is_not_known_to_be_compacted(self, world: World) -> None:
         world.put(TOPIC, ("a", value(1)), ("a", value(2, ONE_LONG_AND_NULL)), (None, value(1)))
         found = look(world)
-        assert found.lives is Lives.EVERY_RECORD
+        assert found.answers.lives is Lives.EVERY_RECORD
         assert {each.schema_id: each.live_keys for each in only(found).schema_ids} == {1: 2, 2: 1}
         assert [skipped.what for skipped in found.skipped] == [f"whether topic {TOPIC} is compacted"]
         assert not any(skipped.could_hide for skipped in found.skipped)
@@ -60,11 +59,11 @@ class TestWhatIsLive:
     ) -> None:
         world.put(TOPIC, ("a", value(1)), ("a", value(2, ONE_LONG_AND_NULL)))
         found = look(world, survey=compacted(world))
-        assert (found.lives, found.cleanup_policy) == (Lives.LATEST_OF_KEY, "compact")
+        assert (found.answers.lives, found.answers.cleanup_policy) == (Lives.LATEST_OF_KEY, "compact")
         assert [fault.schema_id for fault in only(found).schema_ids] == [2]
         assert "The same holds of schema id 1, but only superseded records carry it." in only(found).explanation
         assert found.skipped == ()
-        assert look(world, survey=compacted(world, "delete")).lives is Lives.EVERY_RECORD
+        assert look(world, survey=compacted(world, "delete")).answers.lives is Lives.EVERY_RECORD
 
     def test_an_id_of_superseded_records_alone_is_a_note(self, world: World) -> None:
         world.registry.seed(SUBJECT, USER_2)
@@ -122,7 +121,7 @@ class TestTheSubject:
         world.put(TOPIC, *((frame_id(key, bytes([2 * n])), value(1)) for n in range(9)))
         found = look(world, subject=HOLDER)
         assert found.findings == ()
-        assert {asked.subject for answer in found.roles for asked in answer.ids} == {"users-value", "users-key"}
+        assert {asked.subject for answer in found.answers.roles for asked in answer.ids} == {"users-value", "users-key"}
         assert {f.subject for f in look(world, subject="users").findings} == {"users", "source.users-key"}
 
     def test_a_record_name_strategy_asks_each_id_under_its_own_subject(self, world: World) -> None:
@@ -232,7 +231,7 @@ class TestKeys:
         world.put(TOPIC, *rows)
         found = look(world)
         assert found.findings == ()
-        keys = found.role(Role.KEY)
+        keys = found.answers.role(Role.KEY)
         assert keys is not None
         assert (keys.ids, keys.is_looked_at) == ((), False)
 
@@ -261,7 +260,7 @@ class TestGuids:
         world.put(TOPIC, ("a", frame_guid(self._guid(world, 1), ONE_LONG)), ("b", value(2, ONE_LONG_AND_NULL)))
         found = look(world)
         assert [fault.schema_id for fault in only(found).schema_ids] == [1, 2]
-        answer = found.role(Role.VALUE)
+        answer = found.answers.role(Role.VALUE)
         assert answer is not None
         assert [len(asked.guids) for asked in answer.ids] == [1, 0]
         assert look(world, subject=HOLDER).findings == ()
@@ -291,7 +290,7 @@ class TestWhatElseStandsInTheTopic:
         world.put(TOPIC, ("a", value(77)))
         found = look(world)
         assert (only(found).code, only(found).severity, only(found).repairable) == ("SRF011", Severity.BROKEN, False)
-        answer = found.role(Role.VALUE)
+        answer = found.answers.role(Role.VALUE)
         assert answer is not None
         assert answer.ids[0].trouble is Trouble.UNKNOWN_ID
 

@@ -29,7 +29,7 @@ from srfix.recovery.ids_in_words import counted
 from srfix.recovery.severity import Severity
 
 if TYPE_CHECKING:
-    from srfix.recovery.topic_check.answers import TopicCheck
+    from srfix.recovery.topic_check.examine import TopicCheck
 
 
 @command()
@@ -101,6 +101,6 @@ def _said(found: TopicCheck, output: OutputFormat) -> Iterator[str]:
     notes = sum(finding.severity is Severity.NOTE for finding in found.findings)
     parts = [counted(len(found.findings) - notes, "finding")]
     parts += [counted(notes, "note")] if notes else []
-    parts.append(f"{counted(sum(len(answer.ids) for answer in found.roles), 'schema id')} asked for")
+    parts.append(f"{counted(sum(len(answer.ids) for answer in found.answers.roles), 'schema id')} asked for")
     parts += [f"{counted(len(found.skipped), 'thing')} not looked at"] if found.skipped else []
     yield f"{', '.join(parts)}."

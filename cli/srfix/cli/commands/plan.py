@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from srfix.recovery.diagnosis.diagnose import Examination
     from srfix.recovery.findings import Finding
     from srfix.recovery.repair.plan_file import Plan
-    from srfix.recovery.topic_check.answers import TopicCheck
+    from srfix.recovery.topic_check.examine import TopicCheck
 
 
 @command()

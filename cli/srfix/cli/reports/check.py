@@ -7,9 +7,9 @@ from typing import Final
 
 from srfix.cli.output.interface import Block, FieldList, Heading, Paragraph, Table, titled_list
 from srfix.cli.reports.diagnosis_words import skipped_lines
-from srfix.recovery.facts.topics import Strategy, TopicReader
+from srfix.recovery.facts.topics import AskedId, RoleAnswer, Strategy, TopicAnswers, TopicReader, Trouble
 from srfix.recovery.ids_in_words import counted, listed
-from srfix.recovery.topic_check.answers import AskedId, RoleAnswer, TopicCheck, Trouble
+from srfix.recovery.topic_check.examine import TopicCheck
 from srfix.serde.subjects.names import Role
 
 _MOST_IDS: Final = 20
@@ -22,52 +22,63 @@ def check_blocks(found: TopicCheck, *, details: bool) -> Iterator[Block]:
     :param details: True for every id, and the log partition by partition.
     """
     yield Heading(_verdict(found))
-    yield FieldList(tuple(_fields(found)))
+    yield FieldList(tuple(_fields(found.answers)))
     for finding in found.findings:
         role = " (keys)" if finding.role is Role.KEY else ""
         yield Heading(f"{finding.code}, {finding.severity.value}: {finding.subject}{role}")
         yield Paragraph(finding.explanation)
         yield Paragraph(f"Next: {finding.next}")
-    for answer in found.roles:
-        yield from _ids(found, answer, details=details)
+    for answer in found.answers.roles:
+        yield from _ids(found.answers, answer, details=details)
     if details:
         yield Table(
-            ("partition", "start", "end", "records", *(("committed", "not read yet") if found.positions else ())),
-            tuple(_log(found)),
+            (
+                "partition",
+                "start",
+                "end",
+                "records",
+                *(("committed", "not read yet") if found.answers.positions else ()),
+            ),
+            tuple(_log(found.answers)),
             title="The log",
         )
     yield from titled_list("Not looked at", skipped_lines(found.skipped))
 
 
 def _verdict(found: TopicCheck) -> str:
-    topic = found.question.topic
+    topic = found.answers.question.topic
     if found.has_findings:
-        is_known = found.question.read.reader is not TopicReader.UNKNOWN
+        is_known = found.answers.question.read.reader is not TopicReader.UNKNOWN
         return f"{topic}: its reader {'cannot' if is_known else 'may not be able to'} read all of it"
     if found.is_inconclusive:
         return f"{topic}: nothing was found, but not everything could be looked at"
-    group = found.question.read.group
+    group = found.answers.question.read.group
     return f"{topic}: {'what the group has not read yet' if group is not None else 'all of it'} can be read"
 
 
-def _fields(found: TopicCheck) -> Iterator[tuple[str, str]]:
-    question, read = found.question, found.question.read
+def _fields(answers: TopicAnswers) -> Iterator[tuple[str, str]]:
+    question, read = answers.question, answers.question.read
     metadata = ", ".join(f"{name}={value}" for name, value in sorted(read.with_metadata.items()))
     yield "reader", f"{read.reader.value}{f' (use.latest.with.metadata: {metadata})' if metadata else ''}"
     if read.strategy is Strategy.TOPIC:
-        looked = [answer.role for answer in found.roles if answer.is_looked_at]
+        looked = [answer.role for answer in answers.roles if answer.is_looked_at]
         yield "asks", ", ".join(question.subject_of(role) for role in reversed(looked)) or "no subject"
     else:
         yield "asks", f"a subject for each record's name (--strategy {read.strategy.value})"
-    records = sum(partition.records for partition in found.census.partitions)
-    policy = "cleanup.policy not known" if found.cleanup_policy is None else f"cleanup.policy={found.cleanup_policy}"
-    yield "live", f"{found.lives.value} ({policy}); {counted(records, 'record')} read with {read.isolation.value}"
-    if found.positions is not None:
-        left = sum(found.positions.left(partition) for partition in found.census.partitions)
-        yield "group", f"{found.positions.group}: {counted(left, 'offset')} not read yet"
+    records = sum(partition.records for partition in answers.census.partitions)
+    policy = (
+        "cleanup.policy not known" if answers.cleanup_policy is None else f"cleanup.policy={answers.cleanup_policy}"
+    )
+    yield (
+        "live",
+        f"{answers.lives.value} ({policy}); {counted(records, 'record')} read with {read.isolation.value}",
+    )
+    if answers.positions is not None:
+        left = sum(answers.positions.left(partition) for partition in answers.census.partitions)
+        yield "group", f"{answers.positions.group}: {counted(left, 'offset')} not read yet"
 
 
-def _ids(found: TopicCheck, answer: RoleAnswer, *, details: bool) -> Iterator[Block]:
+def _ids(answers: TopicAnswers, answer: RoleAnswer, *, details: bool) -> Iterator[Block]:
     title = f"{answer.role.value.capitalize()}s: {', '.join(_counts(answer))}"
     if not answer.ids:
         yield Paragraph(f"{title}.")
@@ -85,7 +96,7 @@ def _ids(found: TopicCheck, answer: RoleAnswer, *, details: bool) -> Iterator[Bl
                 f"{asked.fault.records:,}",
                 asked.standing.value,
                 asked.subject or "-",
-                _outcome(asked, found.question.read.reader),
+                _outcome(asked, answers.question.read.reader),
             )
             for asked in shown
         ),
@@ -117,16 +128,16 @@ def _counts(answer: RoleAnswer) -> Iterator[str]:
         yield f"unknown GUID {listed(answer.unknown_guids)}"
 
 
-def _log(found: TopicCheck) -> Iterator[tuple[str, ...]]:
-    for partition in found.census.partitions:
+def _log(answers: TopicAnswers) -> Iterator[tuple[str, ...]]:
+    for partition in answers.census.partitions:
         row = (
             str(partition.partition),
             str(partition.start_offset),
             str(partition.end_offset),
             f"{partition.records:,}",
         )
-        if found.positions is None:
+        if answers.positions is None:
             yield row
         else:
-            committed = found.positions.committed.get(partition.partition)
-            yield (*row, "-" if committed is None else str(committed), f"{found.positions.left(partition):,}")
+            committed = answers.positions.committed.get(partition.partition)
+            yield (*row, "-" if committed is None else str(committed), f"{answers.positions.left(partition):,}")

@@ -28,9 +28,9 @@ from srfix.recovery.severity import Severity
 from srfix.serde.schemas.models import Json
 
 if TYPE_CHECKING:
+    from srfix.recovery.checks.topic_findings import TopicFinding
     from srfix.recovery.findings import Diagnosis, Finding
     from srfix.recovery.forecasts import Foretold
-    from srfix.recovery.topic_check.answers import TopicFinding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

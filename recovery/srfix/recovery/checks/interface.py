@@ -13,6 +13,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
+    from srfix.recovery.checks.topic_findings import TopicFinding, TopicRequest
     from srfix.recovery.commands import Given
     from srfix.recovery.facts.applications import ApplicationFacts
     from srfix.recovery.facts.changelogs import ChangelogFacts
@@ -211,6 +212,8 @@ class Check:
     """From an application's internal subjects without topics to findings; None of a check of stores."""
     find_of_changelog: Callable[[ChangelogFacts, CheckContext], Iterator[Finding]] | None = None
     """From a changelog topic with ids that the registry has lost to findings, at most one per role; None of others."""
+    find_of_topic: Callable[[TopicRequest], Iterator[TopicFinding]] | None = None
+    """From what was learned of a topic's keys or values, without a store, to findings; None of others."""
     foretell: Callable[[Prospect], Iterator[Foretold]] | None = None
     """What a restore, an upgrade or a new schema brings about in a store; None if nothing is foretold under this code."""
     data: str | None = None

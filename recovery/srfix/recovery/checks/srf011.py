@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Final
 from srfix.recovery.checks.contexts import known_elsewhere
 from srfix.recovery.checks.counting import at_fault, in_words
 from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, keep_the_state
+from srfix.recovery.checks.topic_findings import MOST_PLACES, TopicFinding, TopicRequest
 from srfix.recovery.findings import Finding, Severity
+from srfix.recovery.ids_in_words import listed
+from srfix.serde.printable import capitalized
 from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
@@ -54,6 +57,32 @@ def _doubt(facts: StoreFacts, role: RoleFacts) -> str:
     )
 
 
+def find_of_topic(request: TopicRequest) -> Iterator[TopicFinding]:
+    """At most one finding of a topic's keys or values: ids and GUIDs that the registry does not know."""
+    from srfix.recovery.facts.topics import Trouble
+
+    answer = request.answer
+    unknown = [each for each in answer.ids if each.trouble is Trouble.UNKNOWN_ID]
+    guids = answer.unknown_guids
+    if not unknown and not guids:
+        return
+    met = [each for each in unknown if each.standing.is_met]
+    told = met or unknown
+    parts = [request.in_words([each.fault for each in told])] if told else []
+    if guids:
+        parts.append(f"the GUID{'s' if len(guids) > 1 else ''} {listed(guids, most=MOST_PLACES)}")
+    yield request.finding(
+        CODE,
+        severity=Severity.BROKEN if met or guids else Severity.NOTE,
+        schema_ids=tuple(each.fault for each in told),
+        explanation=f"{capitalized(answer.role.value)}s of topic {request.topic} carry "
+        f"{' and '.join(parts)}, which the registry does not know (40403). No reader can decode them, under whatever "
+        "subject.",
+        next_step="Check that --registry is the one that the producers use (a mirrored topic's ids are its source's). If it "
+        "is, bring the schemas back under their old ids; srfix cannot register what it cannot read.",
+    )
+
+
 CHECK: Final = Check(
     entry=CatalogueEntry(
         code=CODE,
@@ -69,6 +98,7 @@ CHECK: Final = Check(
         checked_since="0.1.0",
     ),
     find=check,
+    find_of_topic=find_of_topic,
     advice=Advice(do_not=keep_the_state),
     data="no reader can decode these rows until the registry has their schemas again",
 )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.certainty import is_certain, is_certain_role, make_certain
 from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, keep_the_state
+from srfix.recovery.checks.topic_findings import MOST_PLACES, TopicFinding, TopicRequest
 from srfix.recovery.commands import positional
 from srfix.recovery.findings import Finding, IdAtFault, PartitionAtFault, Severity
 from srfix.recovery.ids_in_words import counted
@@ -173,6 +174,57 @@ def _at_fault(undecodable: tuple[UndecodableRows, ...], *, is_partial: bool) -> 
     )
 
 
+def find_of_topic(request: TopicRequest) -> Iterator[TopicFinding]:
+    """At most one finding of a topic's keys or values: what is not framed beside what is, and bodies that do not decode."""
+    topic, answer, bodies = request.topic, request.answer, request.bodies
+    sentences, faults, first = [], tuple[IdAtFault, ...](), None
+    places = [
+        (
+            part.partition,
+            part.of(answer.role).live_unframed_keys or 0,
+            part.of(answer.role).first_unframed_offset or 0,
+        )
+        for part in request.answers.census.partitions
+    ]
+    unframed = [place for place in places if place[1]]
+    if unframed and answer.role is Role.VALUE and answer.framed:
+        total = sum(count for _partition, count, _offset in unframed)
+        where = ", ".join(f"{count} in partition {number} (from offset {at} on)" for number, count, at in unframed)
+        first = unframed[0][0], unframed[0][2]
+        sentences.append(
+            f"{counted(total, 'value')} of topic {topic} {'names' if total == 1 else 'name'} no schema: {where}."
+        )
+    undecodable = () if bodies is None else bodies.undecodable
+    if undecodable:
+        first = undecodable[0].partition, undecodable[0].first_offset
+        of_it = "; ".join(
+            f"partition {rows.partition} offset {rows.first_offset}, schema id {rows.schema_id} ({rows.reason.rstrip('.')})"
+            for rows in undecodable[:MOST_PLACES]
+        )
+        sentences.append(
+            f"Of the newest {answer.role.value} of each schema id and partition {len(undecodable)} "
+            f"{'does' if len(undecodable) == 1 else 'do'} not decode with the schema of the id before it: {of_it}."
+        )
+        ids = {rows.schema_id for rows in undecodable}
+        faults = tuple(each.fault for each in answer.ids if each.schema_id in ids)
+    if first is None:
+        return
+    look = request.given.quoted(
+        "decode",
+        *("--partition", str(first[0]), "--from-offset", str(first[1]), "--max-records", "1"),
+        *(("--role", "key") if answer.role is Role.KEY else ()),
+        *positional(topic),
+    )
+    yield request.finding(
+        CODE,
+        severity=Severity.BROKEN,
+        schema_ids=faults,
+        explanation=" ".join((*sentences, "The reader fails on them, or skips them.")),
+        next_step=f"No registration helps. See the first one with {look}, and ask the topic's producer which serializer wrote "
+        "it.",
+    )
+
+
 CHECK: Final = Check(
     entry=CatalogueEntry(
         code=CODE,
@@ -191,6 +243,7 @@ CHECK: Final = Check(
         checked_since="0.1.0",
     ),
     find=check,
+    find_of_topic=find_of_topic,
     advice=Advice(do_not=keep_the_state),
     data="not intact: rows are not framed, or do not decode",
     partial="At least, for not every row was decoded",

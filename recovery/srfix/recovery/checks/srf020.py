@@ -1,24 +1,36 @@
 """SRF020: live ids of a topic that the named reader cannot resolve under the subject that it asks. `srfix check` finds it.
 
-It is about a topic and its reader, not about a store: a diagnosis of stores never finds it, `srfix.recovery.topic_check` does.
+It is about a topic and its reader, not about a store: a diagnosis of stores never finds it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks.interface import CatalogueEntry, Check, Repair
+from srfix.recovery.checks.interface import CatalogueEntry, Check, Repair, of_no_store
+from srfix.recovery.checks.topic_findings import (
+    MOST_PLACES,
+    TopicFinding,
+    TopicOrigin,
+    origin_in_words,
+    origin_of,
+    reader_to_configure,
+)
+from srfix.recovery.facts.lives import Standing
+from srfix.recovery.facts.topics import TopicReader, Trouble
 from srfix.recovery.findings import Severity, Skipped
 from srfix.recovery.forecasts import Certainty, Foretold, Moment
-from srfix.recovery.ids_in_words import named_ids
+from srfix.recovery.ids_in_words import listed, named_ids
 from srfix.serde.errors import SchemaError
+from srfix.serde.printable import capitalized
+from srfix.serde.subjects.names import DEFAULT_CONTEXT
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts.reader import CheckContext
-    from srfix.recovery.facts.stores import StoreFacts
+    from srfix.recovery.checks.topic_findings import TopicRequest
+    from srfix.recovery.facts.holders import Holders
     from srfix.recovery.facts.subject_state import SubjectState
-    from srfix.recovery.findings import Finding
+    from srfix.recovery.facts.topics import AskedId
     from srfix.recovery.guard.judged import JudgedStore
     from srfix.recovery.guard.looking import Sight
     from srfix.recovery.guard.models import NewSchema
@@ -28,10 +40,186 @@ if TYPE_CHECKING:
 
 CODE = "SRF020"
 
+_WORDS_OF_TYPES: Final = {"AVRO": "Avro", "PROTOBUF": "Protobuf"}
 
-def check(_facts: StoreFacts, _context: CheckContext) -> Iterator[Finding]:
-    """Nothing, of any store."""
-    return iter(())
+
+def find_of_topic(request: TopicRequest) -> Iterator[TopicFinding]:
+    """One finding for each subject that is asked: what the reader fails on, or that it does without the subject."""
+    from srfix.recovery.facts.holders import find_holders
+
+    by_subject: dict[Subject, list[AskedId]] = {}
+    for asked in request.answer.ids:
+        if _is_at_fault(asked):
+            by_subject.setdefault(asked.subject or request.subject, []).append(asked)
+    if not by_subject:
+        return
+    every = [asked for of_it in by_subject.values() for asked in of_it]
+    likely = [*by_subject, request.subject]
+    holders = find_holders(request.survey.registry, {asked.schema_id for asked in every}, likely=likely)
+    for subject, of_it in sorted(by_subject.items()):
+        yield _finding(request, subject, of_it, holders)
+
+
+def _finding(request: TopicRequest, subject: Subject, asked: Sequence[AskedId], holders: Holders) -> TopicFinding:
+    met = [each for each in asked if each.standing.is_met]
+    told = met or list(asked)
+    fails = [each for each in told if each.trouble is not None]
+    is_note = not met or not fails
+    ids = {each.schema_id: _record(each) for each in told}
+    holding = tuple(holder for each in ids for holder in holders.by_id.get(each, ()))
+    origin = origin_of(request.topic, request.answer.role, holding, ids, subject)
+    repairable = any(each.is_mended for each in told)
+    sentences = [
+        _carried(request, told),
+        _asked(subject, request.survey.subject_state(subject), told),
+        *_outcome(request, subject, told, fails),
+        *_already_read(request, asked, met),
+        *origin_in_words(origin, ids),
+    ]
+    return request.finding(
+        CODE,
+        severity=Severity.NOTE if is_note else Severity.BROKEN,
+        subject=subject,
+        schema_ids=tuple(each.fault for each in told),
+        holders=holding,
+        origin=origin,
+        explanation=" ".join(sentences),
+        next_step=_next(request, origin, told, is_note=is_note, repairable=repairable),
+        repairable=repairable,
+    )
+
+
+def _carried(request: TopicRequest, told: Sequence[AskedId]) -> str:
+    question = request.answers.question
+    where = f"{capitalized(request.answer.role.value)}s of topic {question.topic}"
+    if question.read.group is not None and told[0].standing is Standing.PENDING:
+        where += f" that group {question.read.group} has not read yet"
+    return f"{where} carry {request.in_words([each.fault for each in told])}."
+
+
+def _asked(subject: Subject, state: SubjectState, told: Sequence[AskedId]) -> str:
+    if all(each.trouble is Trouble.NO_SUBJECT for each in told):
+        return f"No subject is asked for them: {told[0].why}."
+    codes = sorted({each.membership.error_code for each in told if each.membership.error_code is not None})
+    lacks = [each.schema_id for each in told if each.membership.is_missing]
+    if not state.versions:
+        return f"The subject that the reader asks, {subject}, does not exist ({', '.join(map(str, codes)) or '40401'})."
+    held = f"The subject that the reader asks, {subject}, holds {state.versions_in_words}"
+    if not lacks:
+        return f"{held}."
+    return f"{held}, but not schema id {listed(lacks)} ({', '.join(map(str, codes))})."
+
+
+def _outcome(
+    request: TopicRequest, subject: Subject, told: Sequence[AskedId], fails: Sequence[AskedId]
+) -> Iterator[str]:
+    if not fails:
+        reader = request.answers.question.read.reader.value
+        yield f"As a {reader} reader does not need that version, nothing fails because of it."
+        return
+    by_trouble: dict[Trouble, list[AskedId]] = {}
+    for each in fails:
+        if each.trouble is not None:
+            by_trouble.setdefault(each.trouble, []).append(each)
+    missing = by_trouble.get(Trouble.MISSING)
+    if missing:
+        yield _of_missing(request, subject, missing)
+    if Trouble.NO_LATEST in by_trouble:
+        why = by_trouble[Trouble.NO_LATEST][0].why
+        yield f"A reader that takes the latest version finds none: {why}. None of its records can be read."
+    for each in by_trouble.get(Trouble.LATEST_CANNOT_READ, ())[:MOST_PLACES]:
+        yield f"What was written under schema id {each.schema_id} is not resolved by the latest, {each.why}."
+    if Trouble.NO_SUBJECT in by_trouble and len(by_trouble) > 1:
+        others = [each.schema_id for each in by_trouble[Trouble.NO_SUBJECT]]
+        yield f"Schema id {listed(others)} has no record's name, so that the strategy names no subject for it."
+
+
+def _of_missing(request: TopicRequest, subject: Subject, missing: Sequence[AskedId]) -> str:
+    named, reader = request.survey.registry.context_of(subject), request.answers.question.read.reader
+    first = missing[0]
+    kind = first.membership.schema.schema_type if first.membership.schema is not None else "AVRO"
+    version = "" if named != DEFAULT_CONTEXT else "version "
+    message = f'"Error retrieving {_WORDS_OF_TYPES.get(kind, kind)} {request.answer.role.value} schema '
+    message += f'{version}for id {first.schema_id}"'
+    condition = {
+        TopicReader.CONNECT: "Connect's converter looks each id's version up there, so that ",
+        TopicReader.KSQLDB: "ksqlDB looks each id's version up there, so that ",
+        TopicReader.PLAIN: f"In context {named} the registry gives the schema of an id to no subject that does not hold "
+        "it, so that ",
+        TopicReader.LATEST: "A reader with use.latest.version looks each id's version up there too, so that ",
+    }.get(
+        reader,
+        "" if named != DEFAULT_CONTEXT else "If the reader looks the version up under the subject, ",
+    )
+    sentence = f"{condition}these records cannot be read: {message}."
+    if reader is TopicReader.KSQLDB and kind == "JSON":
+        sentence += " (JSON_SR is read so since ksqlDB 0.28.2; before, and with "
+        sentence += "ksql.json_sr.converter.deserializer.enabled=false, nothing is looked up.)"
+    return sentence if sentence.startswith("ksqlDB") else capitalized(sentence)
+
+
+def _already_read(request: TopicRequest, asked: Sequence[AskedId], met: Sequence[AskedId]) -> Iterator[str]:
+    """Of ids that the reader does not meet as things stand."""
+    others = [each for each in asked if not each.standing.is_met]
+    if not others:
+        return
+    ids = f"schema id {listed(each.schema_id for each in others)}"
+    read = all(each.standing is Standing.READ for each in others)
+    group = request.answers.question.read.group
+    if met:
+        what = f"group {group} has read its records" if read else "only superseded records carry it"
+        yield f"The same holds of {ids}, but {what}."
+    elif read:
+        yield f"Group {group} has read these records, and would meet them again if its offsets were reset."
+    else:
+        yield "Newer records have superseded them: until compaction removes them, who reads from the start meets them."
+
+
+def _next(
+    request: TopicRequest, origin: TopicOrigin, told: Sequence[AskedId], *, is_note: bool, repairable: bool
+) -> str:
+    question, given = request.answers.question, request.given
+    also = ("--also", CODE) if is_note else ()
+    plan = given.quoted("plan", "--topic", question.topic, *also, "-o", "plan.json")
+    apply = given.quoted("apply", "plan.json")
+    if any(each.trouble is Trouble.NO_LATEST for each in told):
+        return (
+            "srfix registers no live version for this: it becomes the latest that everybody who asks the subject gets, and "
+            "what the next schema there is checked against. Ask the owner of the subject to register the schema that is to "
+            "be read with, or take use.latest.version from the reader."
+        )
+    if not repairable:
+        if any(each.trouble is Trouble.LATEST_CANNOT_READ for each in told):
+            return (
+                "No registration of these ids helps. Ask the owner of the subject for a latest version that resolves them "
+                "(defaults for the fields that it adds), or take use.latest.version from the reader."
+            )
+        return "Name the subject that the reader asks (--subject), or another --strategy."
+    if is_note:
+        return f"Nothing to do as things stand. To have the ids registered all the same: {plan}."
+    register = f"register the ids under the subject that it asks: {plan}, read its price, then {apply}"
+    configure = reader_to_configure(origin, question.read.strategy)
+    return f"{configure}, or {register}." if configure else f"{capitalized(register)}."
+
+
+def _is_at_fault(asked: AskedId) -> bool:
+    """True for what is a finding: the reader fails on it, or does without a version that is not there."""
+    if asked.trouble is Trouble.UNKNOWN_ID:
+        return False
+    return asked.trouble is not None or asked.membership.is_missing
+
+
+def _record(asked: AskedId) -> str | None:
+    """The full name of an id's record; None where it has none that srfix can tell."""
+    schema = asked.membership.schema
+    if schema is None or schema.references:
+        return None
+    from srfix.serde.formats.table import record_name
+
+    try:
+        return record_name(schema)
+    except SchemaError:
+        return None
 
 
 def unreadable(latest: Schema, writer: Schema) -> tuple[tuple[str, ...], str | None]:
@@ -142,7 +330,8 @@ CHECK: Final = Check(
         "with use.latest.version takes: it becomes everybody's latest, which only the subject's owner can decide.",
         checked_since="0.1.0",
     ),
-    find=check,
+    find=of_no_store,
+    find_of_topic=find_of_topic,
     repair=Repair(
         wants=lambda _finding, _request: iter(()), also="with --topic, ids that its reader does without or has read"
     ),

@@ -22,8 +22,14 @@ from srfix.serde.subjects.names import (
 from srfix.serde.subjects.strategies import FixedSubject, RecordSubject, TopicRecordSubject, TopicSubject
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from srfix.recovery.census.interface import Census
-    from srfix.recovery.findings import Source
+    from srfix.recovery.facts.lives import Lives, Positions, Standing
+    from srfix.recovery.facts.stores import Membership
+    from srfix.recovery.findings import IdAtFault, Source
+    from srfix.serde.windowed import WindowKind
+    from srfix.serde.wire import SchemaId
 
 
 class TopicReader(Enum):
@@ -134,3 +140,92 @@ class TopicFacts:
     """The ids in it."""
     read: TopicRead
     """How it is read."""
+
+
+class Trouble(Enum):
+    """Why a reader cannot read an id."""
+
+    UNKNOWN_ID = "unknown id"
+    """The registry does not know it at all: SRF011."""
+    NO_SUBJECT = "no subject"
+    """Its schema has no record's name, of which the strategy makes the subject."""
+    MISSING = "not under the subject"
+    """The subject that is asked does not hold its schema."""
+    NO_LATEST = "no live latest version"
+    """The subject has no live version, or none with the metadata that is asked for."""
+    LATEST_CANNOT_READ = "the latest version cannot read it"
+    """The subject's latest version does not resolve what was written under it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedId:
+    """One schema id of a topic's keys or values, and what comes of reading it."""
+
+    schema_id: SchemaId
+    subject: Subject | None
+    """The subject that the reader asks; None where the strategy names none, or the registry does not know the id."""
+    membership: Membership
+    """Whether that subject holds its schema, asked by content with `deleted=true`."""
+    trouble: Trouble | None
+    """Why the reader fails on it; None if it does not, as far as was told."""
+    why: str | None = None
+    """What to say of the trouble besides, in words."""
+    untold: str | None = None
+    """Why it could not be told whether the reader reads it; None if it was."""
+    standing: Standing
+    """Whether the reader meets it."""
+    fault: IdAtFault
+    """Where it is. Its `live_keys` are records where every record is live."""
+    guids: tuple[UUID, ...] = ()
+    """The GUIDs by which records name it; empty where they carry the id itself."""
+
+    @property
+    def is_mended(self) -> bool:
+        """True if a registration under the subject is all that it lacks."""
+        return self.membership.is_missing and self.trouble in (Trouble.MISSING, None)
+
+    @property
+    def reads(self) -> bool | None:
+        """True if the reader reads it, False if it fails; None if that was not told."""
+        return False if self.trouble is not None else None if self.untold is not None else True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleAnswer:
+    """The keys or the values of the topic."""
+
+    role: Role
+    ids: tuple[AskedId, ...]
+    """Every id in the log, ascending."""
+    unknown_guids: tuple[UUID, ...] = ()
+    """GUIDs that the registry does not know."""
+    records: int
+    """Keys or values that are not null."""
+    framed: int
+    """Those that name a schema."""
+    nulls: int
+    """Tombstones, or null keys."""
+    window: WindowKind | None = None
+    """The window behind each key; None if they are not windowed."""
+    is_looked_at: bool = True
+    """False for keys that no schema registry serializer wrote (BIGINT, UUID, text)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicAnswers:
+    """All that was learned of a topic: what was asked, what is in the log, and what comes of reading it."""
+
+    question: TopicQuestion
+    census: Census
+    """What is in the log, with what the reader meets counted as live and GUIDs counted under their ids."""
+    lives: Lives
+    """What counts as live."""
+    cleanup_policy: str | None
+    """The topic's `cleanup.policy`; None where the cluster does not tell."""
+    positions: Positions | None
+    """Where the group reads on; None without a group."""
+    roles: tuple[RoleAnswer, ...]
+
+    def role(self, role: Role) -> RoleAnswer | None:
+        """The answer for keys or values; None if it was not asked for."""
+        return next((answer for answer in self.roles if answer.role is role), None)

@@ -7,12 +7,13 @@ from uuid import UUID
 from msgspec import UNSET, UnsetType, field
 
 from srfix.recovery.baseline import BesideBaseline
+from srfix.recovery.checks.topic_findings import TopicFinding
 from srfix.recovery.documents import Code, Count, DatedDocument, Id, Part, Skipped
-from srfix.recovery.facts.topics import Strategy, TopicReader
+from srfix.recovery.facts.lives import Lives, Standing
+from srfix.recovery.facts.topics import AskedId, RoleAnswer, Strategy, TopicReader, Trouble
 from srfix.recovery.findings import IdAtFault
 from srfix.recovery.severity import Severity
-from srfix.recovery.topic_check.answers import AskedId, RoleAnswer, TopicCheck, TopicFinding, Trouble
-from srfix.recovery.topic_check.lives import Lives, Standing
+from srfix.recovery.topic_check.examine import TopicCheck
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Role
@@ -169,25 +170,26 @@ class CheckDocument(DatedDocument, tag="srfix.check/1"):
 
 def check_document(found: TopicCheck, *, srfix_version: str, generated_at: str, registry: str) -> dict[str, Json]:
     """The document; `generated_at` in ISO 8601, UTC; `registry` its URLs without secrets."""
-    read, positions = found.question.read, found.positions
+    answers = found.answers
+    read, positions = answers.question.read, answers.positions
     return CheckDocument.of(
-        found,
+        answers,
         read,
-        found.question,
+        answers.question,
         srfix=srfix_version,
         generated_at=generated_at,
         registry=registry,
         with_metadata=dict(sorted(read.with_metadata.items())),
-        partial=found.census.is_partial,
+        partial=answers.census.is_partial,
         partitions=[
             ReadPartition.of(
                 partition,
                 committed_offset=None if positions is None else positions.committed.get(partition.partition),
                 pending=None if positions is None else positions.left(partition),
             )
-            for partition in found.census.partitions
+            for partition in answers.census.partitions
         ],
-        roles=CheckedRoles(**{answer.role.value: _role(answer) for answer in found.roles}),
+        roles=CheckedRoles(**{answer.role.value: _role(answer) for answer in answers.roles}),
         findings=[_finding(finding) for finding in found.findings],
         skipped=sorted(map(Skipped.of, found.skipped)),
         healthy=not found.has_findings and not found.is_inconclusive,

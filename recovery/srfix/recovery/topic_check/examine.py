@@ -8,23 +8,35 @@ from uuid import UUID
 
 from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress, CensusRequest
 from srfix.recovery.checks.counting import at_fault
+from srfix.recovery.checks.table import CHECKS
+from srfix.recovery.checks.topic_findings import TopicFinding, TopicRequest
 from srfix.recovery.cluster.answers import TopicConfigs
 from srfix.recovery.cluster.topic_lookup import did_you_mean, partitions_of
 from srfix.recovery.commands import Given
 from srfix.recovery.facts.bodies import Bodies, newest_bodies
 from srfix.recovery.facts.keys_of_store import keys_under
+from srfix.recovery.facts.lives import Lives, Positions, as_read, standing_of
 from srfix.recovery.facts.subject_state import read_subject_state
 from srfix.recovery.facts.survey import Survey
-from srfix.recovery.facts.topics import TopicQuestion
-from srfix.recovery.findings import Skipped
-from srfix.recovery.topic_check.answers import AskedId, RoleAnswer, TopicCheck
-from srfix.recovery.topic_check.findings import findings_of
+from srfix.recovery.facts.topics import AskedId, RoleAnswer, TopicAnswers, TopicQuestion
+from srfix.recovery.findings import Diagnosis, Skipped
 from srfix.recovery.topic_check.guids import resolve_guids
 from srfix.recovery.topic_check.judging import Judge
-from srfix.recovery.topic_check.lives import Lives, Positions, as_read, standing_of
 from srfix.serde.errors import UsageError
 from srfix.serde.subjects.names import Role, Topic, subject_for
 from srfix.serde.wire import SchemaId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicCheck(Diagnosis):
+    """The outcome of looking at a topic: a diagnosis whose store is the reader."""
+
+    findings: tuple[TopicFinding, ...]
+    """Worst first, then by role, subject, code."""
+    examined: tuple[str, ...] = ()
+    """No store."""
+    answers: TopicAnswers
+    """What was learned."""
 
 
 def check_topic(
@@ -69,7 +81,6 @@ def check_topic(
         part = look.at(role, census)
         census = part.census
         parts.append(part)
-    roles = tuple(part.answer for part in parts)
     bodies: dict[Role, Bodies] = {}
     for part in parts:
         if part.answer.ids:
@@ -82,25 +93,34 @@ def check_topic(
                 context=part.context,
                 deadline_s=deadline_s,
             )
-    found = TopicCheck(
+    answers = TopicAnswers(
         question=question,
         census=census,
         lives=lives,
         cleanup_policy=None if configs.values is None else configs.values.get("cleanup.policy"),
         positions=positions,
-        roles=roles,
-        findings=(),
-        skipped=tuple(
-            dict.fromkeys(
-                (
-                    *(skipped for part in parts for skipped in part.skipped),
-                    *_undecoded(question.topic, bodies),
-                    *_not_read(census, configs, positions, roles),
-                )
-            )
-        ),
+        roles=tuple(part.answer for part in parts),
     )
-    return replace(found, findings=tuple(findings_of(found, survey, bodies, given=given or Given())))
+    findings = []
+    for answer in answers.roles:
+        request = TopicRequest(
+            answers=answers, answer=answer, bodies=bodies.get(answer.role), survey=survey, given=given or Given()
+        )
+        findings += [
+            each for check in CHECKS if check.find_of_topic is not None for each in check.find_of_topic(request)
+        ]
+    skipped = (
+        *(skipped for part in parts for skipped in part.skipped),
+        *_undecoded(question.topic, bodies),
+        *_not_read(answers, configs),
+    )
+    return TopicCheck(
+        answers=answers, findings=tuple(sorted(findings, key=_order)), skipped=tuple(dict.fromkeys(skipped))
+    )
+
+
+def _order(finding: TopicFinding) -> tuple[int, str, str, str]:
+    return finding.severity.rank, finding.role.value, finding.subject, finding.code
 
 
 def _positions(question: TopicQuestion, survey: Survey, partitions: tuple[int, ...]) -> Positions | None:
@@ -246,10 +266,8 @@ def _undecoded(topic: Topic, bodies: Mapping[Role, Bodies]) -> Iterator[Skipped]
             yield Skipped(what=f"whether the {role.value}s of topic {topic} decode", reason=reason, could_hide=False)
 
 
-def _not_read(
-    census: Census, configs: TopicConfigs, positions: Positions | None, roles: tuple[RoleAnswer, ...]
-) -> Iterator[Skipped]:
-    topic = census.topic
+def _not_read(answers: TopicAnswers, configs: TopicConfigs) -> Iterator[Skipped]:
+    census, positions, topic = answers.census, answers.positions, answers.census.topic
     for partition in census.partitions:
         where = f"topic {topic} partition {partition.partition}"
         if partition.stopped_early is not None:
@@ -277,7 +295,7 @@ def _not_read(
             reason=f"{why}; every record in the log counts",
             could_hide=False,
         )
-    if not any(answer.records or answer.nulls for answer in roles) and not census.is_partial:
+    if not any(answer.records or answer.nulls for answer in answers.roles) and not census.is_partial:
         yield Skipped(
             what=f"topic {topic}",
             reason="it holds no record, so that there is nothing to read. If that is not so in your cluster, check "

@@ -15,8 +15,8 @@ from srfix.recovery.census.interface import Census, IdCount, PartitionCensus, Ro
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.cluster.log_reader import GaveUp
 from srfix.recovery.cluster.raw_record import RawRecord
+from srfix.recovery.facts.lives import Lives
 from srfix.recovery.registry import ReadableRegistry
-from srfix.recovery.topic_check.lives import Lives
 from srfix.serde.errors import WireError
 from srfix.serde.schemas.errors import EndpointNotSupportedError, SchemaNotFoundError
 from srfix.serde.subjects.names import Role

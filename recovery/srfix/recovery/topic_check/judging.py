@@ -8,8 +8,7 @@ from typing import Any
 from srfix.recovery.checks.srf020 import unreadable
 from srfix.recovery.facts.stores import Membership
 from srfix.recovery.facts.survey import Survey
-from srfix.recovery.facts.topics import Strategy, TopicQuestion, TopicReader
-from srfix.recovery.topic_check.answers import Trouble
+from srfix.recovery.facts.topics import Strategy, TopicQuestion, TopicReader, Trouble
 from srfix.serde.errors import NoSubjectError, SchemaError
 from srfix.serde.formats.table import format_of, record_name
 from srfix.serde.schemas.errors import EndpointNotSupportedError, SubjectNotFoundError, VersionNotFoundError

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from srfix.recovery.checks import srf020
 from srfix.recovery.checks.interface import Owner, PassedOver, Want, Width
+from srfix.recovery.checks.topic_findings import Origin, TopicFinding
 from srfix.recovery.clock import now
 from srfix.recovery.commands import Given
 from srfix.recovery.errors import PlanError
@@ -14,15 +15,13 @@ from srfix.recovery.facts.stores import Membership, RoleFacts
 from srfix.recovery.facts.subject_state import read_subject_state
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.facts.topics import TopicFacts, TopicReader
-from srfix.recovery.findings import Severity, Source
+from srfix.recovery.findings import Severity
 from srfix.recovery.repair.plan_file import Omission, Plan
 from srfix.recovery.repair.planning.plan import plan_of
 from srfix.recovery.repair.planning.price import cost_within
 from srfix.recovery.repair.planning.repairs import Keep, SubjectRepair, decide
-from srfix.recovery.topic_check.answers import TopicCheck, TopicFinding
-from srfix.recovery.topic_check.origin import Origin
+from srfix.recovery.topic_check.examine import TopicCheck
 from srfix.serde.errors import UsageError
-from srfix.serde.subjects.names import Topic, join_context, subject_for
 from srfix.serde.wire import SchemaId
 
 
@@ -93,7 +92,7 @@ def _wants(
 
 
 def _want(found: TopicCheck, finding: TopicFinding, survey: Survey, width: Width) -> Want:
-    answer = found.role(finding.role)
+    answer = found.answers.role(finding.role)
     assert answer is not None
     told = {fault.schema_id for fault in finding.schema_ids}
     asked = {each.schema_id: each for each in answer.ids if each.subject == finding.subject}
@@ -103,14 +102,11 @@ def _want(found: TopicCheck, finding: TopicFinding, survey: Survey, width: Width
     if width is Width.WIDE:
         missing |= {schema_id: each.membership for schema_id, each in asked.items() if each.is_mended}
         missing |= _next_ones(finding, survey, missing.keys())
-    topic = Topic(finding.topic)
-    context = survey.registry.context_of(finding.subject)
-    own = join_context(context, subject_for(topic, finding.role))
-    known_under = finding.origin.subjects[0] if finding.origin is not None and finding.origin.subjects else own
+    holders = () if finding.origin is None else finding.origin.subjects
     return Want(
         code=srf020.CODE,
         owner=Owner.PRODUCERS,
-        facts=TopicFacts(source=Source(topic=topic, subject=own), census=found.census, read=found.question.read),
+        facts=TopicFacts(source=finding.source, census=found.answers.census, read=found.answers.question.read),
         role=RoleFacts(
             role=finding.role,
             subject=finding.subject,
@@ -119,14 +115,14 @@ def _want(found: TopicCheck, finding: TopicFinding, survey: Survey, width: Width
         ),
         at_fault=at_fault,
         missing=tuple(missing[schema_id] for schema_id in sorted(missing)),
-        known_under=known_under,
+        known_under=holders[0] if holders else finding.source.subject,
     )
 
 
 def _next_ones(finding: TopicFinding, survey: Survey, known: Collection[SchemaId]) -> dict[SchemaId, Membership]:
     """What the subject of the topic that this one was copied from holds besides: its records may arrive next."""
     origin = finding.origin
-    if origin is None or origin.origin not in (Origin.MIRRORED, Origin.OTHER_TOPIC, Origin.OWN):
+    if origin is None or origin.kind not in (Origin.MIRRORED, Origin.OTHER_TOPIC, Origin.OWN):
         return {}
     ids = survey.ids_under(origin.subjects[0], deleted=False) - frozenset(known)
     asked = (survey.membership(finding.subject, schema_id) for schema_id in ids)
@@ -148,7 +144,7 @@ def _unseen(found: TopicCheck) -> Iterator[Omission]:
     for skipped in found.skipped:
         if skipped.could_hide:
             yield Omission(
-                subject=found.question.subject_of(found.question.roles[-1]),
+                subject=found.answers.question.subject_of(found.answers.question.roles[-1]),
                 reason=f"{skipped.what}; srfix check says why and what to do",
                 is_unseen=True,
             )
@@ -156,7 +152,7 @@ def _unseen(found: TopicCheck) -> Iterator[Omission]:
 
 def _playbook(found: TopicCheck) -> Iterator[str]:
     """What to do around the repair, in order."""
-    topic, reader = found.question.topic, found.question.read.reader
+    topic, reader = found.answers.question.topic, found.answers.question.read.reader
     yield "Stop jobs that clean up or copy subjects until the repair is verified."
     yield "Repair: carry the plan out with srfix apply, then check it with srfix verify."
     if reader is TopicReader.KSQLDB:

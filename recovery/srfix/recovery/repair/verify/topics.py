@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from srfix.recovery.census.interface import CensusEngine, CensusProgress
+from srfix.recovery.facts.lives import only_ids
 from srfix.recovery.facts.survey import Survey
-from srfix.recovery.facts.topics import Strategy, TopicQuestion, TopicRead
+from srfix.recovery.facts.topics import Strategy, TopicQuestion, TopicRead, Trouble
 from srfix.recovery.repair.plan_file import Plan, PlannedFinding
 from srfix.recovery.repair.verify.events import Event, NotLookedAt, Problem
 from srfix.recovery.repair.verify.ids import AskedIds
 from srfix.recovery.repair.verify.rows import rows_read, rows_without_id
-from srfix.recovery.topic_check.answers import TopicCheck, Trouble
-from srfix.recovery.topic_check.examine import check_topic
-from srfix.recovery.topic_check.lives import only_ids
+from srfix.recovery.topic_check.examine import TopicCheck, check_topic
 from srfix.serde.errors import UsageError
 
 _OF_THE_LATEST: Final = (Trouble.NO_LATEST, Trouble.LATEST_CANNOT_READ)
@@ -73,11 +72,11 @@ def topic_events(plan: Plan, finding: PlannedFinding, found: TopicCheck, survey:
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
     """
-    subject, census = finding.subject, found.census
+    subject, census = finding.subject, found.answers.census
     for skipped in found.skipped:
         if skipped.could_hide:
             yield NotLookedAt(subject=subject, what=f"{skipped.what}: {skipped.reason}")
-    answer = found.role(finding.role)
+    answer = found.answers.role(finding.role)
     ids = answer.ids if answer is not None else ()
     of_it = [each for each in ids if each.subject == subject]
     live = {each.schema_id for each in of_it if each.standing.is_met or each.schema_id in finding.planned_ids}

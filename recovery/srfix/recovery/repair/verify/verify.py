@@ -27,7 +27,7 @@ from srfix.recovery.repair.verify.ids import AskedIds, deleted, left_out_elsewhe
 from srfix.recovery.repair.verify.rows import rows_read, rows_without_id
 from srfix.recovery.repair.verify.stores import keys_missed, keys_of, left_open, next_put, store_of
 from srfix.recovery.repair.verify.topics import look_again, topic_events
-from srfix.recovery.topic_check.answers import TopicCheck
+from srfix.recovery.topic_check.examine import TopicCheck
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Role, Subject, Topic

@@ -15,9 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import TYPE_CHECKING
 
-from srfix.recovery.census.interface import Census, IdCount, PartitionCensus, RoleCensus
 from srfix.serde.subjects.names import Role
+
+if TYPE_CHECKING:
+    from srfix.recovery.census.interface import Census, IdCount, PartitionCensus, RoleCensus
 
 
 class Lives(Enum):

@@ -1,0 +1,253 @@
+"""Findings of a topic that a reader reads, where no store is concerned; and what the subjects that hold its ids tell of it: is
+it a copy, or do its producers name subjects otherwise?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from srfix.recovery.facts.lives import Lives
+from srfix.recovery.facts.topics import Strategy
+from srfix.recovery.findings import Finding, IdAtFault, Severity, Source
+from srfix.recovery.ids_in_words import counted, listed
+from srfix.serde.subjects.names import Role, Subject, Topic, join_context, split_context, split_subject, subject_for
+from srfix.serde.wire import SchemaId
+
+if TYPE_CHECKING:
+    from srfix.recovery.commands import Given
+    from srfix.recovery.facts.bodies import Bodies
+    from srfix.recovery.facts.holders import Holder
+    from srfix.recovery.facts.survey import Survey
+    from srfix.recovery.facts.topics import RoleAnswer, TopicAnswers
+
+MOST_PLACES: Final = 10
+"""Ids with their places, GUIDs or rows that a sentence names; the rest is counted."""
+
+
+class Origin(Enum):
+    """What it looks like."""
+
+    OWN = "own"
+    """The topic's own subject by TopicNameStrategy holds them: the reader asks another one."""
+    MIRRORED = "mirrored"
+    """Another topic's subject holds the ids, and this topic's name ends in that topic's: MirrorMaker 2 puts the source
+    cluster's name and a dot before it."""
+    OTHER_TOPIC = "other topic"
+    """Another topic's subject holds them: a copy under another name, or a producer with a serializer of its own."""
+    RECORD = "record"
+    """The subject of the record's name holds them (RecordNameStrategy)."""
+    TOPIC_RECORD = "topic-record"
+    """The subject of topic and record's name holds them (TopicRecordNameStrategy)."""
+    UNKNOWN = "unknown"
+    """Subjects of other forms hold them, or several do."""
+    NOBODY = "nobody"
+    """No live version holds them all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicOrigin:
+    """What the holders tell."""
+
+    kind: Origin
+    subjects: tuple[Subject, ...]
+    """The subjects that hold all of the ids with live versions, likeliest first; where none does, those that hold some."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicFinding(Finding):
+    """One thing that a reader of a topic fails on, or a note: of no application and no store. One per (code, role, subject).
+
+    `subject` is what the reader asks. The `live_keys` of its ids are records, where every record is live.
+    """
+
+    source: Source
+    """The topic, and its own subject for the role, by TopicNameStrategy."""
+    holders: tuple[Holder, ...] = ()
+    """Who holds the ids at fault."""
+    origin: TopicOrigin | None = None
+    """What the holders tell; None where that was not asked."""
+
+    @property
+    def topic(self) -> Topic:
+        """The topic."""
+        return self.source.topic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicRequest:
+    """The keys or the values of a topic: what a check finds by where no store is concerned."""
+
+    answers: TopicAnswers
+    """What was learned of the topic."""
+    answer: RoleAnswer
+    """The keys, or the values."""
+    bodies: Bodies | None
+    """Whether the newest record of each of their ids decodes; None if there is no id."""
+    survey: Survey
+    given: Given
+
+    @property
+    def topic(self) -> Topic:
+        """The topic."""
+        return self.answers.question.topic
+
+    @property
+    def subject(self) -> Subject:
+        """What stands for the subject where the strategy names none."""
+        return self.answers.question.subject_of(self.answer.role)
+
+    def finding(
+        self,
+        code: str,
+        *,
+        severity: Severity,
+        explanation: str,
+        next_step: str,
+        subject: Subject | None = None,
+        schema_ids: tuple[IdAtFault, ...] = (),
+        holders: tuple[Holder, ...] = (),
+        origin: TopicOrigin | None = None,
+        repairable: bool = False,
+    ) -> TopicFinding:
+        """A finding of them.
+
+        :param subject: what is asked, if it is not what the topic's name says.
+        :raises RegistryError: if the registry does not answer.
+        """
+        asked, role = subject or self.subject, self.answer.role
+        own = join_context(self.survey.registry.context_of(asked), subject_for(self.topic, role))
+        return TopicFinding(
+            code=code,
+            severity=severity,
+            application="",
+            store="",
+            role=role,
+            subject=asked,
+            source=Source(topic=self.topic, subject=own),
+            schema_ids=schema_ids,
+            registered_ids=self.survey.subject_state(asked).schema_ids,
+            holders=holders,
+            origin=origin,
+            explanation=explanation,
+            next=next_step,
+            repairable=repairable,
+        )
+
+    def in_words(self, faults: Sequence[IdAtFault]) -> str:
+        """`schema id 1 (3 live keys: 3 in partition 0)`, joined; of a group, up to which offsets."""
+        named = [f"schema id {fault.schema_id} ({self._places(fault)})" for fault in faults[:MOST_PLACES]]
+        if len(faults) > MOST_PLACES:
+            named.append(f"{len(faults) - MOST_PLACES:,} more schema ids")
+        return "; ".join(named)
+
+    def _places(self, fault: IdAtFault) -> str:
+        least = "at least " if fault.is_partial else ""
+        positions = self.answers.positions
+        if positions is not None:
+            starts = {part.partition: positions.starts_at(part) for part in self.answers.census.partitions}
+            ahead = [place for place in fault.partitions if place.last_offset >= starts[place.partition]]
+            places = ", ".join(
+                f"partition {place.partition} up to offset {place.last_offset}" for place in ahead or fault.partitions
+            )
+            return f"{least}{counted(fault.records, 'record')} in the log: {places}"
+        unit = "live key" if self.answers.lives is Lives.LATEST_OF_KEY else "record"
+        if not fault.live_keys:
+            return f"no live key, {least}{counted(fault.records, 'record')} in the log"
+        places = ", ".join(
+            f"{place.live_keys:,} in partition {place.partition}" for place in fault.partitions if place.live_keys
+        )
+        return f"{least}{counted(fault.live_keys, unit)}: {places}"
+
+
+def origin_of(
+    topic: Topic, role: Role, holders: Iterable[Holder], records: Mapping[SchemaId, str | None], asked: Subject
+) -> TopicOrigin:
+    """Decides it.
+
+    :param records: per id at fault the name of its record; None if it has none.
+    :param asked: the subject that lacks them.
+    """
+    live: dict[Subject, set[SchemaId]] = {}
+    for holder in holders:
+        if not holder.deleted and holder.subject != asked:
+            live.setdefault(holder.subject, set()).add(holder.schema_id)
+    whole = [subject for subject, ids in live.items() if ids >= records.keys()]
+    by_name = {f"{prefix}{record}" for record in records.values() if record for prefix in ("", f"{topic}-")}
+    if live and not whole and all(split_context(subject)[1] in by_name for subject in live):
+        kind = Origin.TOPIC_RECORD if all(_begins(subject, topic) for subject in live) else Origin.RECORD
+        return TopicOrigin(kind=kind, subjects=tuple(sorted(live)))
+    ranked = sorted(whole, key=lambda subject: (_rank(topic, role, subject, by_name), subject))
+    if not ranked:
+        return TopicOrigin(kind=Origin.NOBODY, subjects=tuple(sorted(live)))
+    return TopicOrigin(kind=_of(topic, role, ranked[0], by_name), subjects=tuple(ranked))
+
+
+_RANKS = {
+    Origin.OWN: 0,
+    Origin.TOPIC_RECORD: 0,
+    Origin.MIRRORED: 1,
+    Origin.RECORD: 2,
+    Origin.OTHER_TOPIC: 3,
+    Origin.UNKNOWN: 4,
+    Origin.NOBODY: 5,
+}
+
+
+def _rank(topic: Topic, role: Role, subject: Subject, by_name: set[str]) -> int:
+    return _RANKS[_of(topic, role, subject, by_name)]
+
+
+def _of(topic: Topic, role: Role, subject: Subject, by_name: set[str]) -> Origin:
+    name = split_context(subject)[1]
+    if name in by_name:
+        return Origin.TOPIC_RECORD if _begins(subject, topic) else Origin.RECORD
+    known = split_subject(name)
+    if known is None or known[1] is not role:
+        return Origin.UNKNOWN
+    if known[0] == topic:
+        return Origin.OWN
+    return Origin.MIRRORED if topic.endswith(f".{known[0]}") else Origin.OTHER_TOPIC
+
+
+def _begins(subject: Subject, topic: Topic) -> bool:
+    return split_context(subject)[1].startswith(f"{topic}-")
+
+
+def origin_in_words(origin: TopicOrigin, ids: Iterable[SchemaId]) -> Iterator[str]:
+    """What the holders of ids tell, in a sentence."""
+    which = list(ids)
+    named = f"Schema id{'s' if len(which) > 1 else ''} {listed(which)} {'stand' if len(which) > 1 else 'stands'}"
+    subjects = listed(origin.subjects, most=MOST_PLACES) if origin.subjects else ""
+    match origin.kind:
+        case Origin.OWN:
+            yield f"{named} under {origin.subjects[0]}, the topic's own subject."
+        case Origin.MIRRORED:
+            yield f"{named} under {origin.subjects[0]}: the topic looks mirrored from the topic of that name."
+        case Origin.OTHER_TOPIC:
+            yield f"{named} under {subjects}: the topic looks like a copy of another, or its producer asks another subject."
+        case Origin.RECORD:
+            yield f"{named} under {subjects}: the producers name subjects by the record (RecordNameStrategy)."
+        case Origin.TOPIC_RECORD:
+            yield f"{named} under {subjects}: the producers name subjects by topic and record (TopicRecordNameStrategy)."
+        case Origin.UNKNOWN:
+            yield f"{named} under {subjects}."
+        case Origin.NOBODY:
+            if subjects:
+                yield f"No live subject holds all of them; some stand under {subjects}."
+            else:
+                yield f"No live version of another subject holds {'them' if len(which) > 1 else 'it'}."
+
+
+def reader_to_configure(origin: TopicOrigin, strategy: Strategy) -> str | None:
+    """What to change in the reader instead; None where nothing tells."""
+    match origin.kind:
+        case Origin.RECORD if strategy is not Strategy.RECORD:
+            return "Give the reader RecordNameStrategy (check with --strategy record)"
+        case Origin.TOPIC_RECORD if strategy is not Strategy.TOPIC_RECORD:
+            return "Give the reader TopicRecordNameStrategy (check with --strategy topic-record)"
+        case Origin.OWN | Origin.MIRRORED | Origin.OTHER_TOPIC | Origin.UNKNOWN:
+            return f"Let the reader ask {origin.subjects[0]} (a subject name strategy of its own; check with --subject)"
+    return None
