@@ -99,10 +99,10 @@ class IdAtFault:
     """A schema id that the reader will not accept, and where it is."""
 
     schema_id: SchemaId
-    live_keys: int | None
-    """Sum over the partitions; None if nothing is restored in any of them."""
-    records: int
-    partitions: tuple[PartitionAtFault, ...]
+    live_keys: int | None = None
+    """Sum over the partitions; None if nothing is restored in any of them, or no record carries it."""
+    records: int = 0
+    partitions: tuple[PartitionAtFault, ...] = ()
     """By ascending number."""
     is_partial: bool = False
     """True if the topic was not read to its end: all numbers are of what was read, and there may be more."""

@@ -32,8 +32,7 @@ def make_certain(facts: StoreFacts, context: CheckContext) -> str:
     topic = facts.source.topic if facts.source is not None else "TOPIC"
     again = context.given.quoted(
         "diagnose",
-        *("--application", store.application),
-        *("--store", store.name),
+        *store.options,
         *("--source", f"{store.application}/{store.name}={topic}"),
     )
     return (

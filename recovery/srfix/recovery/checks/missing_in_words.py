@@ -9,7 +9,7 @@ from srfix.recovery.checks.counting import in_words
 from srfix.recovery.checks.on_disk import carried, read_in_words, rows_in_words
 from srfix.recovery.checks.srf005 import stands_beside
 from srfix.recovery.findings import IdAtFault, Severity
-from srfix.recovery.ids_in_words import listed
+from srfix.recovery.ids_in_words import listed, named_ids
 from srfix.serde.printable import capitalized
 from srfix.serde.subjects.names import DEFAULT_CONTEXT
 
@@ -81,7 +81,7 @@ def _held(state: SubjectState) -> str:
     ids = state.schema_ids
     live = {version.schema_id for version in state.live}
     deleted = [schema_id for schema_id in ids if schema_id not in live]
-    words = f"{'schema id' if len(ids) == 1 else 'schema ids'} {_some(ids)}"
+    words = named_ids(ids)
     if not deleted:
         return words
     return f"{words} ({'soft-deleted' if not live else f'{_some(deleted)} soft-deleted'})"

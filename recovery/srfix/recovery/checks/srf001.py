@@ -77,14 +77,12 @@ def found(code: str, facts: StoreFacts, context: CheckContext) -> Iterator[Findi
 
 
 def _next(code: str, facts: StoreFacts, role: RoleFacts, context: CheckContext) -> str:
-    store = facts.store
     if facts.source is None:
         return f"Say which topic the table is built on (candidates: {', '.join(missing_in_words.candidates(facts))})."
-    of_it = ("--application", store.application, "--store", store.name)
     if context.lookup_severity(role.subject) is Severity.NOTE:
-        command = context.given.quoted("plan", *of_it, "--also", code, "-o", "plan.json")
+        command = context.given.quoted("plan", *facts.store.options, "--also", code, "-o", "plan.json")
         return f"Nothing to do while this reader stays. To have the ids registered all the same: {command}."
-    plan = context.given.quoted("plan", *of_it, "-o", "plan.json")
+    plan = context.given.quoted("plan", *facts.store.options, "-o", "plan.json")
     apply = context.given.quoted("apply", "plan.json")
     return f"Do not wipe the state directory and do not restart yet. Run {plan}, read it, then {apply}."
 

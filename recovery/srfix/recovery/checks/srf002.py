@@ -70,11 +70,10 @@ def _explanation(
 
 
 def _next(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> str:
-    of_it = ("--application", facts.store.application, "--store", facts.store.name)
     if context.lookup_severity(role.subject) is Severity.NOTE:
-        command = context.given.quoted("plan", *of_it, "--also", CODE, "-o", "plan.json")
+        command = context.given.quoted("plan", *facts.store.options, "--also", CODE, "-o", "plan.json")
         return f"Nothing to do while this reader stays. To have the ids registered all the same: {command}."
-    plan = context.given.quoted("plan", *of_it, "-o", "plan.json")
+    plan = context.given.quoted("plan", *facts.store.options, "-o", "plan.json")
     apply = context.given.quoted("apply", "plan.json")
     return (
         "Repair it before the next restore. Until then keep the state directories: no wipe, no restart, and no move of "

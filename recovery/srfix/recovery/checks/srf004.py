@@ -72,7 +72,9 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             role.role,
             severity=_severity(role, subject, absent, context),
             subject=subject,
-            schema_ids=tuple(_at_fault(schema_id) for schema_id in absent),
+            schema_ids=tuple(
+                IdAtFault(schema_id=schema_id) for schema_id in absent
+            ),  # no record is known: it is in the state
             registered_ids=context.state_of(subject).schema_ids,
             explanation=_explanation(facts, role, subject, absent, context),
             next_step=_next(facts, _severity(role, subject, absent, context), context),
@@ -120,11 +122,6 @@ def _is_named_by_record(role: RoleFacts, there: Membership, context: CheckContex
 
 def _are_all_rows_read(rows: StoreRows, role: RoleFacts) -> bool:
     return rows.is_whole and bool(rows.ids(role.role)) and not rows.guids.get(role.role)
-
-
-def _at_fault(schema_id: SchemaId) -> IdAtFault:
-    """It is in the state, not in the topic: no record and no partition is known."""
-    return IdAtFault(schema_id=schema_id, live_keys=None, records=0, partitions=())
 
 
 def _severity(role: RoleFacts, subject: Subject, absent: Collection[SchemaId], context: CheckContext) -> Severity:
@@ -175,12 +172,11 @@ def _explanation(
 
 
 def _next(facts: StoreFacts, severity: Severity, context: CheckContext) -> str:
-    store, version = facts.store, context.streams_version
+    version = context.streams_version
     said: tuple[str, ...] = ()
     if version is not None and not context.given.has("--streams-version"):
         said = ("--streams-version", str(version))
-    of_it = ("--application", store.application, "--store", store.name)
-    plan = context.given.quoted("plan", *of_it, *said, "--also", CODE, "-o", "plan.json")
+    plan = context.given.quoted("plan", *facts.store.options, *said, "--also", CODE, "-o", "plan.json")
     if severity is Severity.NOTE:
         return f"Nothing to do while this reader stays. To have the ids registered all the same: {plan}."
     register = f"{plan}, read its price, then {context.given.quoted('apply', 'plan.json')}"

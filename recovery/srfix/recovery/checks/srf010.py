@@ -43,10 +43,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             role.role,
             severity=Severity.LITTER,
             subject=subject,
-            schema_ids=tuple(
-                IdAtFault(schema_id=schema_id, live_keys=None, records=0, partitions=())
-                for schema_id in sorted(internal)
-            ),
+            schema_ids=tuple(IdAtFault(schema_id=schema_id) for schema_id in sorted(internal)),
             registered_ids=context.state_of(subject).schema_ids,
             explanation=_explanation(facts, subject, facts.source.topic, internal, is_sure=is_sure),
             next_step=_next(facts, internal),

@@ -14,7 +14,7 @@ from srfix.recovery.checks.interface import CatalogueEntry, Check
 from srfix.recovery.checks.missing import is_untold, missing_ids
 from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.forecasts import Foretold, Moment
-from srfix.recovery.ids_in_words import listed
+from srfix.recovery.ids_in_words import MOST_NAMED, named_ids
 
 if TYPE_CHECKING:
     from srfix.recovery.facts.reader import CheckContext
@@ -82,9 +82,7 @@ def _reasons(refusals: Iterable[RegistrationRefusal]) -> str:
     concerned: dict[str, list[SchemaId]] = {}
     for refusal in refusals:
         concerned.setdefault(refusal.reason, []).append(refusal.schema_id)
-    return "; ".join(
-        f"{'schema id' if len(ids) == 1 else 'schema ids'} {listed(ids)}: {reason}" for reason, ids in concerned.items()
-    )
+    return "; ".join(f"{named_ids(ids, most=MOST_NAMED)}: {reason}" for reason, ids in concerned.items())
 
 
 def _next(state: SubjectState, refusals: tuple[RegistrationRefusal, ...], traces: tuple[str, ...]) -> Iterator[str]:

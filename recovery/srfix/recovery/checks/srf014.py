@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.certainty import is_certain, make_certain
-from srfix.recovery.checks.contexts import known_elsewhere
 from srfix.recovery.checks.counting import at_fault, in_words
 from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, keep_the_state
 from srfix.recovery.checks.on_disk import rows_in_words
+from srfix.recovery.checks.srf011 import known_elsewhere
 from srfix.recovery.findings import Evidence, Finding, IdAtFault, Severity, Source, Weight
 from srfix.serde.subjects.names import Role
 
@@ -54,7 +54,7 @@ def _of_store(facts: StoreFacts, role: RoleFacts, lost: tuple[SchemaId, ...], co
         role.role,
         severity=Severity.BROKEN,
         # They are in the store, not in the topic: no record and no partition of a log is known.
-        schema_ids=tuple(IdAtFault(schema_id=i, live_keys=None, records=0, partitions=()) for i in lost),
+        schema_ids=tuple(IdAtFault(schema_id=i) for i in lost),
         explanation=f"Rows of {facts.store.in_words} on disk carry schema ids that this registry does not know: {words}. "
         f"They are the application's own, for no record that a restore loads from topic {topic} carries them. No reader can "
         "read these rows, whatever the subject, and no registration under another one helps: there is no schema to register. "

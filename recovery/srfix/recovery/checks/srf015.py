@@ -49,7 +49,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             role.role,
             severity=Severity.BROKEN,
             subject=put.subject,
-            schema_ids=tuple(IdAtFault(schema_id=i, live_keys=None, records=0, partitions=()) for i in own),
+            schema_ids=tuple(IdAtFault(schema_id=i) for i in own),
             registered_ids=put.state.schema_ids,
             explanation=_explanation(facts, role, put, why, met, context),
             next_step=_next(put, is_read_only=met == "42205"),

@@ -57,7 +57,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             role.role,
             severity=Severity.BREAKS_ON_UPGRADE if refusal is not None else Severity.NOTE,
             subject=put.subject,
-            schema_ids=(IdAtFault(schema_id=put.own_id, live_keys=None, records=0, partitions=()),),
+            schema_ids=(IdAtFault(schema_id=put.own_id),),
             registered_ids=put.state.schema_ids,
             explanation=" ".join(_explanation(facts, role, put, put.own_id, refusal, untold)),
             next_step=_next(facts, put, refusal, untold, context),
@@ -66,19 +66,11 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 
 def _asked(role: RoleFacts, put: NextPut, own_id: SchemaId, context: CheckContext) -> tuple[str | None, str | None]:
     """Why the registry would refuse the schema, or why it cannot be told, in a clause each."""
-    from srfix.recovery.facts.refusals import NO_SUCH_QUESTION
+    from srfix.recovery.facts.refusals import foreseen_refusal
     from srfix.recovery.facts.stores import RoleFacts
-    from srfix.serde.schemas.errors import RegistryAnswerError, RegistryProtocolError
 
-    registration = context.membership(put.subject, own_id)
     asked = RoleFacts(role=role.role, subject=put.subject, state=put.state, memberships={})
-    try:
-        refusals = context.refusals(asked, [registration], must_know=True)
-    except (RegistryAnswerError, RegistryProtocolError) as error:
-        if error.status not in NO_SUCH_QUESTION:
-            raise
-        return None, f"the registry answers no compatibility check (HTTP {error.status})"
-    return (refusals[0].reason if refusals else None), None
+    return foreseen_refusal(context.registry, asked, context.membership(put.subject, own_id))
 
 
 def _is_mirrored(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> bool:

@@ -155,8 +155,6 @@ class CheckContext:
     def state_of(self, subject: Subject) -> SubjectState:
         return read_subject_state(self.registry, subject)
 
-    def refusals(
-        self, role: RoleFacts, registrations: Iterable[Membership], *, must_know: bool = False
-    ) -> tuple[RegistrationRefusal, ...]:
+    def refusals(self, role: RoleFacts, registrations: Iterable[Membership]) -> tuple[RegistrationRefusal, ...]:
         """The registrations under the phantom subject that the registry would refuse as things stand."""
-        return foreseen_refusals(self.registry, role, registrations, must_know=must_know)
+        return foreseen_refusals(self.registry, role, registrations)

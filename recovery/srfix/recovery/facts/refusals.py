@@ -13,6 +13,8 @@ from srfix.serde.schemas.errors import (
     EndpointNotSupportedError,
     ForbiddenError,
     InvalidSchemaError,
+    RegistryAnswerError,
+    RegistryProtocolError,
     SubjectNotFoundError,
     VersionNotFoundError,
 )
@@ -38,6 +40,22 @@ class RegistrationRefusal:
     """The registry's reason, in words."""
     is_overcome: bool
     """True if a plan can do something about it: an incompatibility yes, a read-only registry no."""
+
+
+def foreseen_refusal(
+    registry: ReadableRegistry, role: RoleFacts, registration: Membership
+) -> tuple[str | None, str | None]:
+    """Why one registration would be refused, None if it would be taken; or why that cannot be told, in a clause.
+
+    :raises RegistryError: if the registry does not answer.
+    """
+    try:
+        refusals = foreseen_refusals(registry, role, (registration,), must_know=True)
+    except (RegistryAnswerError, RegistryProtocolError) as error:
+        if error.status not in NO_SUCH_QUESTION:
+            raise
+        return None, f"the registry answers no compatibility check (HTTP {error.status})"
+    return (refusals[0].reason if refusals else None), None
 
 
 def foreseen_refusals(

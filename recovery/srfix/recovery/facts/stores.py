@@ -56,6 +56,11 @@ class SuspectStore:
         return join_context(self.context, subject_for(topic, role))
 
     @property
+    def options(self) -> tuple[str, ...]:
+        """The words of a command that concerns it alone."""
+        return "--application", self.application, "--store", self.name
+
+    @property
     def in_words(self) -> str:
         """The store in a sentence."""
         return f"store {self.name} of application {self.application}"

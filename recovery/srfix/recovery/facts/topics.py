@@ -166,7 +166,7 @@ class AskedId:
     """The subject that the reader asks; None where the strategy names none, or the registry does not know the id."""
     membership: Membership
     """Whether that subject holds its schema, asked by content with `deleted=true`."""
-    trouble: Trouble | None
+    trouble: Trouble | None = None
     """Why the reader fails on it; None if it does not, as far as was told."""
     why: str | None = None
     """What to say of the trouble besides, in words."""

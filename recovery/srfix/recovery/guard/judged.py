@@ -14,7 +14,7 @@ from srfix.recovery.forecasts import Certainty, Foretold, Moment, weakest
 from srfix.recovery.guard.looking import RoleKnown, Sight
 from srfix.recovery.guard.models import Assumed, GuardedStore, NewSchema, StoreForecast, StoreKind, Wiring
 from srfix.recovery.guard.wiring import SOURCE_BYTES, handed, loads, wirings
-from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject
+from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject, Topic
 from srfix.serde.wire import SchemaId
 
 
@@ -112,23 +112,16 @@ class JudgedStore:
 
     def asks_the_phantom(self, version: StreamsVersion | None) -> Certainty:
         """Whether it restores the source topic's bytes and its serdes ask for their schemas under the changelog's name."""
-        restores = self.restores_source_bytes(version)
-        if restores is Certainty.EXCLUDED:
-            return restores
-        wiring = Wiring.GLOBAL if self.store.is_global else Wiring.REUSED
-        names = handed(self.store, wiring, version)
-        if self.store.changelog not in names:
-            return Certainty.EXCLUDED
-        return weakest((restores, Certainty.UNTOLD if len(names) > 1 else self.of_version(version)))
+        return self._asks(self.store.changelog, version)
 
     def asks_the_source(self, version: StreamsVersion | None) -> Certainty:
         """Whether it restores the source topic's bytes and its serdes ask for their schemas under the source topic's name."""
+        return self._asks(self.store.topic, version)
+
+    def _asks(self, topic: Topic | None, version: StreamsVersion | None) -> Certainty:
         restores = self.restores_source_bytes(version)
-        if restores is Certainty.EXCLUDED:
-            return restores
-        wiring = Wiring.GLOBAL if self.store.is_global else Wiring.REUSED
-        names = handed(self.store, wiring, version)
-        if self.store.topic not in names:
+        names = handed(self.store, Wiring.GLOBAL if self.store.is_global else Wiring.REUSED, version)
+        if restores is Certainty.EXCLUDED or topic not in names:
             return Certainty.EXCLUDED
         return weakest((restores, Certainty.UNTOLD if len(names) > 1 else self.of_version(version)))
 

@@ -11,7 +11,7 @@ from srfix.recovery.census.interface import Census
 from srfix.recovery.cluster.answers import TopicConfigs
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.facts.reader import CheckContext, StreamsVersion
-from srfix.recovery.facts.refusals import NO_SUCH_QUESTION, foreseen_refusals
+from srfix.recovery.facts.refusals import foreseen_refusal
 from srfix.recovery.facts.stores import Membership, RoleFacts, StoreFacts, SuspectStore
 from srfix.recovery.facts.subject_state import SubjectState, read_subject_state
 from srfix.recovery.facts.survey import Survey, ask_membership
@@ -20,7 +20,6 @@ from srfix.recovery.guard.models import Assumed, GuardedStore
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.errors import AccessDeniedError
 from srfix.serde.properties.kafka_client import Isolation
-from srfix.serde.schemas.errors import RegistryAnswerError, RegistryProtocolError
 from srfix.serde.schemas.models import Schema
 from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject, Topic
 from srfix.serde.wire import SchemaId
@@ -168,21 +167,11 @@ class Sight:
         facts = RoleFacts(role=role, subject=state.subject, state=state, memberships={})
         # Nobody has given it an id yet, and none is asked for by one.
         new = Membership(schema_id=SchemaId(0), schema=schema, error_code=None, answered_id=None)
-        try:
-            refusals = foreseen_refusals(self.registry, facts, (new,), must_know=True)
-        except (RegistryAnswerError, RegistryProtocolError) as error:
-            if error.status not in NO_SUCH_QUESTION:
-                raise
-            self.skip(
-                Skipped(
-                    what=f"whether {state.subject} takes a schema",
-                    reason=f"the registry answers no compatibility check (HTTP {error.status})",
-                    could_hide=True,
-                    subjects=(state.subject,),
-                )
-            )
-            return None, False
-        return next((refusal.reason for refusal in refusals), None), True
+        refused, untold = foreseen_refusal(self.registry, facts, new)
+        if untold is not None:
+            what = f"whether {state.subject} takes a schema"
+            self.skip(Skipped(what=what, reason=untold, could_hide=True, subjects=(state.subject,)))
+        return refused, untold is None
 
     def _ask(self, store: GuardedStore, role: Role) -> RoleKnown | None:
         if self.registry is None or store.topic is None:

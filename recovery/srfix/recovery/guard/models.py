@@ -83,7 +83,7 @@ class GuardedStore:
     @property
     def options(self) -> tuple[str, ...]:
         """The words of a command that concerns it alone."""
-        words = ("--application", self.application, "--store", self.name)
+        words = self.suspect.options
         return words if self.topic is None else (*words, "--source", f"{self.application}/{self.name}={self.topic}")
 
     @property

@@ -24,7 +24,6 @@ from srfix.recovery.topic_check.guids import resolve_guids
 from srfix.recovery.topic_check.judging import Judge
 from srfix.serde.errors import UsageError
 from srfix.serde.subjects.names import Role, Topic, subject_for
-from srfix.serde.wire import SchemaId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,7 +193,14 @@ class _Look:
         if guids.unread is not None:
             what = f"the {role.value}s of topic {self.question.topic} that name their schema by GUID"
             skipped.append(Skipped(what=what, reason=guids.unread, could_hide=True))
-        ids = tuple(self._ids(judge, role, census, guids.by_id))
+        ids = tuple(
+            judge(
+                fault,
+                standing_of(census, role, fault.schema_id, self.positions),
+                guids.by_id.get(fault.schema_id, ()),
+            )
+            for fault in at_fault(census, role, census.ids(role))
+        )
         answer = self._answer(role, census, ids, () if role is Role.KEY and not ids else guids.unknown)
         skipped.extend(self._unlooked(answer, already=bool(skipped)))
         return _Part(
@@ -203,23 +209,6 @@ class _Look:
             context=judge.context,
             skipped=tuple(skipped),
         )
-
-    def _ids(
-        self, judge: Judge, role: Role, census: Census, guids: Mapping[SchemaId, tuple[UUID, ...]]
-    ) -> Iterator[AskedId]:
-        for fault in at_fault(census, role, census.ids(role)):
-            found = judge(fault.schema_id)
-            yield AskedId(
-                schema_id=fault.schema_id,
-                subject=found.subject,
-                membership=found.membership,
-                trouble=found.trouble,
-                why=found.why,
-                untold=found.untold,
-                standing=standing_of(census, role, fault.schema_id, self.positions),
-                fault=fault,
-                guids=guids.get(fault.schema_id, ()),
-            )
 
     def _answer(self, role: Role, census: Census, ids: tuple[AskedId, ...], unknown: tuple[UUID, ...]) -> RoleAnswer:
         payloads = [partition.of(role) for partition in census.partitions]

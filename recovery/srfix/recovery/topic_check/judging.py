@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+from uuid import UUID
 
 from srfix.recovery.checks.srf020 import unreadable
+from srfix.recovery.facts.lives import Standing
 from srfix.recovery.facts.stores import Membership
 from srfix.recovery.facts.survey import Survey
-from srfix.recovery.facts.topics import Strategy, TopicQuestion, TopicReader, Trouble
+from srfix.recovery.facts.topics import AskedId, Strategy, TopicQuestion, TopicReader, Trouble
+from srfix.recovery.findings import IdAtFault
 from srfix.serde.errors import NoSubjectError, SchemaError
 from srfix.serde.formats.table import format_of, record_name
 from srfix.serde.schemas.errors import EndpointNotSupportedError, SubjectNotFoundError, VersionNotFoundError
@@ -16,18 +19,6 @@ from srfix.serde.schemas.models import Schema, SchemaVersion
 from srfix.serde.schemas.references import reference_texts
 from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject
 from srfix.serde.subjects.strategies import subject_of
-from srfix.serde.wire import SchemaId
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
-    """What comes of one id."""
-
-    subject: Subject | None
-    membership: Membership
-    trouble: Trouble | None = None
-    why: str | None = None
-    untold: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,32 +44,33 @@ class Judge:
         """The registry context whose ids they are."""
         return self.survey.registry.context_of(self.question.subject_of(self.role))
 
-    def __call__(self, schema_id: SchemaId) -> Judgement:
-        """What comes of the id.
+    def __call__(self, fault: IdAtFault, standing: Standing, guids: tuple[UUID, ...]) -> AskedId:
+        """What comes of an id.
 
+        :param fault: where it is.
+        :param guids: those by which records name it.
         :raises RegistryError: if the registry does not answer.
         """
-        schema = self.survey.schema_of_id(schema_id, self.context)
-        if schema is None:
-            unknown = Membership(schema_id=schema_id, schema=None, error_code=None, answered_id=None)
-            return Judgement(subject=None, membership=unknown, trouble=Trouble.UNKNOWN_ID)
+        schema_id, schema = fault.schema_id, self.survey.schema_of_id(fault.schema_id, self.context)
         unasked = Membership(schema_id=schema_id, schema=schema, error_code=None, answered_id=None)
+        asked = AskedId(
+            schema_id=schema_id, subject=None, membership=unasked, standing=standing, fault=fault, guids=guids
+        )
+        if schema is None:
+            return replace(asked, trouble=Trouble.UNKNOWN_ID)
         try:
             subject = self._subject(schema)
         except NoSubjectError:
             strategy = self.question.read.strategy.value
             why = f"its schema has no record's name, of which --strategy {strategy} makes the subject"
-            return Judgement(subject=None, membership=unasked, trouble=Trouble.NO_SUBJECT, why=why)
+            return replace(asked, trouble=Trouble.NO_SUBJECT, why=why)
         except SchemaError as error:
-            return Judgement(subject=None, membership=unasked, untold=error.message)
+            return replace(asked, untold=error.message)
         membership = self.survey.membership(subject, schema_id)
+        asked = replace(asked, subject=subject, membership=membership)
         if self.question.read.reader is TopicReader.LATEST:
-            return self._by_latest(subject, membership, schema)
-        return Judgement(
-            subject=subject,
-            membership=membership,
-            trouble=Trouble.MISSING if self._fails(subject, membership) else None,
-        )
+            return self._by_latest(asked, subject, schema)
+        return replace(asked, trouble=Trouble.MISSING) if self._fails(subject, membership) else asked
 
     def _subject(self, schema: Schema) -> Subject:
         """:raises NoSubjectError: if the strategy has none for it.
@@ -106,23 +98,21 @@ class Judge:
             case _:
                 return membership.is_missing
 
-    def _by_latest(self, subject: Subject, membership: Membership, schema: Schema) -> Judgement:
+    def _by_latest(self, asked: AskedId, subject: Subject, schema: Schema) -> AskedId:
         if subject not in self._latest:
             self._latest[subject] = self._ask_latest(subject)
         latest = self._latest[subject]
-        if latest.version is None and latest.untold is None:
-            return Judgement(subject=subject, membership=membership, trouble=Trouble.NO_LATEST, why=latest.why_none)
-        reasons: tuple[str, ...] = ()
-        untold = latest.untold
+        reasons, untold = tuple[str, ...](), latest.untold
         if latest.version is not None:
             reasons, untold = unreadable(latest.version.schema, schema)
+        elif untold is None:
+            return replace(asked, trouble=Trouble.NO_LATEST, why=latest.why_none)
         if latest.version is not None and reasons:
             why = f"version {latest.version.version} (schema id {latest.version.schema_id}): {reasons[0].rstrip('.')}"
-            return Judgement(subject=subject, membership=membership, trouble=Trouble.LATEST_CANNOT_READ, why=why)
-        trouble = Trouble.MISSING if membership.is_missing else None
-        return Judgement(
-            subject=subject, membership=membership, trouble=trouble, untold=None if trouble is not None else untold
-        )
+            return replace(asked, trouble=Trouble.LATEST_CANNOT_READ, why=why)
+        if asked.membership.is_missing:
+            return replace(asked, trouble=Trouble.MISSING)
+        return replace(asked, untold=untold)
 
     def _ask_latest(self, subject: Subject) -> _Latest:
         registry: Any = self.survey.registry
