@@ -191,6 +191,13 @@ class Given:
         left_out = self.left_out(command)
         return f"{text} ({left_out})" if left_out else text
 
+    def plan_and_apply(self, *options: str, reads: str = "it") -> str:
+        """The commands that plan a repair and carry it out, in a clause.
+
+        :param reads: what is read between the two.
+        """
+        return f"{self.quoted('plan', *options, '-o', 'plan.json')}, read {reads}, then {self.quoted('apply', 'plan.json')}"
+
     def left_out(self, *commands: str) -> str:
         """What to add to these commands by hand, for srfix prints no secret; empty if nothing."""
         known: frozenset[str] = frozenset().union(*(KNOWN_OPTIONS.get(command, frozenset()) for command in commands))

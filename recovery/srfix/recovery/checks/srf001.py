@@ -82,9 +82,8 @@ def _next(code: str, facts: StoreFacts, role: RoleFacts, context: CheckContext) 
     if context.lookup_severity(role.subject) is Severity.NOTE:
         command = context.given.quoted("plan", *facts.store.options, "--also", code, "-o", "plan.json")
         return f"Nothing to do while this reader stays. To have the ids registered all the same: {command}."
-    plan = context.given.quoted("plan", *facts.store.options, "-o", "plan.json")
-    apply = context.given.quoted("apply", "plan.json")
-    return f"Do not wipe the state directory and do not restart yet. Run {plan}, read it, then {apply}."
+    repair = context.given.plan_and_apply(*facts.store.options)
+    return f"Do not wipe the state directory and do not restart yet. Run {repair}."
 
 
 def want_of_phantom(
@@ -290,9 +289,8 @@ def _what_decides(judged: JudgedStore) -> str:
 def _plan_before_restore(judged: JudgedStore, *, is_known: bool) -> Iterator[str]:
     if not is_known:
         yield "Run guard with --bootstrap-servers and --registry: then it says which ids are missing."
-    given = judged.assumed.given
-    plan = given.quoted("plan", *judged.store.options, "-o", "plan.json")
-    yield f"Once the application has run, and before a restore: {plan}, read it, then {given.quoted('apply', 'plan.json')}."
+    repair = judged.assumed.given.plan_and_apply(*judged.store.options)
+    yield f"Once the application has run, and before a restore: {repair}."
 
 
 def _foretell_new(code: str, prospect: Prospect, new: NewSchema, role: Role) -> Iterator[Foretold]:
@@ -345,10 +343,8 @@ def _foretold_of_new(
 def _plan_of_new(code: str, new: NewSchema, judged: JudgedStore, role: Role) -> Iterator[str]:
     """The new schema under the phantom subject, before a record carries it."""
     yield f"Register {new.origin} under {new.subject}, and let no producer write with it yet."
-    given = judged.assumed.given
-    plan = given.quoted("plan", *judged.store.options, "--also", code, "-o", "plan.json")
-    steps = f"{plan}, read it, then {given.quoted('apply', 'plan.json')}"
-    yield f"Register it under {judged.store.changelog_subject(role)} too: {steps}."
+    repair = judged.assumed.given.plan_and_apply(*judged.store.options, "--also", code)
+    yield f"Register it under {judged.store.changelog_subject(role)} too: {repair}."
     yield "Then let the producers write with it."
 
 

@@ -73,11 +73,9 @@ def _next(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> str:
     if context.lookup_severity(role.subject) is Severity.NOTE:
         command = context.given.quoted("plan", *facts.store.options, "--also", CODE, "-o", "plan.json")
         return f"Nothing to do while this reader stays. To have the ids registered all the same: {command}."
-    plan = context.given.quoted("plan", *facts.store.options, "-o", "plan.json")
-    apply = context.given.quoted("apply", "plan.json")
     return (
         "Repair it before the next restore. Until then keep the state directories: no wipe, no restart, and no move of "
-        f"partitions that can be avoided. Run {plan}, read it, then {apply}."
+        f"partitions that can be avoided. Run {context.given.plan_and_apply(*facts.store.options)}."
     )
 
 

@@ -176,10 +176,11 @@ def _next(facts: StoreFacts, severity: Severity, context: CheckContext) -> str:
     said: tuple[str, ...] = ()
     if version is not None and not context.given.has("--streams-version"):
         said = ("--streams-version", str(version))
-    plan = context.given.quoted("plan", *facts.store.options, *said, "--also", CODE, "-o", "plan.json")
+    words = (*facts.store.options, *said, "--also", CODE)
     if severity is Severity.NOTE:
+        plan = context.given.quoted("plan", *words, "-o", "plan.json")
         return f"Nothing to do while this reader stays. To have the ids registered all the same: {plan}."
-    register = f"{plan}, read its price, then {context.given.quoted('apply', 'plan.json')}"
+    register = context.given.plan_and_apply(*words, reads="its price")
     if not is_certain(facts):
         return f"Keep the state directory and register the ids: {register}. {make_certain(facts, context)}"
     return (
@@ -309,9 +310,8 @@ def _lacking_on_disk(judged: JudgedStore, role: Role) -> tuple[SchemaId, ...] | 
 
 def _plan_before_upgrade(judged: JudgedStore) -> Iterator[str]:
     """The registrations under the source topic's own subject, which the new version asks."""
-    given = judged.assumed.given
-    words = (*judged.store.options, "--streams-version", str(judged.assumed.to), "--also", CODE, "-o", "plan.json")
-    yield f"Before the upgrade: {given.quoted('plan', *words)}, read it, then {given.quoted('apply', 'plan.json')}."
+    words = (*judged.store.options, "--streams-version", str(judged.assumed.to), "--also", CODE)
+    yield f"Before the upgrade: {judged.assumed.given.plan_and_apply(*words)}."
     yield "Or delete the state directory with the upgrade, not before it. Where SRF016 is told as breaking, that does not help."
 
 

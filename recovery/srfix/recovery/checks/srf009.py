@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.interface import CatalogueEntry, Check, Repair, of_no_store
-from srfix.recovery.commands import positional
 from srfix.recovery.findings import Evidence, Finding, Severity, Weight
 
 if TYPE_CHECKING:
@@ -66,10 +65,10 @@ def _next(facts: ApplicationFacts, context: CheckContext) -> str:
             "Nothing, if it disturbs nobody: --ignore PATTERN acknowledges it. Delete nothing on this evidence. Who knows that "
             f"the application is gone for good says so: {sure}."
         )
-    plan = given.quoted("plan", "--gone", facts.application, "--also", CODE, "-o", "plan.json")
+    removal = given.plan_and_apply("--gone", facts.application, "--also", CODE)
     return (
         "Nothing, if it disturbs nobody: --ignore PATTERN acknowledges it. To take it away, soft-deleted, where no record and "
-        f"no other subject needs its ids: {plan}, read it, then {given.quoted('apply', *positional('plan.json'))}."
+        f"no other subject needs its ids: {removal}."
     )
 
 

@@ -179,9 +179,6 @@ def _next(
     request: TopicRequest, origin: TopicOrigin, told: Sequence[AskedId], *, is_note: bool, repairable: bool
 ) -> str:
     question, given = request.answers.question, request.given
-    also = ("--also", CODE) if is_note else ()
-    plan = given.quoted("plan", "--topic", question.topic, *also, "-o", "plan.json")
-    apply = given.quoted("apply", "plan.json")
     if any(each.trouble is Trouble.NO_LATEST for each in told):
         return (
             "srfix registers no live version for this: it becomes the latest that everybody who asks the subject gets, and "
@@ -196,8 +193,10 @@ def _next(
             )
         return "Name the subject that the reader asks (--subject), or another --strategy."
     if is_note:
+        plan = given.quoted("plan", "--topic", question.topic, "--also", CODE, "-o", "plan.json")
         return f"Nothing to do as things stand. To have the ids registered all the same: {plan}."
-    register = f"register the ids under the subject that it asks: {plan}, read its price, then {apply}"
+    repair = given.plan_and_apply("--topic", question.topic, reads="its price")
+    register = f"register the ids under the subject that it asks: {repair}"
     configure = reader_to_configure(origin, question.read.strategy)
     return f"{configure}, or {register}." if configure else f"{capitalized(register)}."
 
