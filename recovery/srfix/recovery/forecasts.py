@@ -54,9 +54,9 @@ class Foretold:
     severity: Severity
     certainty: Certainty
     moment: Moment
-    application: str
+    application: str = ""
     """Empty where it concerns a subject and no application."""
-    store: str
+    store: str = ""
     """Empty likewise."""
     role: Role
     subject: Subject

@@ -188,8 +188,8 @@ def keep_the_state(_known: Circumstances) -> Iterator[str]:
     yield "wipe a state directory"
 
 
-def of_no_store(_facts: StoreFacts, _context: CheckContext) -> Iterator[Finding]:
-    """What a check that looks at applications finds in a store."""
+def _of_no_store(_facts: StoreFacts, _context: CheckContext) -> Iterator[Finding]:
+    """What a check that does not look at stores finds in one."""
     return iter(())
 
 
@@ -199,7 +199,7 @@ class Check:
 
     entry: CatalogueEntry
     """What `srfix explain` says."""
-    find: Callable[[StoreFacts, CheckContext], Iterator[Finding]]
+    find: Callable[[StoreFacts, CheckContext], Iterator[Finding]] = _of_no_store
     """From what was learned of a store to findings, at most one per role."""
     without_source: Callable[[Finding, str], Finding] | None = None
     """The finding as it is told of a store whose source is undecided, with the question which it is; None if this check

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks.interface import CatalogueEntry, Check, of_no_store
+from srfix.recovery.checks.interface import CatalogueEntry, Check
 from srfix.recovery.findings import Finding, Severity
 
 if TYPE_CHECKING:
@@ -56,6 +56,5 @@ CHECK: Final = Check(
         remedy="None is needed. Leave them while the application lives: the join may come back with it.",
         checked_since="0.1.0",
     ),
-    find=of_no_store,
     find_of_application=find,
 )

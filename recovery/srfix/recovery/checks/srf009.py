@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks.interface import CatalogueEntry, Check, Repair, of_no_store
+from srfix.recovery.checks.interface import CatalogueEntry, Check, Repair
 from srfix.recovery.findings import Evidence, Finding, Severity, Weight
 
 if TYPE_CHECKING:
@@ -100,7 +100,6 @@ CHECK: Final = Check(
         "with --also SRF009 soft-deletes them, but never the last live holder of an id that any topic may still use.",
         checked_since="0.1.0",
     ),
-    find=of_no_store,
     find_of_application=find,
     repair=Repair(
         wants=lambda _finding, _request: iter(()),

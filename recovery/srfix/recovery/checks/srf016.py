@@ -221,8 +221,6 @@ def foretell_of_subject(
         severity=Severity.BROKEN,
         certainty=Certainty.CERTAIN,
         moment=Moment.SCHEMA,
-        application="",
-        store="",
         role=new.role,
         subject=new.subject,
         topic=new.topic,

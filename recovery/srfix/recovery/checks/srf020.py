@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks.interface import CatalogueEntry, Check, Repair, of_no_store
+from srfix.recovery.checks.interface import CatalogueEntry, Check, Repair
 from srfix.recovery.checks.topic_findings import (
     MOST_PLACES,
     TopicFinding,
@@ -258,8 +258,6 @@ def foretell_of_readers(
         severity=Severity.NOTE,
         certainty=Certainty.POSSIBLE,
         moment=Moment.SCHEMA,
-        application="",
-        store="",
         role=new.role,
         subject=new.subject,
         topic=new.topic,
@@ -329,7 +327,6 @@ CHECK: Final = Check(
         "with use.latest.version takes: it becomes everybody's latest, which only the subject's owner can decide.",
         checked_since="0.1.0",
     ),
-    find=of_no_store,
     find_of_topic=find_of_topic,
     repair=Repair(
         wants=lambda _finding, _request: iter(()), also="with --topic, ids that its reader does without or has read"
