@@ -128,12 +128,19 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "Policies and subjects": ("serde.resolve", "serde.subjects", "serde.confluent.strategies"),
     "Framing": ("serde.confluent.framing",),
-    "Columns": ("serde.columns", "serde.column_sources", "serde.casing", "serde.connect", "serde.formats"),
+    "Columns": (
+        "serde.columns",
+        "serde.column_sources",
+        "serde.casing",
+        "serde.connect",
+        "serde.formats",
+        "serde.specs",
+    ),
     "Registry": ("serde.registry", "serde.properties", "serde.schemas", "serde.compatibility"),
     "Reading": ("serde.spark.read", "serde.spark.reading", "serde.arrow.decode"),
     "Writing": ("serde.spark.write", "serde.spark.writing", "serde.arrow.encode"),
     "Session and jobs": ("serde.spark.session", "serde.spark.packages", "serde.spark.progress", "serde.spark.watching"),
-    "Engines and types": ("serde.spark", "serde.arrow", "serde.engine"),
+    "Engines, types and more": ("serde",),
     "Errors": ("serde.errors", "serde.spark.errors", "serde.schemas.errors", "recovery.errors"),
 }
 """Heading of a front door's page → the modules whose names stand under it; of several that fit, the longest counts."""
