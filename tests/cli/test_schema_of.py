@@ -9,6 +9,7 @@ import jsonschema_rs
 import pytest
 
 from srfix.cli.documents import DOCUMENTS, document_named, schema_text
+from srfix.recovery.documents import Part
 from tests.cli.kept_demo import Parts, document, srfix
 from tests.documents import NAMES, check
 
@@ -54,6 +55,18 @@ def test_every_document_that_the_code_names_has_a_schema_of_that_version() -> No
         for match in re.findall(r'"(srfix\.[a-z-]+/\d+)"', path.read_text(encoding="utf-8"))
     }
     assert named == {document(schema_text(each))["title"] for each in DOCUMENTS}
+
+
+def test_keys_stand_in_the_order_of_their_fields_those_of_a_base_first() -> None:
+    """msgspec puts fields that are keywords alone behind all others."""
+    for each in DOCUMENTS:
+        schema_text(each)
+    parts = [Part]
+    for part in parts:  # it grows
+        parts += part.__subclasses__()
+        bases = [each for each in reversed(part.__mro__) if issubclass(each, Part)]
+        fields = [name for base in bases for name in vars(base).get("__annotations__", ())]
+        assert list(part.__struct_fields__) == fields, part
 
 
 class TestWhatIsWritten:

@@ -8,7 +8,7 @@ from srfix.recovery.actions.document import ActionPart
 from srfix.recovery.documents import Sha256, VersionedDocument
 
 
-class AppliedStep(ActionPart):
+class AppliedStep(ActionPart, kw_only=True):
     """A step that this run did or found done."""
 
     outcome: Literal["done", "found done"]

@@ -25,26 +25,26 @@ class Process(Part):
     pid: int
 
 
-class BeginningLine(Line):
+class BeginningLine(Line, kw_only=True):
     """The first line: it has the plan."""
 
     by: Process
     digest: Sha256
 
 
-class ResumedLine(Line, tag="resumed"):
+class ResumedLine(Line, tag="resumed", kw_only=True):
     """Another process goes on."""
 
     by: Process
 
 
-class StepLine(Line):
+class StepLine(Line, kw_only=True):
     """Something that happened to a step."""
 
     step: int
 
 
-class FinishedLine(Line, tag="finished"):
+class FinishedLine(Line, tag="finished", kw_only=True):
     """The plan was carried out to its end."""
 
 
@@ -55,9 +55,9 @@ class StoppedLine(Line, tag="stopped", kw_only=True):
     """True if the step that was begun was refused."""
 
 
-class RollbackBegunLine(Line, tag="rollback-begun"):
+class RollbackBegunLine(Line, tag="rollback-begun", kw_only=True):
     """What was done is undone from here on."""
 
 
-class RolledBackLine(Line, tag="rolled-back"):
+class RolledBackLine(Line, tag="rolled-back", kw_only=True):
     """A rollback came to its end."""

@@ -21,14 +21,14 @@ from srfix.recovery.plans.lines import (
 from srfix.recovery.repair.plan_file import PlanDocument
 
 
-class BegunLine(BeginningLine, tag="begun"):
+class BegunLine(BeginningLine, tag="begun", kw_only=True):
     """The first line: it has the plan."""
 
     schema: Literal["srfix.journal/1"]
     plan: PlanDocument
 
 
-class OnlyLine(Line, tag="only"):
+class OnlyLine(Line, tag="only", kw_only=True):
     """A run is of some steps alone."""
 
     steps: list[int]
@@ -43,13 +43,13 @@ class ReopenedLine(Line, tag="reopened", kw_only=True):
     by: Process | UnsetType = UNSET
 
 
-class BeforeLine(StepLine, tag="before"):
+class BeforeLine(StepLine, tag="before", kw_only=True):
     """A step is begun."""
 
     state: SubjectPart
 
 
-class AfterLine(StepLine, tag="after"):
+class AfterLine(StepLine, tag="after", kw_only=True):
     """A step is done."""
 
     state: SubjectPart
@@ -57,18 +57,18 @@ class AfterLine(StepLine, tag="after"):
     """What the registry answered."""
 
 
-class PutBackLine(Line, tag="put-back"):
+class PutBackLine(Line, tag="put-back", kw_only=True):
     """A relaxed level was put back."""
 
     done: list[str]
     """What srfix watch put back, in words."""
 
 
-class UndoingLine(StepLine, tag="undoing"):
+class UndoingLine(StepLine, tag="undoing", kw_only=True):
     """A rollback has begun to delete a step's version."""
 
 
-class UndoneLine(StepLine, tag="undone"):
+class UndoneLine(StepLine, tag="undone", kw_only=True):
     """A rollback is done with a step."""
 
     left: str | None

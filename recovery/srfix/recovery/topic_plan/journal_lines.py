@@ -27,11 +27,11 @@ class BegunLine(BeginningLine, tag="begun", kw_only=True):
     """Where the records are that the plan puts an end to."""
 
 
-class BeforeLine(StepLine, tag="before"):
+class BeforeLine(StepLine, tag="before", kw_only=True):
     """A step is begun."""
 
 
-class AfterLine(StepLine, tag="after"):
+class AfterLine(StepLine, tag="after", kw_only=True):
     """A step is done."""
 
     end: int
