@@ -315,10 +315,10 @@ def _documents_page() -> str:
         writers = _cell(document.written_by)
         rows.append(f"| [{document.name}](#{document.name}) | {writers} |")
         whole = f"[Its JSON Schema](documents/{document.name}.schema.json); in a terminal: `srfix schema-of {document.name}`."
-        parts += [f"## {document.name}", about, whole, *_tables_of(schema, "")]
+        parts += [f"## {document.name}", about, whole, *_tables_of(schema)]
         for name, definition in schema.get("$defs", {}).items():
             what = f"**{name}**: {_type_of(definition)}" if "enum" in definition else f"**{name}**"
-            parts += [what, escaped(definition.get("description", "")), *_tables_of(definition, "")]
+            parts += [what, escaped(definition.get("description", "")), *_tables_of(definition)]
     about = (
         "What `--output json` and files of srfix hold. Keys may be added within a version, never renamed. `[]` after a key"
         " stands for the items of a list."
@@ -326,13 +326,12 @@ def _documents_page() -> str:
     return _lines("# JSON documents", about, _table(("document", "written by"), rows), *parts)
 
 
-def _tables_of(schema: Mapping[str, Any], about: str) -> Iterator[str]:
-    """The keys of an object; of one that has several forms, those of each."""
+def _tables_of(schema: Mapping[str, Any]) -> Iterator[str]:
+    """The keys of an object; of one that has several forms, what these are."""
     if rows := list(_keys_of(schema, "")):
-        yield from (about, _table(("key", "type", "what"), rows))
-    for form in schema.get("oneOf", ()):
-        event = form.get("properties", {}).get("event", {}).get("const")
-        yield from _tables_of(form, f"Where `event` is `{event}`:" if event else "")
+        yield _table(("key", "type", "what"), rows)
+    if "anyOf" in schema:
+        yield f"It is one of these: {_type_of(schema)}."
 
 
 def _keys_of(schema: Mapping[str, Any], before: str) -> Iterator[str]:
