@@ -1,8 +1,8 @@
 """`format("srfix")`: topics read and written by way of a schema registry, without a jar.
 
-For where the jars of Spark's Kafka source cannot be had, and for captured topics. Spark finds it by the module
-`pyspark_srfix`; nothing is registered. It needs srfix with confluent-kafka on the driver and on the workers. Where the jars
-are there, `srfix.serde.spark.read_topic` is faster.
+Use it where the jars of Spark's Kafka source are not available, and for captured topics. Spark finds it by the module
+`pyspark_srfix`; nothing is registered. The driver and the workers need srfix with confluent-kafka. Where the jars are
+available, `srfix.serde.spark.read_topic` is faster.
 
     users = (spark.read.format("srfix")
         .option("bootstrap.servers", "broker:9092").option("topic", "users").option("registry", "http://registry:8081")
@@ -11,8 +11,8 @@ are there, `srfix.serde.spark.read_topic` is faster.
 A frame has the rows' columns, then `_srfix_reason STRING`: null where there is a row, `TOMBSTONE` or why a row could not be
 read otherwise (`srfix.serde.Reason`); with `on.error=quarantine` also `_srfix_message` and `_srfix_payload`; then
 the record's own columns that `metadata` names. `.schema(…)` says which of them are read, in which order: it prunes columns,
-and its rows' columns stand for the option `columns`. Spark tells a Python source nothing of what a query selects, so what is
-not in the schema is what is not decoded.
+and its rows' columns replace the option `columns`. Spark does not tell a Python source which columns a query selects, so name
+the columns in `.schema(…)` to decode no others.
 
 With `format=raw` nothing is decoded: the frame is that of Spark's Kafka source, column by column and value by value.
 
