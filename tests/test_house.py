@@ -200,7 +200,7 @@ def test_a_finding_code_is_asked_for_by_name_in_its_own_module_alone(room: str) 
 def decided() -> list[str]:
     """What the table of decisions in DESIGN.md names: modules, and names in them."""
     text = (ROOT / "DESIGN.md").read_text(encoding="utf-8")
-    table = text[text.index("| decision | module |") : text.index("To add …")]
+    table = text[text.index("| decision | module |") : text.index("### Where to add what")]
     return sorted(set(re.findall(r"`((?:serde|recovery|cli)\.[\w.]+)`", table)))
 
 

@@ -202,7 +202,7 @@ def for_the_site(text: str) -> str:
     """GitHub's Markdown as Python-Markdown takes it: a bar in a table's code has no backslash (it would be shown), and a
     fence names a language alone (one of two words is no fence, and swallows what follows). README is no page of the site."""
     text = re.sub(r"^(`{3,}\w+) .*$", r"\1", text, flags=re.MULTILINE)
-    text = text.replace("](README.md", f"]({REPOSITORY}README.md")
+    text = text.replace("](README.md", f"]({REPOSITORY}README.md").replace("](.ci/docs/pages/", "](")
     return re.sub(r"`[^`\n]+`", lambda code: code[0].replace("\\|", "|"), text)
 
 

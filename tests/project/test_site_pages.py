@@ -7,6 +7,7 @@ import json
 import pkgutil
 import re
 import runpy
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -188,3 +189,21 @@ def test_every_fence_names_a_language_at_most() -> None:
 def test_the_action_s_page_has_its_inputs_and_outputs() -> None:
     assert "| `fail-on` |" in PAGES["github-action.md"]
     assert "| `exit-code` |" in PAGES["github-action.md"]
+
+
+def test_the_picture_of_the_house_has_the_floors_in_their_order() -> None:
+    contracts = tomllib.loads((pages.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    floors = {contract["name"]: contract["layers"] for contract in contracts if contract["name"].startswith("Floors")}
+    order = [
+        set(re.findall(r"\w+", floor))
+        for name in ("Floors of the command line", "Floors of recovery", "Floors of the serde")
+        for floor in floors[name]
+    ]
+    picture = (pages.SITE / "assets" / "rooms.svg").read_text(encoding="utf-8")
+    at = 0
+    for shown in re.findall(r'class="rooms"[^>]*>([\w ]+)<', picture):
+        for room in shown.split():
+            at = next(number for number, floor in enumerate(order) if number >= at and room in floor)
+    assert at == len(order) - 1
