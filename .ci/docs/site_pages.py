@@ -72,6 +72,7 @@ MENU: Final[Mapping[str, str | Mapping[str, str]]] = {
         "Configuration": "reference/configuration.md",
         "JSON documents": "documents.md",
         "GitHub Action": "github-action.md",
+        "Registries": "background/registries.md",
         "Python": "api/",
     },
     "Notebooks": "notebooks/",
