@@ -55,43 +55,46 @@ With `format=raw` nothing is decoded: the frame is that of Spark's Kafka source,
 | `checkpointLocation` | Spark's own | |
 
 In SQL: ``CREATE TEMPORARY VIEW users USING srfix OPTIONS (subscribe 'users', `bootstrap.servers` 'broker:9092',
-`schema.registry.url` 'http://registry:8081')``. Columns that nobody named are those of the newest schema, in its own letters,
-as the view is made; what no column of Spark's can hold is left out (`NEWEST`).
+`schema.registry.url` 'http://registry:8081')``. If no columns are named, they are those of the newest schema when the view is
+made, in its own letter case. Fields that no column of Spark can hold are left out (`NEWEST`).
 
 `kafka.…` are properties of Kafka's client, librdkafka's names and Java's where they mean the same; `registry.…` and
 `schema.registry.…` those of Confluent's registry client (`schema.registry.basic.auth.user.info`). A secret may be `env:NAME`
 or `file:PATH`, which each process reads for itself; a registry's must be, since it goes to the workers.
 
-**Several topics** make one frame with one set of columns; the option `metadata=topic` says where a row is from. Each is read
-by a plan of its own, of its own subjects, and all must feed the columns (`missing.columns=null`: or have none). Where nobody
-named columns, the newest schemas must have the same. Letter case tells topics apart. `startingOffsets` in JSON names every
-topic; `minPartitions` is shared out among them. A stream ends when a topic that its pattern matches is born, since it has no
-plan for it: started again, it reads that topic from its beginning.
+**Several topics** make one frame with one set of columns; the option `metadata=topic` says which topic a row is from.
+Each topic is read by a plan of its own subjects, and must feed all columns, unless `missing.columns=null`. If no
+columns are named, the newest schemas of the topics must have the same columns. Letter case tells topics apart.
+`startingOffsets` in JSON must name every topic; `minPartitions` is shared among them. A stream ends when a new topic
+matches its pattern, because it has no plan for that topic. Start it again, and it reads the topic from its beginning.
 
-**The newest schema's** aliases and defaults count where nobody named columns, as with `NEWEST`: a field that was renamed
-is found in older records. Which schema that was stands in the columns' metadata (`srfix.newest`), so it stays one for a query.
-Columns that are named, by the option or by `.schema(…)`, are fed by name alone (`reader.schema` makes another schema's count).
+**The newest schema's** aliases and defaults are used if no columns are named, as with `NEWEST`: a field that was
+renamed is found in older records. The columns' metadata (`srfix.newest`) keeps which schema that was, so that a query
+uses one. Named columns, by the option or by `.schema(…)`, are matched by name alone; `reader.schema` names another
+schema whose aliases and defaults count.
 
 **Reading.** Each partition, or part of it, is a task with a consumer of its own, which joins no group and commits nothing. A
 read ends at the offset that was the topic's end when it was planned, by position: markers of transactions and compacted
 records are not waited for. The isolation level is `read_committed`, unless `kafka.isolation.level` says otherwise (Spark's
 Kafka source has Kafka's own default, `read_uncommitted`).
 
-**Streams.** What a checkpoint keeps is the next offset of each partition, and the topic's id, so that a topic that was
-deleted and created anew is an error and no silent gap. Partitions that appear later are read from their beginning. A schema
-that is born while the stream runs is asked for where it is met. `trigger(availableNow=True)` stops at what there was (before
-PySpark 4.2 in one micro-batch). Nothing depends on `commit`, which Spark does not call for the last batch.
+**Streams.** A checkpoint keeps the next offset of each partition and the topic's id. So a topic that was deleted and
+created again is an error, not a silent gap. Partitions that appear later are read from their beginning. A schema that
+is registered while the stream runs is fetched when a record with it comes. `trigger(availableNow=True)` stops at what
+there was (before PySpark 4.2 in one micro-batch). Nothing depends on `commit`, which Spark does not call for the last
+batch.
 
-**Captured topics.** Parquet files with the columns of Spark's Kafka source, as `df.write.parquet(path)` writes such a frame:
-a file or a folder, here or on a file system that pyarrow knows. What is decoded must be there; `partition`, `offset` and
-`headers` are looked at if they are. Files are read once; a stream of files is `spark.readStream.parquet(…)` and
-`srfix.serde.spark.from_registry`.
+**Captured topics.** Parquet files with the columns of Spark's Kafka source, as `df.write.parquet(path)` writes such a
+frame: a file or a folder, here or on a file system that pyarrow knows. The column that is decoded must be there;
+`partition`, `offset` and `headers` are used if they are there. Files are read once; a stream of files is
+`spark.readStream.parquet(…)` and `srfix.serde.spark.from_registry`.
 
 **Writing** needs `.mode("append")`: Spark's default mode raises UNSUPPORTED_DATA_SOURCE_SAVE_MODE before this source is
-asked. All columns of the frame make a row, under their names as they stand, but those that `metadata` says are the record's
-own (`key`, `partition`, `timestamp`, `headers`), and the columns of reasons. The schema is registered before any task
-starts. A record is written **at least once**: a task or a micro-batch that fails is run again, and what it had written is
-written twice. Acknowledged by all replicas, with Java's partitioner. A row whose `_srfix_reason` is TOMBSTONE, or whose
-`_srfix_tombstone` is true (`from_registry` sets it), would delete its key: it is refused unless `tombstones=write`. Nothing
-else deletes: a row that could not be read is refused, and so is one of nulls in a frame that has neither column.
+asked. All columns of the frame make a row, under their names as they stand, but those that `metadata` says are the
+record's own (`key`, `partition`, `timestamp`, `headers`), and the columns of reasons. The schema is registered before
+any task starts. A record is written **at least once**: a task or a micro-batch that fails is run again, and writes its
+records again. All replicas acknowledge a record; the partitioner is Java's. A row whose `_srfix_reason` is TOMBSTONE,
+or whose `_srfix_tombstone` is true (`from_registry` sets it), would delete its key: it is refused unless
+`tombstones=write`. Nothing else deletes: a row that could not be read is refused, and so is one of nulls in a frame
+that has neither column.
 """
