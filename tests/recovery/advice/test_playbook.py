@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from srfix.recovery import Finding, Reader, Severity, StreamsVersion
 from srfix.recovery.advice.playbook import (
@@ -29,7 +30,7 @@ from srfix.serde import Role, Subject, Topic
 from srfix.serde.wire import SchemaId
 
 USERS = KnownStore(name="users-store", topic=Topic("users"))
-GLOBAL = replace(USERS, is_global=True)
+GLOBAL = structs.replace(USERS, is_global=True)
 NOTHING_KNOWN = Circumstances(application="shop", stores=(USERS,))
 QUERY = replace(NOTHING_KNOWN, application="_confluent-ksql-default_query_CTAS_T_7", query="CTAS_T_7")
 
