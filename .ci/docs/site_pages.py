@@ -10,6 +10,7 @@ import json
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +20,8 @@ import yaml
 from parts.reference import about_command, escaped
 from srfix.cli.command_table import EXAMPLES, every_command
 from srfix.cli.documents import DOCUMENTS, schema_text
-from srfix.recovery.checks.interface import CatalogueEntry
+from srfix.recovery.checks.interface import CatalogueEntry, Check
+from srfix.recovery.checks.table import CHECKS
 from srfix.recovery.explain.catalogue import CATALOGUE
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -266,10 +268,26 @@ def _command_pages() -> Iterator[tuple[str, str]]:
     for name, entry in commands.items():
         inner = [f"| `srfix {name} {each}` | {_cell(of.summary)} |" for each, of in entry.commands.items()]
         example = _code_block(EXAMPLES[f"{name} {next(iter(entry.commands))}"]) if inner else ""
-        yield (
-            _command_page(name),
-            _lines(f"# srfix {name}", example, about_command(name), _table(("command", "what"), inner)),
-        )
+        verb, codes = _codes_by_command().get(name, ("", ()))
+        findings = f"It {verb} {', '.join(codes)}." if codes else ""
+        table = _table(("command", "what"), inner)
+        yield _command_page(name), _lines(f"# srfix {name}", example, about_command(name), table, findings)
+
+
+_OF_A_NEW_SCHEMA: Final = ("SRF012", "SRF020")
+"""What `srfix guard` predicts of a schema, and not of a store."""
+
+
+def _codes_by_command() -> Mapping[str, tuple[str, Sequence[str]]]:
+    """Command → what it does with findings, in a word, and their codes."""
+    (nothing,) = (field.default for field in fields(Check) if field.name == "find")
+    known = sorted(CHECKS, key=lambda check: check.entry.code)
+    return {
+        "diagnose": ("finds", [c.entry.code for c in known if c.find is not nothing or c.find_of_application]),
+        "check": ("finds", [check.entry.code for check in known if check.find_of_topic]),
+        "guard": ("predicts", [c.entry.code for c in known if c.foretell or c.entry.code in _OF_A_NEW_SCHEMA]),
+        "plan": ("repairs", [check.entry.code for check in known if check.repair]),
+    }
 
 
 def _code_block(text: str) -> str:
@@ -296,10 +314,14 @@ def _finding_pages() -> Iterator[tuple[str, str]]:
 
 
 def _finding_page(known: CatalogueEntry) -> str:
+    commands = [
+        f"`srfix {name}` {verb} it" for name, (verb, codes) in _codes_by_command().items() if known.code in codes
+    ]
     return _lines(
         f"# {known.code}: {escaped(known.title)}",
         f"Severity: **{known.severity}**. Checked since srfix {known.checked_since}. The same in a terminal:"
         f" `srfix explain {known.code}`.",
+        f"{', '.join(commands)}.",
         *("## What it means", escaped(known.meaning)),
         *("## How it comes about", escaped(known.cause)),
         *("## How srfix tells", escaped(known.detection)),

@@ -81,6 +81,18 @@ def test_a_finding_s_page_shows_what_explain_says(known: Any) -> None:
         assert " ".join(text.replace("`", "").split()) in shown
 
 
+def test_findings_and_the_commands_that_find_them_lead_to_each_other() -> None:
+    assert (
+        "\n`srfix diagnose` finds it, `srfix guard` predicts it, `srfix plan` repairs it.\n"
+        in PAGES["findings/SRF001.md"]
+    )
+    assert (
+        "\n`srfix check` finds it, `srfix guard` predicts it, `srfix plan` repairs it.\n" in PAGES["findings/SRF020.md"]
+    )
+    assert "SRF007, SRF008, SRF009, SRF010, " in PAGES["commands/diagnose.md"]
+    assert "It finds SRF011, SRF013, SRF020." in PAGES["commands/check.md"]
+
+
 def text_of(markdown_text: str) -> str:
     """What a reader of the page sees."""
     html = markdown.markdown(markdown_text, extensions=["attr_list", "md_in_html", "tables"])
