@@ -16,6 +16,8 @@ import pytest
 
 from srfix.recovery.checks.table import BY_CODE
 from srfix.recovery.explain.catalogue import CATALOGUE
+from srfix.serde import deserializer, serializer
+from srfix.serde.formats.table import Format
 
 # `make lint` runs all of this, whatever its marks.
 pytestmark = pytest.mark.slow
@@ -195,6 +197,11 @@ def test_a_finding_code_is_asked_for_by_name_in_its_own_module_alone(room: str) 
         if (path.parent.name, path.stem) != ("checks", str(node.value).lower())
     ]
     assert elsewhere == []
+
+
+def test_a_format_without_schemas_has_what_reads_and_what_writes_it() -> None:
+    schemaless = {format_ for format_ in Format if format_.schema_type is None}
+    assert {*deserializer._SCHEMALESS} == {*serializer.SCHEMALESS} == schemaless
 
 
 def decided() -> list[str]:

@@ -124,7 +124,6 @@ class SchemaFormatModule(FormatModule, Protocol):
         """The text that Java's readers look a schema's version up by (`ParsedSchema.canonicalString`).
 
         :raises SchemaError: if the text is not a schema of the format.
-        :raises ValueError: likewise.
         """
 
     def as_connect(

@@ -147,5 +147,5 @@ def _java_text(schema_type: str, text: str, has_references: bool) -> str:
     format_ = _BY_SCHEMA_TYPE.get(schema_type)
     try:
         return text if format_ is None else schema_module_of(format_).java_text(text, has_references=has_references)
-    except (SchemaError, ValueError, RecursionError):
+    except (SchemaError, RecursionError):
         return text

@@ -76,9 +76,12 @@ def field_names(schema_text: str) -> tuple[str, ...]:
 def java_text(schema_text: str, *, has_references: bool) -> str:
     """`JsonSchema.canonicalString`: without blanks. Confluent's `Jackson.newObjectMapper` reads fractions as exact decimals.
 
-    :raises ValueError: if the text is not JSON.
+    :raises SchemaError: if the text is not JSON.
     """
-    return java_json(json.loads(schema_text, parse_float=Decimal))
+    try:
+        return java_json(json.loads(schema_text, parse_float=Decimal))
+    except (ValueError, RecursionError) as error:
+        raise SchemaError(f"The schema text is not JSON ({error}).") from error
 
 
 def record_name(schema_text: str, references: tuple[str, ...] = ()) -> str | None:
