@@ -40,7 +40,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         Role.VALUE,
         severity=Severity.SILENT,
         subject=facts.source.subject,
-        registered_ids=(),
+        registered_ids=context.state_of(facts.source.subject).schema_ids,
         explanation=_explanation(facts, topic, configs.values["cleanup.policy"], found, configs.is_compacted),
         next_step=_next(facts, topic, context),
     )

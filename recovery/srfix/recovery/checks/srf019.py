@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 CODE = "SRF019"
 
 
-def check(facts: StoreFacts, _context: CheckContext) -> Iterator[Finding]:
+def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     """One finding per store, in the role `value`, where rows on disk differ from what a restore would put in their place.
 
     From 3.8 on a restore runs the processor too, and nothing is learned of it.
@@ -33,7 +33,7 @@ def check(facts: StoreFacts, _context: CheckContext) -> Iterator[Finding]:
         Role.VALUE,
         severity=Severity.SILENT,
         subject=facts.source.subject,
-        registered_ids=(),
+        registered_ids=context.state_of(facts.source.subject).schema_ids,
         explanation=_explanation(facts, found),
         next_step="Keep the state directories: no wipe. Upgrade to Kafka Streams 3.8 or later (KIP-1024), whose restore runs "
         "the processor; let the state be rebuilt once then, for rows that an earlier restore brought stay as they are. Or fill "
