@@ -294,6 +294,20 @@ class TestPollution:
         registry.clear()
         assert judge(world, registry).wrong == []
 
+    def test_shows_no_put_where_the_store_writes_under_the_producers_next_schema(
+        self, registry: FixtureRegistry
+    ) -> None:
+        """SRF001 was called a note, as on 2.7: ksqlDB reads what ksqlDB wrote."""
+        following = "KsqlDataSourceSchema(USERID long?, NAME string?, NOTE string?)"
+        world = incident(
+            rows=(USER_ROW, USER_ROW),
+            phantom=subject(following),
+            subjects={"users-value": subject(USER_ROW, following)},
+        )
+        disk = StoreDisk({0: (DiskRow(Key(0), following, 0), DiskRow(Key(1), following, 1))})
+        examination = examined(replace(world, state_of=("my-app",), disk={"my-app/users-store": disk}), registry)
+        assert [finding.severity for finding in of(examination, "SRF002")] == [Severity.BREAKS_ON_RESTORE]
+
 
 class TestLostRows:
     @pytest.mark.parametrize("policy", ["compact", "delete"])

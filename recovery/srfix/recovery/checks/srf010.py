@@ -33,11 +33,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         if not internal:
             continue
         subject = facts.store.source_subject(facts.source.topic, role.role)
-        carried = _known(role, () if facts.census is None else facts.census.ids(role.role))
-        is_sure = not any(
-            i not in role.state.schema_ids or _may_be_producers(role, carried, context.membership(subject, i))
-            for i in internal
-        )
+        is_sure = not any(may_be_producers(facts, role, i, context) for i in internal)
         yield facts.finding(
             CODE,
             role.role,
@@ -48,6 +44,16 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             explanation=_explanation(facts, subject, facts.source.topic, internal, is_sure=is_sure),
             next_step=_next(facts, internal),
         )
+
+
+def may_be_producers(facts: StoreFacts, role: RoleFacts, schema_id: SchemaId, context: CheckContext) -> bool:
+    """True if a producer, too, may have registered one of the internal versions: where ksqlDB reads what ksqlDB wrote, its
+    next schema may be the store's own."""
+    if facts.source is None or schema_id not in role.state.schema_ids:
+        return True
+    subject = facts.store.source_subject(facts.source.topic, role.role)
+    carried = _known(role, () if facts.census is None else facts.census.ids(role.role))
+    return _may_be_producers(role, carried, context.membership(subject, schema_id))
 
 
 def internal_versions(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> Mapping[SchemaId, str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from srfix.recovery.advice.streams_generation import GenerationHint
 from srfix.recovery.checks.srf010 import CODE as POLLUTION
-from srfix.recovery.checks.srf010 import internal_versions
+from srfix.recovery.checks.srf010 import internal_versions, may_be_producers
 from srfix.recovery.evidence.application import Applications
 from srfix.recovery.facts.reader import WITH_FIX, CheckContext
 from srfix.recovery.facts.stores import StoreFacts
@@ -20,17 +20,19 @@ from srfix.serde.wire import SchemaId
 def from_source_subject(
     facts: StoreFacts, context: CheckContext, among: Applications, survey: Survey
 ) -> Iterator[GenerationHint]:
-    """The store's own schema under the source's subject: a put registers it there from Kafka Streams 2.7 on. It is the
-    phantom subject's first one, for a repair copies others of the source's there. Nothing where another application may have
-    read the topic, or left the same schema under a changelog's subject: one with the same serde registers the same. Nor is it
-    said by the key's schema alone, where the values have one: tables of other columns have the same key, and who reads a topic
-    into a global table commits nothing. Nor where the phantom subject has a later schema that the source's subject lacks: what
-    wrote that asked the phantom subject. Nor where the source's subject begins with it: ksqlDB may be the producer, too.
+    """The store's own schema under the source's subject: a put registers it there from Kafka Streams 2.7 on. It is the phantom
+    subject's first one, for a repair copies others of the source's there. Nothing where another application may have read
+    the topic, or left the same schema under a changelog's subject: one with the same serde registers the same. Nor is it
+    said by the key's schema alone, where the values have one: tables of other columns have the same key, and who reads a
+    topic into a global table commits nothing. Nor where the phantom subject has a later schema that the source's subject
+    lacks: what wrote that asked the phantom subject. Nor where the source's subject begins with it, or a producer may have
+    registered it: ksqlDB may be one, too.
     """
     own_ids = {}
     for role in facts.roles.values():
         first = {version.schema_id for version in role.state.versions[:1]}
-        own_ids[role.role] = sorted(internal_versions(facts, role, context).keys() & first)
+        internal = internal_versions(facts, role, context).keys() & first
+        own_ids[role.role] = sorted(i for i in internal if not may_be_producers(facts, role, i, context))
     value = facts.roles.get(Role.VALUE)
     if value is not None and value.state.versions and not own_ids[Role.VALUE]:
         return
