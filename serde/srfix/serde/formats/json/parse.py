@@ -111,13 +111,11 @@ def _refusal(body: bytes, error: Exception) -> DecodeError:
         # Another one: raised from what it is the cause of, it would be its own cause.
         return PayloadBoundError(beyond.message, bound=beyond.bound)
     size = f"a body of {len(body)} bytes"
+    if isinstance(error, UnicodeError) or "UTF-8" in str(error):  # the latter is msgspec's word from 0.23 on
+        return DecodeError(f"The body is not UTF-8, nor UTF-16 or UTF-32 ({size}). Its producer does not write JSON.")
     match error:
         case RecursionError():
             return DecodeError(f"The JSON nests too deep ({size}): beyond what Jackson reads, too. It is hostile.")
-        case UnicodeError():
-            return DecodeError(
-                f"The body is not UTF-8, nor UTF-16 or UTF-32 ({size}). Its producer does not write JSON."
-            )
         case ArithmeticError() | msgspec.ValidationError():
             return DecodeError(f"A number of the JSON is larger than anything can hold ({size}).")
     if _is_half_a_pair(body):
