@@ -25,9 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if arguments is None:
             interrupts.watch()
-            gc.set_threshold(
-                50_000
-            )  # what imports make stays: to look through it again and again is a fifth of a short run
+            # What imports make stays: it need not be looked through again and again.
+            gc.set_threshold(50_000)
             take_over_streams()
             arguments = sys.argv[1:]
         from srfix.cli.command_line import run

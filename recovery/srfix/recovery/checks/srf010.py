@@ -53,7 +53,7 @@ def may_be_producers(facts: StoreFacts, role: RoleFacts, schema_id: SchemaId, co
         return True
     subject = facts.store.source_subject(facts.source.topic, role.role)
     carried = _known(role, () if facts.census is None else facts.census.ids(role.role))
-    return _may_be_producers(role, carried, context.membership(subject, schema_id))
+    return _extends_a_record(role, carried, context.membership(subject, schema_id))
 
 
 def internal_versions(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> Mapping[SchemaId, str]:
@@ -109,7 +109,7 @@ def _why_internal(
         return None
     # After a repair the phantom subject begins with the source's own versions. Where ksqlDB reads what ksqlDB wrote, the
     # store's own schema may be the producers' next.
-    is_own = not is_first and not _may_be_producers(role, carried, membership)
+    is_own = not is_first and not _extends_a_record(role, carried, membership)
     if is_own and is_first_of_its_own(role.state, source, carried, schema_id):
         return f"it stands first under {role.subject}, before any copy of the source's schemas"
     of_producers = [m.schema.text for i, m in role.memberships.items() if i in carried and m.schema is not None]
@@ -126,8 +126,8 @@ def _known(role: RoleFacts, carried: Collection[SchemaId]) -> Collection[SchemaI
     return [i for i in carried if i in role.memberships and role.memberships[i].is_known]
 
 
-def _may_be_producers(role: RoleFacts, carried: Collection[SchemaId], own: Membership) -> bool:
-    """True if it has the name of the records' and all of their fields."""
+def _extends_a_record(role: RoleFacts, carried: Collection[SchemaId], own: Membership) -> bool:
+    """True if it has the name of a record's schema and all of its fields."""
     name, fields = _record(own)
     records = (_record(role.memberships[i]) for i in carried)
     return any(name is not None and name == of_record and theirs <= fields for of_record, theirs in records)

@@ -20,13 +20,13 @@ from srfix.serde.wire import SchemaId
 def from_source_subject(
     facts: StoreFacts, context: CheckContext, among: Applications, survey: Survey
 ) -> Iterator[GenerationHint]:
-    """The store's own schema under the source's subject: a put registers it there from Kafka Streams 2.7 on. It is the phantom
-    subject's first one, for a repair copies others of the source's there. Nothing where another application may have read
-    the topic, or left the same schema under a changelog's subject: one with the same serde registers the same. Nor is it
-    said by the key's schema alone, where the values have one: tables of other columns have the same key, and who reads a
-    topic into a global table commits nothing. Nor where the phantom subject has a later schema that the source's subject
-    lacks: what wrote that asked the phantom subject. Nor where the source's subject begins with it, or a producer may have
-    registered it: ksqlDB may be one, too.
+    """The phantom subject's first schema under the source's subject: from Kafka Streams 2.7 on, a put registers it there.
+
+    It proves nothing where somebody else may have registered it:
+    - another application that may have read the topic, or that left the same schema under a changelog's subject;
+    - a producer, as where ksqlDB writes the topic too; so it must not stand first under the source's subject either;
+    - by the key's schema alone, where values have one: tables of other columns have the same key.
+    Nor where the phantom subject has a schema that the source's lacks: an older Streams has written that.
     """
     own_ids = {}
     for role in facts.roles.values():

@@ -45,8 +45,8 @@ def with_mirrors(findings: Iterable[Finding], survey: Survey) -> list[Finding]:
 
 
 def without_unused_contexts(findings: Iterable[Finding], survey: Survey) -> tuple[list[Finding], list[Skipped]]:
-    """The findings, but for ids of a store that only a copy of its context lacks: its application uses the context that knows
-    them. What is left out is said.
+    """The findings, but for ids of a store that one context lacks and another, which has the store's subject too, knows: most
+    likely the application uses that one. What is left out is said, for the ids may as well be lost where they are not known.
 
     :raises RegistryError: if the registry does not answer.
     """
@@ -57,9 +57,13 @@ def without_unused_contexts(findings: Iterable[Finding], survey: Survey) -> tupl
             kept.append(finding)
             continue
         own = split_context(finding.subject)[0]
-        reason = f"context {used} knows the schema ids of its rows, which {own} lacks: its application uses {used}"
+        reason = (
+            f"context {used} knows the schema ids of its rows, and {own} does not: most likely its application uses {used}. If "
+            f"it uses {own}, their schemas are lost ({finding.code}): name that context in --registry "
+            "(/contexts/ and its name behind the address)"
+        )
         what = f"store {finding.store} of application {finding.application} in context {own}"
-        skipped.append(Skipped(what=what, reason=reason, could_hide=False))
+        skipped.append(Skipped(what=what, reason=reason, could_hide=True, subjects=(finding.subject,)))
     return kept, list(dict.fromkeys(skipped))
 
 
