@@ -11,7 +11,7 @@ import pytest
 from srfix.fixtures.damage import shop
 from srfix.fixtures.damage import store_without_logging as damage
 from srfix.fixtures.state_directory import write_application, write_task
-from srfix.recovery import Severity, Supplied
+from srfix.recovery import Reader, Severity, Supplied
 from srfix.serde.wire import frame_id
 from tests.recovery.checks.staged import examined, noted, of_state, of_topology, wrong
 from tests.recovery.world import World, world_of
@@ -106,6 +106,15 @@ class TestWhatPutsHaveLeft:
         since_3_3.broker.commit("shop", {(shop.USERS, 0): 3}, metadata=metadata)
         since_3_3.broker.commit("shop", {(shop.USERS, 1): 0})
         assert "SRF007" not in noted(examined(since_3_3).diagnosis)
+
+    def test_not_where_the_reader_could_read_none_of_its_records(self, since_3_3: World) -> None:
+        """Seen wrong: a reader that looks versions up under the topic's subject skips them, and puts nothing."""
+        subject, client = f"{shop.USERS}-value", since_3_3.client()
+        since_3_3.registry.seed("com.example.User", shop.WRITER_SCHEMA)
+        for permanent in (False, True):
+            client.delete_subject(subject, permanent=permanent)
+        assert "SRF007" not in noted(examined(since_3_3).diagnosis)
+        assert "SRF007" in noted(examined(since_3_3, reader=Reader.PLAIN).diagnosis)
 
     def test_with_it_there_it_is(self, since_3_3: World) -> None:
         since_3_3.registry.seed(f"{shop.USERS}-value", shop.INTERNAL_SCHEMA)

@@ -232,6 +232,15 @@ class TestTheTopic:
         assert [v.chosen is not None for v in named.values()] == [True, False]
         assert named["shop-b-changelog"].taken == "users"
 
+    def test_one_that_another_store_may_restore_from_is_not_surely_that_of_one_which_may_be_a_global_tables(
+        self, world: World
+    ) -> None:
+        """Seen wrong: `users` was chosen for `g`, a global table of a topic that nobody can compare, as `enriched`."""
+        for changelog in ("shop-g-changelog", "shop-enriched-t-changelog"):
+            phantom(world, changelog, "NAME")
+        world.commit("shop", users=0)
+        assert [verdict.chosen for verdict in verdicts(world).values()] == [None, None]
+
     def test_of_a_topic_that_a_person_names_for_another_store_whatever_the_context(self, world: World) -> None:
         world.registry.seed(":.eu:shop-a-changelog-value", record("ID", "NAME"))
         phantom(world, "shop-b-changelog")

@@ -104,7 +104,8 @@ def _with_shared(every: Sequence[Hypothesis]) -> list[Hypothesis]:
 
 def settle_contests(verdicts: Sequence[Verdict], survey: Survey) -> tuple[Verdict, ...]:
     """A topic is a source once per application (`InternalTopologyBuilder.validateTopicNotAlreadyRegistered`): where several
-    stores chose the same one, the one that leads the others by the margin keeps it, and where none does, none.
+    stores chose the same one, the one that leads the others by the margin keeps it, and where none does, none. One that may
+    be a global table's leads those too of which it is not decided that they restore from it.
     """
     proven = {
         (chosen.store.application, chosen.topic): chosen.store.name
@@ -115,15 +116,38 @@ def settle_contests(verdicts: Sequence[Verdict], survey: Survey) -> tuple[Verdic
     settled = {(application, store) for (application, _topic), store in proven.items()}
     verdicts = [_by_elimination(verdict, settled, survey) for verdict in verdicts]
     rivals: defaultdict[tuple[str, Topic | None], list[Hypothesis]] = defaultdict(list)
+    claims: defaultdict[tuple[str, Topic | None], list[Hypothesis]] = defaultdict(list)
     for verdict in verdicts:
-        if (mine := verdict.chosen) is not None:
-            rivals[mine.store.application, mine.topic].append(mine)
+        chosen = verdict.chosen
+        of_topics, likely = (claims, verdict.open) if chosen is None else (rivals, (chosen,))
+        for hypothesis in likely:
+            of_topics[hypothesis.store.application, hypothesis.topic].append(hypothesis)
+
+    def keeps(verdict: Verdict, mine: Hypothesis) -> bool:
+        key = mine.store.application, mine.topic
+        if not all(_leads(mine, other) for other in rivals[key]):
+            return False
+        is_claimed = any(_has_all(other.pieces) and not _leads(mine, other) for other in claims[key])
+        return not (is_claimed and _may_be_global(verdict, mine, survey))
+
     return tuple(
-        verdict
-        if (mine := verdict.chosen) is None
-        or all(_leads(mine, other) for other in rivals[mine.store.application, mine.topic])
-        else replace(verdict, chosen=None)
+        verdict if verdict.chosen is None or keeps(verdict, verdict.chosen) else replace(verdict, chosen=None)
         for verdict in verdicts
+    )
+
+
+def _may_be_global(verdict: Verdict, mine: Hypothesis, survey: Survey) -> bool:
+    """True if a store may be a global table's, of a topic that no group reads: there is one that fits as well, or one that
+    nobody can compare. ksqlDB has none (`StreamsBuilder.table`).
+    """
+    if mine.is_proven or ksqldb_query(mine.store.application) is not None:
+        return False
+    if verdict.global_rivals:
+        return True
+    read = committed_offsets.read_topics(mine.store, survey)
+    bare = [t for t in schema_similarity.topics_without_subject(mine.store, survey) if t not in read]
+    return verdict.not_compared > 0 or bool(
+        set(bare).difference(piece.topic for piece in _by_ids(mine.store, bare, survey))
     )
 
 

@@ -19,7 +19,7 @@ from srfix.serde.errors import ClusterError
 from srfix.serde.files import is_there
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Role, Subject
-from srfix.serde.wire import SchemaId, is_framed
+from srfix.serde.wire import SchemaId, is_framed, parse
 
 
 def shown_to_restore_nothing(survey: Survey, suspect: SuspectStore) -> str | None:
@@ -57,7 +57,7 @@ def registers_elsewhere(facts: StoreFacts, survey: Survey, context: CheckContext
         return None
     if _has_lost_versions(facts, survey, source.subject):
         return None
-    put = _has_committed(facts, survey) or _has_put_on_disk(facts, survey, own_ids, context)
+    put = _has_committed(facts, survey, context) or _has_put_on_disk(facts, survey, own_ids, context)
     return put and (
         f"{put}, and from 2.7 on every put into a store that restores from topic {source.topic} registers that store's "
         f"schema, id {own.schema_id}, under {source.subject}, where it is not"
@@ -74,11 +74,13 @@ def _has_lost_versions(facts: StoreFacts, survey: Survey, subject: Subject) -> b
     return max(numbers, default=0) != len(numbers)
 
 
-def _has_committed(facts: StoreFacts, survey: Survey) -> str | None:
+def _has_committed(facts: StoreFacts, survey: Survey, context: CheckContext) -> str | None:
     """What shows that Kafka Streams 3.3 or later has put what it processed: its mark beside the offsets, of which one at least
-    follows a record that is put under a schema. A tombstone, or a record without a key, registers nothing.
+    follows a record that is put under a schema. A tombstone, or a record without a key, registers nothing; nor does one that
+    a reader which looks versions up under the topic's subject cannot read.
     """
-    if facts.census is None:
+    source = facts.source_of(Role.VALUE)
+    if facts.census is None or source is None:
         return None
     topic, marks = facts.census.topic, survey.commit_metadata(facts.store.application)
     put_into = [
@@ -91,8 +93,15 @@ def _has_committed(facts: StoreFacts, survey: Survey) -> str | None:
     if any(hint is None or hint.oldest is None or hint.oldest < WITH_FIX for hint in by):
         return None
     read = survey.cluster.records_at(topic, [(each.partition, (each.committed_offset or 0) - 1) for each in put_into])
-    records = (record for _place, record in read if record is not None and record.key is not None)
-    if not any(is_framed(record.value, record.headers) for record in records):
+    framed = (
+        record
+        for _place, record in read
+        if record is not None and record.key is not None and is_framed(record.value, record.headers)
+    )
+    reads_all = context.does_without(source.subject)
+    frames = (parse(record.value, headers=record.headers) for record in framed)
+    ids = {None if frame is None else frame.schema_id for frame in frames}
+    if not any(reads_all or i is None or not survey.membership(source.subject, i).is_missing for i in ids):
         return None
     return "Kafka Streams 3.3 or later has processed what it restores from"
 
