@@ -156,9 +156,12 @@ def may_be_table(world: World, store: TrueStore) -> bool:
     logs = enumerate(world.topics[store.fed_by].logs)
     # Kafka Streams commits once more when it has read a record: what came before, an older one may have put.
     last = [r for n, log in logs for r in log.records if r.offset == group.commits.get((store.fed_by, n), 0) - 1]
-    # A value that does not deserialise is never put: the thread dies of it, or a handler skips it. One that names its schema
-    # by GUID is read like any other.
-    if not any(r.key is not None and r.value not in (None, UNFRAMED) and r.body == WHOLE for r in last):
+    # A value that does not deserialise is never put: the thread dies of it, or a handler skips it. So it is with one whose
+    # version a reader looks up under the topic's own subject in vain, if it is no plain one as all are told to be. One that
+    # names its schema by GUID is read like any other.
+    is_by_id = world.says_reader and {each.reader for each in world.truth} == {"plain"} and not world.context
+    unread = {None, UNFRAMED, *({} if is_by_id else PRODUCED - {v.schema for v in held if not v.deleted})}
+    if not any(r.key is not None and r.value not in unread and r.body == WHOLE for r in last):
         return True  # nothing shows a put
     own = tuple(version for version in own if not version.deleted)  # a put would have brought the others back
     if not own or {version.schema for version in own} & ({version.schema for version in held} | PRODUCED):
