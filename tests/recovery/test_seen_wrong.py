@@ -143,12 +143,12 @@ class TestTheSource:
         truth = replace(world.truth[0], topic="audits")
         assert sources(examined(replace(world, application="shop", truth=(truth,)), registry)) == {}
 
+    @pytest.mark.parametrize("row", ["KsqlDataSourceSchema(USERID long?)", "Row(userId long, name string)"])
     def test_is_not_known_where_one_that_cannot_be_compared_is_left_and_the_application_has_committed_nothing(
-        self, registry: FixtureRegistry
+        self, row: str, registry: FixtureRegistry
     ) -> None:
         alive = streams_group("shop", {}, is_live=True)
-        row = subject("KsqlDataSourceSchema(USERID long?)")
-        world = incident("shop", "t", groups={"shop": alive}, topics={"audits": topic(None)}, phantom=row)
+        world = incident("shop", "t", groups={"shop": alive}, topics={"audits": topic(None)}, phantom=subject(row))
         truth = replace(world.truth[0], topic="audits")
         assert sources(examined(replace(world, truth=(truth,)), registry)) == {}
 

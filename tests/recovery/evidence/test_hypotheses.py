@@ -241,6 +241,14 @@ class TestTheTopic:
         world.commit("shop", users=0)
         assert [verdict.chosen for verdict in verdicts(world).values()] == [None, None]
 
+    def test_nor_is_one_that_a_join_reads_as_a_stream(self, world: World) -> None:
+        """Seen wrong: the window holds records of `users`, whose table `g` was said to be."""
+        phantom(world, "shop-g-changelog", "NAME")
+        world.commit("shop", users=0)
+        assert decided(world) == ("shop/g", "users")
+        phantom(world, "shop-KSTREAM-JOINTHIS-0000000004-store-changelog", "ID", "NAME")
+        assert decided(world) is None
+
     def test_of_a_topic_that_a_person_names_for_another_store_whatever_the_context(self, world: World) -> None:
         world.registry.seed(":.eu:shop-a-changelog-value", record("ID", "NAME"))
         phantom(world, "shop-b-changelog")

@@ -60,3 +60,9 @@ def test_one_of_a_group_of_plain_consumers_is_weighed(
     if lists_groups:
         world.listing("shop", "db")
     assert sources(world) - {"clicks"} == {"db-items-changelog", "items-by-id"}
+
+
+def test_one_that_the_group_of_that_name_commits_is_weighed(world: World) -> None:
+    """Seen wrong: Kafka Streams restores from its own changelogs without a group, so this is none of them."""
+    world.commit("db", **{"db-items-changelog": 1})
+    assert sources(world) - {"clicks"} == {"db-items-changelog", "items-by-id"}

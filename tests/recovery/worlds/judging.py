@@ -34,9 +34,10 @@ from tests.recovery.worlds.restoring import (
     failures_on_disk,
     live_rows,
     look_up,
+    may_be_table,
     rows_that_a_wipe_loses,
 )
-from tests.recovery.worlds.seen import looks_global, may_be_table, may_hold_lost
+from tests.recovery.worlds.seen import looks_global, may_hold_lost
 from tests.recovery.worlds.staged import StagedWorld
 from tests.recovery.worlds.world import Kind, TrueStore, World
 
@@ -103,7 +104,7 @@ def judge_staged(staged: StagedWorld) -> Judgement:
                 out.wrong.append((ROWS, f"refused, though what was said is true: {refused}"))
             return out
         diagnosis = examination.diagnosis
-        out.wrong += [(SOURCE, what) for what in _wrong_sources(world, diagnosis)]
+        out.wrong += [(SOURCE, what) for what in _wrong_sources(staged, diagnosis)]
         out.wrong += [(ADVICE, what) for what in _bad_advice(staged, diagnosis)]
         out.wrong += [(ROWS, what) for what in _wrong_rows(staged, examination)]
         out.wrong += [(RELATIVES, what) for what in (*forbidden(staged, diagnosis), *missed(staged, diagnosis))]
@@ -116,7 +117,7 @@ def judge_staged(staged: StagedWorld) -> Judgement:
         out.reached.append("fine" if _is_fine(diagnosis) else "findings" if diagnosis.has_findings else "inconclusive")
         plan = _planned(examination, survey, out)
         if plan is not None and plan.actions:
-            out.wrong += [(SOURCE, what) for what in _wrong_plan(world, diagnosis, plan)]
+            out.wrong += [(SOURCE, what) for what in _wrong_plan(staged, diagnosis, plan)]
             out.wrong += [(BOUNDS, what) for what in _out_of_bounds(staged, diagnosis, plan)]
             _repair(staged, diagnosis, plan, out)
     return out
@@ -156,7 +157,7 @@ def _repair(staged: StagedWorld, diagnosis: Diagnosis, plan: Plan, out: Judgemen
         _verified(staged, plan, diagnosis, out)
         with staged.client() as fresh:
             again = staged.examine(staged.survey(fresh)).diagnosis
-        out.wrong += [(SOURCE, f"second diagnosis: {what}") for what in _wrong_sources(staged.world, again)]
+        out.wrong += [(SOURCE, f"second diagnosis: {what}") for what in _wrong_sources(staged, again)]
         out.wrong += [(CLEAN_BILL, f"second diagnose: {what}") for what in _unearned(staged, again)]
         out.wrong += [(NOTHING_NEW, what) for what in _new(diagnosis, again, is_raw=bool(staged.world.registry))]
         out.wrong += [(RELATIVES, f"second diagnosis: {what}") for what in forbidden(staged, again)]
@@ -244,7 +245,8 @@ def _true(world: World, application: str, store: str) -> TrueStore | None:
     return next((s for s in world.truth if (s.application, s.name) == (application, store)), None)
 
 
-def _wrong_sources(world: World, diagnosis: Diagnosis) -> Iterator[str]:
+def _wrong_sources(staged: StagedWorld, diagnosis: Diagnosis) -> Iterator[str]:
+    world = staged.world
     for finding in diagnosis.findings:
         store = _true(world, finding.application, finding.store)
         named = f"{finding.code} {finding.role.value} of {finding.application}/{finding.store}"
@@ -252,7 +254,7 @@ def _wrong_sources(world: World, diagnosis: Diagnosis) -> Iterator[str]:
         if finding.source is not None and _is_named_beside(world, finding, finding.source.topic):
             continue
         is_fed = store is not None and finding.source is not None and finding.source.topic == store.fed_by
-        if store is not None and is_fed and (may_be_table(world, store) or finding.severity is Severity.NOTE):
+        if store is not None and is_fed and (may_be_table(staged, store) or finding.severity is Severity.NOTE):
             continue
         if store is not None and finding.source is not None and may_hold_lost(world, store, finding.source.topic):
             continue
@@ -292,7 +294,8 @@ def _left_no_sign(world: World, application: str, *, beside: str) -> bool:
     )
 
 
-def _wrong_plan(world: World, diagnosis: Diagnosis, plan: Plan) -> Iterator[str]:
+def _wrong_plan(staged: StagedWorld, diagnosis: Diagnosis, plan: Plan) -> Iterator[str]:
+    world = staged.world
     beside = {
         (finding.application, finding.store)
         for finding in diagnosis.findings
@@ -304,7 +307,7 @@ def _wrong_plan(world: World, diagnosis: Diagnosis, plan: Plan) -> Iterator[str]
         assert planned.application is not None
         assert planned.store is not None
         store = _true(world, planned.application, planned.store)
-        if store is not None and planned.source_topic == store.fed_by and may_be_table(world, store):
+        if store is not None and planned.source_topic == store.fed_by and may_be_table(staged, store):
             continue
         if store is not None and may_hold_lost(world, store, planned.source_topic):
             continue

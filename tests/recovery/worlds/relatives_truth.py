@@ -10,13 +10,13 @@ from srfix.recovery.findings import Diagnosis, Finding, Severity
 from srfix.recovery.internal_topics import InternalTopicKind, operator_behind, recognise
 from srfix.serde.subjects.names import Subject, split_context, split_subject
 from tests.recovery.worlds.expected_relatives import unused_internal
+from tests.recovery.worlds.restoring import may_be_table
 from tests.recovery.worlds.schemas import LOST
 from tests.recovery.worlds.seen import (
     asks_source,
     is_known_global,
     lives,
     looks_global,
-    may_be_table,
     may_hold_lost,
     on_disk,
 )
@@ -285,7 +285,7 @@ def _global(staged: StagedWorld, finding: Finding) -> str:
 
 def _of_a_store(staged: StagedWorld, finding: Finding) -> str:
     store = _true(staged.world, finding)
-    if store is not None and (store.kind in (Kind.TABLE, Kind.GLOBAL) or may_be_table(staged.world, store)):
+    if store is not None and (store.kind in (Kind.TABLE, Kind.GLOBAL) or may_be_table(staged, store)):
         return ""
     if store is not None and finding.source is not None and may_hold_lost(staged.world, store, finding.source.topic):
         return ""

@@ -10,11 +10,24 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from srfix.serde.schemas.models import Json
+from tests.recovery.worlds.families import PRODUCED
 from tests.recovery.worlds.rows import latest
 from tests.recovery.worlds.schemas import LOST, as_java_writes
 from tests.recovery.worlds.seen import asks_source, on_disk
 from tests.recovery.worlds.staged import StagedWorld
-from tests.recovery.worlds.world import WHOLE, DiskRow, KeyFormat, Kind, Log, Record, TrueStore
+from tests.recovery.worlds.world import (
+    GUID,
+    METADATA_FROM_3_3,
+    UNFRAMED,
+    WHOLE,
+    DiskRow,
+    KeyFormat,
+    Kind,
+    Log,
+    Record,
+    SubjectSetup,
+    TrueStore,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +150,43 @@ def rows_that_a_wipe_loses(staged: StagedWorld, store: TrueStore) -> list[DiskRo
     # The application's own key schema does not make another key of it.
     held = {r.key.number for log in setup.logs for r in log.records if r.key is not None and r.value is not None}
     return [row for row in seen.rows if row.key.number not in held and row.value not in LOST]
+
+
+def may_be_table(staged: StagedWorld, store: TrueStore) -> bool:
+    """True for a store without logging that nobody can tell from a table which its topic restores: they leave the same.
+
+    What tells is, on 3.3 and later, the store's own schema, which each put of such a table would register under the source's
+    own subject, unless somebody deleted it there for good.
+    """
+    world = staged.world
+    group = world.groups.get(store.application)
+    own = world.subjects.get(world.table_subject(store, "value"), SubjectSetup(())).versions
+    held = world.subjects.get(f"{store.fed_by}-value", SubjectSetup(())).versions
+    if store.fed_by is None or group is None or store.fed_by not in world.topics:
+        return store.fed_by is not None
+    logs = enumerate(world.topics[store.fed_by].logs)
+    # Kafka Streams commits once more when it has read a record: what came before, an older one may have put.
+    last = [r for n, log in logs for r in log.records if r.offset == group.commits.get((store.fed_by, n), 0) - 1]
+    # A value that does not deserialise is never put: the thread dies of it, or a handler skips it.
+    if not any(r.key is not None and r.body == WHOLE and _is_read(staged, store.fed_by, r.value) for r in last):
+        return True  # nothing shows a put
+    own = tuple(version for version in own if not version.deleted)  # a put would have brought the others back
+    if not own or {version.schema for version in own} & ({version.schema for version in held} | PRODUCED):
+        return True
+    if any(r.value in LOST for log in world.topics[store.fed_by].logs for r in log.records):
+        return True  # somebody deletes for good there
+    return not (group.metadata == METADATA_FROM_3_3 and world.registers)
+
+
+def _is_read(staged: StagedWorld, topic: str, value: str | None) -> bool:
+    """True if every reader that the store may have gets a value. One that names its schema by GUID is read like any other."""
+    world = staged.world
+    if value in (None, UNFRAMED, *LOST):
+        return False
+    readers = {store.reader for store in world.truth}
+    by_id_alone = world.says_reader and readers == {"plain"}
+    subject = staged.qualified(f"{topic}-value")
+    return value == GUID or look_up(staged, subject, staged.ids[value or ""], by_id_alone=by_id_alone) is None
 
 
 def look_up(staged: StagedWorld, subject: str, schema_id: int, *, by_id_alone: bool = False) -> int | None:

@@ -12,7 +12,6 @@ from tests.recovery.worlds.world import (
     GUID,
     METADATA_FROM_3_3,
     UNFRAMED,
-    WHOLE,
     DiskRow,
     Kind,
     SubjectSetup,
@@ -140,35 +139,6 @@ def is_shown_newer(world: World, store: TrueStore) -> bool:
     )
     is_told = GUID not in in_log and world.lists_groups
     return asks_source(world, store) is True or (is_added and is_alone and is_told)
-
-
-def may_be_table(world: World, store: TrueStore) -> bool:
-    """True for a store without logging that nobody can tell from a table which its topic restores: they leave the same.
-
-    What tells is, on 3.3 and later, the store's own schema, which each put of such a table would register under the source's
-    own subject, unless somebody deleted it there for good.
-    """
-    group = world.groups.get(store.application)
-    own = world.subjects.get(world.table_subject(store, "value"), SubjectSetup(())).versions
-    held = world.subjects.get(f"{store.fed_by}-value", SubjectSetup(())).versions
-    if store.fed_by is None or group is None or store.fed_by not in world.topics:
-        return store.fed_by is not None
-    logs = enumerate(world.topics[store.fed_by].logs)
-    # Kafka Streams commits once more when it has read a record: what came before, an older one may have put.
-    last = [r for n, log in logs for r in log.records if r.offset == group.commits.get((store.fed_by, n), 0) - 1]
-    # A value that does not deserialise is never put: the thread dies of it, or a handler skips it. So it is with one whose
-    # version a reader looks up under the topic's own subject in vain, if it is no plain one as all are told to be. One that
-    # names its schema by GUID is read like any other.
-    is_by_id = world.says_reader and {each.reader for each in world.truth} == {"plain"} and not world.context
-    unread = {None, UNFRAMED, *({} if is_by_id else PRODUCED - {v.schema for v in held if not v.deleted})}
-    if not any(r.key is not None and r.value not in unread and r.body == WHOLE for r in last):
-        return True  # nothing shows a put
-    own = tuple(version for version in own if not version.deleted)  # a put would have brought the others back
-    if not own or {version.schema for version in own} & ({version.schema for version in held} | PRODUCED):
-        return True
-    if any(r.value in LOST for log in world.topics[store.fed_by].logs for r in log.records):
-        return True  # somebody deletes for good there
-    return not (group.metadata == METADATA_FROM_3_3 and world.registers)
 
 
 def may_hold_lost(world: World, store: TrueStore, topic: str) -> bool:

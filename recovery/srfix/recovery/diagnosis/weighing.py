@@ -19,9 +19,9 @@ from srfix.recovery.evidence.hypotheses import Hypothesis, Verdict, choose, orde
 from srfix.recovery.facts.stores import Suspect, SuspectStore
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Evidence, Weight
-from srfix.recovery.internal_topics import ksqldb_query
+from srfix.recovery.internal_topics import JoinStore, join_store, ksqldb_query, parse
 from srfix.serde.errors import AccessDeniedError, UsageError
-from srfix.serde.subjects.names import Topic
+from srfix.serde.subjects.names import Role, Topic, split_context, split_subject
 
 _OF_TOPIC: Final = frozenset(
     rule.kind for rule in (rules.ALL_FIELDS, rules.SAME_FIELDS, rules.SAME_RECORD, rules.KEY_FIELDS, rules.NO_IDS)
@@ -105,7 +105,7 @@ def _with_shared(every: Sequence[Hypothesis]) -> list[Hypothesis]:
 def settle_contests(verdicts: Sequence[Verdict], survey: Survey) -> tuple[Verdict, ...]:
     """A topic is a source once per application (`InternalTopologyBuilder.validateTopicNotAlreadyRegistered`): where several
     stores chose the same one, the one that leads the others by the margin keeps it, and where none does, none. One that may
-    be a global table's leads those too of which it is not decided that they restore from it.
+    be a global table's leads those too of which it is not decided that they restore from it, and no join has its records.
     """
     proven = {
         (chosen.store.application, chosen.topic): chosen.store.name
@@ -128,12 +128,43 @@ def settle_contests(verdicts: Sequence[Verdict], survey: Survey) -> tuple[Verdic
         if not all(_leads(mine, other) for other in rivals[key]):
             return False
         is_claimed = any(_has_all(other.pieces) and not _leads(mine, other) for other in claims[key])
-        return not (is_claimed and _may_be_global(verdict, mine, survey))
+        return not ((is_claimed or _is_joined(mine, survey)) and _may_be_global(verdict, mine, survey))
 
     return tuple(
         verdict if verdict.chosen is None or keeps(verdict, verdict.chosen) else replace(verdict, chosen=None)
         for verdict in verdicts
     )
+
+
+def _is_joined(mine: Hypothesis, survey: Survey) -> bool:
+    """True if a join's window of the application may hold records of the topic: then that is read as a stream, and as no table.
+    The window's own changelog may exist or not.
+    """
+    topic, store = mine.topic, mine.store
+    if topic is None or mine.is_proven:
+        return False
+    windows = survey.once(("windows", store.context, store.application), lambda: tuple(_windows(store, survey)))
+    pieces = (
+        piece
+        for window in windows
+        for piece in (
+            *schema_similarity.compare(window, survey, (topic,)),
+            *_by_ids(window, (topic,), survey),
+        )
+    )
+    return _has_all(pieces)
+
+
+def _windows(store: SuspectStore, survey: Survey) -> Iterator[SuspectStore]:
+    """The windows of the application's joins that have left a schema."""
+    for subject in survey.subjects():
+        context, name = split_context(subject)
+        split = split_subject(name)
+        if split is None or context != store.context or split[1] is not Role.VALUE:
+            continue
+        internal = parse(split[0], application=store.application)
+        if internal is not None and internal.store is not None and join_store(internal.store) is JoinStore.WINDOW:
+            yield replace(store, name=internal.store, other_applications=())
 
 
 def _may_be_global(verdict: Verdict, mine: Hypothesis, survey: Survey) -> bool:

@@ -191,12 +191,20 @@ def choose(ranked: Sequence[Hypothesis], doubts: Iterable[Hypothesis]) -> Hypoth
 
 
 def _margin(best: Hypothesis, other: Hypothesis) -> int:
-    """More where the word that the store is named after may be one of the other application's name, which is longer."""
+    """More where the word that the store is named after may be one of the other application's name, which is longer; and where
+    no group reads the best one and the other topic cannot be compared, for it may have the same fields.
+    """
     if other.topic != best.topic:
-        return rules.MARGIN
+        is_read = any(piece.kind == rules.COMMITTED.kind and not piece.against for piece in best.pieces)
+        return rules.MARGIN + (not is_read and any(_is_not_compared(piece) for piece in other.pieces))
     is_longer = len(other.store.application) > len(best.store.application)
     is_named_after = any(piece.kind == rules.NAMED_AFTER.kind and piece.weight is Weight.WEAK for piece in best.pieces)
     return rules.MARGIN_OF_APPLICATIONS + (is_longer and is_named_after)
+
+
+def _is_not_compared(piece: Evidence) -> bool:
+    rule = rules.NOT_COMPARED
+    return (piece.kind, piece.weight, piece.against) == (rule.kind, rule.weight, rule.against)
 
 
 def _margin_of_doubt(best: Hypothesis, doubt: Hypothesis) -> int:

@@ -21,7 +21,7 @@ from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Evidence
 from srfix.recovery.ids_in_words import enumerated
-from srfix.recovery.internal_topics import application_prefixes, is_internal, parse, recognise
+from srfix.recovery.internal_topics import InternalTopicKind, application_prefixes, is_internal, parse, recognise
 from srfix.serde.casing import CaseRule, folded, match_fields
 from srfix.serde.errors import AmbiguousFieldError, ClusterError, SchemaError
 from srfix.serde.formats.table import field_names, record_name
@@ -355,7 +355,7 @@ def _is_nobodys_own(topic: Topic) -> bool:
 
 def _is_unowned(topic: Topic, survey: Survey) -> bool:
     """True for one that is named as an application's own, of which there is no group, as far as can be asked, or one of plain
-    consumers.
+    consumers, or one that commits it: Kafka Streams restores from its own changelogs without a group.
     """
     groups = survey.once(("groups",), survey.cluster.groups)
     is_in_part = groups.problem is not None
@@ -363,12 +363,18 @@ def _is_unowned(topic: Topic, survey: Survey) -> bool:
     prefixes = application_prefixes(topic)
     named = [name for name in prefixes if is_in_part or name in groups.groups]
     survey.ask_commits(named)
-    return bool(prefixes) and not any(_is_owner(name, among) for name in named)
+    return bool(prefixes) and not any(_is_owner(name, topic, among, survey) for name in named)
 
 
-def _is_owner(name: str, among: Applications) -> bool:
-    """True if a group may be an application. Its offsets are known by now; members are asked for group by group."""
+def _is_owner(name: str, topic: Topic, among: Applications, survey: Survey) -> bool:
+    """True if a group may be an application that made the topic. Its offsets are known by now; members are asked for group by
+    group.
+    """
     with suppress(ClusterError):
+        if recognise(topic) is InternalTopicKind.CHANGELOG and any(
+            read == topic for read, _partition in survey.commits(name)
+        ):
+            return False
         if among.commits_as_streams(name):
             return True
     return among.is_group(name) and not among.is_plain(name)
