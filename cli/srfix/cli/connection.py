@@ -26,10 +26,7 @@ class Connection:
 
     @property
     def registry_urls(self) -> str:
-        """The registry's URLs, comma-joined. They may hold credentials: show `RegistryClient.url` instead.
-
-        :raises UsageError: if no registry was named.
-        """
+        """The registry's URLs, comma-joined. They may hold credentials: show `RegistryClient.url` instead."""
         if not self.registry.urls:
             raise UsageError(
                 "No schema registry was named. Give --registry http://HOST:8081, or SRFIX_REGISTRY, or "
@@ -43,11 +40,7 @@ class Connection:
         return servers_shown(self.kafka.get("bootstrap.servers"))
 
     def kafka_config(self) -> dict[str, str]:
-        """The configuration for a librdkafka client, secrets filled in.
-
-        :raises UsageError: if no cluster was named, or a property names something as a file that is none.
-        :raises SecretError: if a secret cannot be read.
-        """
+        """The configuration for a librdkafka client, secrets filled in."""
         servers = self.kafka.get("bootstrap.servers")
         if not servers:
             raise UsageError(
@@ -72,12 +65,7 @@ class Connection:
         return {name: revealed(value) for name, value in self.kafka.items()}
 
     def registry_client(self) -> RegistryClient:
-        """A client for the registry; close it after use. It sends nothing yet.
-
-        :raises UsageError: if no registry was named, or the settings do not go together.
-        :raises SecretError: if the user information, the proxy or the key's password is a reference that cannot be
-            read.
-        """
+        """A client for the registry; close it after use. It sends nothing yet."""
         from srfix.serde.properties.registry import open_registry
 
         return open_registry(self.registry, self.registry_urls, kafka=self.kafka)

@@ -41,7 +41,6 @@ class SessionOfCommand:
     :param stack: stops the session.
     :param has_jars: False for one that reads no topic itself: nothing is fetched for it.
     :param quiet: True to say nothing of the progress.
-    :raises UsageError: if PySpark is not installed.
     """
 
     def __init__(
@@ -59,11 +58,7 @@ class SessionOfCommand:
         self._started: SparkSession | None = None
 
     def session(self) -> SparkSession:
-        """The session.
-
-        :raises JarMissingError: if Spark has no Kafka source, and it cannot be fetched.
-        :raises SparkError: if Java is missing, or Spark does not start.
-        """
+        """The session."""
         if self._started is None:
             from srfix.serde.spark.session.session import start_session
 
@@ -100,7 +95,6 @@ class OnSpark:
 
     :param stack: stops the session.
     :param quiet: True to say nothing of the progress.
-    :raises UsageError: if PySpark is not installed, or a Kafka property has no counterpart in Java's clients.
     """
 
     def __init__(
@@ -155,7 +149,6 @@ class WatchedParts:
     """A `PartsEngine` on a session that starts with the first of it, and says how far it is.
 
     :param stack: stops the session.
-    :raises UsageError: if PySpark is not installed.
     """
 
     def __init__(self, choice: CensusEngineChoice, stack: ExitStack) -> None:

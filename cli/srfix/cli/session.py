@@ -63,10 +63,7 @@ class ClusterSession:
 
     @property
     def said(self) -> CheckContext:
-        """What the person said of the reader and its Kafka Streams, and the options to repeat in commands.
-
-        :raises UsageError: if the version is none.
-        """
+        """What the person said of the reader and its Kafka Streams, and the options to repeat in commands."""
         said = self.selection.streams_version
         version = None if said is None else StreamsVersion.parse(said)
         return CheckContext(
@@ -174,11 +171,7 @@ def open_session(
 def open_cluster(
     connection: Connection, choice: CensusEngineChoice | None = None, *, quiet: bool = False
 ) -> Iterator[tuple[Cluster, LocalCensus | ProcessCensus | OnSpark]]:
-    """Opens a look at the cluster and what counts its topics, with one patience for both.
-
-    :raises UsageError: if no cluster was named, librdkafka does not take the properties, or Spark was chosen and is not
-        installed.
-    """
+    """Opens a look at the cluster and what counts its topics, with one patience for both."""
     kafka = connection.kafka_config()
     timeout_s = patience_s(kafka)
     with ExitStack() as stack:

@@ -137,10 +137,7 @@ def compare(found: Mapping[Known, Severity], baseline: Baseline, *, is_asked: Ca
 
 
 def save_baseline(findings: Mapping[Known, Severity], path: str) -> Baseline:
-    """Writes the findings down, whole or not at all. The same findings give the same file.
-
-    :raises UsageError: if the disk does not take it, or another file stands there.
-    """
+    """Writes the findings down, whole or not at all. The same findings give the same file."""
     document = BaselineDocument([BaselineFinding.known(each, severity=findings[each]) for each in sorted(findings)])
     try:
         write_whole(path, printable_json(json.dumps(document.to_json(), indent=2, ensure_ascii=False)).encode() + b"\n")
@@ -150,10 +147,7 @@ def save_baseline(findings: Mapping[Known, Severity], path: str) -> Baseline:
 
 
 def load_baseline(path: str) -> Baseline:
-    """Reads what `save_baseline` wrote.
-
-    :raises UsageError: if it cannot be read, or is no baseline.
-    """
+    """Reads what `save_baseline` wrote."""
     try:
         document = parse_json(read_file(path, most_bytes=bounds.MOST_EVIDENCE_BYTES))
     except OSError as error:

@@ -123,8 +123,6 @@ GivenRegistry: TypeAlias = "Registry | AnyClient"
 def usable(given: object) -> Registry:
     """A registry that answers all that is asked here: a URL, a configuration and confluent_kafka's client become a client of
     srfix's own, for confluent_kafka's answers a registration from what it has read.
-
-    :raises UsageError: if it is no registry in any form, or lacks what a diagnosis asks.
     """
     registry: Any = whole_registry(given)
     missing = [name for name in _ASKED if not callable(getattr(registry, name, None))]

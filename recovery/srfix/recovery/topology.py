@@ -112,7 +112,6 @@ def parse_topologies(text: str, *, origin: str) -> tuple[Topology, ...]:
     """The printed topologies in a text; what stands before, between and behind them (a log, EXPLAIN) is passed over.
 
     :param origin: the file's name for messages.
-    :raises TopologyError: if there is none, or one is garbled; the message names the line.
     """
     reader = _Reader(origin)
     for number, line in enumerate(text.splitlines(), start=1):

@@ -38,10 +38,7 @@ def flag_or_none(name: str, value: object) -> bool | None:
 
 
 def member(name: str, kind: type[_E], value: object) -> _E:
-    """A member of an enumeration, given as such or by its word.
-
-    :raises UsageError: if it is neither.
-    """
+    """A member of an enumeration, given as such or by its word."""
     if isinstance(value, kind):
         return value
     for one in kind:
@@ -74,10 +71,7 @@ def text_or_none(name: str, value: object) -> str | None:
 
 
 def strategy(name: str, value: object) -> SubjectStrategy:
-    """A subject strategy.
-
-    :raises UsageError: if it is none: no callable, or a class.
-    """
+    """A subject strategy."""
     if inspect.isclass(value) or not callable(value):
         raise UsageError(
             f"{name} is {type_words(value)}; it must be a strategy such as TopicSubject() or FixedSubject('SUBJECT')."
@@ -86,10 +80,7 @@ def strategy(name: str, value: object) -> SubjectStrategy:
 
 
 def usable_context(ctx: object) -> Context:
-    """The context that is meant; a topic's name stands for its values.
-
-    :raises UsageError: if it is neither a context nor a topic's name.
-    """
+    """The context that is meant; a topic's name stands for its values."""
     if isinstance(ctx, str):
         if not ctx:
             raise UsageError("The topic's name is empty. Pass the topic that the payload is of.")
@@ -103,10 +94,7 @@ def usable_context(ctx: object) -> Context:
 
 
 def usable_payload(payload: object) -> bytes:
-    """The payload's bytes.
-
-    :raises UsageError: if it holds none.
-    """
+    """The payload's bytes."""
     if isinstance(payload, bytes | bytearray | memoryview):
         return bytes(payload)
     raise UsageError(f"A payload is {type_words(payload)}; it must be bytes, or None for a tombstone.")

@@ -162,8 +162,6 @@ class AnswerBounds:
     Change them with the registry's client properties that are named here, or with `RegistryClient(bounds=…)` and
     `KsqldbClient(bounds=…)`. An answer beyond one is not read on: its connection is closed, and the error names URL, bound
     and property. It is not asked for again at the same URL.
-
-    :raises UsageError: if one of them is not positive.
     """
 
     body_bytes: int = 64 * 2**20
@@ -197,8 +195,6 @@ class UnknownIdBounds:
     Change them with the registry's client properties that are named here (Confluent's names), or with
     `RegistryClient(unknown_ids=…)`. Protects the registry from a question for every record that carries an unknown id. What
     any client of this process writes makes all of them forget; `RegistryClient.forget_unknown_ids` does too.
-
-    :raises UsageError: if one of them is negative.
     """
 
     remember_s: float = 30.0

@@ -87,9 +87,6 @@ def match_fields(columns: Sequence[str], fields: Sequence[str], rule: CaseRule, 
 
     `fields` stand in the writer's order. `where` says in an error's words what holds them: "the writer schema", "the
     row".
-
-    :raises AmbiguousFieldError: under `UNIQUE`, if letter case leaves it open which field feeds a column, or one field
-        could feed two columns; `.column` and `.fields` hold the names.
     """
     return {column: field for field, column in placements(columns, fields, rule, where=where)}
 
@@ -99,8 +96,6 @@ def placements(
 ) -> tuple[tuple[str, str], ...]:
     """Every (field, column) in the order in which the engine fills its row. A column that comes twice (`KSQLDB`) keeps
     the later value; the engine has looked at the earlier one's type all the same.
-
-    :raises AmbiguousFieldError: as `match_fields`.
     """
     match rule:
         case CaseRule.KSQLDB:
@@ -117,8 +112,6 @@ def match_keys(columns: Sequence[str], keys: Sequence[str], rule: CaseRule, *, w
     """Column → the key whose value it gets, for objects of JSON without a schema. Columns that no key feeds are absent.
 
     `keys` stand in the order of the document, each once. A key counts as found whatever its value is, null too.
-
-    :raises AmbiguousFieldError: under `UNIQUE`, as `match_fields`.
     """
     if rule is CaseRule.UNIQUE or rule is CaseRule.EXACT:
         return _match_unique(columns, keys, rule, where=where)

@@ -192,7 +192,6 @@ def deserializer_of(
 
     :param format_: None for what each schema says.
     :param resolver: which schema ids are accepted, of a format that has schemas.
-    :raises ColumnError: if the format cannot hold the columns.
     """
     if format_ is None or format_ in SCHEMA_FORMATS:
         assert resolver is not None

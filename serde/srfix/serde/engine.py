@@ -21,22 +21,14 @@ class Decode(Protocol):
     """Body → value."""
 
     def __call__(self, payload: bytes, body_offset: int, /) -> Value:
-        """The value whose body starts at the offset and fills the rest of the payload.
-
-        :raises TruncatedBodyError: if the payload ends too early.
-        :raises TrailingBytesError: if bytes are left over.
-        :raises DecodeError: if the body is not what its schema says in any other way.
-        """
+        """The value whose body starts at the offset and fills the rest of the payload."""
 
 
 class Encode(Protocol):
     """Value → payload."""
 
     def __call__(self, value: object, prefix: bytes, /) -> bytes:
-        """The prefix and the encoded value.
-
-        :raises EncodeError: if the value does not fit the schema.
-        """
+        """The prefix and the encoded value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,9 +64,6 @@ class BatchDecode(Protocol):
           and no other row disturbed;
         - a value that the column's Arrow type cannot hold is a bad row too (`OVERFLOW`), never another value;
         - nothing kept of the payloads: the batch owns its memory.
-
-        :raises RegistryError: if the registry could not be asked: no row is at fault then.
-        :raises UsageError: if a column's values of this batch are more than one Arrow array can hold.
         """
 
 
@@ -113,7 +102,4 @@ class BatchEncode(Protocol):
         - nothing kept of the rows: the payloads own their memory.
 
         :param until_bad: the caller wants no more than the first bad row: what is behind it need not be written.
-        :raises ColumnError: if a field's type is one that no column has, or two fields have the same name.
-        :raises RegistryError: if the registry could not be asked, or did not take the schema: no row is at fault then.
-        :raises UsageError: if the payloads are more than one Arrow array can hold.
         """

@@ -29,10 +29,7 @@ _FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCT
 
 
 def open_file(path: str | Path) -> BinaryIO:
-    """The regular file of this name, open for reading. Never waits, and opens nothing but files.
-
-    :raises OSError: if there is none, it is something else, it may not be read, or no file can have that name.
-    """
+    """The regular file of this name, open for reading. Never waits, and opens nothing but files."""
     # What is no file is not opened at all: opening a device may do something.
     _refuse_special(_status(path))
     descriptor = os.open(path, _FLAGS)
@@ -48,7 +45,6 @@ def read_file(path: str | Path, *, most_bytes: int) -> bytes:
     """The content of the regular file of this name.
 
     :param most_bytes: the bound on its size, one of `srfix.serde.bounds`.
-    :raises OSError: as `open_file` does, and if the file is longer.
     """
     with open_file(path) as file:
         content = bytearray()
@@ -70,10 +66,7 @@ def is_there(path: str | Path) -> bool:
 
 
 def refuse_what_is_no_file(path: str | Path) -> None:
-    """For a file that a library opens, or that is about to be written: nothing if it is a regular file or not there.
-
-    :raises OSError: if it is something else, or no file can have that name.
-    """
+    """For a file that a library opens, or that is about to be written: nothing if it is a regular file or not there."""
     try:
         _refuse_special(_status(path))
     except FileNotFoundError:
@@ -81,10 +74,7 @@ def refuse_what_is_no_file(path: str | Path) -> None:
 
 
 def write_whole(path: str | Path, content: bytes) -> None:
-    """Writes a file whole or not at all (temporary file beside it, sync, rename); a link is followed.
-
-    :raises OSError: if the disk does not take it, or what stands there is no file.
-    """
+    """Writes a file whole or not at all (temporary file beside it, sync, rename); a link is followed."""
     refuse_what_is_no_file(path)
     target = os.path.realpath(path)
     # Not after the file's name: with more letters it might be too long.
@@ -101,11 +91,7 @@ def write_whole(path: str | Path, content: bytes) -> None:
 
 
 def parse_json(content: bytes | str) -> object:
-    """A JSON document that can be walked through and written again.
-
-    :raises ValueError: if it is no JSON, nested deeper than `bounds.DEEPEST_DOCUMENT`, or holds half a surrogate pair,
-        which no UTF-8 can hold.
-    """
+    """A JSON document that can be walked through and written again."""
     try:
         document: object = json.loads(content)
     except RecursionError:

@@ -37,10 +37,7 @@ _SHOWN_CHARACTERS: Final = 60
 
 
 def to_json(value: Value) -> Json:
-    """The JSON for a value; `from_json` is its inverse.
-
-    :raises PayloadBoundError: if the value nests too deep to be shown.
-    """
+    """The JSON for a value; `from_json` is its inverse."""
     most = payload_bounds().shown_levels
     if _nests_deeper(value, most):
         raise PayloadBoundError(
@@ -54,8 +51,6 @@ def to_json(value: Value) -> Json:
 class JsonTexts:
     """Called with a value, answers the text of its JSON as `json.dumps(to_json(value), ensure_ascii=False)` does, several times
     as quickly. Make one for a job and thread.
-
-    :raises PayloadBoundError: if the value nests too deep to be shown.
     """
 
     def __init__(self) -> None:
@@ -127,10 +122,7 @@ def _json_of(value: Value) -> Json:
 
 
 def from_json(document: Json) -> Value:
-    """The value that `to_json` made the JSON of.
-
-    :raises ValueError: if an object is marked with a `$` name that `to_json` does not write, or with what is no such value.
-    """
+    """The value that `to_json` made the JSON of."""
     match document:
         case list():
             return [from_json(item) for item in document]

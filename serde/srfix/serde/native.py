@@ -24,10 +24,7 @@ _VERSION: Final = "0.1.0"
 
 @cache
 def kernel() -> Any:
-    """The module `srfix_kernel`; None where Python does the work.
-
-    :raises UsageError: if the environment names no engine, or the kernel although there is none of this version.
-    """
+    """The module `srfix_kernel`; None where Python does the work."""
     found, why = _looked_for()
     if found is None and os.environ.get(ENGINE_VARIABLE) == "native":
         raise UsageError(f"{ENGINE_VARIABLE} is native, and {why}. Install srfix-kernel {_VERSION}, or leave it unset.")
@@ -35,10 +32,7 @@ def kernel() -> Any:
 
 
 def engine_in_words() -> str:
-    """What reads and writes rows, for a person: `srfix-kernel 0.1.0`, or `Python` and why.
-
-    :raises UsageError: as `kernel`.
-    """
+    """What reads and writes rows, for a person: `srfix-kernel 0.1.0`, or `Python` and why."""
     found = kernel()
     return f"Python ({_looked_for()[1]})" if found is None else f"srfix-kernel {found.__version__}"
 

@@ -57,10 +57,7 @@ class RowSpec:
         return None if self.columns is None else with_times(self.columns, self.times)
 
     def half(self, role: Role) -> Self:
-        """The same for keys, or for values, alone.
-
-        :raises ColumnError: if there is no column for this half, or it cannot be used.
-        """
+        """The same for keys, or for values, alone."""
         if self.columns is None:
             return self
         half = half_of(self.columns, role, self.wrap)

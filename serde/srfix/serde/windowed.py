@@ -92,11 +92,7 @@ class WindowedKey(Generic[K]):
 
 
 def split(payload: bytes, kind: WindowKind) -> tuple[bytes, Window]:
-    """The bytes of the key, and the window behind them.
-
-    :raises TruncatedBodyError: if the payload is too short for its window.
-    :raises DecodeError: if its times are none that a window can have: it is of another kind, or not windowed.
-    """
+    """The bytes of the key, and the window behind them."""
     match kind:
         case WindowKind.TIME:
             key, (start,) = _cut(payload, _TIME, kind)
@@ -117,10 +113,7 @@ def split(payload: bytes, kind: WindowKind) -> tuple[bytes, Window]:
 
 
 def join(key: bytes, window: Window, kind: WindowKind) -> bytes:
-    """The bytes of a windowed key; `split` is its inverse, but for the end of a time window.
-
-    :raises UsageError: if the window lacks what the kind writes, or has what it cannot write.
-    """
+    """The bytes of a windowed key; `split` is its inverse, but for the end of a time window."""
     if kind is not WindowKind.TIME_STORE and window.sequence_number is not None:
         raise UsageError(f"A window key of the kind {kind.value!r} has no sequence number; leave it out.")
     match kind:

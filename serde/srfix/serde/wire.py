@@ -94,8 +94,6 @@ def schema_id_header(role: Role) -> str:
 def header_guid(headers: Headers, role: Role) -> UUID | None:
     """The GUID in a record's headers; None if there is no such header. The last one counts, as in Kafka's
     Headers.lastHeader.
-
-    :raises MalformedHeaderError: if the header is there and is not 0x01 and 16 bytes.
     """
     if not headers:
         return None
@@ -119,8 +117,6 @@ def header_guid(headers: Headers, role: Role) -> UUID | None:
 def set_header_guid(headers: Headers, role: Role, guid: UUID) -> None:
     """Puts a GUID into a record's headers, as Confluent's `HeaderSchemaIdSerializer` does: appended to a list, set in a
     dict. One that was there before (of the record that it was made of, say) goes: readers differ in which of two counts.
-
-    :raises UsageError: if the headers are neither a list nor a dict.
     """
     name, value = schema_id_header(role), frame_guid(guid)
     if isinstance(headers, dict):
@@ -148,13 +144,7 @@ def is_header_guid_set(headers: Headers, role: Role, guid: UUID) -> bool:
 
 
 def parse(payload: bytes | None, *, headers: Headers = None, role: Role = Role.VALUE) -> Frame | None:
-    """Takes a payload apart; None for a tombstone.
-
-    :raises PayloadTooShortError: if it ends within the framing that its first byte announces.
-    :raises UnknownMagicByteError: if it is not framed at all.
-    :raises ImpossibleSchemaIdError: if it begins as a framed one does, with an id that no registry gives.
-    :raises MalformedHeaderError: if a schema id header is there but cannot be read.
-    """
+    """Takes a payload apart; None for a tombstone."""
     if payload is None:
         return None
     guid = header_guid(headers, role) if headers else None
@@ -231,10 +221,7 @@ def is_schema_id(schema_id: int) -> bool:
 
 
 def given_schema_id(schema_id: int) -> SchemaId:
-    """An id out of an argument or a document.
-
-    :raises ImpossibleSchemaIdError: if no registry gives such an id.
-    """
+    """An id out of an argument or a document."""
     if not is_schema_id(schema_id):
         raise ImpossibleSchemaIdError(
             f"There is no schema id {schema_id}{_to_java(schema_id)}: registries give {MIN_SCHEMA_ID} … {MAX_SCHEMA_ID}.",
@@ -249,18 +236,12 @@ def _to_java(schema_id: int) -> str:
 
 
 def prefix_id_bytes(schema_id: int) -> bytes:
-    """The 5 bytes before a body in the `PREFIX_ID` framing.
-
-    :raises ImpossibleSchemaIdError: if no registry gives such an id.
-    """
+    """The 5 bytes before a body in the `PREFIX_ID` framing."""
     return bytes((_MAGIC_ID,)) + given_schema_id(schema_id).to_bytes(4, "big")
 
 
 def frame_id(schema_id: int, body: bytes) -> bytes:
-    """A payload in the `PREFIX_ID` framing.
-
-    :raises ImpossibleSchemaIdError: if no registry gives such an id.
-    """
+    """A payload in the `PREFIX_ID` framing."""
     return prefix_id_bytes(schema_id) + body
 
 

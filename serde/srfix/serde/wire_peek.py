@@ -65,8 +65,6 @@ class SchemaIdPeek:
 
         What sorts between two payloads with one beginning has it too: two passes in C instead of a slice and a
         look-up for each. The more often payloads have differed in a row, the longer until it is tried again.
-
-        :raises TypeError: if there is a null among them.
         """
         if not payloads:
             return None

@@ -27,10 +27,7 @@ _PATIENCE_S = 10.0
 
 @contextmanager
 def serving(standing: Standing, host: str, port: int) -> Iterator[tuple[str, int]]:
-    """Serves until the block ends; answers where, as port 0 lets the system choose.
-
-    :raises UsageError: if nobody can listen there.
-    """
+    """Serves until the block ends; answers where, as port 0 lets the system choose."""
     registry = CollectorRegistry()
     registry.register(Families(standing))
     try:

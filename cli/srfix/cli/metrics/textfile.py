@@ -24,7 +24,6 @@ def metrics_written(path: Path | None) -> Iterator[Callable[[Diagnosis], None]]:
     The block hands its diagnosis over. If it could not look, the file says so (`srfix_up` 0) and of findings nothing.
 
     :param path: where; None for nowhere.
-    :raises UsageError: if it cannot be written.
     """
     if path is None:
         yield lambda _diagnosis: None

@@ -80,8 +80,6 @@ def read_config(
     """Reads the file for one of the commands; of the tables of the others it checks the keys.
 
     :param keys_of: the keys that a command's table may have; asked of those that stand in the file.
-    :raises UsageError: if it cannot be read, is not TOML, or holds keys that nothing reads or values of another type than
-        their options'; one error names them all.
     """
     from srfix.serde.properties.kafka import together
 

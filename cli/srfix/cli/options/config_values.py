@@ -42,7 +42,6 @@ def option_value(path: str, name: str, value: object, key: TableKey) -> object:
     """The value as click's `default_map` takes it.
 
     :param name: the key as it may be shown, behind its table's name.
-    :raises UsageError: if it has not the type that the option takes.
     """
     match key.kind:
         case ValueKind.TEXT if isinstance(value, str):
@@ -64,10 +63,7 @@ def option_value(path: str, name: str, value: object, key: TableKey) -> object:
 
 
 def property_value(path: str, name: str, value: object) -> str:
-    """The text of a client property: numbers and true/false may stand without quotes.
-
-    :raises UsageError: if it is a list, a table or a date.
-    """
+    """The text of a client property: numbers and true/false may stand without quotes."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (str, int, float)):

@@ -68,10 +68,7 @@ class DecodeOptions:
             raise UsageError("A payload is a key or a value: give --role key or --role value.")
 
     def deserializer(self, resolver: Resolver, role: Role) -> Deserializer:
-        """What reads one half.
-
-        :raises ColumnError: if its columns cannot be used.
-        """
+        """What reads one half."""
         from srfix.serde.deserializer import WindowedDeserializer
 
         read = self._bare(resolver, role)

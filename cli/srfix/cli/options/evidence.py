@@ -38,11 +38,7 @@ class KsqldbServers:
     """What the client is told, each `key=value`."""
 
     def clients(self) -> Iterator[KsqldbClient]:
-        """A client for each; it is closed when the next one is asked for.
-
-        :raises UsageError: if a URL or a property makes no sense.
-        :raises SecretError: if the password cannot be read.
-        """
+        """A client for each; it is closed when the next one is asked for."""
         for url in self.ksqldb:
             with _client(url, self.ksqldb_user, self.ksqldb_config) as client:
                 yield client
@@ -62,10 +58,6 @@ class EvidenceOptions(KsqldbServers):
         """Reads all of it; a ksqlDB that does not answer is a problem in it, not an error.
 
         :param application: the application that was named: whose the topologies are.
-        :raises UsageError: if a path or URL makes no sense.
-        :raises TopologyError: if a file holds no printed topology.
-        :raises KsqldbError: if a file holds no answer of ksqlDB.
-        :raises SecretError: if the password for ksqlDB cannot be read.
         """
         from srfix.recovery.facts.supplied import Supplied
         from srfix.recovery.ksqldb.saved import parse_saved_answers

@@ -40,10 +40,7 @@ class RecordHalf:
 
 
 def half_of(format_: Format, role: Role, columns: str | None, *, wrapped: bool | None) -> RecordHalf:
-    """The half that options describe; `wrapped` None means as ksqlDB does.
-
-    :raises ColumnError: if the columns cannot be read, or cannot be those of this half.
-    """
+    """The half that options describe; `wrapped` None means as ksqlDB does."""
     from srfix.serde.column_sources.given import given_columns
     from srfix.serde.columns.half import half_of as half_of_columns
 
@@ -59,10 +56,7 @@ def half_of(format_: Format, role: Role, columns: str | None, *, wrapped: bool |
 
 
 def schema_text(given: str) -> str:
-    """The text of a schema that was given as such, or as @FILE.
-
-    :raises UsageError: if the file cannot be read, or holds no JSON.
-    """
+    """The text of a schema that was given as such, or as @FILE."""
     if not given.startswith("@"):
         return given
     try:
@@ -127,10 +121,7 @@ class InternalSchemaChoice:
     """CREATE, or the serializer."""
 
     def text(self, half: RecordHalf, columns: Columns) -> str:
-        """The internal schema of columns.
-
-        :raises UsageError: if the format has none, or no full names.
-        """
+        """The internal schema of columns."""
         from srfix.serde.formats.avro import key_full_name
         from srfix.serde.formats.table import schema_module_of
         from srfix.serde.specs import WriteSpec

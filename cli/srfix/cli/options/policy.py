@@ -47,7 +47,6 @@ class PolicyChoice:
     ) -> Resolver:
         """
         :param on_second: is told where a second subject answered; None says it on standard error.
-        :raises UsageError: if the options contradict each other.
         """
         from srfix.serde.resolve.policies import ById, DualSubject, UnderOneSubject
         from srfix.serde.subjects.names import DEFAULT_CONTEXT, split_context

@@ -43,7 +43,6 @@ class TopicChoice:
 
         :param reader: one of `TOPIC_READERS`.
         :param isolation: how it reads. The command has an option of its own for it: that of `srfix plan` is of stores too.
-        :raises UsageError: if the options contradict each other.
         """
         return TopicQuestion(
             topic=Topic(topic),

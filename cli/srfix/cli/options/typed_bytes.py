@@ -44,10 +44,7 @@ _LIKE_A_PREFIX: Final = re.compile(r"([A-Za-z][A-Za-z0-9_-]*):")
 
 
 def key_bytes(text: str) -> bytes:
-    """The bytes of a key as it was typed.
-
-    :raises UsageError: if what stands behind the colon is no such thing.
-    """
+    """The bytes of a key as it was typed."""
     kind, colon, rest = text.partition(":")
     if not colon or kind not in _READ:
         return text.encode("utf-8", "surrogateescape")
@@ -72,10 +69,7 @@ def taken_as_text(*typed: str | None) -> list[str]:
 
 
 def payload_bytes(given: Iterable[str], format_: Format | None) -> Iterator[bytes | None]:
-    """The bytes of each payload as it was typed; `-` is stdin, one a line.
-
-    :raises UsageError: if one is none of these.
-    """
+    """The bytes of each payload as it was typed; `-` is stdin, one a line."""
     for text in given:
         if text == "-":
             yield from (_bytes(line.rstrip("\r\n"), format_) for line in sys.stdin if line.strip())

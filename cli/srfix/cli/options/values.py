@@ -64,10 +64,7 @@ _NAME: Final = re.compile(r"[A-Za-z][\w.-]*", re.ASCII)
 
 
 def parse_property(text: str, *, option: str) -> tuple[str, str]:
-    """Key and value of `key=value`; the value may hold more `=`.
-
-    :raises UsageError: if there is no `=`, or no key before it.
-    """
+    """Key and value of `key=value`; the value may hold more `=`."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         # The text is not shown: it may be a secret alone.
@@ -80,10 +77,7 @@ def parse_property(text: str, *, option: str) -> tuple[str, str]:
 
 
 def file_text(path: str, *, option: str) -> str:
-    """The text of a file that an option names.
-
-    :raises UsageError: if it cannot be read, or is not UTF-8.
-    """
+    """The text of a file that an option names."""
     try:
         return read_file(path, most_bytes=bounds.MOST_EVIDENCE_BYTES).decode("utf-8-sig")
     except OSError as error:

@@ -91,10 +91,7 @@ allow_options = handing_over(
 
 
 def listen_address(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[str, int] | None:
-    """Host and port; None for `off`.
-
-    :raises click.BadParameter: if it is neither.
-    """
+    """Host and port; None for `off`."""
     if text == _OFF:
         return None
     host, colon, port = text.rpartition(":")

@@ -89,7 +89,6 @@ def confirm(
     """Shows what would be written, and asks, on standard error, before the first write; False if the answer is no, or none.
 
     :param otherwise: what to do where nobody can answer, a sentence.
-    :raises UsageError: if nobody can answer.
     """
     if not sys.stdin.isatty():
         raise UsageError(f"{command} asks before it writes, and nobody can answer here. {otherwise}")

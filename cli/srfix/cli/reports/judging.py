@@ -81,7 +81,6 @@ def judge(
     :param untold: what cannot be told, and ends in exit code 2 where it would fail.
     :param is_asked: see `compare`.
     :param is_partial: whether something was not looked at that could hide a finding.
-    :raises UsageError: if the baseline cannot be read, is none, or cannot be written.
     """
     failing, open_ = worst(found), worst(untold)
     bad_enough = {each: severity for each, severity in failing.items() if severity.is_at_least(gate.fail_on)}

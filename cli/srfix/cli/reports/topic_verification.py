@@ -71,10 +71,7 @@ class TopicVerificationDocument(VersionedDocument, tag="srfix.topic-verification
 def verify_topic(
     path: Path, *, expect_digest: str | None, connection: Connection, quiet: bool, output: OutputFormat
 ) -> ExitCode:
-    """Reads the topic of a plan or a journal again, and reports what it tells.
-
-    :raises UsageError: if an option was given that such a plan has no use for.
-    """
+    """Reads the topic of a plan or a journal again, and reports what it tells."""
     _refuse_others()
     plan, state, kept = _given(path)
     require_digest(plan.digest, expect_digest, where=path)

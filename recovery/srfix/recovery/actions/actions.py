@@ -136,7 +136,6 @@ def perform(action: Action, registry: Registry, now: SubjectState) -> Json:
     """Does it, and answers what the registry said.
 
     :param now: the subject's state right before.
-    :raises RegistryError: if the registry refuses or does not answer.
     """
     match action:
         case SetCompatibility():
@@ -196,8 +195,6 @@ def as_it_came(action: Action, before: SubjectState, now: SubjectState, registry
     """The action, with the id that the registry gave if it is a registration that takes any.
 
     Our version is looked up by content, as the failing reader does: others may have registered theirs meanwhile.
-
-    :raises RegistryError: if the registry does not answer.
     """
     if not (isinstance(action, Register) and action.any_id):
         return action
@@ -223,19 +220,13 @@ def with_given_ids(action: Action, given: Mapping[int, SchemaId]) -> Action:
 
 
 def soft_delete(registry: Registry, subject: Subject, version: int) -> None:
-    """Deletes a version softly. That another instance was before us is no error.
-
-    :raises RegistryError: if the registry refuses or does not answer.
-    """
+    """Deletes a version softly. That another instance was before us is no error."""
     with suppress(VersionSoftDeletedError):
         registry.delete_version(subject, version)
 
 
 def restore_mode(registry: Registry, subject: Subject, previous: str | None) -> None:
-    """Puts a mode back: DELETE where there was none, else the mode. That another instance was before us is no error.
-
-    :raises RegistryError: if the registry refuses or does not answer.
-    """
+    """Puts a mode back: DELETE where there was none, else the mode. That another instance was before us is no error."""
     if previous is None:
         with suppress(SubjectNotFoundError, NoSubjectModeError):
             registry.delete_mode(subject)
@@ -247,8 +238,6 @@ def restore_config(registry: Registry, subject: Subject, previous: Mapping[str, 
     """Puts a configuration back: DELETE where there was none, else PUT with all that there was.
 
     That another instance was before us is no error: there is none, as there was none.
-
-    :raises RegistryError: if the registry refuses or does not answer.
     """
     if previous is None:
         with suppress(SubjectNotFoundError, NoSubjectCompatibilityError):

@@ -213,10 +213,7 @@ def _schema(schema: Schema) -> dict[str, object]:
 
 
 def action_from(document: Json) -> Action:
-    """Reads what `action_part` gave, as JSON.
-
-    :raises PlanError: if it is something else.
-    """
+    """Reads what `action_part` gave, as JSON."""
     match document:
         case {"step": int(step), "kind": str(kind), "subject": str(subject)} if isinstance(document, dict):
             found = _action(kind, document, step, Subject(subject))

@@ -176,10 +176,7 @@ class CensusEngine(Protocol):
     """Counts topics. Read-only: joins no group, commits nothing, creates no topic."""
 
     def count(self, request: CensusRequest, *, on_progress: Callable[[CensusProgress], None] | None = None) -> Census:
-        """Reads every partition from its start to the end it had when the read began, or to a limit of the request.
-
-        :raises ClusterError: if the cluster does not answer, or answers with an error that a retry does not heal.
-        """
+        """Reads every partition from its start to the end it had when the read began, or to a limit of the request."""
         ...
 
 

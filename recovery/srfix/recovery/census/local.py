@@ -292,10 +292,7 @@ class _Read(Generic[_Records]):
             del self._unread[partition]
 
     def _heed(self, event: Message) -> None:
-        """Deals with what is not a record.
-
-        :raises ClusterError: if it is an error that a retry does not heal.
-        """
+        """Deals with what is not a record."""
         error = event.error()
         if error is None or error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED or error.retriable():
             return  # a group is named to please librdkafka only

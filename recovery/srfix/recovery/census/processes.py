@@ -37,7 +37,6 @@ class ProcessCensus:
     :param processes: how many at most, 1 or more; never more than there are partitions with records.
     :param timeout_s: how long a question about the topic may take.
     :param stall_timeout_s: how long no record may arrive before the end of the log is reached.
-    :raises UsageError: if there is to be less than one process.
     """
 
     def __init__(
@@ -57,8 +56,6 @@ class ProcessCensus:
         """Reads every partition from its start to the end it had when its process began to read.
 
         :param on_progress: called about four times a second, and at the end.
-        :raises AccessDeniedError: if this user may not read the topic.
-        :raises ClusterError: as `LocalCensus.count`; and if one of the processes ends before it is done.
         """
         if self._processes == 1 or len(request.partitions) < 2 or request.max_records is not None:
             return self._alone.count(request, on_progress=on_progress)

@@ -209,10 +209,7 @@ class _Counting:
             self._groups[group.partition].append(group)
 
     def compare(self, watermarks: Mapping[int, tuple[int, int]]) -> None:
-        """Looks at the log once more, now that it is read.
-
-        :raises ClusterError: if it went back.
-        """
+        """Looks at the log once more, now that it is read."""
         for number, (start, end) in watermarks.items():
             partition = self.partitions[number]
             if end < partition.end:

@@ -28,7 +28,6 @@ class SparkTopics:
 
     :param config: librdkafka's configuration names, as for `Cluster`.
     :param options: options of Spark's Kafka source that go before those made of `config`.
-    :raises UsageError: if a property has no counterpart in Java's clients.
     """
 
     def __init__(self, spark: SparkSession, config: Mapping[str, str], options: Mapping[str, str]) -> None:
@@ -63,12 +62,7 @@ class SparkTopics:
 
     @contextmanager
     def failures(self, topic: Topic, doing: str) -> Iterator[None]:
-        """Turns what Spark raises into an error of ours, without secrets.
-
-        :raises AccessDeniedError: if this user may not read the topic.
-        :raises JarMissingError: if Spark has no Kafka source.
-        :raises ClusterError: if anything else goes wrong that is not an error of ours already.
-        """
+        """Turns what Spark raises into an error of ours, without secrets."""
         try:
             yield
         except SrfixError:

@@ -115,7 +115,6 @@ class TopicRequest:
         """A finding of them.
 
         :param subject: what is asked, if it is not what the topic's name says.
-        :raises RegistryError: if the registry does not answer.
         """
         asked, role = subject or self.subject, self.answer.role
         own = join_context(self.survey.registry.context_of(asked), subject_for(self.topic, role))

@@ -38,8 +38,6 @@ def read_range(
     :param timeout_s: how long no record may arrive before the end of the log.
     :param give_up_at: when it stops, by `time.monotonic`, whether records arrive or not; None for never.
     :param isolation: whether records of aborted and open transactions are among them.
-    :raises ClusterError: if the cluster does not answer, or no record arrives for that long.
-    :raises GaveUp: at `give_up_at`.
     """
     if begin >= end:
         return
@@ -120,7 +118,6 @@ def read_places(
 
     :param consumer: one that fetches little, tells the ends of partitions, and does not reset offsets.
     :param timeout_s: how long no place may be answered.
-    :raises ClusterError: if no broker answers in that time.
     """
     waiting: defaultdict[int, deque[int]] = defaultdict(deque)
     for partition, offset in dict.fromkeys(places):

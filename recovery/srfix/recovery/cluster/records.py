@@ -37,8 +37,6 @@ def read_records(config: Mapping[str, str], wanted: RecordRange, *, timeout_s: f
 
     :param config: librdkafka's configuration names, as for `Cluster`.
     :param timeout_s: how long a question may take, and how long no record may arrive before the end of a log.
-    :raises UsageError: if the topic or partition does not exist, or an offset lies beyond the end of its log.
-    :raises ClusterError: if the cluster does not answer, or no record arrives for that long.
     """
     with Cluster(config, timeout_s=timeout_s) as cluster:
         partitions = partitions_of(cluster, wanted.topic)

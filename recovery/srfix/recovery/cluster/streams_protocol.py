@@ -62,10 +62,7 @@ class AssignedTasks:
 
 
 def decode_assignment(stored: bytes) -> AssignedTasks:
-    """What a member of a group was assigned (`ConsumerProtocolAssignment`).
-
-    :raises FormatError: if it is cut short, or no assignment of Kafka Streams.
-    """
+    """What a member of a group was assigned (`ConsumerProtocolAssignment`)."""
     outer = _Reader(stored)
     outer.number("h")
     for _ in range(outer.count()):
@@ -85,10 +82,7 @@ class Subscription(NamedTuple):
 
 
 def decode_subscription(stored: bytes) -> Subscription:
-    """What a member told when it joined (`ConsumerProtocolSubscription`).
-
-    :raises FormatError: if it is cut short, or no subscription of Kafka Streams.
-    """
+    """What a member told when it joined (`ConsumerProtocolSubscription`)."""
     outer = _Reader(stored)
     outer.number("h")
     for _ in range(outer.count()):

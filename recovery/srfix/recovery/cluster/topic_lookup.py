@@ -14,11 +14,7 @@ _MOST = 3
 
 
 def partitions_of(cluster: Cluster, topic: str) -> tuple[int, ...]:
-    """The partitions of a topic, ascending.
-
-    :raises UsageError: if it is not in the full listing; the message suggests names that are near.
-    :raises ClusterError: if no broker answers.
-    """
+    """The partitions of a topic, ascending."""
     topics = cluster.topics()
     count = topics.get(Topic(topic))
     if count is None:

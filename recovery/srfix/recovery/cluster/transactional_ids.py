@@ -25,9 +25,6 @@ def transactional_ids(cluster: Cluster, partitions: int, *, deadline_s: float) -
     """Every transactional id, once or more often, from the newest log of each partition; expired ones too, until compaction.
 
     :param partitions: how many partitions the topic has.
-    :raises GaveUp: if the topic is not read to its end in `deadline_s` seconds.
-    :raises AccessDeniedError: if this user may not read the topic.
-    :raises ClusterError: if the broker does not answer.
     """
     give_up_at = time.monotonic() + deadline_s
     for partition, (start, end) in cluster.watermarks(TRANSACTIONS, range(partitions)).items():

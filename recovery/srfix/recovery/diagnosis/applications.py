@@ -64,7 +64,6 @@ def left_over(
 
     :param is_listed_whole: True if the cluster lists all of its groups: else none is called gone, but by a person's word.
     :param application: the one that was asked for; None for all.
-    :raises UsageError: if an application that a person says is gone lives, or left no subject.
     """
     every = tuple(topicless_subjects(survey))
     names = {prefix for subject in every for prefix in application_prefixes(subject.topic)}

@@ -51,13 +51,7 @@ class Candidates:
 def find_candidates(
     survey: Survey, *, application: str | None, store: str | None, given: Given | None = None
 ) -> Candidates:
-    """Looks through all subjects, live and soft-deleted, for internal-looking ones whose topic is not listed.
-
-    :raises UsageError: if the application that is named has neither a group nor a subject, or nothing has a store of the
-        name.
-    :raises ClusterError: if the broker does not answer at all.
-    :raises RegistryError: if the registry does not answer.
-    """
+    """Looks through all subjects, live and soft-deleted, for internal-looking ones whose topic is not listed."""
     given = given or Given()
     skipped: list[Skipped] = []
     listing = survey.cluster.groups()

@@ -103,8 +103,6 @@ def look_into_changelogs(
     """Looks at the changelog topics of the cluster, or of one application or store. Reads only.
 
     :param is_whole: True to count them all; else a few records of the first 50 are looked at.
-    :raises ClusterError: if the broker does not answer.
-    :raises RegistryError: if the registry does not answer.
     """
     topics = real_changelogs(survey, application=application, store=store)
     contexts = contexts_of(survey) if topics else ()

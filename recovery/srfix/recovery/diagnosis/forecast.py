@@ -79,9 +79,6 @@ def foretell(
     :param store: the store that is asked about; None for all.
     :param application: the application that is asked about; None for all.
     :param ignore: patterns over subjects that a person has acknowledged.
-    :raises UsageError: if there is nothing to judge by.
-    :raises ClusterError: if the broker does not answer.
-    :raises RegistryError: if the registry does not answer.
     """
     sight = sight or Sight()
     skipped = list(without_topology(supplied))

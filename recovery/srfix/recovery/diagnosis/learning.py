@@ -52,10 +52,7 @@ class Counter:
     row_ids: dict[Path, RowIds] = field(default_factory=dict)
 
     def rows(self, place: Place) -> RowIds:
-        """The ids in the rows of a store in one task, counted once.
-
-        :raises LibraryMissingError: if rocksdict is not installed.
-        """
+        """The ids in the rows of a store in one task, counted once."""
         path = Path(place.store.path)
         if path not in self.row_ids:
             give_up_at = None if self.deadline_s is None else time.monotonic() + self.deadline_s
@@ -135,9 +132,6 @@ def learn(
 
     :param evidence: what was seen of its source.
     :param streams: which Kafka Streams runs it, as far as that is known: it tells what the numbers in checkpoints mean.
-    :raises AccessDeniedError: if this user may not read the topic.
-    :raises ClusterError: if the broker does not answer.
-    :raises RegistryError: if the registry does not answer.
     """
     group = None if is_global(survey, suspect, topic) else suspect.application
     census = counter(topic, group, survey.restore_isolation(suspect.application).isolation)
@@ -206,7 +200,6 @@ def without_source(survey: Survey, suspect: SuspectStore, *, logs_nothing: str) 
     """What is known of a store into which nothing is restored: its subjects.
 
     :param logs_nothing: what shows it, in a clause.
-    :raises RegistryError: if the registry does not answer.
     """
     roles = {
         role: RoleFacts(role=role, subject=subject, state=survey.subject_state(subject), memberships={})

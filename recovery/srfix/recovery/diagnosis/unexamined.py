@@ -34,7 +34,6 @@ def of_unexamined(
     """What could be wrong with the tables of applications that no store is known of: one entry per application.
 
     :param names: the groups of which no store was examined.
-    :raises RegistryError: if the registry does not answer.
     """
     groups = sorted(names)
     survey.ask_commits(groups)

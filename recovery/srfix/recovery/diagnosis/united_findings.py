@@ -31,8 +31,6 @@ _OF_UNKNOWN_IDS: Final = frozenset((UNKNOWN_IDS, LOST_ROWS))
 def with_mirrors(findings: Iterable[Finding], survey: Survey) -> list[Finding]:
     """The findings, those of copies of a subject in several contexts as one: of the default context, or of the first by
     name. Copies are those whose latest schema is the same text; others are two deployments.
-
-    :raises RegistryError: if the registry does not answer.
     """
     places: dict[tuple[str, ...], list[Finding]] = {}
     for finding in findings:
@@ -47,8 +45,6 @@ def with_mirrors(findings: Iterable[Finding], survey: Survey) -> list[Finding]:
 def without_unused_contexts(findings: Iterable[Finding], survey: Survey) -> tuple[list[Finding], list[Skipped]]:
     """The findings, but for ids of a store that one context lacks and another, which has the store's subject too, knows: most
     likely the application uses that one. What is left out is said, for the ids may as well be lost where they are not known.
-
-    :raises RegistryError: if the registry does not answer.
     """
     kept, skipped = list[Finding](), list[Skipped]()
     for finding in findings:

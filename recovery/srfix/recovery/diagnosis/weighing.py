@@ -32,12 +32,7 @@ _MOST_PEEKED: Final = 50
 
 
 def weigh_all(suspects: Iterable[Suspect], survey: Survey, applications: Applications) -> tuple[Verdict, ...]:
-    """The verdict on each changelog; a topic is one store's of an application at most.
-
-    :raises UsageError: if a source that a person named does not exist, or is said of several applications' stores.
-    :raises ClusterError: if the broker does not answer.
-    :raises RegistryError: if the registry does not answer.
-    """
+    """The verdict on each changelog; a topic is one store's of an application at most."""
     every = tuple(suspects)
     established = {suspect: tuple(_established(suspect, applications)) for suspect in every}
     _refuse_ambiguous_sources(survey, established)
@@ -45,12 +40,7 @@ def weigh_all(suspects: Iterable[Suspect], survey: Survey, applications: Applica
 
 
 def weigh(suspect: Suspect, survey: Survey, applications: Applications) -> Verdict:
-    """The verdict on one changelog, whatever other stores there are.
-
-    :raises UsageError: if a source that a person named does not exist.
-    :raises ClusterError: if the broker does not answer.
-    :raises RegistryError: if the registry does not answer.
-    """
+    """The verdict on one changelog, whatever other stores there are."""
     of_applications = {split.application: _of_application(split, suspect, applications) for split in suspect.splits}
     established = tuple(_established(suspect, applications))
     for split in _named_with_source(suspect, established, survey):

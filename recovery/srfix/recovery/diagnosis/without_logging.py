@@ -167,9 +167,6 @@ def is_alive(survey: Survey, application: str) -> bool:
     """True if the application has members, or has read on from where its topics start.
 
     One that was reset has offsets too, at the starts, and no internal topics until it runs again (`StreamsResetter`).
-
-    :raises AccessDeniedError: if this user may not ask about the group.
-    :raises ClusterError: if the broker does not answer.
     """
     if survey.group_state(application).members:
         return True

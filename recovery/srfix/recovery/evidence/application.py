@@ -80,10 +80,7 @@ class Applications:
         return any(read == topic for read, _partition in self._survey.commits(name))
 
     def commits_as_streams(self, name: str) -> bool:
-        """True if what stands beside a group's offsets is Kafka Streams' (2.4 on); nothing else is asked of the group.
-
-        :raises ClusterError: if its offsets may not be asked for.
-        """
+        """True if what stands beside a group's offsets is Kafka Streams' (2.4 on); nothing else is asked of the group."""
         generation = from_commit_metadata(self._survey.commit_metadata(name).values())
         return generation is not None and generation.oldest is not None
 

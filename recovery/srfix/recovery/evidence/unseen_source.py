@@ -19,8 +19,6 @@ def unseen_source(verdict: Verdict, survey: Survey, given: Given) -> Skipped | N
 
     So it is where no topic that is seen has a schema like that of the store, and one has whose topic is hidden. What is
     proven needs no comparison.
-
-    :raises ClusterError: if no broker answers in time.
     """
     store = verdict.store
     seen = [hypothesis for hypothesis in verdict.ranked if not hypothesis.is_gone]

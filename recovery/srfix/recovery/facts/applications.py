@@ -196,7 +196,6 @@ def orphans(survey: Survey, listed: Collection[str]) -> Mapping[Subject, str]:
     """The subjects of applications that are gone by every sign and without a person's word (SRF009), each with its application.
 
     :param listed: the groups of a cluster that lists all of them.
-    :raises ClusterError: if the broker does not answer.
     """
     every = tuple(topicless_subjects(survey))
     if not any(signs_of_absence(every)):

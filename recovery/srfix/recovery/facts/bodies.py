@@ -87,8 +87,6 @@ def newest_bodies(
     :param window: the window behind each key; None if they are not windowed.
     :param context: the registry context whose ids they are, where it is not the one that the URL leads into.
     :param deadline_s: seconds after which it stops, and says what it left unread.
-    :raises ClusterError: if the broker does not answer.
-    :raises RegistryError: if the registry does not answer.
     """
     bodies = {}
     began = time.monotonic()
@@ -138,8 +136,6 @@ def whole_bodies(
     :param raw_key_ids: what keys seem to carry that are no schema registry's: those are not decoded.
     :param context: as for `newest_bodies`.
     :param deadline_s: seconds after which it stops, and says what it left unread.
-    :raises ClusterError: if the broker does not answer.
-    :raises RegistryError: if the registry does not answer.
     """
     asked = tuple(roles)
     if not asked:

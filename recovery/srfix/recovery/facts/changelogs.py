@@ -83,8 +83,6 @@ def registry_roles(survey: Survey, topic: Topic, contexts: Iterable[str]) -> Ite
     with none. Not for a topic whose rows Kafka Streams wraps in a format of its own (`is_in_own_format`).
 
     :param contexts: all that the registry has (`contexts_of`).
-    :raises AccessDeniedError: if this user may not read the topic.
-    :raises ClusterError: if the broker does not answer.
     """
     records = survey.sample(topic)
     if any(name == _BUFFER_HEADER for record in records for name, _value in record.headers):

@@ -149,10 +149,7 @@ def known_application(known: Circumstances) -> KnownApplication:
 
 
 def circumstances_of(known: KnownApplication) -> Circumstances:
-    """What `known_application` was made of.
-
-    :raises ValueError: if a version is none.
-    """
+    """What `known_application` was made of."""
     return Circumstances(
         application=known.application,
         stores=tuple(known.stores),

@@ -124,10 +124,7 @@ class RecordDecoder:
         self._peeks = {role: SchemaIdPeek() for role in self._deserializers}
 
     def decode(self, topic: str, records: Iterable[RawRecord]) -> Iterator[DecodedRecord]:
-        """Each record, in the order given.
-
-        :raises RegistryError: if the registry could not be asked: that says nothing about the record.
-        """
+        """Each record, in the order given."""
         for record in records:
             yield DecodedRecord(
                 topic=topic,
@@ -144,7 +141,6 @@ class RecordDecoder:
         """The keys, or the values, of records, many at a time: several times as quick as `decode`, which gives the same.
 
         :param headers: of each record; None if none has any.
-        :raises RegistryError: if the registry could not be asked.
         """
         from srfix.serde.batches.batches import deserialize_many
         from srfix.serde.interface import BadRow
@@ -179,10 +175,7 @@ class RecordDecoder:
         return None if columns_of is None else columns_of(role)
 
     def deserializer(self, role: Role) -> Deserializer:
-        """What decodes a role.
-
-        :raises KeyError: if it is not decoded.
-        """
+        """What decodes a role."""
         return self._deserializers[role]
 
     def part(self, column: DecodedColumn, place: int, role: Role, headers: Headers = None) -> DecodedPart:

@@ -39,11 +39,7 @@ class Holders:
 
 
 def list_holders(registry: ReadableRegistry) -> tuple[Holder, ...]:
-    """Every version of every subject of the registry URL's context, soft-deleted ones too, in two listings; sorted.
-
-    :raises EndpointNotSupportedError: if the registry does not list its schemas (Confluent before 7.0, Apicurio).
-    :raises RegistryError: if it does not answer.
-    """
+    """Every version of every subject of the registry URL's context, soft-deleted ones too, in two listings; sorted."""
     return tuple(sorted(_listed(registry, None)))
 
 
@@ -53,8 +49,6 @@ def find_holders(
     """The holders of some ids.
 
     Where the registry has no full listing, `likely` and the subjects that it hints at are asked, version by version.
-
-    :raises RegistryError: if the registry does not answer.
     """
     if not schema_ids:
         return Holders(by_id={}, is_complete=True)

@@ -81,8 +81,6 @@ def sample_keys(
     :param resolver: by id, in the store's context.
     :param under_subject: schemas under the key subjects that stand; asked for only where a key does not decode.
     :param more: False to read no key but the newest of each id, if all of them decode.
-    :raises ClusterError: if the broker does not answer.
-    :raises RegistryError: if the registry does not answer.
     """
     reader = _Reader(census.topic, resolver)
     records = _records(cluster, census, _newest(census))

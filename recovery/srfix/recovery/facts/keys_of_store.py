@@ -22,8 +22,6 @@ def keys_of_store(
     """Decides it for a store: reads some keys of its source topic where a census peeked ids in them.
 
     :param phantoms: what stands under its phantom subjects.
-    :raises ClusterError: if the broker does not answer.
-    :raises RegistryError: if the registry does not answer.
     """
     phantom, subject = phantoms[Role.KEY], store.source_subject(topic, Role.KEY)
     nothing = SubjectState(subject=subject, versions=(), config=None, mode=None)
@@ -42,8 +40,6 @@ def keys_under(survey: Survey, census: Census, asked: SubjectState, source: Subj
     :param asked: what stands under the key subject that the reader asks.
     :param source: what stands under the topic's own key subject.
     :param context: the registry context whose ids they are.
-    :raises ClusterError: if the broker does not answer.
-    :raises RegistryError: if the registry does not answer.
     """
     sample = sample_keys(
         survey.cluster,

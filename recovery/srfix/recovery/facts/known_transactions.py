@@ -30,10 +30,7 @@ def known_transactional_ids(cluster: Cluster, partitions: int) -> frozenset[str]
 
 
 def restore_isolation(cluster: Cluster, application: str) -> RestoreIsolation:
-    """How the restore of an application reads, as its transactional ids tell.
-
-    :raises ClusterError: if no broker answers.
-    """
+    """How the restore of an application reads, as its transactional ids tell."""
     partitions = cluster.topics().get(TRANSACTIONS)
     if partitions is None:
         return SAID_BY_DEFAULT

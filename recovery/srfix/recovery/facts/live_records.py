@@ -30,8 +30,6 @@ def newest_live(
     """The newest live record of each (id, partition), by partition and id; and how many places `most` left out.
 
     Where there are more than `most`, every id is looked at in one partition before any is in a second one.
-
-    :raises ClusterError: if the broker does not answer.
     """
     by_id: defaultdict[SchemaId, list[tuple[int, IdCount, int]]] = defaultdict(list)
     for partition in census.partitions:

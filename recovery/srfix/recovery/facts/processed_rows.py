@@ -47,9 +47,6 @@ def compare_rows(
 
     :param found: the processor, whose rows they are.
     :param context: the registry context whose ids the rows carry.
-    :raises LibraryMissingError: if rocksdict is not installed.
-    :raises ClusterError: if the broker does not answer.
-    :raises RegistryError: if the registry does not answer.
     """
     from srfix.recovery.facts.same_rows import Comparing
     from srfix.recovery.state.checkpoints import OffsetMeaning

@@ -45,10 +45,7 @@ class RegistrationRefusal:
 def foreseen_refusal(
     registry: ReadableRegistry, role: RoleFacts, registration: Membership
 ) -> tuple[str | None, str | None]:
-    """Why one registration would be refused, None if it would be taken; or why that cannot be told, in a clause.
-
-    :raises RegistryError: if the registry does not answer.
-    """
+    """Why one registration would be refused, None if it would be taken; or why that cannot be told, in a clause."""
     try:
         refusals = foreseen_refusals(registry, role, (registration,), must_know=True)
     except (RegistryAnswerError, RegistryProtocolError) as error:
@@ -68,7 +65,6 @@ def foreseen_refusals(
 
     :param registrations: the ids to be registered, with their schemas; they need not be in the topic.
     :param must_know: True to raise where compatibility may not be asked; else that foretells nothing.
-    :raises RegistryError: if the registry does not answer.
     """
     wanted = tuple(registration for registration in registrations if registration.schema is not None)
     if not wanted:
@@ -144,7 +140,6 @@ def mode_in_force(registry: ReadableRegistry, subject: Subject, own: str | None)
     """Whose mode decides over a subject, and which: a global READONLY_OVERRIDE goes before the subject's own.
 
     :param own: the subject's own mode; None if it has none.
-    :raises RegistryError: if the registry does not answer.
     """
     of_all = registry.mode()
     if own is not None and of_all != "READONLY_OVERRIDE":

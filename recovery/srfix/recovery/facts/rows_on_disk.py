@@ -67,10 +67,7 @@ StoreIds: TypeAlias = Mapping[Role, frozenset[SchemaId]]
 
 
 def count_rows(place: Place, *, give_up_at: float | None = None) -> RowIds:
-    """Counts the ids in the store of one task, whatever its kind (`count_row_ids`).
-
-    :raises LibraryMissingError: if rocksdict is not installed.
-    """
+    """Counts the ids in the store of one task, whatever its kind (`count_row_ids`)."""
     from srfix.recovery.state.reading.store import open_store
     from srfix.recovery.state.row_ids import count_row_ids
 
@@ -93,8 +90,6 @@ def ids_by_changelog(states: tuple[ApplicationState, ...], changelog: Topic, cou
     """The ids in the rows of the store that a changelog is named after, in every directory and task, of whatever kind.
 
     Not those of a store whose kind is not certain, nor of subscriptions, whose keys are other subjects'.
-
-    :raises LibraryMissingError: if rocksdict is not installed.
     """
     from srfix.recovery.state.directory import StoreKind
     from srfix.recovery.state.layouts import StoreFormat
@@ -119,7 +114,6 @@ def read_rows(
 
     :param census: of the topic that it restores from, with the group's committed offsets.
     :param meaning: what the numbers in checkpoints are, if the directories do not show it.
-    :raises LibraryMissingError: if rocksdict is not installed.
     """
     gathered = _Gathered(census=census, meaning=meaning, is_global=any(place.task.is_global for place in places))
     for place in places:

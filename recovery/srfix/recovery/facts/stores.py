@@ -133,10 +133,7 @@ class RoleFacts:
     what Kafka Streams 2.7 asks, and a dual-subject reader second. Empty while the source is undecided."""
 
     def membership(self, schema_id: SchemaId) -> Membership:
-        """That of an id in the log, or on disk.
-
-        :raises KeyError: if neither carries it.
-        """
+        """That of an id in the log, or on disk."""
         return self.memberships.get(schema_id) or self.row_memberships[schema_id]
 
 

@@ -106,10 +106,7 @@ def level_of(config: Mapping[str, Json] | None) -> Json:
 
 
 def read_subject_state(registry: ReadableRegistry, subject: Subject) -> SubjectState:
-    """Asks the registry for all of it. Read-only.
-
-    :raises RegistryError: if the registry does not answer.
-    """
+    """Asks the registry for all of it. Read-only."""
     every = version_numbers(registry, subject, deleted=True)
     versions = (len(every) == 1 and _only_live(registry, subject, every[0])) or _versions(registry, subject, every)
     config = registry.config(subject)
@@ -182,20 +179,14 @@ def subject_state_document(state: SubjectState) -> Json:
 
 
 def subject_state_of(part: SubjectPart) -> SubjectState:
-    """What `subject_part` was made of.
-
-    :raises ImpossibleSchemaIdError: if it names what is no schema's id.
-    """
+    """What `subject_part` was made of."""
     versions = tuple(sorted(map(_version, part.versions)))
     config = cast("dict[str, Json] | None", part.config)
     return SubjectState(subject=Subject(part.subject), versions=versions, config=config, mode=part.mode)
 
 
 def subject_state_from(document: Json) -> SubjectState:
-    """Reads what `subject_state_document` gave.
-
-    :raises PlanError: if it is something else.
-    """
+    """Reads what `subject_state_document` gave."""
     try:
         return subject_state_of(msgspec.convert(document, SubjectPart))
     except ValueError as error:

@@ -378,11 +378,7 @@ class Survey:
 
 
 def schema_behind(registry: ReadableRegistry, schema_id: SchemaId, context: str) -> Schema:
-    """The schema behind an id in a context, whatever the subject.
-
-    :raises SchemaNotFoundError: if the registry does not know the id there.
-    :raises RegistryError: if the registry does not answer.
-    """
+    """The schema behind an id in a context, whatever the subject."""
     subject = None if context == DEFAULT_CONTEXT else join_context(context, Subject(""))
     return registry.schema_by_id(schema_id, subject=subject).schema
 
@@ -392,8 +388,6 @@ def ask_membership(registry: ReadableRegistry, subject: Subject, schema_id: Sche
 
     In a named context the reader fails before, where the subject does not hold the id itself: it asks for the schema with
     id and subject (`SchemaRegistryClient.getSchemaBySubjectAndId`). So content under another id is missing there.
-
-    :raises RegistryError: if the registry does not answer, or answers something else than yes, 40401, 40403 or 42201.
     """
     schema: Schema | None = None
     try:

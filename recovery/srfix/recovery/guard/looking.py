@@ -159,8 +159,6 @@ class Sight:
         """Why a schema would be refused under a subject, None if it would be taken; and whether that is known.
 
         A registry that may not be asked is among what could not be seen.
-
-        :raises RegistryError: if the registry does not answer.
         """
         if self.registry is None:
             return None, False

@@ -101,10 +101,7 @@ class GuardedStore:
         return self.suspect.subject(role)
 
     def source_subject(self, role: Role) -> Subject:
-        """The subject of the topic that it is made of.
-
-        :raises ValueError: if it is made of none.
-        """
+        """The subject of the topic that it is made of."""
         if self.topic is None:
             raise ValueError(f"store {self.name} is made of no topic")
         return self.suspect.source_subject(self.topic, role)
@@ -148,10 +145,7 @@ class Optimization:
 
 
 def parse_optimization(text: str | None) -> Optimization:
-    """Reads `none`, `all`, or a comma-separated list; None is a setting that nobody knows.
-
-    :raises UsageError: if Kafka Streams would not take the value (`StreamsConfig.verifyTopologyOptimizationConfigs`).
-    """
+    """Reads `none`, `all`, or a comma-separated list; None is a setting that nobody knows."""
     if text is None:
         return Optimization()
     values = tuple(value.strip() for value in text.split(","))
@@ -197,26 +191,17 @@ class NewSchema:
 
     @property
     def topic(self) -> Topic:
-        """The topic whose records will carry it.
-
-        :raises UsageError: as `topic_of`.
-        """
+        """The topic whose records will carry it."""
         return topic_of(self.subject)[0]
 
     @property
     def role(self) -> Role:
-        """Whether their keys or their values will.
-
-        :raises UsageError: as `topic_of`.
-        """
+        """Whether their keys or their values will."""
         return topic_of(self.subject)[1]
 
 
 def topic_of(subject: Subject) -> tuple[Topic, Role]:
-    """The topic and the role that a subject names, by TopicNameStrategy.
-
-    :raises UsageError: if it names none: which stores restore what is written under it then cannot be told.
-    """
+    """The topic and the role that a subject names, by TopicNameStrategy."""
     _context, name = split_context(subject)
     found = split_subject(name)
     if found is None:

@@ -29,7 +29,6 @@ def parse_schema(text: str, *, origin: str) -> Schema:
     What refers to other schemas is not read itself here: the registry that has them says whether it holds.
 
     :param origin: the file's name, for messages.
-    :raises UsageError: if it is no schema.
     """
     try:
         document = parse_json(text)

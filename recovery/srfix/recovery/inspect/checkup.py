@@ -104,7 +104,6 @@ def check_servers(config: Mapping[str, str], *, timeout_s: float = 5.0) -> Itera
     """Each bootstrap server, asked alone for the topics, several at once. One that answers is enough for a client.
 
     :param config: librdkafka's configuration names, as for `Cluster`.
-    :raises UsageError: if librdkafka does not take the configuration.
     """
     servers = [server.strip() for server in config["bootstrap.servers"].split(",") if server.strip()]
 

@@ -121,8 +121,6 @@ def list_internal_subjects(
     """Lists subjects, topics and groups, and classifies. Read-only.
 
     :param application: an application.id that is known to the person; only its subjects are listed then.
-    :raises ClusterError: if the cluster does not answer.
-    :raises RegistryError: if the registry does not answer.
     """
     topics = cluster.topics()
     listing = cluster.groups()

@@ -55,8 +55,6 @@ def scan_topic(
 
     :param deadline_s: seconds after which the read stops: the census is partial then.
     :param max_records: records after which it stops likewise.
-    :raises UsageError: if there is no such topic.
-    :raises ClusterError: if the cluster does not answer, or the group's offsets may not be read.
     """
     partitions = partitions_of(cluster, topic)
     committed: dict[int, int | None] | None = None

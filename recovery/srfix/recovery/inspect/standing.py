@@ -111,8 +111,6 @@ def standing_of(registry: ReadableRegistry, schema: Schema) -> Standing:
 
     The listing's texts are compared as JSON: registries answer them with other blanks (and Karapace with other order of
     keys) than they were sent. What looks the same is then looked up by content, for the registry decides.
-
-    :raises RegistryError: if the registry does not answer.
     """
     wanted = _canonical(schema.text)
     try:
@@ -145,8 +143,6 @@ def acceptance_of(registry: ReadableRegistry, subject: str, schema: Schema) -> A
 
     Without a live version there is nothing to compare with; content that the subject holds live is always taken (as it
     is, without a new version).
-
-    :raises RegistryError: if the registry does not answer.
     """
     held = held_version(registry, subject, schema)
     if held is not None and held.version not in version_numbers(registry, subject):

@@ -24,7 +24,6 @@ def parse_json_answers(text: str, *, origin: str) -> KsqldbAnswers:
     """The answers in a text of one or more JSON documents, one behind the other.
 
     :param origin: the file's name for messages.
-    :raises KsqldbError: if it is not JSON, or nothing in it is an answer of ksqlDB.
     """
     answers = KsqldbAnswers(origin=origin)
     decoder = json.JSONDecoder()

@@ -46,10 +46,7 @@ _CHANGEABLE: Final = (
 
 
 def ksqldb_bounds(properties: Mapping[str, str]) -> AnswerBounds:
-    """What one answer may take, as the properties say.
-
-    :raises UsageError: if one is unknown, or no number.
-    """
+    """What one answer may take, as the properties say."""
     unknown = sorted(properties.keys() - set(_CHANGEABLE))
     if unknown:
         raise UsageError(f"There is no property {unknown[0]} of ksqlDB's client. Known are: {', '.join(_CHANGEABLE)}.")
@@ -64,7 +61,6 @@ class KsqldbClient(AbstractContextManager["KsqldbClient"]):
     :param ca_file: PEM file of the CA, for https.
     :param deadline_s: how long `survey` may take altogether; what does not fit is a problem in its answer.
     :param bounds: what one answer may take.
-    :raises UsageError: if the URL is none.
     """
 
     def __init__(
@@ -112,8 +108,6 @@ class KsqldbClient(AbstractContextManager["KsqldbClient"]):
         """Version, queries with their topologies, and the tables and streams that they read.
 
         One thing that is refused, or comes too late, is a problem in the answer; the rest is asked all the same.
-
-        :raises KsqldbError: if the server cannot be reached, or is no ksqlDB.
         """
         ends = self._clock() + self._deadline_s
         answers = read_answer(self._send("GET", "/info"), origin=self.url)
@@ -129,11 +123,7 @@ class KsqldbClient(AbstractContextManager["KsqldbClient"]):
         return answers
 
     def cluster_status(self) -> tuple[ServerStatus, ...]:
-        """The servers of its cluster, with the stores and partitions that each holds.
-
-        :raises KsqldbError: if the server cannot be reached, is no ksqlDB, or does not tell (`ksql.heartbeat.enable=true` makes
-            it).
-        """
+        """The servers of its cluster, with the stores and partitions that each holds."""
         try:
             return read_cluster_status(self._send("GET", "/clusterStatus"), origin=self.url)
         except KsqldbError as error:

@@ -45,10 +45,7 @@ class ServerStatus:
 
 
 def read_cluster_status(document: Json, *, origin: str) -> tuple[ServerStatus, ...]:
-    """The servers in an answer of `/clusterStatus`, by name.
-
-    :raises KsqldbError: if it is another answer.
-    """
+    """The servers in an answer of `/clusterStatus`, by name."""
     hosts = document.get("clusterStatus") if isinstance(document, dict) else None
     if not isinstance(hosts, dict):
         raise KsqldbError(f"{origin}/clusterStatus answered something else. Check that this is ksqlDB.")

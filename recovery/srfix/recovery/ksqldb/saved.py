@@ -32,7 +32,6 @@ def parse_saved_answers(text: str, *, origin: str) -> KsqldbAnswers:
     """The answers in a saved file.
 
     :param origin: the file's name for messages.
-    :raises KsqldbError: if nothing in it is an answer of ksqlDB.
     """
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     if text.lstrip()[:1] in ("{", "["):

@@ -65,13 +65,7 @@ class CarryingOut(ABC, Generic[PlanT, StateT, StepT, EventT]):
         self.part = plan if part is None else part
 
     def events(self, journal_path: Path, clock: Callable[[], str]) -> Iterator[EventT | RunEvent]:
-        """Carries the plan out step by step, and yields each as it is done. Killed at any instant, the same call goes on.
-
-        :raises PlanError: if the world has changed since the plan, the journal belongs to another plan or is in use; nothing
-            was written then.
-        :raises AppliedInPartError: if it stopped after a write.
-        :raises RegistryError, ClusterError: if what it writes to did not answer before that, or refused.
-        """
+        """Carries the plan out step by step, and yields each as it is done. Killed at any instant, the same call goes on."""
         while True:
             with self.journals.open(journal_path, clock) as (journal, state):
                 if state is None or not self._is_done_with(state, journal_path):
@@ -100,10 +94,7 @@ class CarryingOut(ABC, Generic[PlanT, StateT, StepT, EventT]):
 
     @abstractmethod
     def compare(self) -> EventT | None:
-        """Sees that the world is as expected. The step in flight is journalled as done, and returned, if it is found done.
-
-        :raises PlanError: if it is not.
-        """
+        """Sees that the world is as expected. The step in flight is journalled as done, and returned, if it is found done."""
 
     @abstractmethod
     def carry_out(self, step: StepT) -> EventT:

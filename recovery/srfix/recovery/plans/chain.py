@@ -60,7 +60,6 @@ def chained_documents(path: Path, content: bytes) -> Iterator[tuple[int, dict[st
 
     :param path: the journal, for messages.
     :param content: its lines, each with its end.
-    :raises PlanError: if a line is no JSON, or does not hang on the one before.
     """
     is_chained, previous = False, b""
     for number, ended in enumerate(content.split(b"\n")[:-1], start=1):
@@ -84,10 +83,7 @@ def chained_documents(path: Path, content: bytes) -> Iterator[tuple[int, dict[st
 
 
 def _is_chained(path: Path, number: int, line: bytes, previous: bytes) -> bool:
-    """True if a line is tied to the one before it; False if it is tied to none.
-
-    :raises PlanError: if it is tied to another.
-    """
+    """True if a line is tied to the one before it; False if it is tied to none."""
     found = _CHAIN.search(line)
     if found is None:
         return False

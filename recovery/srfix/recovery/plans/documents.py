@@ -80,10 +80,7 @@ class PlanFiles(Generic[PlanT]):
         return False
 
     def load(self, path: Path) -> PlanT:
-        """Reads a plan file.
-
-        :raises PlanError: if it cannot be read, is no such plan, or was edited.
-        """
+        """Reads a plan file."""
         try:
             content = read_file(path, most_bytes=bounds.MOST_PLAN_BYTES)
         except OSError as error:
@@ -94,7 +91,6 @@ class PlanFiles(Generic[PlanT]):
         """The plan in a file's content.
 
         :param path: the file, for messages.
-        :raises PlanError: if it is no such plan, or was edited.
         """
         try:
             document = cast("Json", parse_json(content))
@@ -106,7 +102,6 @@ class PlanFiles(Generic[PlanT]):
         """The plan of a document, refused if it was edited.
 
         :param where: what the document is, for messages.
-        :raises PlanError: if it is no such plan, another version's, or edited.
         """
         untouched = self._untouched(document, where)
         try:
@@ -115,10 +110,7 @@ class PlanFiles(Generic[PlanT]):
             raise PlanError(f"{capitalized(where)} lacks something that a plan has ({error}). Plan again.") from error
 
     def save(self, plan: PlanT, path: Path) -> None:
-        """Writes a plan file whole or not at all: temporary file, sync, rename.
-
-        :raises PlanError: if the disk does not take it.
-        """
+        """Writes a plan file whole or not at all: temporary file, sync, rename."""
         content = printable_json(json.dumps(self.document(plan), indent=2, ensure_ascii=False)).encode() + b"\n"
         try:
             write_whole(path, content)

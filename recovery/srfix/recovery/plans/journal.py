@@ -60,10 +60,7 @@ class JournalState(ABC, Generic[StepT, BeforeT, AfterT]):
         """The steps that a rollback undoes, done with or not: those that were done, or begun."""
 
     def take(self, document: Mapping[str, Json]) -> bool:
-        """Notes what a line behind the first says; False if that cannot follow what was said before.
-
-        :raises PlanError: if it says nothing that is known; KeyError, TypeError or ValueError likewise.
-        """
+        """Notes what a line behind the first says; False if that cannot follow what was said before."""
         match document:
             case {"event": "before", "step": int(step)}:
                 wanted = self.actions.keys() if self.only is None else self.only
@@ -142,10 +139,7 @@ class JournalFiles(Generic[PlanT, StateT]):
         return open_journal(path, clock, self.replay, create=create)
 
     def read(self, path: Path) -> StateT:
-        """Reads a journal without touching it.
-
-        :raises PlanError: if there is none, or it cannot be read, or nothing was begun.
-        """
+        """Reads a journal without touching it."""
         return read_journal(path, self.replay)
 
     def is_at(self, path: Path) -> bool:
@@ -166,7 +160,6 @@ class JournalFiles(Generic[PlanT, StateT]):
 
         :param path: the journal, for messages.
         :param content: its lines, each with its end.
-        :raises PlanError: if this is no such journal, or its lines do not hang together.
         """
         lines = chained_documents(path, content)
         state = self._begun(path, next(lines)[1])

@@ -54,8 +54,6 @@ class Journal:
         """Appends one line and syncs it: when this returns, the line survives a power cut.
 
         What a crash or a full disk left of a line behind the last whole one is cut off first.
-
-        :raises PlanError: if the disk does not take it.
         """
         document = {"event": event, "at": self._clock(), **details}
         line = chained(json.dumps(document, ensure_ascii=False, sort_keys=True).encode(), self._last)
@@ -94,7 +92,6 @@ def open_journal(
 
     :param replayed: says what the whole lines of such a journal say; it gets the path for its messages.
     :param create: False if one must be there.
-    :raises PlanError: if it cannot be created, another process holds it, or it is no journal or a damaged one.
     """
     stream, is_ours = _open_locked(path, create=create)
     aside = None
@@ -119,10 +116,7 @@ def open_journal(
 
 
 def recognised(path: Path, content: bytes, replayed: Callable[[Path, bytes], StateT]) -> StateT | None:
-    """What a journal says; None if it is empty, or was cut within its first line.
-
-    :raises PlanError: if it is something else.
-    """
+    """What a journal says; None if it is empty, or was cut within its first line."""
     if not content or (b"\n" not in content and is_cut_first_line(content)):
         return None
     return replayed(path, content[: content.rfind(b"\n") + 1] or content + b"\n")
@@ -244,10 +238,7 @@ def says_nothing(path: Path) -> PlanError:
 
 
 def read_journal(path: Path, replayed: Callable[[Path, bytes], StateT]) -> StateT:
-    """Reads a journal without touching it.
-
-    :raises PlanError: if there is none, or it cannot be read, or nothing was begun.
-    """
+    """Reads a journal without touching it."""
     try:
         content = read_file(path, most_bytes=bounds.MOST_JOURNAL_BYTES)
     except FileNotFoundError as error:

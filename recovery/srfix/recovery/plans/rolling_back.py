@@ -47,13 +47,7 @@ class RollingBack(ABC, Generic[PlanT, StateT, StepT, UndoneT]):
     def events(
         self, journal_path: Path, clock: Callable[[], str]
     ) -> Iterator[UndoneT | Left[StepT] | AlreadyRolledBack]:
-        """Undoes step by step, and yields each. Killed at any instant, the same call goes on.
-
-        :raises PlanError: if there is no journal, it cannot be read or is in use, or things do not stand so that it can be
-            undone; nothing was written then.
-        :raises RolledBackInPartError: if it stopped after it had begun.
-        :raises RegistryError, ClusterError: if what it writes to does not answer before that.
-        """
+        """Undoes step by step, and yields each. Killed at any instant, the same call goes on."""
         with self.journals.open(journal_path, clock, create=False) as (journal, state):
             if state is None:
                 raise says_nothing(journal_path)

@@ -30,8 +30,6 @@ def require_digest(found: str, expected: str | None, *, where: Path) -> None:
 
     :param found: the plan's digest.
     :param where: the plan's file, or a journal, for messages.
-    :raises UsageError: if what is expected is no digest.
-    :raises PlanError: if the plan has another one.
     """
     if expected is None:
         return
@@ -51,8 +49,6 @@ def signed_plan(path: Path, *, signature: Path, signer_key: Path) -> bytes:
 
     :param signature: what `ssh-keygen -Y sign -f KEY -n srfix.plan PLAN` wrote.
     :param signer_key: the reviewer's public key: one line, as in a `.pub` file.
-    :raises UsageError: if there is no ssh-keygen (OpenSSH 8.1 and later), or a file cannot be read.
-    :raises PlanError: if the plan cannot be read, or the signature is not good for it.
     """
     sealed = _read(signature, "signature")
     found = _PUBLIC_KEY.fullmatch(_read(signer_key, "signer's key").decode("ascii", "replace"))

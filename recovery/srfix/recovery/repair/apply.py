@@ -169,10 +169,7 @@ class _Repair(CarryingOut[Plan, RepairState, Action, RepairEvent]):
             )
 
     def _settle_and_compare(self) -> int | None:
-        """The step in flight if it was found done.
-
-        :raises PlanError: if the world is not as expected.
-        """
+        """The step in flight if it was found done."""
         in_flight = settle_in_flight(self.state, self.registry, self.journal)
         changed = self._changed()
         if changed is not None and self.state.in_flight is not None:
@@ -206,7 +203,6 @@ def settle_in_flight(state: RepairState, registry: Registry, journal: Journal) -
     """Looks whether the step that was begun and not seen to end has happened, and journals it if so.
 
     :returns: the step, if it was found done; None if there was none, or it has not happened.
-    :raises PlanError: if the subject is in neither state.
     """
     step = state.in_flight
     if step is None:

@@ -107,10 +107,7 @@ REPAIR_JOURNALS: Final[JournalFiles[Plan, RepairState]] = JournalFiles(
 
 
 def read_plan_or_journal(path: Path) -> Plan:
-    """The plan in a plan file, or in a journal's first line.
-
-    :raises PlanError: if the file is neither, or cannot be read, or was edited.
-    """
+    """The plan in a plan file, or in a journal's first line."""
     is_plan = REPAIR_PLANS.is_at(path) or not is_there(path)
     return REPAIR_PLANS.load(path) if is_plan else REPAIR_JOURNALS.read(path).plan
 

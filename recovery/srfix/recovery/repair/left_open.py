@@ -85,9 +85,6 @@ def put_back(journal_path: Path, registry: Registry, *, clock: Callable[[], str]
     """Puts back what the repair of a journal relaxed, soft-deletes what it was to, and sets the journal aside.
 
     What it registered stays: the next look finds what is missing still. Killed at any instant, the same call goes on.
-
-    :raises PlanError: if there is no journal, it cannot be read, or it is in use.
-    :raises RegistryError: if the registry does not answer: the journal stays where it is then.
     """
     with REPAIR_JOURNALS.open(journal_path, clock, create=False) as (journal, state):
         if state is None or state.finished or state.rolling_back:

@@ -21,7 +21,6 @@ def part_of(plan: Plan, only: Collection[str]) -> Plan:
     A subject that several findings share is repaired once, so that its steps are part of each.
 
     :param only: finding codes in any letter case, and applications.
-    :raises UsageError: if the plan repairs no such finding.
     """
     if not only:
         return plan

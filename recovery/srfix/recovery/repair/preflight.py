@@ -53,10 +53,7 @@ class Obstacle:
 
 
 def preflight(plan: Plan, registry: Registry, journal_path: Path) -> Iterator[Obstacle]:
-    """Yields what is missing; nothing if the repair can start. Sends no write.
-
-    :raises RegistryUnreachableError: if the registry does not answer.
-    """
+    """Yields what is missing; nothing if the repair can start. Sends no write."""
     registry.forget_unknown_ids()
     yield from _room(plan, journal_path)
     yield from _modes(plan, registry)
@@ -107,10 +104,7 @@ def _schemas(plan: Plan, registry: Registry) -> Iterator[Obstacle]:
 
 
 def denied_permissions(plan: Plan, registry: Registry) -> Iterator[Obstacle]:
-    """Yields the kinds of write that this user may not send. Changes nothing, but sends requests that are refused.
-
-    :raises RegistryUnreachableError: if the registry does not answer.
-    """
+    """Yields the kinds of write that this user may not send. Changes nothing, but sends requests that are refused."""
     for subject in sorted(plan.expects):
         kinds = {type(action) for action in plan.actions if action.subject == subject}
         if kinds & {SetCompatibility, RestoreCompatibility}:

@@ -27,20 +27,14 @@ from srfix.serde.schemas.models import Json
 
 
 def missing_registrations(plan: Plan, registry: Registry) -> Iterator[Register]:
-    """The registrations of a plan whose schema is not under its subject, asked by content as the failing reader asks.
-
-    :raises RegistryError: if the registry does not answer.
-    """
+    """The registrations of a plan whose schema is not under its subject, asked by content as the failing reader asks."""
     for action in plan.actions:
         if isinstance(action, Register) and held_version(registry, action.subject, action.schema) is None:
             yield action
 
 
 def reopen(plan: Plan, missing: tuple[Register, ...], state: RepairState, registry: Registry, journal: Journal) -> None:
-    """Journals that the steps of these registrations are carried out once more, from how their subjects look now.
-
-    :raises PlanError: if that cannot be; nothing was written then.
-    """
+    """Journals that the steps of these registrations are carried out once more, from how their subjects look now."""
     gone = {(action.subject, action.schema_id) for action in missing}
     subjects = {action.subject for action in missing}
     again = tuple(

@@ -36,11 +36,7 @@ class Untold:
 
 
 def refuse_untold(state: RepairState, registry: ReadableRegistry, journal_path: Path) -> None:
-    """Refuses, before the first write of a rollback, a journal whose end may be missing.
-
-    :raises PlanError: if something stands that it does not record, and it does not say that its run has ended.
-    :raises RegistryError: if the registry does not answer.
-    """
+    """Refuses, before the first write of a rollback, a journal whose end may be missing."""
     if state.finished or state.stopped or state.rolling_back:
         return
     found = list(untold_steps(state, registry, besides=state.in_flight))
@@ -59,7 +55,6 @@ def untold_steps(state: RepairState, registry: ReadableRegistry, *, besides: int
     """Asks the registry about each step that the journal does not tell of.
 
     :param besides: a step that is left out: the journal says that it was begun.
-    :raises RegistryError: if the registry does not answer.
     """
     seen: dict[Subject, SubjectState] = {}
     for action in state.plan.actions:

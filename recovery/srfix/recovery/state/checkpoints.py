@@ -75,11 +75,7 @@ class Checkpoint:
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
-    """Reads a checkpoint file.
-
-    :raises StateDirectoryError: if it is not one; the message names the file and the line.
-    :raises OSError: if it cannot be opened.
-    """
+    """Reads a checkpoint file."""
     return parse_checkpoint(read_file(path, most_bytes=bounds.MOST_EVIDENCE_BYTES), path=str(path))
 
 
@@ -87,7 +83,6 @@ def parse_checkpoint(content: bytes, *, path: str) -> Checkpoint:
     """The checkpoint in a file's bytes.
 
     :param path: the file's name for messages.
-    :raises StateDirectoryError: if it is not one; the message names the file and the line.
     """
     try:
         lines = content.decode("utf-8").split("\n")

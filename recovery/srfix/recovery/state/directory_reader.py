@@ -52,7 +52,6 @@ def read_state_directory(path: Path) -> tuple[ApplicationState, ...]:
     """The applications in a state directory, by application.id.
 
     :param path: the `state.dir`, or the folder of one application in it.
-    :raises UsageError: if it is not there, is no directory, may not be read, or holds no application.
     """
     try:
         folders = [path] if _is_application(path) else [p for p in sorted(path.iterdir()) if _is_application(p)]

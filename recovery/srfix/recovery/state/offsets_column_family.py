@@ -67,7 +67,6 @@ def parse_offsets(rows: Mapping[bytes, bytes], *, path: str) -> StoreOffsets:
     """The offsets in the rows of the column family.
 
     :param path: the store's directory, for messages.
-    :raises StateDirectoryError: if a row has another form.
     """
     entries: list[CheckpointEntry] = []
     is_open = False
@@ -106,7 +105,6 @@ def parse_position(content: bytes, *, path: str) -> tuple[CheckpointEntry, ...]:
     """The offsets of the input topics in a position; the zeros behind it are ignored.
 
     :param path: the store's directory, for messages.
-    :raises StateDirectoryError: if it is cut short or of another version.
     """
     try:
         places = decode_position(content)

@@ -50,9 +50,6 @@ def linked_view(database: Path) -> Iterator[Path]:
 
     Tables (`*.sst`, which never change) are linked, hard where that is possible, so that they stay readable while a
     running application compacts them away; everything else is copied.
-
-    :raises OSError: if a file cannot be read (PermissionError: or the folder not listed), or vanished meanwhile.
-    :raises StateDirectoryError: if one is no file (a pipe, a device), or larger than such a file is.
     """
     with view_directory() as scratch:
         os.scandir(database).close()  # glob finds nothing in a folder that is shut, which looks like damage
@@ -92,11 +89,7 @@ def _link(target: Path, name: Path) -> None:
 
 
 def read_column_family(database: Path, name: str) -> Mapping[bytes, bytes] | None:
-    """All rows of one column family; None if the database has none of that name.
-
-    :raises LibraryMissingError: if rocksdict is not installed.
-    :raises StateDirectoryError: if it is no RocksDB, or cannot be read.
-    """
+    """All rows of one column family; None if the database has none of that name."""
     with opened(database) as store:
         return dict(store.rows(name)) if name in store.families else None
 
@@ -120,8 +113,6 @@ class OpenedDatabase:
         """The rows of a column family, by key, one at a time; some are read ahead.
 
         :param start: the key to begin at, or the next behind it; None for the first.
-        :raises Exception: with what RocksDB says, behind the rows before it, if it comes upon damage; `opened` makes a
-            StateDirectoryError of it.
         """
         return chain.from_iterable(self.chunks(family, start=start))
 
@@ -131,7 +122,6 @@ class OpenedDatabase:
         """The same rows, in lists: the quickest way to many of them. The first lists are short, for those who want few.
 
         :param size: how long a list is at most.
-        :raises Exception: as `rows` does.
         """
         rows = self._families[family]
         pairs = cast("Iterator[tuple[bytes, bytes]]", rows.items() if start is None else rows.items(from_key=start))
@@ -155,10 +145,7 @@ class OpenedDatabase:
         cursor.status()
 
     def get(self, family: str, key: bytes) -> bytes | None:
-        """The value of a key in a column family; None if it has none.
-
-        :raises Exception: with what RocksDB says, if it comes upon damage; `opened` makes a StateDirectoryError of it.
-        """
+        """The value of a key in a column family; None if it has none."""
         return cast("bytes | None", self._families[family].get(key))
 
 
@@ -177,12 +164,7 @@ def _behind(cursor: RdictIter) -> Iterator[tuple[bytes, bytes]]:
 
 @contextmanager
 def opened(database: Path) -> Iterator[OpenedDatabase]:
-    """A database, open for reading.
-
-    :raises LibraryMissingError: if rocksdict is not installed.
-    :raises NotPermittedError: if this user may not read it.
-    :raises StateDirectoryError: if it is no RocksDB, or cannot be read; while its rows are read too.
-    """
+    """A database, open for reading."""
     with _viewing(database) as view, _opened_view(view) as found:
         yield found
 
@@ -192,9 +174,6 @@ def salvaged(database: Path) -> Iterator[OpenedDatabase]:
     """What is whole in a damaged database, open for reading: RocksDB's own repair, in the view, drops its bad tables.
 
     Rows of these are missing; and a row that was overwritten or deleted there is found as it was before.
-
-    :raises LibraryMissingError: if rocksdict is not installed.
-    :raises StateDirectoryError: if nothing of it can be read.
     """
     with _viewing(database, needs_current=False) as view:
         from rocksdict import Options, Rdict

@@ -56,7 +56,6 @@ def count_row_ids(store: StateStore, *, give_up_at: float | None = None) -> RowI
     Where the store's form is not certain, and a row has another one, it was taken for the wrong one: nothing is counted.
 
     :param give_up_at: when it stops, by `time.monotonic`, finished or not; None for never.
-    :raises LibraryMissingError: if rocksdict is not installed.
     """
     tally = _Tally(store.format)
     told = store.detected

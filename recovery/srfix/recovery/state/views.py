@@ -36,11 +36,7 @@ def sweep_views() -> tuple[Path, ...]:
 
 @contextmanager
 def view_directory() -> Iterator[Path]:
-    """An empty directory, which nobody else can look into; gone at the end, or swept after a kill.
-
-    :raises UsageError: if no directory for temporary files can be written to.
-    :raises OSError: if it cannot be made.
-    """
+    """An empty directory, which nobody else can look into; gone at the end, or swept after a kill."""
     sweep_views()
     with _locked_name() as (view, lock):
         try:

@@ -25,10 +25,7 @@ class ToCompare:
     """By partition the first offset, inclusive, and the last, exclusive."""
 
     def part(self, cluster: Cluster, store: StateStore) -> Comparison:
-        """A part beside its partition; a global one beside all. Damage is noted in the store.
-
-        :raises ClusterError: if the cluster does not answer.
-        """
+        """A part beside its partition; a global one beside all. Damage is noted in the store."""
         own = self._ranges(store)
         is_cut = any(begin > 0 for begin, _end in own.values())
         end = own[store.partition][1] if store.partition is not None else None
@@ -52,7 +49,6 @@ def ranges_to_compare(cluster: Cluster, topic: Topic, *, group: str | None) -> T
     """All partitions of a topic, from their starts to their ends.
 
     :param group: read only up to what it has committed: without a commit nothing is restored.
-    :raises ClusterError: if the cluster does not answer.
     """
     partitions = partitions_of(cluster, topic)
     ranges = dict(cluster.watermarks(topic, partitions))
@@ -76,10 +72,7 @@ class CompareWork:
     """How long one question to the cluster may take."""
 
     def __call__(self, part: StateStore) -> Comparison:
-        """See `ToCompare.part`.
-
-        :raises LibraryMissingError: if rocksdict is not installed.
-        """
+        """See `ToCompare.part`."""
         with Cluster(self.kafka, timeout_s=self.timeout_s) as cluster:
             return self.to_compare.part(cluster, part)
 

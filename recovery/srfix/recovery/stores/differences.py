@@ -207,10 +207,7 @@ def _told_by_rows(store: StateStore, *, has_ids: bool) -> Iterator[tuple[bytes, 
 
 
 def changelog_key(store: StateStore, row: StateRow) -> bytes:
-    """The key under which a row stands in its changelog.
-
-    :raises StateDirectoryError: if rows of such a store do not stand there one by one.
-    """
+    """The key under which a row stands in its changelog."""
     windows = store.format.layout.windows
     if windows is not None and row.window is not None:
         return windows.encode(row.key, row.window)

@@ -106,7 +106,6 @@ def estimate_restore(
 
     :param partitions: those that the task restores: its own, or all of a global store's topic.
     :param rate: records per second; None to measure over a sample of at most 2,000 records.
-    :raises ClusterError: if the cluster does not answer.
     """
     wanted = list(partitions)
     logs = dict(cluster.watermarks(topic, wanted))

@@ -48,12 +48,7 @@ class ExportWork:
     """True for keys and values as typed columns, not as JSON."""
 
     def __call__(self, part: StateStore) -> ExportedPart:
-        """A file in a folder of its own.
-
-        :raises LibraryMissingError: if rocksdict is not installed.
-        :raises RegistryError: if the registry could not be asked.
-        :raises UsageError: if the file cannot be written, or pyarrow is not installed.
-        """
+        """A file in a folder of its own."""
         path = new_attempt(Path(self.folder)) / file_name(part, self.form)
         rows = failed = 0
         typed = typed_columns(self.decoder) if self.is_typed else {}
@@ -86,9 +81,6 @@ def export_on_spark(
 ) -> list[ExportedPart]:
     """Writes each part to a file in a directory, `STORE-TASK.parquet` or the like. They take their names when all are
     complete.
-
-    :raises UsageError: if one is there already, or cannot be written.
-    :raises StateDirectoryError: if a worker does not see a directory, or this machine does not see what it wrote.
     """
     places = [out / file_name(store, form) for store in stores]
     for place in places:

@@ -83,7 +83,6 @@ def exporting(
 
     :param typed: the halves that come typed, with their columns.
     :param retention: marks the rows beyond it.
-    :raises UsageError: if there is such a file, it cannot be made or written (the disk is full), or pyarrow is not installed.
     """
     if typed and form not in HOLDS_TYPES:
         raise UsageError(f"{form.value} holds no typed columns: parquet and arrow do.")

@@ -109,10 +109,7 @@ def asked_subjects(changelog: Topic, topic: Topic | None, traces: Traces) -> tup
 def read_key(
     registry: ReadableRegistry, row: str, ids: Iterable[SchemaId], asked: Iterable[AskedSubject], *, is_in_topic: bool
 ) -> Iterator[KeyRead]:
-    """What readers of a row meet: the registry is asked for each id under each subject, by content.
-
-    :raises RegistryError: if the registry does not answer.
-    """
+    """What readers of a row meet: the registry is asked for each id under each subject, by content."""
     subjects = tuple(asked)
     for schema_id in ids:
         for each in subjects:
@@ -160,7 +157,6 @@ def newest_record(
     """The newest record of a key, looked for from the end of the partition.
 
     :param key_of: takes a record's key to that of the store: `key_in_topic`.
-    :raises ClusterError: if there is no such partition, or no broker answers in time.
     """
     begin, end = cluster.watermarks(topic, [partition])[partition]
     size, upper, looked_at = _FIRST_LOOK, end, 0
@@ -194,8 +190,6 @@ def record_ids(record: RawRecord) -> tuple[SchemaId, ...]:
 def rows_not_registered(rows: Iterable[StateRow], registry: ReadableRegistry, subject: Subject) -> Iterator[StateRow]:
     """Those that carry a schema id which the registry does not know, or whose schema the subject does not hold, asked by its
     content as the failing reader asks. Of a key's subject (`…-key`) the keys count, else the values. Each id is asked once.
-
-    :raises RegistryError: if the registry does not answer.
     """
     split = split_subject(split_context(subject)[1])
     role = Role.VALUE if split is None else split[1]

@@ -37,12 +37,7 @@ class PartsOnSpark:
         self._spark = spark
 
     def run(self, work: Work[Part, Result], parts: Sequence[Part], *, doing: str) -> list[Result]:
-        """See `PartsEngine.run`. Secrets travel in the function that the tasks run, and stand in no plan, log or event log.
-
-        :raises WorkerPackageError: if the workers have no srfix.
-        :raises SparkError: if Spark fails.
-        :raises SrfixError: what a part raised; a `StateDirectoryError` if a worker does not see a directory.
-        """
+        """See `PartsEngine.run`. Secrets travel in the function that the tasks run, and stand in no plan, log or event log."""
         shipment = Shipment(
             job=str(uuid4()),
             work=cast("Work[object, object]", work),

@@ -54,7 +54,6 @@ class PartsEngine(Protocol):
         """What comes of each part, in their order. If one fails, nothing of the others is given.
 
         :param doing: what is being done, for an error: `exporting users`.
-        :raises SrfixError: what a part raised.
         """
         ...
 
@@ -79,10 +78,7 @@ class SecondAnswers:
 
 @contextmanager
 def unfinished_folder(out: Path) -> Iterator[Path]:
-    """A folder for the attempts of a job.
-
-    :raises UsageError: if it cannot be made.
-    """
+    """A folder for the attempts of a job."""
     folder = out / f"{_PREFIX}{uuid4().hex}"
     try:
         folder.mkdir()
@@ -95,10 +91,7 @@ def unfinished_folder(out: Path) -> Iterator[Path]:
 
 
 def new_attempt(folder: Path) -> Path:
-    """An empty folder for what this attempt writes.
-
-    :raises StateDirectoryError: if it cannot be made.
-    """
+    """An empty folder for what this attempt writes."""
     attempt = folder / uuid4().hex
     try:
         attempt.mkdir()
@@ -110,10 +103,7 @@ def new_attempt(folder: Path) -> Path:
 
 
 def take(written: Path, place: Path) -> None:
-    """Gives what an attempt has written its name.
-
-    :raises StateDirectoryError: if it is not seen here, or cannot be moved.
-    """
+    """Gives what an attempt has written its name."""
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         os.rename(written, place)

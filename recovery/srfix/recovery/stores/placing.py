@@ -113,10 +113,7 @@ def murmur2(data: bytes) -> int:
 
 
 def partition_of(key: bytes, partitions: int) -> int:
-    """The partition of a key among so many.
-
-    :raises ValueError: if there are no partitions.
-    """
+    """The partition of a key among so many."""
     if partitions < 1:
         raise ValueError("There must be a partition.")
     return (murmur2(key) & 0x7FFFFFFF) % partitions

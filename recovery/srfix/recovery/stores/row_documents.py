@@ -103,7 +103,6 @@ def decoded_batches(
 
     :param topic: the topic that serdes are told.
     :param typed: the halves that come as `TypedColumn`: the decoder has columns for them.
-    :raises RegistryError: if the registry could not be asked.
     """
     for batch in batches:
         keys, values = (
@@ -128,7 +127,6 @@ def decoded_rows(
     """Each row, in the order given; one that cannot be decoded has its error.
 
     :param topic: the topic that serdes are told.
-    :raises RegistryError: if the registry could not be asked.
     """
     for row in rows:
         raw = RawRecord(
@@ -253,8 +251,6 @@ def typed_column(
     """Decodes a column.
 
     :param headers: of each record; None if none has any.
-    :raises RegistryError: if the registry could not be asked.
-    :raises UsageError: if the decoder has no columns for the role, or pyarrow is not installed.
     """
     from srfix.serde.arrow.decode import to_arrow
 

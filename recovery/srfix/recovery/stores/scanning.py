@@ -34,10 +34,7 @@ class RowFilter:
     """Windows that start then or before, inclusive."""
 
     def rows(self, store: StateStore) -> Iterator[StateRow]:
-        """The rows of a store within these bounds. Damage is noted in the store.
-
-        :raises LibraryMissingError: if rocksdict is not installed.
-        """
+        """The rows of a store within these bounds. Damage is noted in the store."""
         if self.prefix is not None:
             source = store.prefix(self.prefix)
         elif self.first is not None or self.last is not None:
@@ -66,8 +63,6 @@ def keys_that_read_as(store: StateStore, decoder: RecordDecoder, wanted: Json) -
     """The keys of a store that a reader sees as this JSON value, each once; a row of one column may be given as its value.
 
     Every key is read: under which of its schema ids a key was written is not known beforehand.
-
-    :raises RegistryError: if the registry could not be asked.
     """
     found: set[bytes] = set()
     for batch in store.batches():
@@ -144,11 +139,7 @@ class ScanWork:
     """How many rows at most, of each part."""
 
     def __call__(self, part: StateStore) -> ScannedPart:
-        """The first rows.
-
-        :raises LibraryMissingError: if rocksdict is not installed.
-        :raises RegistryError: if the registry could not be asked.
-        """
+        """The first rows."""
         rows = decoded_rows(part, self.wanted.rows(part), self.decoder, topic=part.changelog)
         return ScannedPart(store=part, rows=tuple(islice(rows, self.limit)), notes=self.second.taken())
 

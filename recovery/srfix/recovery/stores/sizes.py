@@ -96,7 +96,6 @@ def size_of(store: StateStore, *, now_ms: int) -> StoreSize:
     The time of a row is its timestamp, else the end or start of its window, or from when its version holds.
 
     :param now_ms: the time from which ages are counted.
-    :raises LibraryMissingError: if rocksdict is not installed.
     """
     roles = (Role.KEY,) if store.format is StoreFormat.SUBSCRIPTION else tuple(Role)  # its values are Streams' own
     tally = _Tally(now_ms, roles)

@@ -61,7 +61,6 @@ def whereabouts(key: bytes, stores: Iterable[StateStore], *, partitions: int) ->
     """Looks a key up in all parts of a store. Damage is noted in them.
 
     :param partitions: of the sub-topology: the most that one of its source topics has.
-    :raises LibraryMissingError: if rocksdict is not installed.
     """
     partition = partition_of(key, partitions)
     holders = []

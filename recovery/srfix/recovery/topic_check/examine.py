@@ -53,9 +53,6 @@ def check_topic(
     :param given: what the person gave on the command line, for the commands that findings print.
     :param deadline_s: seconds after which a read of the topic stops; what it leaves unread is skipped.
     :param max_records: records of the topic after which its census stops likewise.
-    :raises UsageError: if there is no such topic, or the group has no committed offset on it.
-    :raises ClusterError: if the cluster does not answer, or the group's offsets may not be read.
-    :raises RegistryError: if the registry does not answer.
     """
     survey.registry.forget_unknown_ids()
     partitions = partitions_of(survey.cluster, question.topic)

@@ -59,8 +59,6 @@ def resolve_guids(
 
     :param context: the registry context whose ids they are.
     :param deadline_s: seconds after which the read stops, and says so.
-    :raises ClusterError: if the broker does not answer.
-    :raises RegistryError: if the registry does not answer.
     """
     if not any(partition.of(role).guids for partition in census.partitions):
         return GuidsFound(census=census, by_id={})

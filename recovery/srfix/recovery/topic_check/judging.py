@@ -49,7 +49,6 @@ class Judge:
 
         :param fault: where it is.
         :param guids: those by which records name it.
-        :raises RegistryError: if the registry does not answer.
         """
         schema_id, schema = fault.schema_id, self.survey.schema_of_id(fault.schema_id, self.context)
         unasked = Membership(schema_id=schema_id, schema=schema, error_code=None, answered_id=None)

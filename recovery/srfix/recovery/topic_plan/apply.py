@@ -51,10 +51,6 @@ def apply_topic_plan(
     Killed at any instant, the same call goes on: what stands is read from the topic.
 
     :param kept_path: the file with the records that the plan puts an end to; needed for such a plan.
-    :raises PlanError: if the world has changed since the plan, the journal belongs to another plan or is in use; nothing was
-        written then.
-    :raises AppliedInPartError: if it stopped after a step was begun.
-    :raises ClusterError: if the cluster did not answer, or refused, before that.
     """
     yield from _TopicRun(plan, look, hand, kept_path).events(journal_path, clock)
 

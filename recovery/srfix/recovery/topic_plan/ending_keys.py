@@ -21,10 +21,7 @@ BATCH: Final = 5_000
 
 
 def check_expiry(work: ExpireKeys, look: Look, kept_path: Path) -> None:
-    """Nothing if the topic is the one that was planned for. New records do not matter: their keys are left.
-
-    :raises PlanError: if it is not, or the file with the records is not beside the plan.
-    """
+    """Nothing if the topic is the one that was planned for. New records do not matter: their keys are left."""
     check_kept_records(kept_path, work.kept)
     if work.store is not None:
         require_no_members(look, work.application, why=WHY_STOPPED)

@@ -61,8 +61,6 @@ def plan_expiry(
     """Plans it. Writes nothing but the file with the records, beside where the plan goes, if there are any.
 
     :param plan_path: where the plan will be saved.
-    :raises UsageError: if not one of store and topic was named.
-    :raises PlanError: if the topic is not compacted or not this application's.
     """
     topic, count = _topic_of(request, look)
     created_at = clock()

@@ -33,7 +33,6 @@ def check_seed(work: SeedChangelog, look: Look, *, may_exist: bool, must_exist: 
     :param may_exist: True if this plan has begun to create the changelog.
     :param must_exist: True if it has.
     :param filled: the partitions that this plan has begun to fill.
-    :raises PlanError: if it is not.
     """
     require_no_members(look, work.application, why=WHY_STOPPED)
     topics = look.topics()
@@ -71,10 +70,7 @@ def check_seed(work: SeedChangelog, look: Look, *, may_exist: bool, must_exist: 
 
 
 def planned_rows(work: SeedChangelog, look: Look, planned: PartitionRows) -> dict[bytes, NewestRecord]:
-    """What the source gives for a partition, once it is seen to be what the plan says.
-
-    :raises PlanError: if it is not.
-    """
+    """What the source gives for a partition, once it is seen to be what the plan says."""
     log = (planned.start_offset, planned.end_offset)
     rows = live(newest_of(look, work.source, planned.partition, log, work.isolation)) if planned.rows else {}
     if digest_of(rows) != planned.digest:
@@ -88,10 +84,7 @@ def planned_rows(work: SeedChangelog, look: Look, planned: PartitionRows) -> dic
 def standing(
     work: SeedChangelog, look: Look, planned: PartitionRows, rows: Mapping[bytes, NewestRecord]
 ) -> frozenset[bytes]:
-    """The keys of this plan that the changelog's partition holds as planned.
-
-    :raises PlanError: if it holds anything else.
-    """
+    """The keys of this plan that the changelog's partition holds as planned."""
     partition, below = planned.partition, work.changelog_ends[planned.partition]
     start, end = look.watermarks(work.changelog, [partition])[partition]
     if end < below:
@@ -110,10 +103,7 @@ def standing(
 
 
 def fill(work: SeedChangelog, look: Look, hand: Hand, partition: int) -> tuple[StepReport, int]:
-    """Writes what is missing of a partition, and reads it back; returns the end of the partition too.
-
-    :raises PlanError: if the source has changed, or the changelog does not hold what was planned afterwards.
-    """
+    """Writes what is missing of a partition, and reads it back; returns the end of the partition too."""
     planned = work.partitions[partition]
     rows = planned_rows(work, look, planned)
     stood = standing(work, look, planned, rows)

@@ -29,7 +29,6 @@ class KafkaHand:
 
     :param config: librdkafka's names; what would join, commit, print or open a transaction is left out.
     :param timeout_s: how long the cluster may take for one request, or for the records that are under way.
-    :raises UsageError: if librdkafka does not take the configuration.
     """
 
     def __init__(self, config: Mapping[str, str], *, timeout_s: float = 60.0) -> None:
@@ -54,10 +53,7 @@ class KafkaHand:
         return f"KafkaHand({self._client.bootstrap_servers})"
 
     def create_topic(self, topic: str, partitions: int, *, replication_factor: int, configs: Mapping[str, str]) -> None:
-        """Creates a topic, and returns when the cluster lists it with all its partitions, and their leaders lead.
-
-        :raises ClusterError: if the cluster refuses (AccessDeniedError: it lacks the right), or does not answer in time.
-        """
+        """Creates a topic, and returns when the cluster lists it with all its partitions, and their leaders lead."""
         from concurrent.futures import TimeoutError as LateError
 
         from confluent_kafka import KafkaException
@@ -73,10 +69,7 @@ class KafkaHand:
         self._wait_until(doing, lambda: self._partitions_of(topic) == partitions and self._is_led(topic, partitions))
 
     def delete_topic(self, topic: str) -> None:
-        """Deletes a topic, and returns when the cluster lists it no more.
-
-        :raises ClusterError: if the cluster refuses (AccessDeniedError: it lacks the right), or does not answer in time.
-        """
+        """Deletes a topic, and returns when the cluster lists it no more."""
         from concurrent.futures import TimeoutError as LateError
 
         from confluent_kafka import KafkaException
@@ -89,10 +82,7 @@ class KafkaHand:
         self._wait_until(doing, lambda: self._partitions_of(topic) is None)
 
     def append(self, topic: str, records: Iterable[NewRecord]) -> int:
-        """Appends records in order, and returns how many when all of them are acknowledged.
-
-        :raises ClusterError: if any was refused or not acknowledged in time (AccessDeniedError: for want of the right).
-        """
+        """Appends records in order, and returns how many when all of them are acknowledged."""
         producer = self._open_producer()
         refused: list[KafkaError] = []
 

@@ -32,10 +32,7 @@ def kept_records_path(plan_path: Path) -> Path:
 
 
 def keep_records(records: Iterable[RawRecord], path: Path) -> KeptRecords:
-    """Writes the file whole or not at all, and syncs it.
-
-    :raises PlanError: if the disk does not take it.
-    """
+    """Writes the file whole or not at all, and syncs it."""
     known, count = hashlib.sha256(), 0
     try:
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".srfix-")
@@ -60,10 +57,7 @@ def keep_records(records: Iterable[RawRecord], path: Path) -> KeptRecords:
 
 
 def check_kept_records(path: Path, kept: KeptRecords) -> None:
-    """Nothing if the file is the one that the plan was made with.
-
-    :raises PlanError: if it is missing, or another.
-    """
+    """Nothing if the file is the one that the plan was made with."""
     known = hashlib.sha256()
     try:
         with open_file(path) as stream:
@@ -82,10 +76,7 @@ def check_kept_records(path: Path, kept: KeptRecords) -> None:
 
 
 def kept_records(path: Path) -> Iterator[RawRecord]:
-    """The records, in the order in which they were kept. Check the file first.
-
-    :raises PlanError: if it cannot be read.
-    """
+    """The records, in the order in which they were kept. Check the file first."""
     try:
         with open_file(path) as stream:
             for number, line in enumerate(stream, start=1):

@@ -20,10 +20,7 @@ STREAMS_CONFIGS: Final[Mapping[str, str]] = {CLEANUP_POLICY: "compact", TIMESTAM
 
 
 def count_of(look: Look, topic: str) -> int:
-    """How many partitions a topic has.
-
-    :raises PlanError: if there is none.
-    """
+    """How many partitions a topic has."""
     topics = look.topics()
     count = topics.get(Topic(topic))
     if count is None:
@@ -38,7 +35,6 @@ def require_no_members(look: Look, application: str, *, why: str) -> None:
     """Nothing if the application's group is known to have no members.
 
     :param why: what members would do, in a clause.
-    :raises PlanError: if it has some, or that cannot be told.
     """
     state = look.group_state(application)
     if state.members is None:
@@ -54,10 +50,7 @@ def require_no_members(look: Look, application: str, *, why: str) -> None:
 
 
 def known_configs(look: Look, topic: str) -> Mapping[str, str]:
-    """`cleanup.policy` and `message.timestamp.type` of a topic that exists.
-
-    :raises PlanError: if they cannot be read.
-    """
+    """`cleanup.policy` and `message.timestamp.type` of a topic that exists."""
     found = look.topic_configs([topic])[Topic(topic)]
     if found.values is None:
         raise PlanError(

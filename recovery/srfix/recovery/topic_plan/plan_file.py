@@ -76,10 +76,7 @@ class TopicPlan:
         return sum(each.rows for each in self.work.partitions)
 
     def rows_of(self, partition: int) -> PartitionRows:
-        """What it says of a partition.
-
-        :raises KeyError: if it says nothing of it.
-        """
+        """What it says of a partition."""
         for each in self.work.partitions:
             if each.partition == partition:
                 return each

@@ -38,10 +38,6 @@ def roll_back_topic_plan(
     """Undoes what the journal says was begun, last step first, and yields each. Can be killed and called again.
 
     :param kept_path: where the file with the records is now; None for where it was when the plan was carried out.
-    :raises PlanError: if there is no journal, it cannot be read, it is in use, or the application runs; nothing was written
-        then.
-    :raises RolledBackInPartError: if it stopped after it had begun.
-    :raises ClusterError: if the cluster does not answer before that.
     """
     yield from _TopicRollback(look, hand, kept_path).events(journal_path, clock)
 

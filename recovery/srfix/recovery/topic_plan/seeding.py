@@ -70,8 +70,6 @@ def plan_seed(
     :param bootstrap_servers: the cluster, as it may be shown.
     :param registered: asks the registry; None where there is none.
     :param given: what the commands that the plan names repeat.
-    :raises PlanError: if the application runs or has committed nothing, the changelog has rows or does not fit, or a record
-        cannot be written as it is.
     """
     changelog = changelog_topic(request.application, request.store)
     if changelog == request.source:
@@ -114,10 +112,7 @@ def plan_seed(
 
 
 def restorable(look: Look, application: str, source: Topic, count: int) -> dict[int, tuple[int, int]]:
-    """Per partition what a restore loads: from the log's start to the committed offset; nothing where there is none.
-
-    :raises PlanError: if the group has committed nothing, or beyond the end of the log.
-    """
+    """Per partition what a restore loads: from the log's start to the committed offset; nothing where there is none."""
     committed = look.committed(application, [(source, partition) for partition in range(count)])
     if all(committed[source, partition] is None for partition in range(count)):
         raise PlanError(
@@ -137,10 +132,7 @@ def restorable(look: Look, application: str, source: Topic, count: int) -> dict[
 
 
 def _empty_ends(look: Look, changelog: Topic, count: int) -> tuple[int, ...]:
-    """The ends of a changelog that is there and holds no row.
-
-    :raises PlanError: if it does not fit the source, is not configured as Streams would, or holds rows.
-    """
+    """The ends of a changelog that is there and holds no row."""
     found = count_of(look, changelog)
     if found != count:
         raise PlanError(

@@ -76,7 +76,6 @@ def verify_topic_plan(
 
     :param applied: what the journal says; None without one.
     :param kept_path: the file with the records that the plan puts an end to.
-    :raises ClusterError: if the cluster does not answer.
     """
     work = plan.work
     if applied is not None and applied.rolled_back:

@@ -94,10 +94,7 @@ class LogFollower:
         """Up to where it was read (exclusive); None while nothing was."""
 
     def read_on(self, take: Callable[[Iterable[RawRecord]], None]) -> int:
-        """Hands over what has come, and returns where the log ended.
-
-        :raises PlanError: if the log ends before what was read: the topic was recreated.
-        """
+        """Hands over what has come, and returns where the log ended."""
         start, end = self._look.watermarks(self._topic, [self._partition])[self._partition]
         position = start if self.position is None else self.position
         if end < position:

@@ -76,10 +76,7 @@ class AllowedPair:
 
 
 def allowed_pairs(plan: Plan) -> tuple[AllowedPair, ...]:
-    """The pairs that a plan repairs by registrations under a phantom subject, each once, in its order.
-
-    :raises PlanError: if there is none.
-    """
+    """The pairs that a plan repairs by registrations under a phantom subject, each once, in its order."""
     pairs: list[AllowedPair] = []
     seen: set[tuple[str, str, Subject]] = set()
     for finding in plan.findings:

@@ -51,7 +51,6 @@ def attend(
     :param survey: a fresh one.
     :param carried: the ids that records have been seen to carry since, too.
     :param undone: the ids whose registration a person has rolled back.
-    :raises RegistryError: if the registry does not answer.
     """
     want = _want(facts, pair, survey, carried)
     missing = {membership.schema_id: membership for membership in want.missing}

@@ -53,9 +53,6 @@ class TailedTopic:
         """Reads what came since, and answers the ids per role that are new, and how many records were left unread.
 
         :param budget_s: how long it may take; what is left is read the next time.
-        :raises TopicChangedError: if the log ends before what was seen, or has other partitions.
-        :raises AccessDeniedError: if this user may not read the topic any more.
-        :raises ClusterError: if the broker does not answer.
         """
         marks = cluster.watermarks(self.topic, sorted(self.next_offsets))
         if any(end < self.next_offsets[partition] for partition, (_start, end) in marks.items()):

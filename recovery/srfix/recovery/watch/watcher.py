@@ -102,12 +102,7 @@ class Watcher:
     _failures: int = 0
 
     def events(self) -> Iterator[Event]:
-        """What happens, as it happens. Ends when `wait` says so, or after one look.
-
-        :raises UsageError: if what was asked for does not exist at the first look.
-        :raises ClusterError: if the broker does not answer, with `Pace.once`.
-        :raises RegistryError: if the registry does not answer, with `Pace.once`.
-        """
+        """What happens, as it happens. Ends when `wait` says so, or after one look."""
         while True:
             began = self.monotonic()
             try:

@@ -61,11 +61,7 @@ class Writer:
         return self.journals / (hashlib.sha256(subject.encode(errors="surrogatepass")).hexdigest()[:16] + _SUFFIX)
 
     def obstacle(self, registry: Registry) -> str | None:
-        """Why nothing may be written on the strength of the plan as things stand, in words; None if it may.
-
-        :raises PlanError: if the plan's own journal cannot be read.
-        :raises RegistryError: if the registry does not answer.
-        """
+        """Why nothing may be written on the strength of the plan as things stand, in words; None if it may."""
         if registry.url != self.plan.registry and not _is_the_same(self.plan, registry):
             return f"the plan was made for {self.plan.registry}, and none of its schemas is at {registry.url} where it was then"
         path = default_journal_path(self.plan_path)
@@ -79,10 +75,7 @@ class Writer:
         return None
 
     def undone(self, subject: Subject) -> frozenset[SchemaId]:
-        """The ids that a person has taken back under a subject, by `srfix rollback` of one of the journals.
-
-        :raises PlanError: if a journal cannot be read.
-        """
+        """The ids that a person has taken back under a subject, by `srfix rollback` of one of the journals."""
         states = [REPAIR_JOURNALS.read(path) for path in self._journals_of(subject) if not _says_nothing(path)]
         return frozenset(schema_id for state in states if state.rolling_back for schema_id in _ids(state.plan))
 
@@ -109,19 +102,12 @@ class Writer:
                 yield subject
 
     def resume(self, subject: Subject, registry: Registry) -> Iterator[Registered | Deferred | Stopped]:
-        """Goes on with what an earlier run had begun under a subject.
-
-        :raises PlanError: if the journal cannot be read any more.
-        :raises RegistryError: if the registry does not answer: the journal stays, and the next call goes on.
-        """
+        """Goes on with what an earlier run had begun under a subject."""
         plan = REPAIR_JOURNALS.read(self.journal(subject)).plan
         yield from self._carry_out(plan, subject, registry, was_resumed=True)
 
     def carry_out(self, plan: Plan, subject: Subject, registry: Registry) -> Iterator[Registered | Deferred | Stopped]:
-        """Does what a plan for one subject says.
-
-        :raises RegistryError: if the registry does not answer: the journal stays, and `resume` goes on.
-        """
+        """Does what a plan for one subject says."""
         yield from self._carry_out(plan, subject, registry, was_resumed=False)
 
     def take_over(self, pair: AllowedPair, registry: Registry) -> tuple[str, ...]:
@@ -130,7 +116,6 @@ class Writer:
         the next call goes on. One that lives after all finds its steps done, or is refused, stops and looks again.
 
         :returns: what was written, in words, in order; nothing if the subject is not relaxed any more.
-        :raises RegistryError: if the registry refuses or does not answer.
         """
         with self.undisturbed():
             state = read_subject_state(registry, pair.subject)

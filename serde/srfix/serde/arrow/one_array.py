@@ -13,10 +13,7 @@ if TYPE_CHECKING:
 
 
 def one_array(parts: Sequence[pa.Array], what: str) -> pa.Array:
-    """The parts as one.
-
-    :raises UsageError: if they are too long for that: pyarrow makes a ChunkedArray of more than 2 GiB of text or bytes.
-    """
+    """The parts as one."""
     arrow = pyarrow()
     problem: Exception | None = None
     array: object = None

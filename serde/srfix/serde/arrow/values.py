@@ -47,10 +47,7 @@ _PLAIN: Final = (
 
 
 def struct_reader(fields: Sequence[pa.Field], path: str, unit: TimeUnit) -> Read:
-    """The values of structs, as dicts.
-
-    :raises ColumnError: if a field's type is one that no serializer knows, or two fields have the same name.
-    """
+    """The values of structs, as dicts."""
     names = [field.name for field in fields]
     if len(set(names)) < len(names):
         raise ColumnError(f"Two fields of {path or 'the batch'} have the same name: {', '.join(map(repr, names))}.")

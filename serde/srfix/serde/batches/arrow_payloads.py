@@ -14,10 +14,7 @@ if TYPE_CHECKING:
 
 
 def usable_payloads(payloads: object) -> Any:
-    """A list, a tuple or a sound Arrow array of bytes as it is; an iterator over whatever else holds payloads.
-
-    :raises UsageError: if it is one payload, or nothing that can be gone through.
-    """
+    """A list, a tuple or a sound Arrow array of bytes as it is; an iterator over whatever else holds payloads."""
     arrow = sys.modules.get("pyarrow")
     if arrow is not None and isinstance(payloads, arrow.Array | arrow.ChunkedArray):
         return of_binary(payloads)
@@ -31,10 +28,7 @@ def usable_payloads(payloads: object) -> Any:
 
 
 def of_binary(payloads: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """The array, sound, as one of a binary type.
-
-    :raises UsageError: if it is malformed, or none of bytes.
-    """
+    """The array, sound, as one of a binary type."""
     import pyarrow as pa
 
     for chunk in payloads.chunks if isinstance(payloads, pa.ChunkedArray) else [payloads]:
@@ -52,8 +46,6 @@ def of_binary(payloads: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArra
 def refuse_malformed(array: pa.Array, what: str) -> None:
     """An IPC stream is taken as it comes: whoever made it may have written offsets that lead into other memory. Text that is
     not UTF-8 is a row's matter.
-
-    :raises UsageError: if lengths, offsets, views or indices do not fit the buffers.
     """
     import pyarrow as pa
 

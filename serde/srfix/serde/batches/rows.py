@@ -86,10 +86,7 @@ def error_at(error: SrfixError, position: int) -> SrfixError:
 
 
 def usable_contexts(ctx: GivenContexts) -> Contexts:
-    """One context, or one for each row.
-
-    :raises UsageError: if it is neither, nor a topic's name.
-    """
+    """One context, or one for each row."""
     if isinstance(ctx, str):
         return usable_context(ctx)
     if not isinstance(ctx, Sequence):
@@ -100,10 +97,7 @@ def usable_contexts(ctx: GivenContexts) -> Contexts:
 
 
 def contexts_of(ctx: GivenContexts, rows: int) -> Sequence[Context]:
-    """A context for each row.
-
-    :raises UsageError: if there are several, and not as many as rows.
-    """
+    """A context for each row."""
     contexts = usable_contexts(ctx)
     if not isinstance(contexts, Sequence):
         return [contexts] * rows
@@ -117,11 +111,7 @@ def contexts_of(ctx: GivenContexts, rows: int) -> Sequence[Context]:
 def chunks_of_rows(
     payloads: Payloads, ctx: GivenContexts, deserializer: Deserializer
 ) -> Iterator[list[Value | BadRow]]:
-    """The rows of payloads in lists of 1,000 (the last one shorter, and those of large payloads), bad ones as values.
-
-    :raises UsageError: if there are several contexts, and not as many as payloads.
-    :raises RegistryError: if the registry could not be asked.
-    """
+    """The rows of payloads in lists of 1,000 (the last one shorter, and those of large payloads), bad ones as values."""
     contexts = contexts_of(ctx, len(payloads))
     # Of one context the kernel reads many payloads in one call.
     read_ahead = None if isinstance(usable_contexts(ctx), Sequence) else getattr(deserializer, "_read_ahead", None)

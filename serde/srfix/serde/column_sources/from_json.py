@@ -79,9 +79,6 @@ def infer_json(
     type of (paths like `$.A.B[]`).
 
     :param samples: JSON texts, each an object. What they do not show is not there: give many.
-    :raises SchemaError: if a sample is not a JSON object.
-    :raises ColumnError: if values conflict (with their path), two fields get the same name, no sample shows a column, or
-        they nest too deep.
     """
     root = _Seen()
     for number, sample in enumerate(samples, start=1):

@@ -23,8 +23,6 @@ def given_columns(columns: GivenColumns, *, names: NameRule = "keep", dataclass_
 
     :param names: whether Spark's names stay as they are.
     :param dataclass_names: whether a dataclass's do.
-    :raises ColumnError: if they cannot be read or used, or a type fits no column.
-    :raises SchemaError: if it is not Spark's JSON form of a struct.
     """
     if isinstance(columns, tuple | list):
         for column in columns:

@@ -53,7 +53,6 @@ def dataclass_builder(
     """What makes an instance of a row of these columns; None stays None.
 
     :param name_of: what a field is called among the columns.
-    :raises ColumnError: if class and columns do not go together; the message names field, column and both types.
     """
     rule = _Rule(CaseRule.EXACT if case_rule is CaseRule.EXACT else CaseRule.UNIQUE, name_of)
     build = _record(class_, columns, rule, path="")

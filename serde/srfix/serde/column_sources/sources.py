@@ -18,7 +18,6 @@ def source_columns(fields: Iterable[SourceField], *, names: NameRule, where: str
     """Columns of the fields, in their order.
 
     :param where: what holds the fields, for the message.
-    :raises ColumnError: if a name is empty or two fields get the same one.
     """
     sources: dict[str, str] = {}
     columns: list[Column] = []

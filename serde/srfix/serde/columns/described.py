@@ -35,10 +35,7 @@ _KEYS: Final = {"(key)": Namespace.KEY, "(primary key)": Namespace.PRIMARY_KEY}
 
 
 def described_columns(text: str) -> Columns | None:
-    """The columns of such a table; None if there is none in the text.
-
-    :raises ColumnError: if a row of it has no type that a column can have.
-    """
+    """The columns of such a table; None if there is none in the text."""
     head = _HEAD.search(text)
     if head is None:
         return None
@@ -46,10 +43,7 @@ def described_columns(text: str) -> Columns | None:
 
 
 def described_rows(text: str) -> Columns | None:
-    """The columns of rows that were pasted without the line of heads; None if no line looks like one.
-
-    :raises ColumnError: if another line stands among them, or one has no type that a column can have.
-    """
+    """The columns of rows that were pasted without the line of heads; None if no line looks like one."""
     lines = list(_until_rule(text))
     alike = [line for line in lines if _BARE_ROW.match(line)]
     if not alike:

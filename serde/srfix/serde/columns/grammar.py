@@ -58,10 +58,7 @@ class Parser:
         self._token = next_token(text, 0)
 
     def whole(self) -> Columns:
-        """All columns.
-
-        :raises ColumnError: if the text has anything else.
-        """
+        """All columns."""
         if self._keyword() == "CREATE" and declared_name(next_token(self._text, self._token.end).text) in _CREATED:
             return self._statement()
         if self._keyword() == "STRUCT" and next_token(self._text, self._token.end).text in ("<", "<>"):
@@ -79,10 +76,7 @@ class Parser:
         return columns
 
     def type_alone(self) -> ColumnType:
-        """One type, and nothing behind it.
-
-        :raises ColumnError: if the text has anything else.
-        """
+        """One type, and nothing behind it."""
         type_ = self._type(1)
         self._end("the end of the type")
         return type_

@@ -30,9 +30,6 @@ def half_of(columns: Columns, role: Role, wrap: bool | None) -> Half:
     """The half of the columns that a key or a value is made of; all of them where none is marked as KEY.
 
     `wrap` None is ksqlDB's default (`is_wrapped`).
-
-    :raises ColumnError: if the half has no columns, or they cannot be used; if a key has a MAP in it; if several columns
-        are to stand bare.
     """
     usable_columns(columns)
     is_key = role is Role.KEY

@@ -16,10 +16,7 @@ def key_columns(columns: Columns) -> Columns:
 
 
 def only_column(columns: Columns) -> Column:
-    """The column whose value stands bare, without a record around it.
-
-    :raises ColumnError: if there are several, or none (ksqlDB: WRAP_SINGLE_VALUE is only valid for single-field schemas).
-    """
+    """The column whose value stands bare, without a record around it."""
     if len(columns) != 1:
         raise ColumnError(
             f"Only a single column can be un-wrapped, and there are {len(columns)}: "
@@ -40,11 +37,7 @@ def struct_of(columns: Columns) -> Struct:
 
 
 def check_key_columns(columns: Columns) -> None:
-    """What ksqlDB's `GenericKeySerDe` checks of the columns of a key, whatever its format.
-
-    :raises ColumnError: if a MAP is anywhere in them: the same map may be written in several orders, and equal keys would
-        land in different partitions (ksql issue 6621).
-    """
+    """What ksqlDB's `GenericKeySerDe` checks of the columns of a key, whatever its format."""
     for column in columns:
         if any(isinstance(part, Map) for _, part in _parts(column.type, "")):
             raise ColumnError(
@@ -58,7 +51,6 @@ def require_string_keys(columns: Columns, format_word: str) -> None:
     """What ksqlDB's `AvroDataTranslator` and `KsqlJsonSerdeFactory` check of every MAP, nested ones too.
 
     :param format_word: the format's name for the message, such as "Avro" or "JSON".
-    :raises ColumnError: if the keys of a MAP are not STRING; the message says where.
     """
     for column in columns:
         for path, part in _parts(column.type, f"->{column.name}"):

@@ -45,10 +45,7 @@ class Token:
 
 
 def next_token(text: str, start: int) -> Token:
-    """The first token from `start` on.
-
-    :raises ColumnError: if what stands there begins none: a sign that SQL does not know, or a quote that is not closed.
-    """
+    """The first token from `start` on."""
     skipped = _SKIPPED.match(text, start)
     begin = start if skipped is None else skipped.end()
     if begin == len(text):

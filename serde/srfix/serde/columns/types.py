@@ -50,10 +50,7 @@ TIMESTAMP_NTZ: Final = ScalarType.TIMESTAMP_NTZ
 
 @dataclass(frozen=True, slots=True)
 class Decimal:
-    """An exact number.
-
-    :raises ColumnError: unless 1 ≤ precision ≤ `MAX_PRECISION` and 0 ≤ scale ≤ precision.
-    """
+    """An exact number."""
 
     precision: int
     """Digits altogether."""
@@ -91,10 +88,7 @@ class Map:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """Named fields; each may be null.
-
-    :raises ColumnError: if two fields have the same name, or one is a key.
-    """
+    """Named fields; each may be null."""
 
     fields: tuple[Column, ...]
     """The fields, in order."""
@@ -161,7 +155,6 @@ def columns_of_one_half(columns: Columns, *, holder: str) -> Columns:
     """The usable columns of what has no halves: a frame, an Arrow batch.
 
     :param holder: what it is, for the message.
-    :raises ColumnError: if they cannot be used, or a column of the key stands again among the values.
     """
     try:
         check_columns(usable_columns(columns), what="columns")
@@ -214,8 +207,6 @@ def usable_columns(columns: Columns) -> Columns:
 
     A column of the key may stand among the values again, under the same name: stores of aggregates and joins have such
     (ksqlDB's `LogicalSchema`; only CREATE forbids it).
-
-    :raises ColumnError: if not.
     """
     if not columns:
         raise ColumnError('The column list is empty. Give at least one column, such as "ID BIGINT".')

@@ -48,10 +48,7 @@ _Parsed: TypeAlias = "str | list[object] | dict[object, object]"
 
 
 def prepared_text(text: str) -> str:
-    """A schema text as confluent-kafka sends it: stripped, and a bare `"string"` as `{"type":"string"}`.
-
-    :raises SchemaError: if it is empty.
-    """
+    """A schema text as confluent-kafka sends it: stripped, and a bare `"string"` as `{"type":"string"}`."""
     stripped = text.strip()
     if not stripped:
         raise SchemaError("The schema text is empty. Pass an Avro schema, such as '\"string\"'.")
@@ -66,7 +63,6 @@ class AvroSchema:
     ) -> None:
         """
         :param return_record_name: True to read records in unions of records as (name, record).
-        :raises SchemaError: if the text is not an Avro schema, or one that no reader could survive.
         """
         self._strict, self._strict_allow_default = settings.strict, settings.strict_allow_default
         self._return_record_name = return_record_name

@@ -47,7 +47,6 @@ class Shape:
     ) -> None:
         """
         :param columns: in any form; None takes those of `into`. A dataclass is both.
-        :raises ColumnError: if the columns cannot be read, or the dataclass does not go together with them.
         """
         self.case_rule, names = _matching(case_rule)
         self.wrap, self.strict = flag_or_none("wrap", wrap), flag("strict", strict)
@@ -68,18 +67,12 @@ class Shape:
             raise problems[-1]
 
     def half(self, role: Role) -> ReadSpec:
-        """How keys, or values, are read.
-
-        :raises ColumnError: if there is no column for this half, or it cannot be used.
-        """
+        """How keys, or values, are read."""
         spec = ReadSpec(columns=self.columns, wrap=self.wrap, case_rule=self.case_rule, strict=self.strict)
         return spec.half(role)
 
     def build(self, role: Role) -> Callable[[object], object]:
-        """What makes an instance of a key's or a value's row.
-
-        :raises ColumnError: if the dataclass and the columns of this half do not go together.
-        """
+        """What makes an instance of a key's or a value's row."""
         assert self.into is not None
         if role not in self._builders:
             self._builders[role] = dataclass_builder(self.into, self.half(role).known_columns, self.case_rule)
@@ -94,10 +87,7 @@ def shape_of(
     wrap: bool | None,
     strict: bool,
 ) -> Shape | None:
-    """The columns that a constructor was given; None without any.
-
-    :raises UsageError: if there is what needs columns, and there are none.
-    """
+    """The columns that a constructor was given; None without any."""
     if columns is not None or into is not None:
         return Shape(columns, into=into, case_rule=case_rule, wrap=wrap, strict=strict)
     _refuse_without_columns("fed", case_rule=case_rule, wrap=wrap, strict=strict or None)
@@ -105,10 +95,7 @@ def shape_of(
 
 
 def policy_of(policy: AnyPolicy | None, registry: Registry | None) -> Resolver | None:
-    """The policy that was given, over the registry where it is a word.
-
-    :raises UsageError: if it is no policy.
-    """
+    """The policy that was given, over the registry where it is a word."""
     if policy is None:
         return None
     if registry is None:
@@ -157,7 +144,6 @@ class WrittenColumns:
     ) -> None:
         """
         :param spec: what says how the internal schema is made.
-        :raises ColumnError: if the columns cannot be read.
         """
         rule, names = _matching(case_rule)
         self._says_case_rule = case_rule is not None
@@ -170,7 +156,6 @@ class WrittenColumns:
         """Takes what the serializer knows.
 
         :param is_own: True if the rows are written under the columns' internal schema.
-        :raises UsageError: if there is a case rule where names are exact: under a schema that exists.
         """
         if not is_own and self._says_case_rule and self._spec.case_rule is not CaseRule.EXACT:
             raise UsageError(
@@ -187,10 +172,7 @@ class WrittenColumns:
         return self._plans.internal_schema(role)
 
     def encode(self, schema: Schema, references: tuple[str, ...], role: Role) -> EncodeOrNone:
-        """How rows are written under a schema.
-
-        :raises SchemaError: if columns and schema do not go together.
-        """
+        """How rows are written under a schema."""
         make = self._plans.encode if self._is_own else self._plans.encode_under
         return make(schema, references, role)
 
@@ -205,10 +187,7 @@ def written_columns(
     generation: Generation | None,
     written_by: WrittenBy | None,
 ) -> WrittenColumns | None:
-    """The columns that a serializer was given; None without any.
-
-    :raises UsageError: if there is what needs columns, and there are none.
-    """
+    """The columns that a serializer was given; None without any."""
     if columns is None:
         _refuse_without_columns(
             "written",

@@ -61,11 +61,7 @@ class SerdeSettings:
 
 
 def settings(kind: SerdeClass, conf: Conf) -> SerdeSettings:
-    """The settings of a serde.
-
-    :raises UsageError: if the dictionary is none, has a key that the serde does not know or a value of the wrong type,
-        asks for what is not supported, or contradicts itself.
-    """
+    """The settings of a serde."""
     if conf is not None and not isinstance(conf, Mapping):
         raise UsageError(f"The configuration of {kind.value} is {described(conf)}; it must be a dict, or None.")
     given = conf or {}

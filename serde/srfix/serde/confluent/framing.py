@@ -125,10 +125,7 @@ def header_role(ctx: Context | None) -> Role:
 
 
 def required_guid(guid: UUID | None) -> UUID:
-    """The GUID to write.
-
-    :raises EncodeError: if there is none.
-    """
+    """The GUID to write."""
     if guid is None:
         raise EncodeError(
             "The registry gave no GUID for the schema: only Confluent 8.0 and later do. Write the id into the payload "
@@ -138,10 +135,7 @@ def required_guid(guid: UUID | None) -> UUID:
 
 
 def add_header(ctx: Context | None, guid: UUID) -> None:
-    """Puts the header that carries a schema's GUID into the context's headers.
-
-    :raises EncodeError: if there is no context, or it has no headers that can take one.
-    """
+    """Puts the header that carries a schema's GUID into the context's headers."""
     if ctx is None:
         raise EncodeError(
             "The schema's GUID is to go into a header, but there is no context. Call the serializer with a "
@@ -154,10 +148,7 @@ def add_header(ctx: Context | None, guid: UUID) -> None:
 
 
 def serializer_of(value: object) -> Framing | SerializeId:
-    """What `schema.id.serializer` means; a callable is one of the user's own.
-
-    :raises UsageError: if it is neither a framing nor a callable.
-    """
+    """What `schema.id.serializer` means; a callable is one of the user's own."""
     known = {"prefix_schema_id_serializer": Framing.PREFIX_ID, "header_schema_id_serializer": Framing.HEADER_GUID}
     if value is None or isinstance(value, Framing):
         return value or Framing.PREFIX_ID
@@ -165,10 +156,7 @@ def serializer_of(value: object) -> Framing | SerializeId:
 
 
 def deserializer_of(value: object) -> frozenset[Framing] | DeserializeId:
-    """What `schema.id.deserializer` means: the framings that are read, or one of the user's own callables.
-
-    :raises UsageError: if it is neither a framing nor a callable.
-    """
+    """What `schema.id.deserializer` means: the framings that are read, or one of the user's own callables."""
     every = frozenset(Framing)
     known = {
         "dual_schema_id_deserializer": every,

@@ -45,7 +45,6 @@ class JsonSchema:
         """
         :param json_encode: writes in place of orjson.
         :param json_decode: reads in place of orjson.
-        :raises SchemaError: if the text is not JSON, or neither an object nor true or false.
         """
         self._text, self._reference_texts = text, tuple(dict.fromkeys(referred for _, referred in references))
         self._document = _document(text)
@@ -120,11 +119,7 @@ class JsonSchema:
 
     @cached_property
     def _first_misfit(self) -> FirstMisfit | None:
-        """What a document does not fit; None if nothing is validated.
-
-        :raises SchemaError: if the text is not a JSON Schema.
-        :raises UsageError: if jsonschema-rs is not installed.
-        """
+        """What a document does not fit; None if nothing is validated."""
         return first_misfit_of(self._document, self._references) if self._validate else None
 
 

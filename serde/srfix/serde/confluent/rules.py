@@ -44,7 +44,6 @@ def check_migrations(registry: SchemaVersions, subject: str, source: int, latest
     """Asks what confluent-kafka asks before it reads as the latest version has it (`BaseDeserializer._get_migrations`).
 
     :param source: the subject's version that a record was written under.
-    :raises UsageError: if a version between the two carries migration rules.
     """
     direction = Direction.UPGRADE if source < latest.version else Direction.DOWNGRADE
     first, last = sorted((source, latest.version))

@@ -110,11 +110,7 @@ class ConfluentSerde(Closing):
 
 
 def references_of(registry: Registry | None, schema: Schema, subject: str | None) -> References:
-    """What a schema refers to. Without references, nothing is asked.
-
-    :raises ResolveError: if the registry does not have one of them.
-    :raises UsageError: if there is no registry to ask.
-    """
+    """What a schema refers to. Without references, nothing is asked."""
     if not schema.references:
         return ()
     if registry is None:
@@ -147,10 +143,7 @@ def check_no_columns(schema_str: object) -> None:
 def in_order(
     schema_str: AnySchema | AnyClient, schema_registry_client: AnyClient | None
 ) -> tuple[AnySchema, AnyClient | None]:
-    """Schema and client of a JSON serde; a client in the schema's place counts where there is no other one.
-
-    :raises UsageError: if the two are swapped, or there are two clients.
-    """
+    """Schema and client of a JSON serde; a client in the schema's place counts where there is no other one."""
     if not is_registry(schema_str):
         return cast("AnySchema", schema_str), schema_registry_client
     if schema_registry_client is None:

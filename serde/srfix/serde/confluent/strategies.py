@@ -70,7 +70,6 @@ def strategy_of(
 
     :param client: as the user gave it; handed to the user's own callables of four parameters.
     :param cluster_id: the Kafka cluster's id, or None where it is not known; asked only for associations.
-    :raises UsageError: if they mean nothing.
     """
     strategy, conf = settings.strategy, settings.strategy_conf
     if conf is not None and not isinstance(conf, Mapping):

@@ -110,8 +110,6 @@ def columns_of(
     :param role: names the one column of an un-wrapped schema: ROWKEY or ROWVAL.
     :param wrapped: False takes the whole schema as the type of one column (`SerdeUtils.wrapSingle`). None is ksqlDB's
         default: every key is taken so (`DefaultSchemaInjector`), a record's too, which becomes a STRUCT, and no value.
-    :raises ColumnError: if the root is not a STRUCT and `wrapped` is True, no field is left, two fields get the same
-        name, a decimal's scale does not fit its precision, or the schema is recursive, too deep or too large.
     """
     if not (role is Role.VALUE if wrapped is None else wrapped):
         schema = struct((ConnectField(_WRAPPERS[role], schema),))
@@ -261,10 +259,7 @@ def _parameter(schema: ConnectSchema, name: str, default: int | None, path: str)
 
 
 def connect_of(columns: Columns, *, wrapped: bool = True) -> ConnectSchema:
-    """The schema of columns: a STRUCT that is not optional; un-wrapped, the optional type of the one column.
-
-    :raises ColumnError: if they are un-wrapped and not exactly one.
-    """
+    """The schema of columns: a STRUCT that is not optional; un-wrapped, the optional type of the one column."""
     if wrapped:
         return struct(ConnectField(column.name, connect_schema_of(column.type)) for column in columns)
     return connect_schema_of(only_column(columns).type)

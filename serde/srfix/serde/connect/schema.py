@@ -77,8 +77,6 @@ class ConnectSchema:
 
     Equality is structural, and needs schemas that are not recursive. A recursive one is a cyclic graph: its STRUCT is
     made without fields first and gets them by `complete`.
-
-    :raises SchemaError: if two fields of a STRUCT have the same name (Connect's SchemaBuilderException).
     """
 
     type: ConnectType
@@ -111,18 +109,12 @@ class ConnectSchema:
 
     @property
     def values(self) -> ConnectSchema:
-        """`value_schema` of an ARRAY or a MAP.
-
-        :raises ValueError: if it is neither.
-        """
+        """`value_schema` of an ARRAY or a MAP."""
         return _there(self, self.value_schema)
 
     @property
     def keys(self) -> ConnectSchema:
-        """`key_schema` of a MAP.
-
-        :raises ValueError: if it is none.
-        """
+        """`key_schema` of a MAP."""
         return _there(self, self.key_schema)
 
 
@@ -156,18 +148,12 @@ def map_of(keys: ConnectSchema, values: ConnectSchema, *, optional: bool = False
 
 
 def struct(fields: Iterable[ConnectField], *, name: str | None = None, optional: bool = False) -> ConnectSchema:
-    """A STRUCT.
-
-    :raises SchemaError: if two fields have the same name.
-    """
+    """A STRUCT."""
     return ConnectSchema(type=ConnectType.STRUCT, fields=tuple(fields), name=name, optional=optional)
 
 
 def complete(schema: ConnectSchema, fields: Iterable[ConnectField]) -> None:
-    """Gives a STRUCT its fields, once, while the graph is built: the only way to one that contains itself.
-
-    :raises SchemaError: if two fields have the same name.
-    """
+    """Gives a STRUCT its fields, once, while the graph is built: the only way to one that contains itself."""
     parts = tuple(fields)
     _check_field_names(parts)
     object.__setattr__(schema, "fields", parts)

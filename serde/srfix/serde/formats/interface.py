@@ -55,19 +55,10 @@ class FormatModule(Protocol):
     def decoder(self, schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
         """A decoder; made once per writer schema. What feeds none of the columns is no row of them: it is refused where it is
         met (`NothingFedError`); by ksqlDB's case rules it is a row of nulls.
-
-        :raises SchemaError: if the text is not a schema of the format.
-        :raises ColumnError: if the format cannot hold the columns.
-        :raises CasingError: if letter case leaves the match between fields and columns undecided.
-        :raises IncompatibleTypeError: if a writer's type cannot feed its column.
         """
 
     def encoder(self, schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
-        """An encoder; made once per schema.
-
-        :raises SchemaError: if the text is not a schema of the format.
-        :raises ColumnError: if the format cannot hold the columns.
-        """
+        """An encoder; made once per schema."""
 
 
 class SchemaFormatModule(FormatModule, Protocol):
@@ -93,38 +84,21 @@ class SchemaFormatModule(FormatModule, Protocol):
     def projection(
         self, schema_text: str, spec: ReadSpec, references: tuple[str, ...] = ()
     ) -> Projection[Any] | ByKeys:
-        """How bodies of a writer schema are read into the columns: made once, whatever is made of it.
-
-        :raises SchemaError: if the text is not a schema of the format.
-        :raises ColumnError: if the format cannot hold the columns.
-        :raises CasingError: if letter case leaves the match between fields and columns undecided.
-        """
+        """How bodies of a writer schema are read into the columns: made once, whatever is made of it."""
 
     def encoder_under(self, schema_text: str, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
         """An encoder of columns under a schema that exists, ksqlDB's writing with a SCHEMA_ID: exact names, its defaults
         filled in.
-
-        :raises SchemaError: if the text is not a schema of the format, or misses a column, or needs what no column has.
-        :raises EncodeError: likewise, where the format finds it so.
         """
 
     def check_schema(self, schema_text: str, references: tuple[str, ...] = ()) -> None:
-        """
-        :raises SchemaError: if the text is not a schema of the format.
-        :raises UsageError: if what would check it is not installed.
-        """
+        """"""
 
     def field_names(self, schema_text: str) -> tuple[str, ...]:
-        """The names of the fields of a record.
-
-        :raises SchemaError: if the text has no record.
-        """
+        """The names of the fields of a record."""
 
     def java_text(self, schema_text: str, *, has_references: bool) -> str:
-        """The text that Java's readers look a schema's version up by (`ParsedSchema.canonicalString`).
-
-        :raises SchemaError: if the text is not a schema of the format.
-        """
+        """The text that Java's readers look a schema's version up by (`ParsedSchema.canonicalString`)."""
 
     def as_connect(
         self, schema_text: str, references: tuple[str, ...] = (), *, by_units: bool
@@ -132,14 +106,10 @@ class SchemaFormatModule(FormatModule, Protocol):
         """The schema as Connect's, without the fields that Connect refuses, and those.
 
         :param by_units: instants in microseconds are Connect's Timestamp, too.
-        :raises SchemaError: if the text is not a schema of the format, or Connect refuses it altogether.
         """
 
     def has_hints(self, schema_text: str, references: tuple[str, ...] = ()) -> bool:
-        """Whether it has aliases or defaults that would count if it were a reader's.
-
-        :raises SchemaError: if the text is not a schema of the format.
-        """
+        """Whether it has aliases or defaults that would count if it were a reader's."""
 
     def infer_columns(
         self,
@@ -150,20 +120,10 @@ class SchemaFormatModule(FormatModule, Protocol):
         role: Role = Role.VALUE,
         wrapped: bool | None = None,
     ) -> Inferred:
-        """The columns of a schema.
-
-        :raises SchemaError: if the text is not a schema of the format, or one that Connect refuses.
-        :raises ColumnError: if it gives no columns.
-        """
+        """The columns of a schema."""
 
     def record_name(self, schema_text: str, references: tuple[str, ...] = ()) -> str | None:
-        """The name of a schema's record, which some subjects are made of; None if it has none.
-
-        :raises SchemaError: if the text is not a schema of the format.
-        """
+        """The name of a schema's record, which some subjects are made of; None if it has none."""
 
     def internal_schema(self, spec: WriteSpec, role: Role = Role.VALUE) -> str:
-        """The schema of columns as ksqlDB writes it: those of the half, if both are there.
-
-        :raises ColumnError: if the format cannot hold the columns.
-        """
+        """The schema of columns as ksqlDB writes it: those of the half, if both are there."""

@@ -54,8 +54,6 @@ _Write: TypeAlias = Callable[[object], bytes]
 def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
     """A decoder for rows of the one column. Nothing but the column has a say: there are no names in the bytes, and no
     wrapping.
-
-    :raises ColumnError: if it is not one column, of a type that KAFKA has.
     """
     column = _only(spec.columns)
     name, read = column.name, _READ[column.type]  # type: ignore[index]  # _only has looked
@@ -67,10 +65,7 @@ def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...]
 
 
 def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
-    """An encoder for rows of the one column, whose key in the row is matched by the case rule. It has no times to cut.
-
-    :raises ColumnError: if it is not one column, of a type that KAFKA has.
-    """
+    """An encoder for rows of the one column, whose key in the row is matched by the case rule. It has no times to cut."""
     column = _only(spec.columns)
     name, (check, write) = column.name, _WRITE[column.type]  # type: ignore[index]  # _only has looked
     record = RecordCheck(spec.case_rule)

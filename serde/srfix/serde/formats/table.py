@@ -66,10 +66,7 @@ def module_of(format_: Format) -> FormatModule:
 
 
 def schema_module_of(format_: Format) -> SchemaFormatModule:
-    """The module of a format that has schemas.
-
-    :raises UsageError: if the format has none.
-    """
+    """The module of a format that has schemas."""
     if format_ not in SCHEMA_FORMATS:
         raise UsageError(
             f"The format {format_.value} has no schemas. Those that have: "
@@ -87,10 +84,7 @@ def check_schema_type(schema_type: str, format_: Format) -> None:
 
 
 def format_of(schema_type: str) -> Format:
-    """The format of a registry's schemaType.
-
-    :raises SchemaError: if there is no serde for it (PROTOBUF).
-    """
+    """The format of a registry's schemaType."""
     known = _BY_SCHEMA_TYPE.get(schema_type)
     if known is None:
         raise SchemaError(
@@ -103,8 +97,6 @@ def format_of(schema_type: str) -> Format:
 def record_name(schema: Schema, references: tuple[str, ...] = ()) -> str | None:
     """The name of a schema's record, as Confluent's RecordNameStrategy has it (`ParsedSchema.name`); None if it has none, or
     the type has no serde here (PROTOBUF).
-
-    :raises SchemaError: if the text is not a schema of its type.
     """
     format_ = _BY_SCHEMA_TYPE.get(schema.schema_type)
     return None if format_ is None else schema_module_of(format_).record_name(schema.text, references)
@@ -120,11 +112,7 @@ def field_names(schema: Schema) -> tuple[str, ...]:
 
 
 def check_schema(schema: Schema) -> None:
-    """Nothing is known of a type that has no serde here.
-
-    :raises SchemaError: if the text is not a schema of its type.
-    :raises UsageError: if what would check it is not installed.
-    """
+    """Nothing is known of a type that has no serde here."""
     format_ = _BY_SCHEMA_TYPE.get(schema.schema_type)
     if format_ is not None:
         schema_module_of(format_).check_schema(schema.text)

@@ -34,10 +34,6 @@ _READER: Final = "the reader's schema"
 def project(writer: W, spec: ReadSpec) -> Projection[W]:
     """How bodies of a writer's schema are read into the columns of a half. With `times="integers"` the numbers of times are
     left as they were written; the tree has integer columns then.
-
-    :raises AmbiguousFieldError: if letter case leaves it open which field feeds a column.
-    :raises ColumnError: if two columns get the same name in the format, or several are un-wrapped.
-    :raises SchemaError: if the schema is one that cannot be read.
     """
     walk = _Walk(spec)
     columns = spec.known_columns

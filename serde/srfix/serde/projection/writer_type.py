@@ -47,25 +47,16 @@ class WriterType(Protocol):
         """The fields of a reader's schema that the writer lacks, and that have a default."""
 
     def fields(self, path: str) -> Sequence[WriterField[Self]]:
-        """Of what a STRUCT takes: the fields, or the branches of a union, in the writer's order.
-
-        :raises SchemaError: if two have the same name.
-        """
+        """Of what a STRUCT takes: the fields, or the branches of a union, in the writer's order."""
 
     def items(self) -> Self:
         """Of what an ARRAY takes."""
 
     def entries(self, path: str) -> tuple[Self, Self]:
-        """Of what a MAP takes: keys and values.
-
-        :raises SchemaError: if it is an array of something else than entries.
-        """
+        """Of what a MAP takes: keys and values."""
 
     def by_name(self, columns: Columns) -> Mapping[str, Column]:
-        """The columns by the names that fields are compared with.
-
-        :raises ColumnError: if two columns get the same name.
-        """
+        """The columns by the names that fields are compared with."""
 
     def is_type_of(self, column: ColumnType) -> bool:
         """Whether it is the type that a column is written as: values are what they were."""

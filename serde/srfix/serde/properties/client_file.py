@@ -170,8 +170,6 @@ def settled(
     """Properties under librdkafka's names, and the registry's settings, of what `laid_over` and files gave.
 
     :param problems: what is wrong already.
-    :raises UsageError: if something cannot be taken; the message says all of it.
-    :raises SecretError: if the password of a store is a reference that cannot be read.
     """
     wrong = list(problems)
     taken: dict[str, str] = {}

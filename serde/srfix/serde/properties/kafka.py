@@ -78,9 +78,6 @@ def to_librdkafka(properties: Mapping[str, str]) -> dict[str, str]:
     """The properties under librdkafka's names; stores are read, and their keys and certificates stand among the values.
 
     Where a thing is said in librdkafka's name and in Java's, librdkafka's counts.
-
-    :raises UsageError: if some have no counterpart; the message names them all, says what to use, and shows no value.
-    :raises SecretError: if the password of a store is a reference that cannot be read.
     """
     renamed = {_OWN_NAMES.get(name, name): value for name, value in properties.items()}
     translated, wrong = from_stores(renamed)

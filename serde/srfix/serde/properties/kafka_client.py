@@ -86,10 +86,7 @@ _RANGE: Final = re.compile(r"outside allowed range (-?\d+\.\.-?\d+)")
 
 
 class ReadOnlyClient:
-    """The user's configuration made harmless, and what librdkafka complained about since.
-
-    :raises UsageError: if the configuration names no bootstrap servers, or SASL without its mechanism.
-    """
+    """The user's configuration made harmless, and what librdkafka complained about since."""
 
     def __init__(self, config: Mapping[str, str]) -> None:
         servers = config.get("bootstrap.servers") or config.get("metadata.broker.list")

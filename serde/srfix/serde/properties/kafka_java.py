@@ -67,11 +67,7 @@ _ELSEWHERE: Final = frozenset({*_TRUST, *_CHAIN, *_KEY, _KEY_PASSWORD, *_SASL})
 
 
 def to_java(config: Mapping[str, str]) -> dict[str, str]:
-    """The properties under Java's names. Passwords are among the values: never show them.
-
-    :raises UsageError: if one has no counterpart; the message names it and shows no value.
-    :raises SecretError: if a file of certificates or a key cannot be read.
-    """
+    """The properties under Java's names. Passwords are among the values: never show them."""
     java: dict[str, str] = {}
     for name, value in config.items():
         if name in DECIDED_HERE or name in _ELSEWHERE:

@@ -109,11 +109,7 @@ def is_registry_property(name: str) -> bool:
 
 
 def registry_settings(properties: Mapping[str, str]) -> RegistrySettings:
-    """The settings that the properties make.
-
-    :raises UsageError: if one is unknown, not supported, or not a number where one is needed, or if they contradict
-        each other.
-    """
+    """The settings that the properties make."""
     converted, wrong = from_stores(_without_the_rule(short_names(properties)))
     if wrong:
         raise UsageError(f"For the registry: {together('the configuration', wrong)}")
@@ -154,10 +150,7 @@ def _without_the_rule(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def answer_bounds(properties: Mapping[str, str], *, default: AnswerBounds = AnswerBounds()) -> AnswerBounds:  # noqa: B008
-    """What an answer may take, as the properties say, under their short names; others are passed over.
-
-    :raises UsageError: if one is no number, or not more than 0.
-    """
+    """What an answer may take, as the properties say, under their short names; others are passed over."""
     changed: dict[str, float] = {}
     for bound, name in ANSWER_BOUNDS.items():
         if name not in properties:
@@ -263,8 +256,6 @@ def open_registry(settings: RegistrySettings, urls: str, *, kafka: Mapping[str, 
 
     :param urls: the URLs; `settings.urls` may be None.
     :param kafka: the Kafka properties, whose SASL credentials SASL_INHERIT means; values may be `env:NAME` or `file:PATH`.
-    :raises UsageError: if the settings do not go together.
-    :raises SecretError: if the user information, the proxy or the key's password is a reference that cannot be read.
     """
     from srfix.serde.registry.client import RegistryClient
     from srfix.serde.registry.secret import revealed

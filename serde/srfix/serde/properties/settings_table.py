@@ -28,10 +28,7 @@ class Setting(Generic[_Who]):
 
 
 def fields_of(table: Mapping[str, Setting[Any]], given: Mapping[str, Any]) -> dict[str, Any]:
-    """What the settings are kept as: field → value.
-
-    :raises UsageError: if a value makes no sense.
-    """
+    """What the settings are kept as: field → value."""
     values = {name: row.check(name, given[name]) if name in given else row.default for name, row in table.items()}
     return {row.field: values[name] for name, row in table.items() if row.field is not None}
 

@@ -177,20 +177,12 @@ class FromConfig:
 
     @classmethod
     def of(cls, client: ConfluentClient) -> FromConfig:
-        """What can travel of a client.
-
-        :raises SecretError: if its configuration holds secrets: they would travel in clear.
-        :raises UsageError: if it is a mock, whose schemas would stay behind.
-        """
+        """What can travel of a client."""
         return cls.of_config(_config(client))
 
     @classmethod
     def of_config(cls, config: Mapping[str, object]) -> FromConfig:
-        """What can travel of a configuration: references to secrets do (`env:NAME`, `file:PATH`).
-
-        :raises SecretError: if it holds secrets.
-        :raises UsageError: if it is a mock's.
-        """
+        """What can travel of a configuration: references to secrets do (`env:NAME`, `file:PATH`)."""
         urls = str(config.get("url"))
         if urls.startswith("mock://"):
             raise UsageError("A mock:// registry lives in one process: its serdes cannot be sent to another one.")

@@ -43,8 +43,6 @@ def given_schema(value: AnySchema, schema_type: str, prepare: Callable[[str], st
     """The schema that a constructor was given; None for None.
 
     :param prepare: what is done to a plain text before it is sent.
-    :raises UsageError: if it is no schema.
-    :raises SchemaError: if it has no text.
     """
     if isinstance(value, Schema | None):
         return value
@@ -59,10 +57,7 @@ def given_schema(value: AnySchema, schema_type: str, prepare: Callable[[str], st
 
 
 def schema_from(value: ConfluentSchema) -> TheirSchema:
-    """confluent_kafka's schema as ours.
-
-    :raises SchemaError: if it has no text, or a reference lacks name, subject or version.
-    """
+    """confluent_kafka's schema as ours."""
     if value.schema_str is None:
         raise SchemaError("The Schema has no schema_str. Give it the schema's text.")
     return TheirSchema(

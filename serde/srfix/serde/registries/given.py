@@ -47,8 +47,6 @@ def given_registry(given: AnyClient | None, name: str = "registry") -> GivenRegi
     """The registry that is meant, and what closes a client that was made for it.
 
     :param name: of the argument, for errors.
-    :raises UsageError: if it is no registry in any form, or its configuration or URL cannot be used.
-    :raises SecretError: if its configuration names a secret that cannot be read.
     """
     if isinstance(given, str):
         own = RegistryClient(given)
@@ -74,10 +72,7 @@ def given_registry(given: AnyClient | None, name: str = "registry") -> GivenRegi
 
 
 def usable_registry(given: AnyClient, name: str = "registry") -> Registry:
-    """As `given_registry`, of which nothing needs to be closed: what was made of a URL ends with its owner.
-
-    :raises UsageError: if it is no registry in any form.
-    """
+    """As `given_registry`, of which nothing needs to be closed: what was made of a URL ends with its owner."""
     return given_registry(given, name)[0]
 
 
@@ -95,11 +90,7 @@ def is_registry(given: object) -> bool:
 
 
 def whole_registry(given: object, name: str = "registry") -> object:
-    """A registry that answers everything that a diagnosis and a repair ask: never confluent_kafka's client itself.
-
-    :raises UsageError: if it is no registry in any form, or confluent_kafka's client has a configuration that ours cannot
-        take.
-    """
+    """A registry that answers everything that a diagnosis and a repair ask: never confluent_kafka's client itself."""
     if isinstance(given, ConfluentClient):
         config = given.config()
         given = config if isinstance(config, Mapping) else {}
@@ -170,10 +161,7 @@ def _own(config: Mapping[str, Any], name: str) -> RegistryClient:
 
 
 def portable(client: AnyClient | None) -> object:
-    """The client, or what stands for it in another process.
-
-    :raises SecretError: if it is confluent_kafka's and holds secrets.
-    """
+    """The client, or what stands for it in another process."""
     if isinstance(client, ConfluentClient) and not hasattr(client, "schema_by_id"):
         return FromConfig.of(client)
     if isinstance(client, Mapping):

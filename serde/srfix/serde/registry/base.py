@@ -222,8 +222,6 @@ def _fetch_schema(transport: Transport, schema_id: int, context: Subject | None)
 def ask_by_id(transport: Transport, schema_id: int, subject: Subject | None) -> Answer:
     """`GET /schemas/ids/{id}`. A 404 without the code 40403 counts as an unknown schema, too: so answer
     registries that take the id for no number of theirs.
-
-    :raises SchemaNotFoundError: if the registry does not know the id.
     """
     query = None if subject is None else {"subject": subject}
     try:

@@ -31,7 +31,6 @@ def paged(
     until nothing new comes (which it does not where the offset is ignored).
 
     :param url: the registry's, without secrets.
-    :raises RegistryUnreachableError: if the listing does not end within the bounds.
     """
     seen: set[Hashable] = set()
     offset = characters = pages = 0

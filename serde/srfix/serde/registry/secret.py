@@ -137,9 +137,5 @@ def _is_importable(function: Callable[[], str]) -> bool:
 
 
 def revealed(value: str) -> str:
-    """A property's value: of `env:NAME` and `file:PATH`, what they stand for, read now; of any other, itself.
-
-    :raises SecretError: if a reference cannot be read.
-    :raises UsageError: if a reference names nothing.
-    """
+    """A property's value: of `env:NAME` and `file:PATH`, what they stand for, read now; of any other, itself."""
     return Secret.parse(value).reveal()

@@ -39,10 +39,7 @@ class UnknownIds:
         self._refused: dict[Hashable, tuple[float, int, SchemaNotFoundError]] = {}
 
     def unless_known(self, asked: Hashable, ask: Callable[[], T]) -> T:
-        """What `ask` answers, unless the registry did not know it a moment ago.
-
-        :raises SchemaNotFoundError: if the registry does not know it.
-        """
+        """What `ask` answers, unless the registry did not know it a moment ago."""
         remembered = self._refused.get(asked)
         if remembered is not None:
             until, writes, error = remembered

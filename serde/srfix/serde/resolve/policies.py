@@ -52,21 +52,10 @@ class Resolver(Protocol):
     """A policy."""
 
     def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
-        """The writer schema of a payload that carries the id.
-
-        :raises ResolveError: if the policy does not accept the id.
-        :raises ImpossibleSchemaIdError: if no registry gives such an id; none is asked.
-        :raises RegistryError: if the registry could not be asked.
-        :raises UsageError: if a subject strategy has no subject for it.
-        """
+        """The writer schema of a payload that carries the id."""
 
     def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
-        """The writer schema of a payload that carries the GUID; otherwise as `resolve`.
-
-        :raises ResolveError: if the policy does not accept it, or the registry knows no GUIDs.
-        :raises RegistryError: if the registry could not be asked.
-        :raises UsageError: if a subject strategy has no subject for it.
-        """
+        """The writer schema of a payload that carries the GUID; otherwise as `resolve`."""
 
 
 @runtime_checkable
@@ -76,8 +65,6 @@ class PlannablePolicy(Resolver, Protocol):
     def subjects(self, *, topic: str, role: Role) -> tuple[Subject, ...]:
         """The subjects that it asks about a topic's keys or values, in that order. None of a strategy that makes the
         subject of a record's name: that is known with the schema only.
-
-        :raises UsageError: if a subject strategy has no subject for it.
         """
 
     def over(self, registry: SerdeRegistry, *, on_second: Callable[[SecondAnswered], None] | None = None) -> Resolver:
@@ -326,10 +313,7 @@ def _under_neither(question: Question, first: SubjectVersionError, second: Subje
 
 
 def usable_policy(given: Resolver | AnyClient) -> Resolver:
-    """A policy; a registry, in any form, stands for `ById` over it.
-
-    :raises UsageError: if it is neither.
-    """
+    """A policy; a registry, in any form, stands for `ById` over it."""
     if not isinstance(given, type) and callable(getattr(given, "resolve", None)):
         return cast("Resolver", given)
     if is_registry(given) or isinstance(given, str | Mapping):

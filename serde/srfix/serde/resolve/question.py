@@ -39,11 +39,7 @@ class Question:
     """Key or value."""
 
     def resolved(self, registry: SchemaSource, subject: Subject | None) -> ResolvedSchema:
-        """The schema and what it refers to; `subject` only picks the context.
-
-        :raises ResolveError: if the registry does not know the schema, or one that it refers to.
-        :raises ImpossibleSchemaIdError: if no registry gives such an id; none is asked.
-        """
+        """The schema and what it refers to; `subject` only picks the context."""
         schema = self._schema(registry, subject)
         schema_id, guid = (None, self.identity) if isinstance(self.identity, UUID) else (self.identity, None)
         references = self._references(registry, schema, subject or "")
@@ -57,17 +53,11 @@ class Question:
         return context_alone(subject_of(strategy, self.topic, self.role, lambda: _ANY_RECORD))
 
     def subject(self, strategy: SubjectStrategy, resolved: ResolvedSchema) -> Subject:
-        """The subject, when the schema is known.
-
-        :raises UsageError: if the strategy has none for it.
-        """
+        """The subject, when the schema is known."""
         return subject_of(strategy, self.topic, self.role, lambda: record_name(resolved.schema, resolved.references))
 
     def lookup(self, registry: SchemaLookup, resolved: ResolvedSchema, subject: Subject) -> SchemaVersion:
-        """The subject's version of that content, asked as Java's readers ask.
-
-        :raises SubjectVersionError: if it holds none (40401, 40403).
-        """
+        """The subject's version of that content, asked as Java's readers ask."""
         try:
             return registry.lookup(subject, as_readers_ask(resolved.schema), deleted=True)
         except (SchemaNotFoundError, SubjectNotFoundError) as error:

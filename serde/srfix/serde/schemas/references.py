@@ -54,10 +54,6 @@ def schema_references(registry: SchemaVersions, schema: Schema, *, subject: str 
 
     `subject` is the schema's own: in a context, references without one are to the same context. Soft-deleted versions
     are found too. References that go in a circle (no registry makes them) are followed once round.
-
-    :raises SubjectNotFoundError: if a subject that is referred to does not exist.
-    :raises VersionNotFoundError: if it has no such version.
-    :raises SchemaError: if there are more than `bounds.REFERENCES`.
     """
     return (version for _, version, is_first in _followed(registry, schema, subject) if is_first)
 
@@ -65,12 +61,7 @@ def schema_references(registry: SchemaVersions, schema: Schema, *, subject: str 
 def named_references(
     registry: SchemaVersions, schema: Schema, *, subject: str = ""
 ) -> Iterator[tuple[str, SchemaVersion]]:
-    """The same, each with the name by which it is referred to: once for each name, where there are several.
-
-    :raises SubjectNotFoundError: if a subject that is referred to does not exist.
-    :raises VersionNotFoundError: if it has no such version.
-    :raises SchemaError: if there are more than `bounds.REFERENCES`.
-    """
+    """The same, each with the name by which it is referred to: once for each name, where there are several."""
     return ((name, version) for name, version, _ in _followed(registry, schema, subject))
 
 
@@ -78,10 +69,6 @@ def reference_texts(registry: SchemaVersions, schema: Schema, *, subject: str = 
     """The texts that a schema refers to, as the formats take them (`references=`); without references nothing is asked.
 
     A JSON Schema refers to others by the references' names, not by what is in their texts: those are `ReferenceText`s.
-
-    :raises SubjectNotFoundError: if a subject that is referred to does not exist.
-    :raises VersionNotFoundError: if it has no such version.
-    :raises SchemaError: if there are more than `bounds.REFERENCES`.
     """
     if schema.schema_type in _REFERS_BY_NAME:
         named = named_references(registry, schema, subject=subject)

@@ -42,10 +42,7 @@ class ColumnPlans:
         return self._validated(encode, schema, references)
 
     def encode_under(self, schema: Schema, references: tuple[str, ...], role: Role) -> EncodeOrNone:
-        """How rows are written under another schema.
-
-        :raises SchemaError: if it is of another format, or columns and schema do not go together.
-        """
+        """How rows are written under another schema."""
         check_schema_type(schema.schema_type, self._format)
         spec = replace(self._spec.half(role), case_rule=CaseRule.EXACT)
         if spec.columns is None:
@@ -68,11 +65,7 @@ def _check_local(format_: Format, columns: Columns | None) -> None:
 
 
 def usable_reader(given: str | ReaderSchema | None, case_rule: CaseRule) -> ReaderSchema | None:
-    """What was given as a reader's schema.
-
-    :raises SchemaError: if it is no Avro schema.
-    :raises UsageError: if the columns are fed by ksqlDB's own rules, which know neither aliases nor a reader's defaults.
-    """
+    """What was given as a reader's schema."""
     if given is None:
         return None
     if not isinstance(given, str | ReaderSchema):
@@ -92,19 +85,13 @@ def usable_reader(given: str | ReaderSchema | None, case_rule: CaseRule) -> Read
 
 
 def decode_plan(format_: Format, text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
-    """A plan for reading a half; without columns, the body as the writer has it.
-
-    :raises ColumnError: if the format cannot hold a column.
-    """
+    """A plan for reading a half; without columns, the body as the writer has it."""
     _check_local(format_, spec.columns)
     return module_of(format_).decoder(text, spec, references)
 
 
 def encode_plan(format_: Format, text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> EncodeOrNone:
-    """A plan for writing a half; without columns, rows as the schema has them.
-
-    :raises ColumnError: if the format cannot hold a column.
-    """
+    """A plan for writing a half; without columns, rows as the schema has them."""
     _check_local(format_, spec.columns)
     encode = module_of(format_).encoder(text, spec, references)
     return encode if spec.wrapped else NoneForNull(encode, spec)
@@ -113,10 +100,7 @@ def encode_plan(format_: Format, text: str | None, spec: WriteSpec, references: 
 def _validated_encode(
     encode: EncodeOrNone, format_: Format, schema: Schema, references: tuple[str, ...]
 ) -> EncodeOrNone:
-    """The same, with each body checked against the schema that it is written under, if the format has a validator.
-
-    :raises SchemaError: if the schema cannot be validated against.
-    """
+    """The same, with each body checked against the schema that it is written under, if the format has a validator."""
     make = schema_module_of(format_).validator
     if make is None:
         return encode
@@ -135,10 +119,7 @@ def _validated_encode(
 
 
 def validated_decode(decode: Decode, format_: Format, schema: Schema, references: tuple[str, ...]) -> Decode:
-    """The same, with each body checked first against the schema that it was written under, if the format has a validator.
-
-    :raises SchemaError: if the schema cannot be validated against.
-    """
+    """The same, with each body checked first against the schema that it was written under, if the format has a validator."""
     make = schema_module_of(format_).validator
     if make is None:
         return decode

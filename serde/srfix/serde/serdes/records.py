@@ -8,10 +8,7 @@ from srfix.serde.serdes.located_errors import read_from
 
 
 def record_of(value: Value, ctx: Context | None) -> Row:
-    """The record.
-
-    :raises DecodeError: if it is a bare value, or null.
-    """
+    """The record."""
     if isinstance(value, dict):
         return value
     what = "null" if value is None else f"a bare {type(value).__name__}"

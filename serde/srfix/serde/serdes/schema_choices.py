@@ -100,11 +100,7 @@ class OwnSchema:
         self._lock = ForkLock()
 
     def written(self, topic: str, role: Role) -> WrittenSchema:
-        """See `SchemaChoice.written`; `topic` does not matter.
-
-        :raises SchemaError: if the given text is not a schema.
-        :raises ColumnError: if the columns cannot be written.
-        """
+        """See `SchemaChoice.written`; `topic` does not matter."""
         known = self._written.get(role)
         if known is None:
             schema = self._schema_of(role)
@@ -114,11 +110,7 @@ class OwnSchema:
         return known
 
     def publish(self, written: WrittenSchema, topic: str, role: Role) -> Published:
-        """See `SchemaChoice.publish`. Once for each subject; what went wrong is tried again.
-
-        :raises RegistryError: if the registry did not take it.
-        :raises ResolveError: if it does not have it, and nothing is registered.
-        """
+        """See `SchemaChoice.publish`. Once for each subject; what went wrong is tried again."""
         subject = subject_of(self._subjects, topic, role, lambda: record_name(written.schema, written.references))
         key = (subject, written.schema.text)
         with self._lock:
@@ -182,12 +174,7 @@ class ExistingSchema:
         self._written: dict[tuple[str, Role], WrittenSchema] = {}
 
     def written(self, topic: str, role: Role) -> WrittenSchema:
-        """See `SchemaChoice.written`.
-
-        :raises SubjectVersionError: if the subject does not hold the schema: who reads under it would fail.
-        :raises ResolveError: if the registry does not have the schema, or the version.
-        :raises SchemaError: if columns and schema do not go together.
-        """
+        """See `SchemaChoice.written`."""
         known = self._written.get((topic, role))
         if known is None:
             known = self._written[topic, role] = self._found(topic, role)
@@ -253,10 +240,7 @@ class SettledSchema:
     """Keys or values."""
 
     def written(self, topic: str, role: Role) -> WrittenSchema:
-        """See `SchemaChoice.written`.
-
-        :raises UsageError: if it is another topic, or the other half: their subject may be another.
-        """
+        """See `SchemaChoice.written`."""
         if (topic, role) != (self.topic, self.role):
             raise UsageError(
                 f"This serializer was settled for the {self.role.value}s of topic {self.topic!r}; it was called for the "

@@ -33,10 +33,7 @@ SubjectStrategy: TypeAlias = Callable[[str, Role], Subject]
 
 
 def role_of(field: str | Role) -> Role:
-    """The role that a `confluent_kafka` message field (`"key"`, `"value"`) names.
-
-    :raises UsageError: if it names neither.
-    """
+    """The role that a `confluent_kafka` message field (`"key"`, `"value"`) names."""
     try:
         return Role(field)
     except ValueError:
@@ -78,10 +75,7 @@ def split_context(subject: str) -> tuple[str, str]:
 
 
 def join_context(context: str, name: str) -> Subject:
-    """The subject of that name in that context; the inverse of `split_context`.
-
-    :raises UsageError: if the context has a colon, or does not begin with a dot (and is not `*`).
-    """
+    """The subject of that name in that context; the inverse of `split_context`."""
     if ":" in context or not (context.startswith(DEFAULT_CONTEXT) or context == EVERY_CONTEXT):
         raise UsageError(
             f"{context!r} is no registry context: it begins with a dot and has no colon, as .staging does."

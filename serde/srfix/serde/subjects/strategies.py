@@ -23,10 +23,7 @@ class RecordSubjectStrategy(Protocol):
         """True if it does: it is called with three arguments then."""
 
     def __call__(self, topic: str, role: Role, record: str | None = None) -> Subject:
-        """The subject; `record` as `srfix.serde.formats.table.record_name` gives it, None for a schema without one.
-
-        :raises UsageError: if there must be a name and there is none.
-        """
+        """The subject; `record` as `srfix.serde.formats.table.record_name` gives it, None for a schema without one."""
 
 
 def needs_record(strategy: SubjectStrategy) -> bool:
@@ -35,10 +32,7 @@ def needs_record(strategy: SubjectStrategy) -> bool:
 
 
 def subject_of(strategy: SubjectStrategy, topic: str, role: Role, record: Callable[[], str | None]) -> Subject:
-    """The subject by any strategy. The record's name is asked for only by those that need it.
-
-    :raises UsageError: if the strategy has no subject for this.
-    """
+    """The subject by any strategy. The record's name is asked for only by those that need it."""
     if isinstance(strategy, RecordSubjectStrategy) and strategy.needs_record:
         return strategy(topic, role, record())
     return strategy(topic, role)

@@ -37,10 +37,7 @@ class StoreChoice:
     """The task, `0_3`; None for all."""
 
     def applications(self, directory: str) -> tuple[ApplicationState, ...]:
-        """Those of the directory that are meant.
-
-        :raises UsageError: if the directory cannot be read, or none is.
-        """
+        """Those of the directory that are meant."""
         from srfix.recovery.state.directory_reader import read_state_directory, shut_folders
 
         found = read_state_directory(Path(directory))
@@ -55,10 +52,7 @@ class StoreChoice:
         return wanted
 
     def stores(self, directory: str) -> Iterator[tuple[ApplicationState, StateStore]]:
-        """The parts of stores that are meant, task after task. A store is opened when its rows are read.
-
-        :raises UsageError: if there is no such store or task.
-        """
+        """The parts of stores that are meant, task after task. A store is opened when its rows are read."""
         from srfix.recovery.state.reading.store import open_stores
 
         applications = self.applications(directory)
@@ -80,10 +74,7 @@ class StoreChoice:
                 yield application, store
 
     def one_store(self, directory: str) -> list[tuple[ApplicationState, StateStore]]:
-        """The parts of the one store that is meant.
-
-        :raises UsageError: if there are several, and none was named.
-        """
+        """The parts of the one store that is meant."""
         found = list(self.stores(directory))
         names = sorted({store.name for _application, store in found})
         owners = sorted({application.application for application, _store in found})
@@ -111,7 +102,6 @@ def refuse_within(given: str, option: str, *directories: str) -> None:
 
     :param given: where a command is to write; `option` said so.
     :param directories: those that it reads.
-    :raises UsageError: if it lies in one of them.
     """
     for directory in directories:
         if Path(given).resolve().is_relative_to(Path(directory).resolve()):

@@ -53,7 +53,6 @@ class RowReading:
         """What decodes the halves that have a format; the others stay bytes.
 
         :param on_second: is told where a second subject answered; None says it on standard error.
-        :raises UsageError: if the options contradict each other.
         """
         from srfix.cli.options.decoding import NoRegistry
         from srfix.cli.options.policy import PolicyChoice

@@ -98,7 +98,6 @@ def refuse_existing(path: Path, *beside: Path) -> None:
     """Nothing is written over: a plan that was reviewed, or a journal, may stand there.
 
     :param beside: what is written beside the plan.
-    :raises UsageError: if something stands where it would go.
     """
     from srfix.recovery.plans.journal_file import is_journal
     from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS

@@ -101,8 +101,6 @@ class ValuesAnew:
 
         :param source: the topic that they come from; None if it is not known.
         :param on_second: is told where a second subject answered; None says it on standard error.
-        :raises UsageError: if there is no subject to fall back to.
-        :raises RegistryError: if the registry does not answer, or has no such subject.
         """
         from srfix.recovery.stores.rebuild.reserialise import Reserialiser
         from srfix.serde.subjects.names import Subject

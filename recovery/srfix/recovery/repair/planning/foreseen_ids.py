@@ -66,7 +66,6 @@ def foresee_id(
 
     :param known_under: a subject that ought to hold it: the source's own.
     :param in_force: the configuration that holds for the subject that gets it.
-    :raises RegistryError: if the registry does not answer.
     """
     answer = _look_up(registry, known_under, schema)
     current, is_gone = _current(registry, schema_id, known_under)
@@ -123,19 +122,13 @@ def foresee_id(
 
 
 def fields_in_force(registry: ReadableRegistry, subject: Subject) -> Mapping[str, Json]:
-    """The fields but the level of the configuration that holds for a subject, its own or an inherited one.
-
-    :raises RegistryError: if the registry does not answer.
-    """
+    """The fields but the level of the configuration that holds for a subject, its own or an inherited one."""
     fields = registry.effective_config(subject).fields
     return {name: value for name, value in fields.items() if name not in ("compatibilityLevel", "alias")}
 
 
 def inherited_metadata(registry: ReadableRegistry, state: SubjectState, in_force: Mapping[str, Json]) -> str | None:
-    """Why a version registered by text would get metadata, and so another id, under a subject; None if it would not.
-
-    :raises RegistryError: if the registry does not answer.
-    """
+    """Why a version registered by text would get metadata, and so another id, under a subject; None if it would not."""
     if state.live:
         latest = registry.version(state.subject, state.live[-1].version)
         if latest.metadata:
@@ -148,10 +141,7 @@ def inherited_metadata(registry: ReadableRegistry, state: SubjectState, in_force
 
 
 def obstacle_to_exact_ids(registry: ReadableRegistry, role: RoleFacts, foreseen: ForeseenId) -> str | None:
-    """Why an exact id through the subject's mode IMPORT would lose something, or is not to be had; None if it is.
-
-    :raises RegistryError: if the registry does not answer.
-    """
+    """Why an exact id through the subject's mode IMPORT would lose something, or is not to be had; None if it is."""
     deleted = [version.version for version in role.state.versions if version.deleted]
     if deleted:
         return (

@@ -49,7 +49,6 @@ def deletions(
     subject holds the id live, or no record of any topic carries it.
 
     :param engine: what counts topics; None if none may be counted.
-    :raises RegistryError: if the registry does not answer.
     """
     proved = [f for f in examination.diagnosis.findings if f.code == LITTER and f.repairable]
     if LITTER not in also or not proved:

@@ -110,10 +110,7 @@ def plan_wants(
     exact_ids: bool = False,
     clock: Callable[[], str] = now,
 ) -> Plan:
-    """Plans what these subjects lack, whatever a diagnosis found; what the registry takes in no way is its omissions.
-
-    :raises RegistryError: if the registry does not answer.
-    """
+    """Plans what these subjects lack, whatever a diagnosis found; what the registry takes in no way is its omissions."""
     decided = tuple(decide(wants, survey, keep=keep, exact_ids=exact_ids))
     needed = tuple(each for each in decided if isinstance(each, SubjectRepair))
     omissions = tuple(each for each in decided if isinstance(each, Omission))
@@ -129,10 +126,7 @@ def plan_of(
     width: Width = Width.WIDE,
     bootstrap_servers: str | None = None,
 ) -> Plan:
-    """The plan of these repairs, without what is to be done around it and what it costs.
-
-    :raises PlanError: if a store's source is not known.
-    """
+    """The plan of these repairs, without what is to be done around it and what it costs."""
     planned = _planned_ids(needed)
     return Plan(
         registry=survey.registry.url,
@@ -271,7 +265,6 @@ def _planned_finding(repair: SubjectRepair, ids: tuple[SchemaId, ...]) -> Planne
     """What a repair is for, as a plan says it.
 
     :param ids: every id that the plan registers under its subject.
-    :raises PlanError: if the store's source is not known.
     """
     facts = repair.want.facts
     if facts.source is None:

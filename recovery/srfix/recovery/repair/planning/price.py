@@ -201,9 +201,6 @@ def cost_within(actions: Sequence[Action], survey: Survey, version_limit: int | 
 
     :param version_limit: the most versions that the registry takes, soft-deleted ones too; None for no limit.
     :param less: the options that make a smaller plan, for the error.
-    :raises PlanError: if the steps would exceed the limit.
-    :raises EndpointNotSupportedError: if there is a limit and the registry does not list its versions.
-    :raises RegistryError: if the registry does not answer.
     """
     held = None if version_limit is None or not actions else len(list_holders(survey.registry))
     cost = cost_of(actions, held=held, limit=version_limit)

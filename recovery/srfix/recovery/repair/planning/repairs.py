@@ -89,7 +89,6 @@ def repairs(
     :param also: those of `ON_REQUEST` that were asked for.
     :param said: what the person said of reader and version: without a census no finding tells whether anything must be
         repaired.
-    :raises RegistryError: if the registry does not answer.
     """
     wants = wanted(examination, survey, width, also, said or CheckContext(registry=survey.registry))
     yield from decide(wants, survey, keep=keep, exact_ids=exact_ids)
@@ -98,10 +97,7 @@ def repairs(
 def decide(
     wants: Iterable[Want | PassedOver], survey: Survey, *, keep: Keep, exact_ids: bool
 ) -> Iterator[SubjectRepair | Omission | PassedOver]:
-    """What each want needs, each schema of a subject once, whichever store wants it.
-
-    :raises RegistryError: if the registry does not answer.
-    """
+    """What each want needs, each schema of a subject once, whichever store wants it."""
     planned: dict[Subject, set[SchemaId]] = {}
     for want in wants:
         if isinstance(want, PassedOver):

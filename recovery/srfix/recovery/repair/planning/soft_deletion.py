@@ -23,8 +23,6 @@ def not_found_once_deleted(survey: Survey, state: SubjectState) -> str | None:
     Redpanda ignores `deleted=true` in look-ups before the patches of its pull request 18391 (23.2, 23.3 and 24.1, May 2024).
     A soft-deleted version of the subject tells; where there is none, one of a subject that is soft-deleted whole, and where
     there is none either, Redpanda is taken for such a one.
-
-    :raises RegistryError: if the registry does not answer.
     """
     deleted = next((version for version in state.versions if version.deleted), None)
     if deleted is not None:
@@ -63,10 +61,7 @@ def _elsewhere(survey: Survey) -> tuple[SchemaVersion, bool] | None:
 
 
 def is_of_no_use(plan: Plan, registry: GivenRegistry) -> bool:
-    """True if the failing reader does not find what a plan has just soft-deleted: the first such version tells. Reads only.
-
-    :raises RegistryError: if the registry does not answer.
-    """
+    """True if the failing reader does not find what a plan has just soft-deleted: the first such version tells. Reads only."""
     deleted = {(action.subject, action.schema_id) for action in plan.actions if isinstance(action, SoftDelete)}
     registered = (action for action in plan.actions if isinstance(action, Register))
     first = next((action for action in registered if (action.subject, action.schema_id) in deleted), None)

@@ -48,11 +48,6 @@ def make_topic_plan(
     :param given: what the person gave on the command line, for the commands that the plan prints.
     :param clock: says the time, ISO 8601, that the plan was made at.
     :param version_limit: as for `make_plan`.
-    :raises UsageError: if `width` is `ALL_VERSIONS`.
-    :raises PlanError: if something is missing and the registry can be made to take none of it (READONLY, say), or the plan
-        would exceed `version_limit`.
-    :raises EndpointNotSupportedError: if `version_limit` is given and the registry does not list its versions.
-    :raises RegistryError: if the registry does not answer.
     """
     if width is Width.ALL_VERSIONS:
         raise UsageError("--all-versions plans without a census, and --topic is one of its ids: give one of them.")

@@ -29,7 +29,6 @@ def wanted(
 
     :param said: what the person said of reader and version: without a census no finding tells whether anything must be
         repaired.
-    :raises RegistryError: if the registry does not answer.
     """
     request = RepairRequest(
         stores=examination.facts, survey=survey, width=width, also=frozenset(also), given=said.given

@@ -41,10 +41,7 @@ class AskedIds:
 
     @classmethod
     def ask(cls, plan: Plan, finding: PlannedFinding, live: Iterable[SchemaId], registry: ReadableRegistry) -> AskedIds:
-        """Asks for all of them.
-
-        :raises RegistryError: if the registry does not answer.
-        """
+        """Asks for all of them."""
         texts = {
             action.schema_id: action.schema
             for action in plan.actions
@@ -74,7 +71,6 @@ class AskedIds:
         """What came of it, by ascending id.
 
         :param is_partial: the topic was not read to its end, or not at all: what was not read may carry an id.
-        :raises RegistryError: if the registry does not answer.
         """
         if self.texts and all(_is_absent(self.memberships[schema_id]) for schema_id in self.texts):
             yield Problem(
@@ -149,7 +145,6 @@ def left_out_elsewhere(plan: Plan, registry: ReadableRegistry, *, asked: Collect
     """What the plan left out under other subjects than those whose ids were asked for.
 
     :param asked: the subjects whose ids were asked for.
-    :raises RegistryError: if the registry does not answer.
     """
     for omission in plan.omissions:
         if omission.subject in asked and omission.schema_ids:
@@ -187,10 +182,7 @@ def _named_in(sentence: str, plan: Plan) -> Subject:
 
 
 def deleted(actions: Iterable[DeleteVersion], registry: ReadableRegistry) -> Iterator[Event]:
-    """What holds of each version that a plan soft-deletes, and what does not: it is, and its id stays readable.
-
-    :raises RegistryError: if the registry does not answer.
-    """
+    """What holds of each version that a plan soft-deletes, and what does not: it is, and its id stays readable."""
     for action in actions:
         found = read_subject_state(registry, action.subject)
         live = [version.version for version in found.live if version.schema_id == action.schema_id]

@@ -54,7 +54,6 @@ class EveryRowOnSpark:
 
     :param config: librdkafka's configuration names, as for `SparkCensus`.
     :param kafka_options: options of Spark's Kafka source, as for `SparkCensus`.
-    :raises UsageError: if a property has no counterpart in Java's clients.
     """
 
     def __init__(
@@ -72,11 +71,7 @@ class EveryRowOnSpark:
         window: WindowKind | None = None,
         deadline_s: float | None = None,
     ) -> Iterator[Event]:
-        """See `EveryRow.events`.
-
-        :raises ClusterError: if Spark or the broker fails.
-        :raises WorkerPackageError: if the workers have no srfix.
-        """
+        """See `EveryRow.events`."""
         whole = [p for p in census.partitions if p.stopped_early is None and (p.restore_limit or 0) > p.start_offset]
         source = within_context_of(finding.subject, subject_for(finding.source_topic, finding.role))
         first, second = _fixed(finding.role, finding.subject), _fixed(finding.role, source)

@@ -49,8 +49,6 @@ def rows_read(
     :param known_ids: the ids that the plan speaks of, and those that the subject held before it. A topic in which other
         ids alone are live may be another cluster's. None where the plan speaks of none: then only what is there is read.
     :param window: the window behind each key; None if they are not windowed.
-    :raises ClusterError: if the broker does not answer.
-    :raises RegistryError: if the registry does not answer.
     """
     reader = _Reader(finding, registry, window)
     seen: set[SchemaId] = set()

@@ -30,21 +30,14 @@ from srfix.serde.wire import SchemaId
 
 
 def keys_of(finding: PlannedFinding, census: Census, survey: Survey) -> KeyRole:
-    """What the keys of the source topic are, decided as a diagnosis does.
-
-    :raises ClusterError: if the broker does not answer.
-    :raises RegistryError: if the registry does not answer.
-    """
+    """What the keys of the source topic are, decided as a diagnosis does."""
     store = store_of(finding)
     phantoms = {role: read_subject_state(survey.registry, store.subject(role)) for role in Role}
     return keys_of_store(survey, store, finding.source_topic, census, phantoms)
 
 
 def keys_missed(finding: PlannedFinding, keys: KeyRole, survey: Survey) -> Iterator[Problem]:
-    """A problem where the reader writes keys under another id than the topic's live keys carry.
-
-    :raises RegistryError: if the registry does not answer.
-    """
+    """A problem where the reader writes keys under another id than the topic's live keys carry."""
     if not keys.is_certain:
         return
     store = store_of(finding)
@@ -73,10 +66,7 @@ def left_open(finding: PlannedFinding, keys: KeyRole) -> Iterator[NotLookedAt]:
 
 
 def store_of(finding: PlannedFinding) -> SuspectStore:
-    """The store of a planned finding, in the context of its subject.
-
-    :raises PlanError: if it is a topic's, of no store.
-    """
+    """The store of a planned finding, in the context of its subject."""
     if finding.application is None or finding.store is None:
         raise PlanError(f"The finding of {finding.subject} is of no store.")
     context = split_context(finding.subject)[0]
@@ -91,7 +81,6 @@ def next_put(
 
     :param before: what stood under the source's own subject when the plan was made.
     :param carried: the ids that records of the topic carry.
-    :raises RegistryError: if the registry does not answer.
     """
     store = store_of(finding)
     phantom = store.subject(finding.role)

@@ -33,9 +33,6 @@ def look_again(
     """The topic of a planned finding, looked at as its reader would look.
 
     A group that has no committed offsets any more is left out: then the whole topic counts.
-
-    :raises ClusterError: if the broker does not answer.
-    :raises RegistryError: if the registry does not answer.
     """
     question = TopicQuestion(
         topic=finding.source_topic,
@@ -67,11 +64,7 @@ def look_again(
 
 
 def topic_events(plan: Plan, finding: PlannedFinding, found: TopicCheck, survey: Survey) -> Iterator[Event]:
-    """What holds and what does not of a topic's finding.
-
-    :raises ClusterError: if the broker does not answer.
-    :raises RegistryError: if the registry does not answer.
-    """
+    """What holds and what does not of a topic's finding."""
     subject, census = finding.subject, found.answers.census
     for skipped in found.skipped:
         if skipped.could_hide:

@@ -90,10 +90,7 @@ def encode_sided_value(value: SidedValue) -> bytes:
 
 
 def decode_list(stored: bytes) -> tuple[bytes | None, ...]:
-    """The entries of a list.
-
-    :raises FormatError: if it has another form, or its end is not that of its last entry.
-    """
+    """The entries of a list."""
     if len(stored) < _HEAD.size:
         raise FormatError(f"a list has {len(stored)} bytes, and its head needs {_HEAD.size}")
     strategy, count = _HEAD.unpack_from(stored)

@@ -139,7 +139,6 @@ def encode_versioned_segment(records: Sequence[VersionedRecord]) -> bytes:
     """A segment's value.
 
     :param records: newest first, each valid until the one before it begins.
-    :raises FormatError: if there are none, or their times do not fit each other.
     """
     if not records or records[0].valid_to_ms is None:
         raise FormatError("a segment has at least one record, and each of them ends")

@@ -110,10 +110,7 @@ class WindowedKeys:
         return INDEX + self.encode(key, window)
 
     def segment_time(self, stored: bytes) -> int:
-        """The time by which a key of the usual form belongs to a segment, in milliseconds.
-
-        :raises struct.error: if it is too short.
-        """
+        """The time by which a key of the usual form belongs to a segment, in milliseconds."""
         return int(self.tail.unpack(stored[-self.tail.size :])[0])
 
     def _require(self, stored: bytes, first: bytes) -> None:

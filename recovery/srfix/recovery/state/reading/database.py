@@ -72,7 +72,6 @@ def read_batches(
     :param size: how many stored rows are read together at most.
     :param salvages: True to go on behind damage that ends it with what RocksDB's repair saves, see `salvaged`.
     :param is_in_use: True if a process writes it: then a table that it does not name yet is no damage.
-    :raises LibraryMissingError: if rocksdict is not installed.
     """
     reached = _Reached()
     try:
@@ -156,7 +155,6 @@ def look_up(
     """The row that stands under a key; None if there is none. Damage is noted.
 
     :param salvages: as of `read_batches`, and so `is_in_use`.
-    :raises LibraryMissingError: if rocksdict is not installed.
     """
     try:
         with opened(path) as database:
@@ -179,11 +177,7 @@ def look_up(
 
 
 def some_rows(database: Path, *, most: int) -> dict[bytes, StoredValue]:
-    """The first rows of a key-value store's database, by key, whole: for those who compare rows, and not only count them.
-
-    :raises LibraryMissingError: if rocksdict is not installed.
-    :raises StateDirectoryError: if it is no RocksDB, cannot be read, or a row has another form.
-    """
+    """The first rows of a key-value store's database, by key, whole: for those who compare rows, and not only count them."""
     with opened(database) as store:
         # The newest family first: what stands in an older one is of a version before.
         stored = (

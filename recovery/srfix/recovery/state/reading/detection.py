@@ -66,8 +66,6 @@ def detect_format(store: StoreDirectory, *, opening: Opening = opened) -> Detect
     """The form of a store's rows.
 
     :param opening: `salvaged` for what can be saved of a damaged one.
-    :raises LibraryMissingError: if rocksdict is not installed.
-    :raises StateDirectoryError: if none of its databases can be read, or it is of another make.
     """
     if store.kind is StoreKind.KEY_VALUE:
         with opening(Path(store.path)) as database:
@@ -93,10 +91,7 @@ def is_empty(store: StoreDirectory) -> bool:
 
 
 def databases(store: StoreDirectory) -> tuple[Path, ...]:
-    """The directories of a store's databases; of a segmented one its segments, oldest first.
-
-    :raises StateDirectoryError: if its directory cannot be listed (NotPermittedError: by this user).
-    """
+    """The directories of a store's databases; of a segmented one its segments, oldest first."""
     if store.kind is StoreKind.KEY_VALUE:
         return (Path(store.path),)
     try:

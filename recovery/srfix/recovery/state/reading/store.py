@@ -103,10 +103,7 @@ class StateStore:
         return max((window.last_ms for window in windows if window is not None), default=None)
 
     def __iter__(self) -> Iterator[StateRow]:
-        """All rows, by database and the bytes of their stored keys.
-
-        :raises LibraryMissingError: if rocksdict is not installed.
-        """
+        """All rows, by database and the bytes of their stored keys."""
         return self.rows()
 
     def rows(self) -> Iterator[StateRow]:
@@ -118,7 +115,6 @@ class StateStore:
         """The same rows as columns, many at a time: several times as quick. The first batches are short.
 
         :param size: how many stored rows are read together at most; of lists and versions, each has several.
-        :raises UsageError: if the size is not positive.
         """
         if size < 1:
             raise UsageError(f"A batch has at least one row, not {size}.")
@@ -126,10 +122,7 @@ class StateStore:
             yield from self._batches(path, everywhere, size=size)
 
     def get(self, key: bytes) -> StateRow | None:
-        """The row of a key, in a key-value store; the latest version in a versioned one.
-
-        :raises StateDirectoryError: if the store has windows: `fetch` and `sessions` look those up.
-        """
+        """The row of a key, in a key-value store; the latest version in a versioned one."""
         if self.format is StoreFormat.VERSIONED:
             return self.version_at(key)
         if not self.format.is_key_value:
@@ -171,7 +164,6 @@ class StateStore:
         """The rows of windows that start between two times, both inclusive (`ReadOnlyWindowStore.fetch`).
 
         :param key: of one key; None for all.
-        :raises StateDirectoryError: if it is no window store.
         """
         if not self.format.is_windowed:
             raise StateDirectoryError(f"store {self.name} ({self.format.value}) has no windows to fetch.")
@@ -187,7 +179,6 @@ class StateStore:
         """The sessions that end no earlier and start no later than two times (`SessionStore.findSessions`).
 
         :param key: of one key; None for all.
-        :raises StateDirectoryError: if it is no session store.
         """
         if not self.format.is_of_sessions:
             raise StateDirectoryError(f"store {self.name} ({self.format.value}) has no sessions.")
@@ -199,10 +190,7 @@ class StateStore:
                 yield row
 
     def history(self, key: bytes) -> tuple[StateRow, ...]:
-        """The versions of a key, newest first, tombstones too.
-
-        :raises StateDirectoryError: if it is no versioned store.
-        """
+        """The versions of a key, newest first, tombstones too."""
         if self.format is not StoreFormat.VERSIONED:
             raise StateDirectoryError(f"store {self.name} ({self.format.value}) keeps no versions.")
         return tuple(sorted(self.rows_of(key), key=lambda row: row.valid_from_ms or 0, reverse=True))
@@ -210,8 +198,6 @@ class StateStore:
     def version_at(self, key: bytes, *, as_of_ms: int | None = None) -> StateRow | None:
         """The version of a key that holds at a time, or the latest (`VersionedKeyValueStore.get`); None for none, or a
         tombstone.
-
-        :raises StateDirectoryError: if it is no versioned store.
         """
         for row in self.history(key):
             begins = row.valid_from_ms is not None and (as_of_ms is None or row.valid_from_ms <= as_of_ms)
@@ -288,7 +274,6 @@ def open_stores(
     :param task: of one task; None for all.
     :param form: what the store is, where a person says so; None to have it told from what lies there.
     :param salvages: True to read behind damage, too: `StateStore.salvages`.
-    :raises LibraryMissingError: if rocksdict is not installed.
     """
     for each in state.tasks:
         if task not in (None, each.name):
@@ -311,7 +296,6 @@ def open_store(
 
     :param form: what the store is, where a person says so; None to have it told from what lies there.
     :param salvages: True to read behind damage, too: `StateStore.salvages`.
-    :raises LibraryMissingError: if rocksdict is not installed.
     """
     problem: StateDirectoryError | None = None
     if form is not None:

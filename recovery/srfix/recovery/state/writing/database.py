@@ -122,8 +122,6 @@ def new_database(folder: Path, families: Iterable[str], release: Release) -> Ite
     """A new database in a folder that does not exist yet; complete and synced at the end.
 
     :param families: its column families beside `default`, which every database has.
-    :raises LibraryMissingError: if rocksdict is not installed.
-    :raises StateDirectoryError: if the folder is not empty, or it cannot be written.
     """
     if folder.exists() and any(folder.iterdir()):
         raise StateDirectoryError(f"{folder} is not empty; a new database is written to a folder of its own.")
@@ -196,10 +194,7 @@ def _settle(folder: Path, release: Release) -> None:
 
 
 def sync(path: Path) -> None:
-    """Waits until a file or a directory is on the disk.
-
-    :raises OSError: if it cannot be opened.
-    """
+    """Waits until a file or a directory is on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -213,11 +208,7 @@ _RELEASE: Final = Release(4, 0)
 
 @contextmanager
 def in_order(rows: Iterable[tuple[bytes, bytes | None]]) -> Iterator[Iterator[tuple[bytes, bytes]]]:
-    """The last row of each key, by key, from a RocksDB in a directory of our own; None removes one.
-
-    :raises LibraryMissingError: if rocksdict is not installed.
-    :raises StateDirectoryError: if there is no room for them in the temporary directory (`TMPDIR`).
-    """
+    """The last row of each key, by key, from a RocksDB in a directory of our own; None removes one."""
     with view_directory() as folder:
         with new_database(folder / "rows", (), _RELEASE) as writer:
             for key, value in rows:

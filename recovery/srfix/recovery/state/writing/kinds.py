@@ -101,7 +101,6 @@ def stored_keys(kind: WrittenKind, key: bytes) -> tuple[bytes, bytes | None]:
     """The key of the row that a record makes, and of its entry in the store's index; None if it has none.
 
     :param key: the record's.
-    :raises StateDirectoryError: if the key has no window, and the kind needs one.
     """
     layout = _KINDS[kind]
     if layout.windows is None or not layout.is_time_first:
@@ -117,10 +116,7 @@ def stored_keys(kind: WrittenKind, key: bytes) -> tuple[bytes, bytes | None]:
 
 
 def segment_time(kind: WrittenKind, key: bytes) -> int:
-    """The time, in ms, by which a record's key belongs to a segment.
-
-    :raises StateDirectoryError: if the key is too short for the kind, or its time is negative.
-    """
+    """The time, in ms, by which a record's key belongs to a segment."""
     windows = _KINDS[kind].windows
     if windows is None:
         raise StateDirectoryError(f"a store of the kind {kind.value} has no segments")

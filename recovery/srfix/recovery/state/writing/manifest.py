@@ -39,17 +39,13 @@ def strip_manifest(content: bytes, *, path: str, tags: frozenset[int] = UNKNOWN_
     """A MANIFEST without the fields of these tags; its checksums are computed anew. An edit with no field left is left out.
 
     :param path: the file's name, for messages.
-    :raises StateDirectoryError: if the file is damaged, or has a field whose length is not known.
     """
     stripped = (strip_edit(record, path=path, tags=tags) for record in read_records(content, path=path))
     return write_records(edit for edit in stripped if edit)
 
 
 def strip_edit(record: bytes, *, path: str, tags: frozenset[int] = UNKNOWN_TO_5_18) -> bytes:
-    """One version edit without the fields of these tags.
-
-    :raises StateDirectoryError: if it is cut short, or has a field whose length is not known.
-    """
+    """One version edit without the fields of these tags."""
     out = bytearray()
     for tag, begin, end in fields_of(record, path):
         if tag not in tags:
@@ -182,7 +178,6 @@ def read_records(content: bytes, *, path: str) -> Iterator[bytes]:
     """The records of a file.
 
     :param path: the file's name, for messages.
-    :raises StateDirectoryError: if a checksum does not match, a record is cut short, or a piece has another type.
     """
     pieces: list[bytes] = []
     at = 0

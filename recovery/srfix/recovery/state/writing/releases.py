@@ -25,10 +25,7 @@ class Release:
 
     @classmethod
     def parse(cls, text: str) -> Release:
-        """Reads `2.6.3`, or `2.6`, which is its first.
-
-        :raises UsageError: if the text is no version, or one before 2.0.
-        """
+        """Reads `2.6.3`, or `2.6`, which is its first."""
         parts = text.split(".")
         if not 2 <= len(parts) <= _PARTS or not all(part.isascii() and part.isdecimal() for part in parts):
             raise UsageError(f"--streams-version {text}: expected the Kafka Streams version, such as 2.6.3 or 4.3.1.")

@@ -68,8 +68,6 @@ def finished_before(target: Path, request: Mapping[str, Json]) -> Json:
     """The report of an earlier run that asked for the same, and died between making the directory whole and tidying up.
 
     It tidies up then. None if there is no such run: `staged` does the work, or says why it cannot.
-
-    :raises StateDirectoryError: if another process builds the directory now.
     """
     unfinished = unfinished_path(target)
     if not (target.is_dir() and unfinished.is_dir()) or (unfinished / _WHOLE).exists():
@@ -89,8 +87,6 @@ def staged(target: Path, request: Mapping[str, Json]) -> Iterator[Staging]:
     After an error or an interrupt nothing is left of it, unless it was whole already.
 
     :param request: what is asked for, as JSON: a later run knows by it whether it wants the same.
-    :raises StateDirectoryError: if the target exists, another process builds it now, something that is not ours stands
-        where it would be built, or it cannot be written.
     """
     _refuse_existing(target)
     unfinished = unfinished_path(target)

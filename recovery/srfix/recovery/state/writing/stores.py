@@ -72,11 +72,7 @@ class StoreWriter:
         """Records that were older than the retention when they came, as a restore leaves them out too."""
 
     def restore(self, key: bytes, value: bytes | None, *, timestamp_ms: int | None, headers: Headers = ()) -> None:
-        """Puts a record of the changelog in the store; None removes the row.
-
-        :raises StateDirectoryError: if the key has no window, and the store needs one; of a versioned store, if the timestamp
-            is before 1970.
-        """
+        """Puts a record of the changelog in the store; None removes the row."""
         kind = self._store.kind
         if kind is WrittenKind.VERSIONED:
             timestamp_ms = NO_TIMESTAMP if timestamp_ms is None else timestamp_ms
@@ -166,11 +162,7 @@ def families_of(family: str, release: Release) -> tuple[str, ...]:
 
 @contextmanager
 def store_writer(store: StoreToWrite, folder: Path, release: Release) -> Iterator[StoreWriter]:
-    """A store in a task's directory; it must be finished in the block.
-
-    :raises UsageError: if the release has no such stores.
-    :raises StateDirectoryError: if it cannot be written.
-    """
+    """A store in a task's directory; it must be finished in the block."""
     check_kind(store.kind, release)
     writer = StoreWriter(store, folder, release)
     try:

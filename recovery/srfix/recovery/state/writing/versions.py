@@ -54,10 +54,7 @@ class VersionedRows:
         self._pending: dict[bytes, bytes | None] = {}
 
     def put(self, key: bytes, payload: bytes | None, timestamp_ms: int) -> bool:
-        """Puts a record; False if it was too old, and left out.
-
-        :raises StateDirectoryError: if its timestamp is before 1970.
-        """
+        """Puts a record; False if it was too old, and left out."""
         if timestamp_ms < 0:
             raise StateDirectoryError(
                 f"a record of the key {key.hex()} has the timestamp {timestamp_ms}, which a versioned store cannot hold"

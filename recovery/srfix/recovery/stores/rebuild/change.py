@@ -50,10 +50,7 @@ class StoreChange:
 
 
 def form_to_change(store: StoreDirectory, change: StoreChange) -> StoreFormat:
-    """The form of a store's rows.
-
-    :raises UsageError: if they hold no value of a serde, or do not become such as are wanted.
-    """
+    """The form of a store's rows."""
     form, why = change.form, "as was said"
     if form is None:
         found = detect_format(store)
@@ -104,8 +101,6 @@ class RowChange:
         """The rows of a column family, changed.
 
         A row that cannot be changed stays as it is, and is counted as unreadable.
-
-        :raises RegistryError: if the registry does not answer.
         """
         changes = family in VALUES and (self._change.payload, self._change.kind) != (None, None)
         for key, value in rows:
@@ -144,8 +139,6 @@ def rewritten(form: StoreFormat, family: str, key: bytes, value: bytes, change: 
     """The value of a row with other values of the serde in it.
 
     :param family: the column family that the row is in.
-    :raises FormatError: if the row has not the form that its store promises.
-    :raises SrfixError: whatever the change raises.
     """
     if form is StoreFormat.VERSIONED:
         return _versioned(key, value, change)

@@ -57,9 +57,6 @@ def migrate(state: ApplicationState, target: Path, migration: Migration, *, requ
     :param target: the application's new folder, which must not exist.
     :param request: what was asked for: a run that died just before its end is recognised by it.
     :return: what was written, as `Tally.as_json`.
-    :raises UsageError: if a store that is to be changed is not there, or the release has no such stores.
-    :raises RowsUnreadableError: if rows cannot be written anew, with `OnError.FAIL`.
-    :raises StateDirectoryError: if the original is in use or damaged, or the new one exists or cannot be written.
     """
     check(state, migration, frozenset())
     done = finished_before(target, request)
@@ -78,8 +75,6 @@ def check(state: ApplicationState, migration: Migration, without: frozenset[str]
     """What can be told before anything is written.
 
     :param without: stores that are left out.
-    :raises UsageError: if a store that is to be changed is not there.
-    :raises StateDirectoryError: if a process uses the directory, or left a store open.
     """
     if state.is_in_use:
         raise StateDirectoryError(
@@ -202,8 +197,6 @@ def copy_database(
 
     :param takes_open: whether one is taken that was not closed.
     :return: how far it had come, as it says itself; nothing where it does not.
-    :raises UsageError: if the release does not know one of its column families.
-    :raises StateDirectoryError: if it is damaged or was left open, or the new one cannot be written.
     """
     with opened(source) as before:
         rows = in_order(before.families - {OFFSETS_COLUMN_FAMILY})

@@ -56,12 +56,7 @@ class RebuildWork:
     """What the policy of `asked.payload` tells of second subjects."""
 
     def __call__(self, part: TaskToBuild) -> BuiltTask:
-        """A task's directory, in a folder of this attempt's.
-
-        :raises ClusterError: if the cluster does not answer.
-        :raises StateDirectoryError: if what is taken over is damaged, or it cannot be written.
-        :raises UsageError: if the release has no such stores.
-        """
+        """A task's directory, in a folder of this attempt's."""
         attempt = new_attempt(Path(self.folder))
         whole, scratch = new_attempt(attempt), new_attempt(attempt)
         beside = self.asked.beside
@@ -101,11 +96,7 @@ class BuildOnSpark:
     def __call__(
         self, asked: Rebuild, cluster: TopicReader, ranges: Sequence[Range], staging: Staging, tally: Tally
     ) -> None:
-        """See `rebuild.build`: the same directory, and the same tally.
-
-        :raises SparkError: if Spark fails.
-        :raises StateDirectoryError: if a worker does not see a directory, or this machine does not see what it wrote.
-        """
+        """See `rebuild.build`: the same directory, and the same tally."""
         tasks = tasks_to_build(asked, ranges)
         work = RebuildWork(
             asked=asked,

@@ -119,9 +119,6 @@ def build(asked: Rebuild, cluster: TopicReader, ranges: Sequence[Range], staging
     """Writes the tasks of the state beside, and those that these ranges fill, into `staging.whole`.
 
     :param tally: gets what was written, and what could not be read.
-    :raises ClusterError: if the cluster does not answer.
-    :raises StateDirectoryError: if what is taken over is damaged, or it cannot be written.
-    :raises UsageError: if the release has no such stores.
     """
     folders = {} if asked.beside is None else take_over(asked, staging, tally)
     if asked.payload is None:
@@ -140,8 +137,6 @@ def take_over(asked: Rebuild, staging: Staging, tally: Tally) -> dict[str, TaskF
     """Writes the other stores of the state beside, and what belongs to no task.
 
     :return: the tasks, by their paths below the application's folder.
-    :raises StateDirectoryError: if one is damaged, or cannot be written.
-    :raises UsageError: if the release has no such stores.
     """
     assert asked.beside is not None
     return migrate_into(asked.beside, staging.whole, _taken_over(asked), tally, without=_without(asked))
@@ -164,10 +159,6 @@ def rebuild(
     :param request: what was asked for: a run that died just before its end is recognised by it.
     :param build: what fills it.
     :return: what was written, as `Tally.as_json`.
-    :raises UsageError: if the topic or a partition does not exist, or the release has no such stores.
-    :raises ClusterError: if the cluster does not answer.
-    :raises RowsUnreadableError: if rows cannot be written anew, with `OnError.FAIL`.
-    :raises StateDirectoryError: if the directory exists or cannot be written.
     """
     if asked.beside is not None:
         check(asked.beside, _taken_over(asked), _without(asked))

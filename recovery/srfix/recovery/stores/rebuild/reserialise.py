@@ -39,8 +39,6 @@ class Reserialiser:
     :param subject: the subject that the application's reader asks.
     :param version: which of its schemas; the latest, unless said otherwise.
     :param resolver: how the writers' schemas are found; by id, unless said otherwise.
-    :raises RegistryError: if the registry does not answer, or has no such subject.
-    :raises UsageError: if it is a schema that rows cannot be written under.
     """
 
     def __init__(
@@ -68,10 +66,7 @@ class Reserialiser:
         return _made_anew, self._made_of
 
     def __call__(self, payload: bytes) -> bytes:
-        """The value under the schema.
-
-        :raises SrfixError: if it cannot be read by its own schema, or does not fit the new one.
-        """
+        """The value under the schema."""
         if payload.startswith(self._prefix):
             return payload
         written = self._write(self._read(payload, self._context), self._context)

@@ -68,7 +68,6 @@ def connect_schema(text: str, references: tuple[str, ...] = ()) -> ConnectSchema
     """The Connect schema of an Avro schema text.
 
     :param references: the texts that it refers to, none before those that it refers to itself.
-    :raises SchemaError: if the text is not an Avro schema, or one that AvroData refuses.
     """
     return to_connect(load(text, references))
 
@@ -80,9 +79,6 @@ def to_connect(root: AvroNode, *, by_units: bool = False) -> ConnectSchema:
 
     :param by_units: instants in microseconds, and what Debezium names, are Connect's Timestamp and Date too, which AvroData
         does not make them.
-    :raises SchemaError: if AvroData refuses it: a null by itself, two branches of a union with one name, an array of
-        `MapEntry` records without key and value, properties of Connect (connect.type, connect.version, connect.name,
-        connect.parameters) that contradict the type.
     """
     try:
         return _Conversion(by_units=by_units).schema(root)

@@ -29,10 +29,7 @@ def check_schema(schema_text: str, references: tuple[str, ...] = ()) -> None:
 def as_connect(
     schema_text: str, references: tuple[str, ...] = (), *, by_units: bool
 ) -> tuple[ConnectSchema, tuple[Dropped, ...]]:
-    """What AvroData makes of a schema. What it refuses is a null by itself, two branches of one name.
-
-    :raises SchemaError: if the text is not an Avro schema, or AvroData refuses it, and it is no record with other fields.
-    """
+    """What AvroData makes of a schema. What it refuses is a null by itself, two branches of one name."""
     root = load(schema_text, references)
     try:
         return to_connect(root, by_units=by_units), ()
@@ -50,10 +47,7 @@ def as_connect(
 
 
 def has_hints(schema_text: str, references: tuple[str, ...] = ()) -> bool:
-    """True if a schema has aliases or defaults.
-
-    :raises SchemaError: if the text is not an Avro schema.
-    """
+    """True if a schema has aliases or defaults."""
     return any(
         (node.kind == "enum" and "default" in node.props)
         or any(part.aliases or part.default is not MISSING for part in node.fields)
@@ -62,10 +56,7 @@ def has_hints(schema_text: str, references: tuple[str, ...] = ()) -> bool:
 
 
 def java_text(schema_text: str, *, has_references: bool) -> str:
-    """`AvroSchema.canonicalString`.
-
-    :raises SchemaError: if the text is not an Avro schema.
-    """
+    """`AvroSchema.canonicalString`."""
     return java_schema(schema_text, None if has_references else ())
 
 
@@ -73,8 +64,6 @@ def record_name(schema_text: str, references: tuple[str, ...] = ()) -> str | Non
     """The full name of a root that is a record (`AvroSchema.name`); None for any other type.
 
     confluent-kafka for Python takes the name of a type such as `string` for a record's, too; here that is none.
-
-    :raises SchemaError: if the text is not an Avro schema.
     """
     root = load(schema_text, references)
     return root.name if root.kind == "record" else None

@@ -37,9 +37,6 @@ def infer_avro(
     :param role: names the one column of an un-wrapped schema: ROWKEY or ROWVAL.
     :param wrapped: False takes the whole schema as the type of one column. None is ksqlDB's default: it does so for every
         key, a record's too, and for no value.
-    :raises SchemaError: if the text is not an Avro schema, or one that Connect refuses (a null by itself, …).
-    :raises ColumnError: if the root is not a record and `wrapped` is True, no field is left, two fields get the same
-        name, a decimal's scale does not fit its precision, or the schema is recursive, too deep or too large.
     """
     return columns_of(connect_schema(text, references), names=names, role=role, wrapped=wrapped)
 

@@ -27,9 +27,6 @@ def internal_schema(spec: WriteSpec, role: Role = Role.VALUE) -> str:
     nullable.
 
     :param role: which half of a record it is for: a key holds no MAP.
-    :raises ColumnError: if a name is not one that Avro allows, two columns get the same name, two nested records that
-        differ do, a MAP has other keys than STRING or is in a key, several columns are to be un-wrapped, or the columns
-        cannot be used at all.
     """
     half = spec.half(role)
     require_string_keys(half.known_columns, "Avro")
@@ -41,8 +38,6 @@ def internal_schema(spec: WriteSpec, role: Role = Role.VALUE) -> str:
 def avro_compatible(schema: ConnectSchema, full_name: str) -> ConnectSchema:
     """`AvroSchemas.getAvroCompatibleConnectSchema`: STRUCTs and MAPs get names, fields names that Avro allows, and the
     root is not optional.
-
-    :raises ColumnError: if a name is not one that Avro allows, or two fields or two differing records get the same.
     """
     return _Names().root(schema, full_name)
 

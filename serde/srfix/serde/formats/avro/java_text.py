@@ -40,7 +40,6 @@ def java_schema(text: str, references: Sequence[str] | None = (), *, inline: boo
     :param references: the texts that it refers to, each after those it refers to itself; None takes every name that nobody
         defines for one of theirs.
     :param inline: True to write a definition of theirs out where it is first used.
-    :raises SchemaError: if the text is not an Avro schema, or uses a name that nobody defines.
     """
     return java_json(_Writer(references or (), inline=inline, is_open=references is None).top(_load(text)))
 

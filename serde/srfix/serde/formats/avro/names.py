@@ -26,18 +26,13 @@ def key_full_name(source_name: str) -> str:
 
 
 def avro_fields(columns: Columns) -> dict[str, Column]:
-    """The columns by the names of their Avro fields: see `avro_names`.
-
-    :raises ColumnError: if two columns get the same field.
-    """
+    """The columns by the names of their Avro fields: see `avro_names`."""
     return dict(zip(avro_names(column.name for column in columns), columns, strict=True))
 
 
 def avro_names(names: Iterable[str]) -> dict[str, str]:
     """Names as declared by the names of their Avro fields: "." becomes "_", nothing else changes
     (`AvroSchemas.avroCompatibleFieldName`).
-
-    :raises ColumnError: if two get the same field (Connect's "Cannot create field because of field name duplication").
     """
     fields: dict[str, str] = {}
     for name in names:
@@ -81,10 +76,7 @@ def _is_digit(character: str) -> bool:
 
 
 def field_names(schema_text: str) -> tuple[str, ...]:
-    """The names of a record schema's own fields, in order.
-
-    :raises SchemaError: if the text is not a record schema.
-    """
+    """The names of a record schema's own fields, in order."""
     try:
         schema: _Json = json.loads(schema_text)
     except (ValueError, RecursionError) as error:

@@ -104,7 +104,6 @@ def load(text: str, references: tuple[str, ...] = (), *, wraps_single_types: boo
     :param references: the texts that it refers to, directly or not, none before those that it refers to itself: what
         they define is known to the text by its full name, as Java's parser has it (`AvroSchema.rawSchema`).
     :param wraps_single_types: one type alone in a union is a branch, as it is beside others.
-    :raises SchemaError: if the text is not an Avro schema, or is one that no reader could survive.
     """
     named: dict[str, object] = {}
     for reference in references:
@@ -360,11 +359,7 @@ class Analysis:
 
 
 def analyse(root: AvroNode) -> Analysis:
-    """Walks the graph once.
-
-    :raises SchemaError: if reading a record would never end, or goes too deep or too wide before it needs any
-        byte.
-    """
+    """Walks the graph once."""
     bounds = payload_bounds()
     walk = _Analyser(bounds.schema_parts)
     try:

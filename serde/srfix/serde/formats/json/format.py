@@ -20,8 +20,6 @@ def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...]
 
     With columns, a body that is `null` is no row (None), unless the column is un-wrapped: then it is that column's null.
     The schema and its references have no say: JSON has none.
-
-    :raises ColumnError: if the columns cannot be used, a MAP's keys are not STRING, or there are several un-wrapped.
     """
     if spec.columns is None:
         return plain_decoder()
@@ -34,8 +32,6 @@ def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...
 
     With columns, keys of a row are matched to them by the case rule; a column that the row lacks is written as null.
     The schema and its references have no say: JSON has none.
-
-    :raises ColumnError: if the columns cannot be used, a MAP's keys are not STRING, or there are several un-wrapped.
     """
     if spec.columns is None:
         return plain_encoder()

@@ -43,10 +43,7 @@ _TRIMMED: Final = "".join(map(chr, range(0x21)))
 
 
 def integer_of_number(number: int | decimal.Decimal, bits: int) -> int:
-    """The number cut to whole, and to its low bits.
-
-    :raises ValueError: if it has more digits than Jackson reads.
-    """
+    """The number cut to whole, and to its low bits."""
     if isinstance(number, decimal.Decimal):
         number = _whole(number)
     elif number.bit_length() > _MAX_BITS:
@@ -68,10 +65,7 @@ def _whole(number: decimal.Decimal) -> int:
 
 
 def integer_of_text(text: str, bits: int) -> int:
-    """`Integer.parseInt`, `Long.parseLong`.
-
-    :raises ValueError: if the text is not a whole number of that many bits.
-    """
+    """`Integer.parseInt`, `Long.parseLong`."""
     if len(text) > payload_bounds().text_number_characters or not _INTEGER.fullmatch(text) or not _is_of_bmp(text):
         raise ValueError
     number = int(text)
@@ -89,10 +83,7 @@ def double_of_number(number: float | decimal.Decimal) -> float:
 
 
 def double_of_text(text: str) -> float:
-    """`Double.parseDouble`.
-
-    :raises ValueError: if the text is not a number.
-    """
+    """`Double.parseDouble`."""
     text = text.strip(_TRIMMED)
     match = _DOUBLE.fullmatch(text) if len(text) <= payload_bounds().text_number_characters else None
     if match is None:
@@ -108,10 +99,7 @@ def double_of_text(text: str) -> float:
 
 
 def decimal_of_text(text: str) -> decimal.Decimal:
-    """`new BigDecimal(text)`.
-
-    :raises ValueError: if the text is not a number.
-    """
+    """`new BigDecimal(text)`."""
     if len(text) > payload_bounds().text_number_characters or not _DECIMAL.fullmatch(text) or not _is_of_bmp(text):
         raise ValueError
     try:

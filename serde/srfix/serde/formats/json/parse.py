@@ -57,12 +57,7 @@ _BYTE_ORDER_MARKS: Final = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF
 
 
 def parse(body: bytes) -> JsonValue:
-    """The value; fractions are doubles.
-
-    :raises TruncatedBodyError: if the body ends too early, or is empty.
-    :raises TrailingBytesError: if something stands behind the value.
-    :raises DecodeError: if it is not JSON in any other way, nests too deep, or has a number beyond a double.
-    """
+    """The value; fractions are doubles."""
     try:
         return _quick(body)
     except _FAILURES as error:
@@ -79,12 +74,7 @@ def parse_from(payload: bytes, body_offset: int) -> JsonValue:
 
 
 def parse_exact(body: bytes) -> JsonValue:
-    """The value; fractions are Decimals, with all their digits and their exponent.
-
-    :raises TruncatedBodyError: if the body ends too early, or is empty.
-    :raises TrailingBytesError: if something stands behind the value.
-    :raises DecodeError: if it is not JSON in any other way, or nests too deep.
-    """
+    """The value; fractions are Decimals, with all their digits and their exponent."""
     # A short body has no long number, and a hook in C is quicker.
     decode = _exact if len(body) <= payload_bounds().number_characters else _exact_bounded
     try:

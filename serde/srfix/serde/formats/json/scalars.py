@@ -240,8 +240,6 @@ def _bytes(value: object) -> Value:
 def base64_bytes(text: str) -> bytes:
     """The bytes of a text as Jackson's `binaryValue` reads it: spaces between groups of four, and several runs, each with
     its padding, are taken.
-
-    :raises ValueError: if it is not base64.
     """
     try:
         return binascii.a2b_base64(text, strict_mode=True)

@@ -33,9 +33,6 @@ class Raw:
 def compact_text(value: object) -> str:
     """The text of a value that was parsed exactly, with the numbers as BigDecimal has them (`ObjectMapper`
     .writeValueAsString after .treeToValue).
-
-    :raises TypeError: if a double is in it: its digits are lost.
-    :raises RecursionError: if it nests too deep.
     """
     parts: list[str] = []
     _write(value, parts, _quoted, _no_double)
@@ -43,12 +40,7 @@ def compact_text(value: object) -> str:
 
 
 def compact_bytes(value: object) -> bytes:
-    """The bytes of a value (`ObjectMapper.writeValueAsBytes`); a `Raw` stands for its text.
-
-    :raises TypeError: if something in it has no JSON.
-    :raises UnicodeEncodeError: if a string holds half a surrogate pair.
-    :raises RecursionError: if it nests too deep.
-    """
+    """The bytes of a value (`ObjectMapper.writeValueAsBytes`); a `Raw` stands for its text."""
     parts: list[str] = []
     _write(value, parts, _quoted_in_bytes, _double)
     return "".join(parts).encode()

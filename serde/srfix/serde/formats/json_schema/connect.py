@@ -48,7 +48,6 @@ def connect_schema(text: str, references: tuple[str, ...] = ()) -> ConnectSchema
     """The Connect schema of a JSON Schema text.
 
     :param references: the texts that it refers to, by name (`ReferenceText`) or with an `$id`.
-    :raises SchemaError: if the text is not a JSON Schema, or one that JsonSchemaData refuses.
     """
     # Texts are equal whatever their names, so the names are part of what is remembered.
     return _remembered(text, references, tuple(map(reference_name, references)))
@@ -60,12 +59,7 @@ def _remembered(text: str, references: tuple[str, ...], names: tuple[str | None,
 
 
 def to_connect(root: Node) -> ConnectSchema:
-    """`JsonSchemaData.toConnectSchema`. A default is as JSON has it. A recursive schema gives a cyclic one.
-
-    :raises SchemaError: if JsonSchemaData refuses it: an empty or boolean schema, a null by itself, an array without a
-        schema of all items, an allOf that is neither an object nor a value with constraints, a default of null where
-        null is not allowed, and Connect's properties with values of the wrong type.
-    """
+    """`JsonSchemaData.toConnectSchema`. A default is as JSON has it. A recursive schema gives a cyclic one."""
     try:
         return _Conversion().schema(root, 0)
     except RecursionError:

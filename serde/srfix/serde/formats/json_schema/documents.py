@@ -17,10 +17,7 @@ _SHOWN_CHARACTERS: Final = 60
 
 
 def parsed(text: str) -> Object:
-    """The JSON object of a schema text.
-
-    :raises SchemaError: if it is none.
-    """
+    """The JSON object of a schema text."""
     try:
         # Not orjson: a default of a decimal must keep all its digits.
         document = json.loads(text, parse_float=Decimal)
@@ -95,10 +92,7 @@ class Document:
 
 
 def pointed_at(document: Document, fragment: str) -> object:
-    """What a fragment (`#/definitions/a`, `#anchor`) names in a document.
-
-    :raises SchemaError: if there is nothing.
-    """
+    """What a fragment (`#/definitions/a`, `#anchor`) names in a document."""
     by_id = document.by_id.get(fragment)
     if by_id is not None:
         return by_id

@@ -32,10 +32,7 @@ _LOGICAL: Final = (DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME)
 
 
 def under_encoder(schema: ConnectSchema, spec: WriteSpec) -> Encode:
-    """Rows of the columns, under a schema; un-wrapped, the bare value of the only one.
-
-    :raises SchemaError: if it misses a column, has one of another type, or requires what no column feeds.
-    """
+    """Rows of the columns, under a schema; un-wrapped, the bare value of the only one."""
     if spec.wrapped:
         return check_encoder(_value(schema, Struct(spec.known_columns), "", spec))
     (column,) = spec.known_columns

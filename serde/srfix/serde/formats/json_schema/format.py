@@ -51,10 +51,7 @@ def check_schema(schema_text: str, references: tuple[str, ...] = ()) -> None:
 def as_connect(
     schema_text: str, references: tuple[str, ...] = (), *, by_units: bool
 ) -> tuple[ConnectSchema, tuple[Dropped, ...]]:
-    """What JsonSchemaData makes of a schema: all of it, or nothing.
-
-    :raises SchemaError: if the text is not a JSON Schema, or JsonSchemaData refuses it.
-    """
+    """What JsonSchemaData makes of a schema: all of it, or nothing."""
     return connect_schema(schema_text, references), ()
 
 
@@ -74,10 +71,7 @@ def field_names(schema_text: str) -> tuple[str, ...]:
 
 
 def java_text(schema_text: str, *, has_references: bool) -> str:
-    """`JsonSchema.canonicalString`: without blanks. Confluent's `Jackson.newObjectMapper` reads fractions as exact decimals.
-
-    :raises SchemaError: if the text is not JSON.
-    """
+    """`JsonSchema.canonicalString`: without blanks. Confluent's `Jackson.newObjectMapper` reads fractions as exact decimals."""
     try:
         return java_json(json.loads(schema_text, parse_float=Decimal))
     except (ValueError, RecursionError) as error:
@@ -85,10 +79,7 @@ def java_text(schema_text: str, *, has_references: bool) -> str:
 
 
 def record_name(schema_text: str, references: tuple[str, ...] = ()) -> str | None:
-    """The schema's `title` (`JsonSchema.name`); None without one.
-
-    :raises SchemaError: if the text is not JSON.
-    """
+    """The schema's `title` (`JsonSchema.name`); None without one."""
     try:
         document = json.loads(schema_text)
     except (ValueError, RecursionError) as error:
@@ -106,8 +97,6 @@ def internal_schema(spec: WriteSpec, role: Role = Role.VALUE) -> str:
     Un-wrapped, a single column stands without an object around it; its type, or null, is the schema then.
 
     :param role: which half of a record it is for: a key holds no MAP.
-    :raises ColumnError: if a MAP has other keys than STRING or is in a key, several columns are to be un-wrapped, or the
-        columns cannot be used at all.
     """
     half = spec.half(role)
     check_json_columns(half.known_columns, wrapped=half.wrapped)
@@ -115,11 +104,7 @@ def internal_schema(spec: WriteSpec, role: Role = Role.VALUE) -> str:
 
 
 def projection(schema_text: str, spec: ReadSpec, references: tuple[str, ...] = ()) -> Projection[JsonType] | ByKeys:
-    """How documents are read into columns. By `CaseRule.KSQLDB_2020` the schema does not count.
-
-    :raises SchemaError: if the text is not a JSON Schema, or one that Connect refuses.
-    :raises AmbiguousFieldError: if letter case leaves it open which property feeds a column.
-    """
+    """How documents are read into columns. By `CaseRule.KSQLDB_2020` the schema does not count."""
     return _projection(schema_text, spec, references, tuple(map(reference_name, references)))
 
 
@@ -143,9 +128,6 @@ def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...]
     All other rules read through Connect under the writer's schema (`json_schema.decode`).
 
     :param references: the texts that the schema refers to, by name (`ReferenceText`) or with an `$id`.
-    :raises SchemaError: if the text is not a JSON Schema, or one that Connect refuses.
-    :raises AmbiguousFieldError: if letter case leaves it open which property feeds a column.
-    :raises ColumnError: if the columns cannot be used, a MAP's keys are not STRING, or there are several un-wrapped.
     """
     if spec.columns is None:
         return plain_decoder()
@@ -176,8 +158,6 @@ def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...
     With columns, the schema is their internal schema: keys of a row are matched to them by the case rule, a column that
     the row lacks is written as null, and so are nulls; a MAP is an array of entries. For another schema see
     `encoder_under`.
-
-    :raises ColumnError: if the columns cannot be used, a MAP's keys are not STRING, or there are several un-wrapped.
     """
     if spec.columns is None:
         return plain_encoder()
@@ -188,10 +168,6 @@ def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...
 def encoder_under(schema_text: str, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
     """An encoder of columns under a schema that exists, as ksqlDB writes with a SCHEMA_ID: exact names, its defaults
     filled in (`json_schema.encode`).
-
-    :raises SchemaError: if the text is not a JSON Schema, misses a column, has one of another type, or requires what no
-        column feeds.
-    :raises ColumnError: if the columns cannot be used, or a MAP's keys are not STRING.
     """
     check_json_columns(spec.known_columns, wrapped=spec.wrapped)
     return under_encoder(connect_schema(schema_text, references), spec)

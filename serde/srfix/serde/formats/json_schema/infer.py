@@ -28,10 +28,6 @@ def infer_json_schema(
     :param role: names the one column of an un-wrapped schema: ROWKEY or ROWVAL.
     :param wrapped: False takes the whole schema as the type of one column. None is ksqlDB's default: it does so for every
         key, a record's too, and for no value.
-    :raises SchemaError: if the text is not a JSON Schema, or one that Connect refuses: an empty schema, an array without
-        a schema of its items, a null by itself, …
-    :raises ColumnError: if the root is not an object and `wrapped` is True, no property is left, two get the same name,
-        a decimal's scale does not fit its precision, or the schema is recursive, too deep or too large.
     """
     return columns_of(connect_schema(text, references), names=names, role=role, wrapped=wrapped)
 

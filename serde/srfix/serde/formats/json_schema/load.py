@@ -51,8 +51,6 @@ def load(text: str, references: Sequence[str] = ()) -> Node:
 
     :param references: the texts that it refers to, directly or not. One with a name (`ReferenceText`) is known by it,
         one without by its `$id`; if neither fits, a single text is taken for a single unknown reference.
-    :raises SchemaError: if the text is not a JSON Schema, nests deeper than 128 levels or is too large with its
-        references followed, or refers to what is not there.
     """
     try:
         return _Loader(parsed(text), [(reference_name(part), parsed(part)) for part in references]).root()

@@ -40,8 +40,6 @@ def validator(schema_text: str, *, references: tuple[str, ...] = ()) -> Validate
     A schema that does not name its draft is one of draft 7, as for the registry.
 
     :param references: the texts that the schema refers to, by name (`ReferenceText`) or with an `$id`.
-    :raises UsageError: if jsonschema-rs is not installed.
-    :raises SchemaError: if the text is not a JSON Schema that can be validated against, or refers to what is not there.
     """
     names = tuple(map(reference_name, references))
     checker = _checker(schema_text, references, names)
@@ -69,8 +67,6 @@ def first_misfit_of(document: Json, references: Mapping[str, Json]) -> FirstMisf
     262's, as the specification has them, and nothing is fetched.
 
     :param references: the schemas that it refers to, by the names that `$ref` has for them.
-    :raises UsageError: if jsonschema-rs is not installed.
-    :raises SchemaError: if it is not a JSON Schema, or refers to one that is not among the references.
     """
 
     def retrieve(uri: str) -> Json:
@@ -148,8 +144,6 @@ def _compiled(
     :param retrieve: URI → the document that a schema refers to, where `documents` have none by that URI.
     :param refusal: what is wrong with a schema → the error's words.
     :param missing: the words for a missing jsonschema-rs, which is imported here.
-    :raises UsageError: if jsonschema-rs is not installed.
-    :raises SchemaError: if the schema is not one that can be validated against.
     """
     try:
         import jsonschema_rs

@@ -17,11 +17,7 @@ def check_json_columns(columns: Columns, *, wrapped: bool) -> None:
 
 
 def bare_value(row: object, name: str) -> object:
-    """The value of the only column.
-
-    :raises Misfit: if it is null: the engine then writes no bytes at all (`KsqlConnectSerializer`, and Kafka's own
-        serializers), which is for the caller to do.
-    """
+    """The value of the only column."""
     value = row.get(name) if isinstance(row, Mapping) else None
     if value is None:
         raise Misfit(

@@ -47,7 +47,6 @@ def read_properties_file(path: str, *, encoding: Literal["iso-8859-1", "utf-8"] 
     """The properties of a file.
 
     :param encoding: ISO 8859-1 as by a Java stream, UTF-8 as by a reader.
-    :raises UsageError: if the file cannot be read, is no text, or a line is no property. No content is shown.
     """
     import javaproperties
 

@@ -42,10 +42,7 @@ class _Token(NamedTuple):
 
 
 def parse_jaas(text: str) -> LoginModule:
-    """The one entry of a `sasl.jaas.config`.
-
-    :raises UsageError: if Kafka would not take it either; the message shows nothing of it.
-    """
+    """The one entry of a `sasl.jaas.config`."""
     tokens = _tokens(text)
     entries = [_entry(token, tokens) for token in tokens]
     if len(entries) != 1:

@@ -49,8 +49,6 @@ def read_jks(content: bytes, password: str | None) -> JavaKeyStore:
     """The entries.
 
     :param password: None: whether the store was changed is then not looked at, as Java does it.
-    :raises WrongPasswordError: if the store has another one.
-    :raises ValueError: if it is cut off, or no such store.
     """
     body, digest = content[:-_DIGEST], content[-_DIGEST:]
     if password is not None:
@@ -64,11 +62,7 @@ def read_jks(content: bytes, password: str | None) -> JavaKeyStore:
 
 
 def shown_key(hidden_key: bytes, password: str) -> bytes:
-    """The private key, PKCS#8 in DER.
-
-    :raises WrongPasswordError: if it has another password.
-    :raises ValueError: if it is hidden in another way.
-    """
+    """The private key, PKCS#8 in DER."""
     protected = _octets(hidden_key)
     salt, hidden, check = protected[:_DIGEST], protected[_DIGEST:-_DIGEST], protected[-_DIGEST:]
     secret = _utf16(password)

@@ -30,7 +30,6 @@ def resolve_references(name: str, value: str, properties: Mapping[str, str]) -> 
     """The value with its references resolved.
 
     :param properties: the file's, which name the providers.
-    :raises UsageError: if one cannot be resolved; the message names the property, and shows no value.
     """
 
     pieces: list[str] = []

@@ -49,10 +49,7 @@ _SASL_EXTENSION: Final = "unsecuredLoginExtension_"
 
 
 def from_jaas(config: Mapping[str, str]) -> dict[str, str]:
-    """What the `sasl.jaas.config` among these properties says, and the callback handler beside it.
-
-    :raises UsageError: if it is malformed, or says what librdkafka cannot do; it shows no value of an option.
-    """
+    """What the `sasl.jaas.config` among these properties says, and the callback handler beside it."""
     module = parse_jaas(config["sasl.jaas.config"])
     name = module.name.removeprefix(_SHADED).removeprefix(_KAFKA)
     mechanism = config.get("sasl.mechanism", config.get("sasl.mechanisms"))

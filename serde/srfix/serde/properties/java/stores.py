@@ -48,7 +48,6 @@ def read_store(path: str, name: str) -> bytes:
     """The content of a store's file.
 
     :param name: the property that names it, for the message.
-    :raises UsageError: if it cannot be read.
     """
     try:
         return read_file(path, most_bytes=bounds.MOST_SECRET_BYTES)
@@ -57,10 +56,7 @@ def read_store(path: str, name: str) -> bytes:
 
 
 def trusted_certificates(content: bytes, password: str | None) -> str:
-    """The certificates of a trust store that is not PEM, as PEM.
-
-    :raises ValueError: says what is wrong, and what to do.
-    """
+    """The certificates of a trust store that is not PEM, as PEM."""
     if content.startswith(MAGIC):
         store = read_jks(content, password)
         certificates = [*store.trusted, *(key.chain[0] for key in store.keys if key.chain)]
@@ -73,10 +69,7 @@ def trusted_certificates(content: bytes, password: str | None) -> str:
 
 
 def private_key_and_chain(content: bytes, password: str | None, key_password: str | None) -> tuple[str, str]:
-    """The private key of a key store that is not PEM (PKCS#8, not encrypted), and its chain; both PEM.
-
-    :raises ValueError: says what is wrong, and what to do.
-    """
+    """The private key of a key store that is not PEM (PKCS#8, not encrypted), and its chain; both PEM."""
     if not content.startswith(MAGIC):
         key, own, others = _pkcs12(content, password)
         if key is None or own is None:
@@ -98,10 +91,7 @@ def private_key_and_chain(content: bytes, password: str | None, key_password: st
 
 
 def pem_blocks(text: str, label: str) -> str:
-    """The blocks whose label ends so, each on lines of its own: Java takes them on one line too, OpenSSL does not.
-
-    :raises ValueError: if there is none.
-    """
+    """The blocks whose label ends so, each on lines of its own: Java takes them on one line too, OpenSSL does not."""
     blocks: list[str] = []
     behind = text
     while True:

@@ -73,10 +73,7 @@ class Answer:
         return self.status >= 500
 
     def json(self) -> Json:
-        """The body of a good answer.
-
-        :raises RegistryProtocolError: if it is not JSON.
-        """
+        """The body of a good answer."""
         document = self._document()
         if document is _NOT_JSON:
             raise self.foreign("its body is not JSON")

@@ -60,10 +60,7 @@ class _Exchange(threading.local):
     clock: Callable[[], float]
 
     def left_s(self, *, slack_s: float = 0.0) -> float:
-        """Seconds for the next receive or send.
-
-        :raises AnswerBoundError: if the deadline has passed.
-        """
+        """Seconds for the next receive or send."""
         left = self.read_timeout_s if self.ends == float("inf") else self.ends - self.clock()
         if left <= slack_s:
             raise AnswerBoundError(
@@ -223,8 +220,6 @@ def exchange(
 
     :param deadline_s: seconds for the whole, where that is less than the bounds say.
     :param more: what `requests.Session.send` takes besides: `verify`, `proxies`.
-    :raises AnswerBoundError: if the answer is beyond a bound.
-    :raises requests.RequestException: as requests does; and urllib3's errors and OSError.
     """
     _current.bounds, _current.clock = bounds, clock
     allowed_s = bounds.deadline_s if deadline_s is None else min(bounds.deadline_s, deadline_s)
@@ -244,10 +239,7 @@ def exchange(
 
 
 def check_json_parts(body: bytes, bounds: AnswerBounds) -> None:
-    """Whether a JSON body may be parsed: its values take up to twenty times the room of their text.
-
-    :raises AnswerBoundError: if it has too many parts.
-    """
+    """Whether a JSON body may be parsed: its values take up to twenty times the room of their text."""
     if len(body) <= bounds.json_parts:
         return
     parts = body.count(b",") + body.count(b"[") + body.count(b"{")

@@ -22,8 +22,6 @@ class RegistrySession(BoundedSession):
     ) -> None:
         """
         :param ca_pem: whom to trust, and nobody else; None if each request says it (`verify`).
-        :raises SecretError: if the password of the proxy, or of the certificate's key, cannot be read.
-        :raises UsageError: if the certificate cannot be used.
         """
         super().__init__()
         self.proxy_credentials = NO_CREDENTIALS

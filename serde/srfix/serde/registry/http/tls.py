@@ -41,10 +41,7 @@ class ClientCertificateText:
 
 
 def check_ca_file(ca_file: str) -> None:
-    """Makes sure that the certificate authorities can be read.
-
-    :raises UsageError: if they cannot.
-    """
+    """Makes sure that the certificate authorities can be read."""
     try:
         refuse_what_is_no_file(ca_file)
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(ca_file)
@@ -56,10 +53,7 @@ def check_ca_file(ca_file: str) -> None:
 
 
 def check_ca_text(ca_pem: str) -> None:
-    """Makes sure that these are certificates in PEM.
-
-    :raises UsageError: if they are not.
-    """
+    """Makes sure that these are certificates in PEM."""
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=ca_pem)
     except (ssl.SSLError, ValueError):
@@ -70,11 +64,7 @@ def check_ca_text(ca_pem: str) -> None:
 
 
 def client_context(certificate: ClientCertificate | ClientCertificateText) -> ssl.SSLContext:
-    """A TLS context that shows the certificate. Whom it trusts is set for each connection.
-
-    :raises UsageError: if certificate and key cannot be read, or do not belong together.
-    :raises SecretError: if the key's password cannot be read.
-    """
+    """A TLS context that shows the certificate. Whom it trusts is set for each connection."""
     if isinstance(certificate, ClientCertificateText):
         return _context_of_texts(certificate)
     context = create_urllib3_context()

@@ -97,13 +97,7 @@ class Transport:
         body: Json = None,
         write: bool = False,
     ) -> Answer:
-        """The registry's good answer.
-
-        :raises RegistryAnswerError: if the registry answers with an error.
-        :raises RegistryProtocolError: if something answers that is no registry, or redirects.
-        :raises RegistryUnreachableError: if no URL answers.
-        :raises SecretError: if a password or token cannot be read.
-        """
+        """The registry's good answer."""
         from tenacity import Retrying, retry_if_result
 
         retry = self.settings.retry
@@ -216,11 +210,7 @@ class Transport:
         return _Try(endpoint, answer)
 
     def _session(self) -> RegistrySession:
-        """This thread's session; a new one after a fork, whose child must not share its parent's sockets.
-
-        :raises SecretError: if the password of the proxy, or of the client certificate's key, cannot be read.
-        :raises UsageError: if the client certificate cannot be used any more.
-        """
+        """This thread's session; a new one after a fork, whose child must not share its parent's sockets."""
         own: PerProcess[RegistrySession] | None = getattr(self._local, "session", None)
         if own is None:
             own = self._local.session = PerProcess(self._open)

@@ -38,10 +38,7 @@ class Endpoint:
 
 
 def parse_urls(urls: str | Sequence[str], auth: Auth | None) -> tuple[Endpoint, ...]:
-    """The URLs of a list, comma-separated or a sequence; user info in a URL becomes credentials for that URL alone.
-
-    :raises UsageError: if one is not an http(s) URL, or credentials are given in two ways.
-    """
+    """The URLs of a list, comma-separated or a sequence; user info in a URL becomes credentials for that URL alone."""
     parts = urls.split(",") if isinstance(urls, str) else list(urls)
     texts = [text.strip() for text in parts if text.strip()]
     if not texts:
@@ -61,8 +58,6 @@ def parse_urls(urls: str | Sequence[str], auth: Auth | None) -> tuple[Endpoint, 
 def parse_proxy(text: str) -> Endpoint:
     """The proxy that a text names: `http://HOST:PORT`, with user info if it asks for some, whose password may be
     `env:NAME` or `file:PATH` (percent-encoded).
-
-    :raises UsageError: if it is no http(s) URL of a host and a port.
     """
     endpoint = _parse(text.strip(), None, secret=Secret.parse)
     problem = (
@@ -114,8 +109,6 @@ def path_of(*segments: str | int) -> str:
 
     Everything but RFC 3986's unreserved characters is percent-encoded. Dots too where they are the whole
     segment: `.` and `..` would be taken for steps in the path.
-
-    :raises UsageError: if a segment is empty or holds a lone surrogate: no URL can carry it.
     """
     return "".join(f"/{_segment(str(segment))}" for segment in segments)
 

@@ -29,8 +29,6 @@ def arrow_decoded(
     :param behind_barrier: whether the column stands in a generator (`frames`), which nothing is pushed through that needs
         it. Else Spark is told that it is not deterministic, so that no filter on it becomes a second decoding; then filters
         on other columns have to wait for it too.
-    :raises ColumnError: if Spark has no such type as a column.
-    :raises EngineRefusedError: on a Spark that has no functions in Arrow.
     """
     columns = [payload]
     if headers is not None:
@@ -42,8 +40,6 @@ def arrow_decoded(
 def arrow_fallback(plan: ReadPlan, payload: Column) -> Column:
     """As `arrow_decoded` behind a barrier, but for payloads that are null where nothing is to be done: null for null, and a
     batch of nothing else takes no time.
-
-    :raises ColumnError: if Spark has no such type as a column.
     """
     return _called("fallback_decoder", plan, payload, is_deterministic=True)
 
@@ -57,10 +53,7 @@ def _called(factory: str, plan: ReadPlan, *columns: Column, is_deterministic: bo
 
 
 def decoded_type(plan: ReadPlan) -> StructType:
-    """The type of what both engines give.
-
-    :raises ColumnError: if Spark has no such type as a column.
-    """
+    """The type of what both engines give."""
     return StructType(
         [
             StructField("row", struct_type(plan.spark_schema())),

@@ -197,10 +197,7 @@ def _named(column: str) -> Column:
 
 
 def check_payloads(df: DataFrame, column: str, ours: tuple[str, ...]) -> None:
-    """That the frame has the payloads, once and in binary, and no column that is to be added.
-
-    :raises UsageError: if not.
-    """
+    """That the frame has the payloads, once and in binary, and no column that is to be added."""
     fields = [field for field in df.schema.fields if field.name == column]
     if not fields:
         raise UsageError(

@@ -45,10 +45,7 @@ class Shipped:
 
     # Without annotations: Spark takes those of a function for the kind of function that it is.
     def __call__(self, *columns):  # type: ignore[no-untyped-def]
-        """What the function gives.
-
-        :raises ModuleNotFoundError: if the worker lacks a module, saying how to bring it there.
-        """
+        """What the function gives."""
         try:
             return self._made()(*columns)
         except ModuleNotFoundError as error:

@@ -56,10 +56,7 @@ def batch_reader(options: Mapping[str, str], schema: StructType) -> DataSourceRe
 
 
 def stream_reader(options: Mapping[str, str], schema: StructType) -> DataSourceStreamReader:
-    """What reads on and on.
-
-    :raises UsageError: if a limit is asked for where PySpark has none.
-    """
+    """What reads on and on."""
     found = source_options(options, Use.STREAM)
     frame = _frame(found, schema)
     if HAS_ADMISSION_CONTROL:

@@ -38,10 +38,7 @@ def batch_writer(options: Mapping[str, str], schema: StructType, *, overwrite: b
 
 
 def stream_writer(options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> DataSourceStreamArrowWriter:
-    """What writes a stream.
-
-    :raises EngineRefusedError: on a PySpark before 4.1.
-    """
+    """What writes a stream."""
     if not HAS_STREAM_WRITER:
         lacking = str(lacks_source_stream_writer())
         raise EngineRefusedError(

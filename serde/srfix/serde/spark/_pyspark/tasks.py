@@ -59,7 +59,6 @@ def judged(reader: JudgedReader, payload: Column, headers: Column) -> Column:
 
     :param payload: binary.
     :param headers: `array<struct<key: string, value: binary>>`.
-    :raises EngineRefusedError: on a Spark that has no functions in Arrow.
     """
     if (lacking := lacks_arrow()) is not None:
         raise EngineRefusedError(

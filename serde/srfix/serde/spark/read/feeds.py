@@ -35,11 +35,7 @@ class Feeds:
 
 
 def planned_feeds(format_: Format, resolved: ResolvedSchema, spec: ReadSpec) -> Feeds:
-    """What a writer schema feeds.
-
-    :raises SchemaError: if the text is not a schema of the format.
-    :raises AmbiguousFieldError: if letter case leaves it open which field feeds a column.
-    """
+    """What a writer schema feeds."""
     projection = schema_module_of(format_).projection(resolved.schema.text, spec, resolved.references)
     return _by_keys(projection, spec) if isinstance(projection, ByKeys) else _feeds(projection)
 

@@ -30,11 +30,7 @@ P = TypeVar("P", bound=ReadDecisions)
 
 
 def filled(plan: P, asked: Asked, ids: Iterable[SchemaId]) -> P:
-    """The plan with all versions of its subjects, and with these ids; what it holds already is kept.
-
-    :raises RegistryError: if the registry could not be asked.
-    :raises ColumnError: if the columns cannot be read under a schema.
-    """
+    """The plan with all versions of its subjects, and with these ids; what it holds already is kept."""
     versions = tuple(listed(asked, plan.subjects, plan.listed))
     schemas = {planned.schema_id: planned for planned in plan.schemas}
     refusals: list[PlannedRefusal] = []

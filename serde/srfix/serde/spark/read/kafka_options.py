@@ -43,7 +43,6 @@ def kafka_options(
     """All options of the source. Headers are read, for schemas that are named there; lost data fails the job.
 
     :param ending_offsets: None for a stream.
-    :raises UsageError: if an option says what a parameter says, or is Kafka's without `kafka.` before it.
     """
     _check(options, _SOURCES)
     told = {
@@ -59,10 +58,7 @@ def kafka_options(
 
 
 def sink_options(topic: str, *, bootstrap_servers: str, options: Options) -> dict[str, str]:
-    """All options of the sink.
-
-    :raises UsageError: if an option says what a parameter says, or is Kafka's without `kafka.` before it.
-    """
+    """All options of the sink."""
     _check(options, _SINKS)
     ours = {"kafka.bootstrap.servers": bootstrap_servers, "topic": topic}
     return ours | {name: _text(value) for name, value in options.items()}

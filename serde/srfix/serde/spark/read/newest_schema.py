@@ -27,9 +27,6 @@ def newest_half(
     :param spec: what else is said of the rows. ksqlDB's own case rules take instants in microseconds for numbers, as it does;
         `times="integers"` keeps times of day, whose numbers Spark holds; `wrap=None` takes the fields of a record or an
         object, and anything else as the one column ROWKEY or ROWVAL.
-    :raises UsageError: if no subject has a live version.
-    :raises SchemaError: if it is of another format.
-    :raises ColumnError: if no columns can be made of it.
     """
     names = tuple(subjects)
     for subject in names:
@@ -78,10 +75,7 @@ def _half(
 
 
 def reader_half(spec: ReadSpec, role: Role) -> ReadSpec:
-    """The spec with the columns that the reader's schema has, in its own letters.
-
-    :raises ColumnError: if no columns can be made of it.
-    """
+    """The spec with the columns that the reader's schema has, in its own letters."""
     reader = spec.reader_schema
     assert reader is not None
     try:

@@ -19,10 +19,7 @@ _INSIDE: Final = re.compile(r"->(?:ARRAY|MAP_KEY|MAP_VAL)$")
 
 
 def check_fed(plan: ReadDecisions) -> None:
-    """Checks nothing where no version is known, or no version's fields are.
-
-    :raises ColumnError: if no version feeds a column, or a field inside one.
-    """
+    """Checks nothing where no version is known, or no version's fields are."""
     told = [planned for planned in plan.schemas if _is_told(planned)]
     missing = _missing(told) if told else []
     if not missing:
@@ -75,9 +72,6 @@ def _fields(planned: PlannedSchema) -> Iterator[str]:
 def check_times(schemas: Iterable[PlannedSchema], topic: str) -> None:
     """Refuses a plan in which a column, or a part of one, is fed by numbers of other times only. Where another schema feeds
     it, the rows of the first are bad, and those of the other are read.
-
-    :raises ColumnError: if there is such a column, or one takes numbers of different units as they are; the sentence names it,
-        the writer's type and what to declare.
     """
     by_schema = [(planned, {feed.column: feed for feed in planned.feeds}) for planned in schemas]
     for planned, feeds in by_schema:

@@ -121,8 +121,6 @@ class Asked:
 def listed(asked: Asked, subjects: Iterable[Subject], known: Iterable[ListedVersion] = ()) -> Iterator[ListedVersion]:
     """Every version of the subjects, soft-deleted ones too, for readers accept those; only versions that are not known
     are asked for.
-
-    :raises RegistryError: if the registry could not be asked.
     """
     by_place = {(found.subject, found.version): found for found in known}
 

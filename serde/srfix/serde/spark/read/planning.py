@@ -196,10 +196,7 @@ def _own_subjects(policy: Resolver, topic: str, role: Role) -> tuple[Subject, ..
 
 
 def _context_of(subjects: Iterable[Subject]) -> str:
-    """The context whose ids the payloads carry.
-
-    :raises UsageError: if the subjects are in several: an id means one schema in each.
-    """
+    """The context whose ids the payloads carry."""
     contexts = sorted({split_context(subject)[0] for subject in subjects})
     if len(contexts) > 1:
         raise UsageError(

@@ -112,11 +112,7 @@ class TopicsAsked:
 
 
 def topic_plans(plans: Sequence[ReadPlan] | Mapping[str, ReadPlan]) -> TopicPlans:
-    """The plans by their topics.
-
-    :raises UsageError: if there is none, two are of one topic, one is no plan, or some read keys and some values.
-    :raises ColumnError: if their columns do not go together.
-    """
+    """The plans by their topics."""
     pairs = list(plans.items()) if isinstance(plans, Mapping) else [(plan_given(plan).topic, plan) for plan in plans]
     if not pairs:
         raise UsageError("There is no plan: give one for each topic that is read.")
@@ -139,11 +135,7 @@ def topic_plans(plans: Sequence[ReadPlan] | Mapping[str, ReadPlan]) -> TopicPlan
 def topics_asked(
     plans: Plans, *, subscribe_pattern: str | None = None, assign: Assignment | None = None
 ) -> TopicsAsked:
-    """What is read: the plans' topics, unless a pattern or an assignment says so.
-
-    :raises UsageError: if both do, if a topic that is named has no plan or a plan no topic, or if a plan that is one
-        topic's alone is to read any.
-    """
+    """What is read: the plans' topics, unless a pattern or an assignment says so."""
     if subscribe_pattern is not None and assign is not None:
         raise UsageError("subscribe_pattern= and assign= each say which topics are read. Give one of them.")
     given = topic_plans([plans] if isinstance(plans, ReadPlan) else plans)
@@ -179,7 +171,6 @@ def plan_given(given: object, more: str = "") -> ReadPlan:
     """The plan, if it is one.
 
     :param more: what else is said if it is none.
-    :raises UsageError: if it is none.
     """
     if not isinstance(given, ReadPlan):
         raise UsageError(f"A plan is what plan_read gives, not {type(given).__name__}. {more}".rstrip())
@@ -251,10 +242,7 @@ def _check_letters(by_topic: Mapping[str, ReadPlan], found: Mapping[str, tuple[s
 
 
 def is_topic_of(pattern: str, topic: str) -> bool:
-    """Whether a pattern is all of a topic's name, as Spark's Kafka source matches them.
-
-    :raises UsageError: if Python does not know the pattern.
-    """
+    """Whether a pattern is all of a topic's name, as Spark's Kafka source matches them."""
     try:
         return re.fullmatch(pattern, topic) is not None
     except re.error as error:

@@ -171,10 +171,7 @@ def _master(given: str | None, config: Mapping[str, str]) -> str:
 
 
 def _require_server(master: str) -> None:
-    """Spark itself asks for ten minutes, again and again.
-
-    :raises SparkError: if nothing listens at `sc://HOST:PORT`, or what listens there says nothing.
-    """
+    """Spark itself asks for ten minutes, again and again."""
     # What stands behind the host may be a token.
     place = master.removeprefix("sc://").partition("/")[0].partition(";")[0]
     try:

@@ -33,7 +33,6 @@ def captured_topic(path: str, names: Collection[str]) -> CapturedTopic:
 
     :param path: a path on this machine and on the workers', or the URI of a file system that pyarrow knows (s3, gs, hdfs).
     :param names: the record's columns that are needed.
-    :raises UsageError: if there is no such path, it holds no Parquet, or one of the columns is lacking.
     """
     dataset = _dataset()
     place = path if "://" in path else str(Path(path.removeprefix("file:")).absolute())
@@ -61,7 +60,6 @@ def read_part(part: bytes, names: Sequence[str], at_a_time: int, topic: str | No
     """The records of one row group: batches with the columns of these names.
 
     :param topic: read the records of this topic only, where the files say theirs.
-    :raises UsageError: if a column is of a type that it cannot have.
     """
     dataset = _dataset()
     fragment = pickle.loads(part)  # noqa: S301 - the driver's, by the same way as the code that is running

@@ -88,9 +88,6 @@ def frame_of(options: SourceOptions, schema: Mapping[str, object] | None = None)
     """The fields of the frame.
 
     :param schema: the schema that the user gave, in Spark's JSON form: which fields there are, in which order.
-    :raises UsageError: if neither the options nor the schema say which columns there are; if a field of the schema is none
-        of them, has another type or may not be null; if two fields have the same name.
-    :raises ColumnError: if the columns cannot be read, or Spark has no such type.
     """
     if options.is_raw:
         return SourceFrame(fields=_records(options), columns=()) if schema is None else _chosen_raw(schema)
@@ -116,10 +113,7 @@ def frame_of(options: SourceOptions, schema: Mapping[str, object] | None = None)
 
 
 def spark_json(frame: SourceFrame) -> str:
-    """The frame's schema, in Spark's JSON: every field nullable.
-
-    :raises ColumnError: if Spark has no such type as a column.
-    """
+    """The frame's schema, in Spark's JSON: every field nullable."""
     rows = _row_types(frame.columns) if frame.columns else {}
     noted = json.dumps(dict(sorted(frame.newest.items())))
     fields = [
@@ -249,10 +243,7 @@ def _columns(rows: Sequence[FrameField]) -> Columns:
 
 
 def _among(columns: Columns, declared: Columns) -> Columns:
-    """Columns of a schema that are all among the declared ones.
-
-    :raises UsageError: if one is not, or has another type.
-    """
+    """Columns of a schema that are all among the declared ones."""
     types = {column.name: column.type for column in declared}
     for column in columns:
         if types.get(column.name) != column.type:

@@ -25,20 +25,12 @@ _Answer = TypeVar("_Answer")
 
 
 def kafka_config(properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties, with what `env:NAME` and `file:PATH` stand for in this process.
-
-    :raises SecretError: if a reference cannot be read.
-    """
+    """The properties, with what `env:NAME` and `file:PATH` stand for in this process."""
     return {name: revealed(value) for name, value in properties.items()}
 
 
 def topic_names(properties: Mapping[str, str]) -> tuple[str, ...]:
-    """The topics that this user may see, without Kafka's own. All are listed: to ask for one by name may create it.
-
-    :raises SecretError: if a reference among the properties cannot be read.
-    :raises ClusterError: if no broker answers in time.
-    :raises UsageError: if librdkafka refuses the properties.
-    """
+    """The topics that this user may see, without Kafka's own. All are listed: to ask for one by name may create it."""
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 
@@ -62,7 +54,6 @@ class TopicLog:
         """
         :param only: the partitions that count; None for all.
         :param properties: librdkafka's names; values may be `env:NAME` or `file:PATH`.
-        :raises SecretError: if such a reference cannot be read.
         """
         self._client = ReadOnlyClient(kafka_config(properties))
         self._topic = topic
@@ -71,12 +62,7 @@ class TopicLog:
         self._admin: AdminClient | None = None
 
     def now(self) -> Log:
-        """The topic's partitions, its id, and where its logs start and end now.
-
-        :raises AccessDeniedError: if this user may not ask.
-        :raises ClusterError: if there is no such topic, or no broker answers in time.
-        :raises UsageError: if librdkafka refuses the properties.
-        """
+        """The topic's partitions, its id, and where its logs start and end now."""
         from confluent_kafka.admin import OffsetSpec
 
         topic_id, partitions = self._described()

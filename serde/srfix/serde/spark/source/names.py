@@ -159,17 +159,11 @@ class GivenOptions:
         return self._values.get(name)
 
     def fields(self) -> dict[str, Any]:
-        """The fields of `SourceOptions` that one option each says, with their defaults.
-
-        :raises UsageError: if a value makes no sense.
-        """
+        """The fields of `SourceOptions` that one option each says, with their defaults."""
         return fields_of(_OPTIONS, self._values)
 
     def kafka(self) -> dict[str, str]:
-        """Client properties of Kafka, under librdkafka's names.
-
-        :raises UsageError: if one is decided on here, or librdkafka has no such property.
-        """
+        """Client properties of Kafka, under librdkafka's names."""
         given = {
             name.removeprefix(_KAFKA): value for name, value in self._properties.items() if name.startswith(_KAFKA)
         }

@@ -75,10 +75,7 @@ class StreamCheckpoint:
 
     @classmethod
     def from_json(cls, document: Mapping[str, object], topic: str) -> StreamCheckpoint:
-        """What `to_json` gave.
-
-        :raises UsageError: if it is of another topic, or of another source.
-        """
+        """What `to_json` gave."""
         offsets = document.get("offsets")
         if not isinstance(offsets, Mapping):
             raise UsageError(
@@ -120,8 +117,6 @@ def stated_offsets(option: str, text: str, log: Log) -> Mapping[int, int]:
     :param option: the option's name: startingOffsets or endingOffsets.
     :param text: `earliest`, `latest`, or JSON as Spark's Kafka source takes it: `{"users": {"0": 23, "1": -2}}`, where -2 is
         earliest and -1 latest.
-    :raises UsageError: if it is none of these, lacks a partition, or names one that is not there, or an offset beyond the
-        end of its log.
     """
     if text in ENDS:
         return dict(log.at(ENDS[text]))
@@ -176,7 +171,6 @@ def ranges_of(
     """What is to be read, by partition; a partition without a start is read from its first offset.
 
     :param ends: where to stop, for the partitions that are read.
-    :raises DataLossError: if records of it are gone and that is to be an error.
     """
     found = []
     for partition, end in sorted(ends.items()):

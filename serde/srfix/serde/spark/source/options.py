@@ -109,21 +109,14 @@ class SourceOptions:
         return bool(self.topics) or self.pattern is not None
 
     def required_topic(self) -> str:
-        """The topic.
-
-        :raises UsageError: if none was named.
-        """
+        """The topic."""
         if self.topic is None:
             raise UsageError('No topic was named. Give .option("topic", NAME).')
         return self.topic
 
 
 def source_options(options: Mapping[str, str], use: Use) -> SourceOptions:
-    """Reads options, whose names may come in any letter case.
-
-    :raises UsageError: if one is unknown, missing, not for this use, or has a value that is none of its words.
-    :raises ColumnError: if times are to be integers, and the columns cannot be read.
-    """
+    """Reads options, whose names may come in any letter case."""
     use = Use.FILES if use is Use.BATCH and has_option(options, "path") else use
     given = GivenOptions(options, use)
     kafka = given.kafka()

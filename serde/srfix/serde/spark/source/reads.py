@@ -43,11 +43,7 @@ if TYPE_CHECKING:
 
 
 def registry_of(options: SourceOptions) -> RegistryClient | None:
-    """The client; None if no registry was named.
-
-    :raises SecretError: if an option holds the registry's password in clear: Spark logs the options of a view in SQL, and
-        sends them to the workers. It is refused before it is sent anywhere else.
-    """
+    """The client; None if no registry was named."""
     if not options.registry.urls:
         return None
     client = open_registry(options.registry, options.registry.urls, kafka=options.kafka)
@@ -64,12 +60,7 @@ def registry_of(options: SourceOptions) -> RegistryClient | None:
 
 
 def with_columns(options: SourceOptions) -> SourceOptions:
-    """The options with columns: those that were given, or the newest schema's, as `read.planning.NEWEST`.
-
-    :raises SecretError: if an option holds the registry's password in clear.
-    :raises UsageError: if the subject has no schema; if the columns do not say whether a body has a single one in a record.
-    :raises RegistryError: if the registry could not be asked.
-    """
+    """The options with columns: those that were given, or the newest schema's, as `read.planning.NEWEST`."""
     registry = registry_of(options)  # first: it refuses a literal password
     if options.columns is not None or options.format not in SCHEMA_FORMATS:
         return options
@@ -100,11 +91,7 @@ def with_columns(options: SourceOptions) -> SourceOptions:
 
 
 def plan_of(options: SourceOptions, frame: SourceFrame) -> ReadPlan | None:
-    """How the payloads become rows; None for raw records.
-
-    :raises RegistryError: if the registry could not be asked.
-    :raises ColumnError: if the columns cannot be used.
-    """
+    """How the payloads become rows; None for raw records."""
     if options.format is None:
         return None
     registry = registry_of(options) if options.format in SCHEMA_FORMATS else None
@@ -161,10 +148,7 @@ def fixed_subject(options: SourceOptions) -> SubjectStrategy:
 
 
 def _task(options: SourceOptions, frame: SourceFrame, names: tuple[str, ...], *, with_records: bool) -> bytes:
-    """The pickled `ReadTask`.
-
-    :raises SecretError: if it would have to carry a registry's password in clear.
-    """
+    """The pickled `ReadTask`."""
     plan = plan_of(options, frame)
     pickled = None if plan is None else pickle.dumps(plan)
     records = RecordReader(
@@ -200,13 +184,7 @@ class BatchRead:
 
     @classmethod
     def planned(cls, options: SourceOptions, frame: SourceFrame) -> BatchRead:
-        """Asks the registry, and the cluster or the file system.
-
-        :raises RegistryError: if the registry could not be asked.
-        :raises ClusterError: if the cluster could not be asked, or has no such topic.
-        :raises DataLossError: if records that were asked for are gone.
-        :raises UsageError: if the offsets or the path make no sense.
-        """
+        """Asks the registry, and the cluster or the file system."""
         needed, useful = needed_names(frame, options.role), useful_names(frame)
         if options.path is not None:
             captured = captured_topic(options.path, needed)
@@ -275,10 +253,7 @@ class StreamRead:
         return StreamCheckpoint.of(log, starts).to_json()
 
     def latest(self, start: Mapping[str, object] | None = None, limit: int | None = None) -> dict[str, object]:
-        """Where the next micro-batch ends: no more than `limit` offsets behind `start`.
-
-        :raises DataLossError: if the topic was deleted or truncated since `start`, and that is to be an error.
-        """
+        """Where the next micro-batch ends: no more than `limit` offsets behind `start`."""
         if start is None:
             self._seen = log = self._log.now()
             return StreamCheckpoint.of(log, log.ends).to_json()
@@ -287,10 +262,7 @@ class StreamRead:
         return there.until(ends)
 
     def there(self, start: Mapping[str, object]) -> There:
-        """What may be read from `start` on.
-
-        :raises DataLossError: if the topic was deleted or truncated since `start`, and that is to be an error.
-        """
+        """What may be read from `start` on."""
         self._seen = log = self._log.now()
         begun = self._begun(start, log, log.ends)
         # Partitions that appeared since `until_now` are for the next run.
@@ -319,10 +291,7 @@ class StreamRead:
         return StreamCheckpoint.of(log, log.ends).to_json()
 
     def parts(self, start: Mapping[str, object], end: Mapping[str, object]) -> Sequence[Part]:
-        """What the tasks of a micro-batch read.
-
-        :raises DataLossError: if records of it are gone and that is to be an error.
-        """
+        """What the tasks of a micro-batch read."""
         log = self._log.now()
         ends = StreamCheckpoint.from_json(end, log.topic).offsets
         return _split(self._options, log, self._begun(start, log, ends), ends)

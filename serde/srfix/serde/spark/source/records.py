@@ -63,11 +63,6 @@ class RecordReader:
         """The records of a range, in order: batches with the columns of these names.
 
         A range ends by position, so markers of transactions and compacted records at its end are not waited for.
-
-        :raises DataLossError: if records are gone and that is to be an error.
-        :raises ClusterError: if no record comes for `poll_timeout_s`, or the cluster refuses.
-        :raises SecretError: if a reference among the properties cannot be read.
-        :raises UsageError: if librdkafka refuses the properties, or confluent-kafka is not installed.
         """
         client = ReadOnlyClient({**_PREFETCH, **kafka_config(self.kafka)})
         consumer = self._open(client, range_)

@@ -51,12 +51,7 @@ class ReadTask:
     """Records of a batch."""
 
     def read(self, part: Part) -> Iterator[pa.RecordBatch]:
-        """The batches of one part, each exactly of the frame's Arrow schema.
-
-        :raises BadRowError: if a row cannot be read and that is to be an error.
-        :raises RegistryError: if the registry could not be asked.
-        :raises DataLossError: if records are gone and that is to be an error.
-        """
+        """The batches of one part, each exactly of the frame's Arrow schema."""
         schema = _arrow_schema(self.frame)
         for records in self._records(part):
             batch = self._framed(records)

@@ -25,11 +25,7 @@ _TOPICS: Final = "topics"
 
 
 def each_topic(options: SourceOptions) -> dict[str, SourceOptions]:
-    """Topic → the options of a read of it alone, by name.
-
-    :raises ClusterError: if the topics of a pattern cannot be listed.
-    :raises UsageError: if there is none, or offsets leave one out.
-    """
+    """Topic → the options of a read of it alone, by name."""
     places = dict(options.topics)
     if options.pattern is not None:
         places = dict.fromkeys(_matching(options))
@@ -56,10 +52,7 @@ def each_topic(options: SourceOptions) -> dict[str, SourceOptions]:
 
 
 def columns_of_topics(options: SourceOptions) -> SourceOptions:
-    """As `with_columns`; the newest schemas of several topics must have the same columns.
-
-    :raises UsageError: if they have not; and as `with_columns`.
-    """
+    """As `with_columns`; the newest schemas of several topics must have the same columns."""
     if not options.is_several or options.columns is not None:
         return with_columns(options)
     found = {topic: with_columns(one) for topic, one in each_topic(options).items()}
@@ -106,11 +99,7 @@ class StreamReads:
         return {_TOPICS: {topic: read.initial() for topic, read in self._reads.items()}}
 
     def latest(self, start: Mapping[str, object] | None = None, limit: int | None = None) -> dict[str, object]:
-        """Where the next micro-batch ends: no more than `limit` offsets behind `start`, of all topics.
-
-        :raises DataLossError: as of one topic; or if one is in the checkpoint that is read no more.
-        :raises ClusterError: if a topic has been born since that the pattern matches.
-        """
+        """Where the next micro-batch ends: no more than `limit` offsets behind `start`, of all topics."""
         self._check_born()
         if start is None:
             return {_TOPICS: {topic: read.latest() for topic, read in self._reads.items()}}
@@ -137,10 +126,7 @@ class StreamReads:
         return {_TOPICS: {topic: read.behind() for topic, read in self._reads.items()}}
 
     def parts(self, start: Mapping[str, object], end: Mapping[str, object]) -> Sequence[Part]:
-        """What the tasks of a micro-batch read.
-
-        :raises DataLossError: if records of it are gone and that is to be an error.
-        """
+        """What the tasks of a micro-batch read."""
         begun, ends = self._begun(start), _by_topic(end)
         return [
             (number, part)

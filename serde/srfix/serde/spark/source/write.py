@@ -73,11 +73,7 @@ class WriteTask:
     """Whether a row that is a tombstone deletes its key."""
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> int:
-        """Writes all rows of a task and waits until each is acknowledged; how many there were.
-
-        :raises EncodeError: if a row cannot be written, or is null where that was not asked for.
-        :raises ClusterError: if a record was not taken.
-        """
+        """Writes all rows of a task and waits until each is acknowledged; how many there were."""
         delivery = _Delivery(self.topic, self.kafka)
         try:
             for batch in batches:
@@ -120,10 +116,7 @@ class WriteTask:
         return encoder.payloads(rows, nothing)
 
     def _tombstones(self, batch: pa.RecordBatch, empty: list[bool]) -> list[bool]:
-        """Which rows are tombstones: those that are marked as such, and are null in every column.
-
-        :raises EncodeError: if a row could not be read, or is null in every column and nothing says whether it is a row.
-        """
+        """Which rows are tombstones: those that are marked as such, and are null in every column."""
         words = [None] * len(empty) if self.reason is None else batch.column(self.reason).to_pylist()
         marks = [None] * len(empty) if self.mark is None else batch.column(self.mark).to_pylist()
         for position, word in enumerate(words):
@@ -196,10 +189,7 @@ class _Delivery:
         self._producer.flush()
 
     def done(self) -> int:
-        """How many were written.
-
-        :raises ClusterError: if any was not.
-        """
+        """How many were written."""
         if self._failed:
             raise ClusterError(
                 f"{self._failed} of {self._sent} records were not written to the topic {self._topic!r}: "
@@ -222,10 +212,6 @@ def planned_write(options: SourceOptions, schema: Mapping[str, object], *, overw
     """The pickled `WriteTask`, the schema registered: when this returns, the subject holds it and the topic is there.
 
     :param schema: the frame's, in Spark's JSON form.
-    :raises UsageError: if the frame and the options do not go together, or the topic is to be overwritten.
-    :raises ColumnError: if a column cannot be written.
-    :raises RegistryError: if the registry could not be asked, or did not take the schema.
-    :raises ClusterError: if there is no such topic, or no broker answers.
     """
     if overwrite:
         raise UsageError('A topic is not overwritten, only added to. Give .mode("append").')

@@ -116,7 +116,6 @@ class PlanDecoder:
 
         :param payloads: of any binary type; a null is a tombstone.
         :param headers: each record's headers: lists of structs of key and value.
-        :raises RegistryError: if the registry could not be asked.
         """
         pa = pyarrow()
         context = self._context if headers is None else contexts_with(headers, self._topic, self._role)
@@ -146,10 +145,7 @@ class FallbackDecoder:
         self._nothing: pa.Array | None = None
 
     def __call__(self, payloads: pa.Array) -> pa.Array:
-        """As `PlanDecoder`, but null for null: no row, reason or message.
-
-        :raises RegistryError: if the registry could not be asked.
-        """
+        """As `PlanDecoder`, but null for null: no row, reason or message."""
         size = len(payloads)
         if payloads.null_count == size:
             return self._nulls(size)
@@ -170,19 +166,13 @@ class FallbackDecoder:
 
 @lru_cache(maxsize=_MOST_PLANS)
 def fallback_decoder(pickled: bytes) -> FallbackDecoder:
-    """What decodes under a pickled `ReadPlan` where another engine leaves rows: one for each plan and process.
-
-    :raises ColumnError: if Spark's Arrow cannot hold a column.
-    """
+    """What decodes under a pickled `ReadPlan` where another engine leaves rows: one for each plan and process."""
     return FallbackDecoder(plan_decoder(pickled))
 
 
 @lru_cache(maxsize=_MOST_PLANS)
 def plan_decoder(pickled: bytes) -> PlanDecoder:
-    """What decodes under a pickled `ReadPlan`: one for each plan and process.
-
-    :raises ColumnError: if Spark's Arrow cannot hold a column.
-    """
+    """What decodes under a pickled `ReadPlan`: one for each plan and process."""
     plan: ReadPlan = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
     return PlanDecoder(plan)
 

@@ -29,10 +29,7 @@ class PlanEncoder:
         self._is_bare_value = not plan.wrapped and plan.role is Role.VALUE
 
     def __call__(self, rows: pa.StructArray) -> pa.StructArray:
-        """`struct<payload: binary, message: string>`, as long as the rows: of each row one is null, of a null row both.
-
-        :raises ColumnError: if a field's type is one that no column has.
-        """
+        """`struct<payload: binary, message: string>`, as long as the rows: of each row one is null, of a null row both."""
         pa, compute = pyarrow(), pyarrow_compute()
         is_null = compute.is_null(rows)
         if self._is_bare_value and rows.type.num_fields == 1:

@@ -55,7 +55,6 @@ class RowJudge:
 
         :param payloads: of any binary type.
         :param headers: each record's headers: lists of structs of key and value.
-        :raises RegistryError: if the registry could not be asked.
         """
         pa = pyarrow()
         reasons: list[str | None] = [None] * len(payloads)

@@ -45,10 +45,7 @@ class FrameRow:
 
 
 def frame_row(plan: WriteDecisions, schema: SparkSchema, from_: str | Sequence[str] | None, into: str) -> FrameRow:
-    """See `writing.to_registry`.
-
-    :raises UsageError: if the columns that make the row are not there, or none is named and it is not clear which do.
-    """
+    """See `writing.to_registry`."""
     frame = frame_fields(schema)
     by_name = {field.name: field for field in frame}
     if from_ is None and into in by_name and word_of(by_name[into].type) == "struct":

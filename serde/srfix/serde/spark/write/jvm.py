@@ -52,12 +52,7 @@ class JvmWrite:
 
 
 def jvm_write(plan: WriteDecisions, row: FrameRow) -> JvmWrite:
-    """What Spark is told for rows of a frame.
-
-    :raises ColumnError: if no engine can write such rows: a column is missing or to spare, or has another type.
-    :raises CasingError: if letter case leaves the match between them and the plan's columns undecided.
-    :raises EngineRefusedError: if Spark cannot write them exactly, with every reason.
-    """
+    """What Spark is told for rows of a frame."""
     writer, made = _walked(plan, row)
     wrong = [refusal.why for refusal in writer.refusals if refusal.is_final]
     if wrong:
@@ -71,11 +66,7 @@ def jvm_write(plan: WriteDecisions, row: FrameRow) -> JvmWrite:
 
 
 def write_feeds(plan: WriteDecisions, row: FrameRow) -> tuple[Feed, ...]:
-    """Which of the frame's columns and fields feed which of the plan's, whether Spark can write them or not.
-
-    :raises CasingError: if letter case leaves that undecided.
-    :raises EngineRefusedError: if Spark could not write such a schema at all.
-    """
+    """Which of the frame's columns and fields feed which of the plan's, whether Spark can write them or not."""
     return tuple(_walked(plan, row)[0].feeds)
 
 

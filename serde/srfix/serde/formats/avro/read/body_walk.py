@@ -54,12 +54,7 @@ class _Task:
 
 
 def skim(payload: bytes, offset: int, costs: Costs) -> int:
-    """The offset behind the value of `costs.root` that starts at `offset`. The work is bounded by the payload's size.
-
-    :raises TruncatedBodyError: if the payload ends within the value.
-    :raises PayloadBoundError: if the value goes beyond the bounds.
-    :raises DecodeError: if the bytes cannot be a value of that type.
-    """
+    """The offset behind the value of `costs.root` that starts at `offset`. The work is bounded by the payload's size."""
     return _Skimmer(payload, offset, costs).run(costs.root)
 
 

@@ -44,7 +44,6 @@ class Costs:
         """
         :param surplus: what a value of a type costs besides what it is: the rows that are made of it, what stands for null.
         :param converts_decimals: the reader converts decimals, however long: a body with one that is too long is refused.
-        :raises SchemaError: if the types nest too deep to be looked through.
         """
         self.bounds = payload_bounds()
         self.converts_decimals = converts_decimals

@@ -41,11 +41,6 @@ from srfix.serde.specs import ReadSpec
 def projection(schema_text: str, spec: ReadSpec, references: tuple[str, ...] = ()) -> Projection[AvroType]:
     """How bodies of a writer schema are read into columns: made once, whatever is made of it (a decoder, words, a plan for
     Spark's own Avro).
-
-    :raises SchemaError: if the text is not an Avro schema.
-    :raises AmbiguousFieldError: if letter case leaves it open which field feeds a column.
-    :raises ColumnError: if the columns cannot be those of Avro: keys of a MAP that are not STRING, two names that become
-        one, several columns where one is un-wrapped.
     """
     root = resolved_root(schema_text, references, spec.reader_schema, spec.case_rule)
     require_string_keys(spec.known_columns, "Avro")
@@ -58,10 +53,6 @@ def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...]
     With columns a row is a dict of all of them, in their order. Null at the root is a row of nulls if un-wrapped, and
     None otherwise, as in the engine. A root of the Avro type bytes, a decimal too, is the whole body, without Avro's
     length: so Confluent's serializers write it (`AbstractKafkaAvroSerializer`, confluent-kafka).
-
-    :raises SchemaError: if the text is not an Avro schema, or a default does not fit.
-    :raises CasingError: as `projection`.
-    :raises ColumnError: as `projection`.
     """
     if schema_text is None:
         raise SchemaError("Avro bodies cannot be read without the schema that they were written under.")

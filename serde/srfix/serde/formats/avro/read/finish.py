@@ -61,10 +61,7 @@ def int_error(value: object, path: str) -> DecodeError:
 
 
 def decimal_of_unscaled(value: bytes, scale: int, most_bytes: int, path: str) -> decimal.Decimal:
-    """Unscaled bytes → a decimal of any size that is converted in no time.
-
-    :raises PayloadBoundError: if there are more than so many bytes.
-    """
+    """Unscaled bytes → a decimal of any size that is converted in no time."""
     if len(value) > most_bytes:
         raise PayloadBoundError(
             f"{f'At {path}, the' if path else 'The'} body has a decimal of {len(value):,} bytes, and at most {most_bytes:,} "
@@ -78,8 +75,6 @@ def decimal_of_bytes(scale: int, column: Decimal, path: str) -> Finish:
     """Unscaled bytes of a writer's scale → a column's decimal: Connect's `Decimal.toLogical`, then `ensureFit`.
 
     Java refuses a number of no bytes; so does this.
-
-    :raises SchemaError: if the scale is beyond ±`_MAX_SCALE`.
     """
     if abs(scale) > _MAX_SCALE:
         raise SchemaError(f"The decimal at {path or 'the root'} has the scale {scale}, which no number has.")

@@ -278,10 +278,7 @@ class FastavroPlan:
         return ReadStep(schema=schema, finish=unless_none(finish) if value.writer.is_nullable else finish)
 
     def _default(self, node: AvroNode, default: Fed[AvroType]) -> Value:
-        """A default, read as a value of the field's type is; what it costs counts for the record.
-
-        :raises SchemaError: if it does not fit the type, or the type does not feed the column.
-        """
+        """A default, read as a value of the field's type is; what it costs counts for the record."""
         field, plan = default.field, FastavroPlan(for_columns=True)
         step = plan._field(default.value)
         decode = plan.decoder(field.type.node, step, step.whole(default.value.path))

@@ -30,8 +30,6 @@ def resolved_root(text: str, references: tuple[str, ...], reader: ReaderSchema |
 
     A union of one type is a STRUCT of it to `KSQLDB_2020`, and the type itself to the other rules: AvroConverter wrapped it up
     to 7.6, and does not from 7.7 on.
-
-    :raises SchemaError: if a text is not an Avro schema, or the two have more pairs of types than a schema has parts.
     """
     if case_rule is CaseRule.KSQLDB_2020:
         root = load(text, references, wraps_single_types=True)

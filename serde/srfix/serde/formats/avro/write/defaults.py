@@ -25,17 +25,12 @@ _Scalar: TypeAlias = Callable[[AvroNode, object], object]
 def tagged(constant: Constant | None, field: WriterField[AvroType]) -> object:
     """A constant of a field; `MISSING` for none. Values without parts are not looked at: one that does not fit is refused
     when a row needs it.
-
-    :raises SchemaError: if it does not fit the field's type.
     """
     return MISSING if constant is None else _written(field.type.node, constant.json, field.name, _as_it_is)
 
 
 def default_body(field: WriterField[AvroType]) -> bytes:
-    """A field's default, as a body of its type: it is read as any value of a writer's is.
-
-    :raises SchemaError: if it does not fit the type.
-    """
+    """A field's default, as a body of its type: it is read as any value of a writer's is."""
     node, body = field.type.node, BytesIO()
     value = _written(node, field.default, field.name, _checked)
     fastavro.schemaless_writer(body, cast("dict[object, object]", WriteSchema(is_free=False).root(node)), value)

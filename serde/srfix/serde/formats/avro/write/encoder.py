@@ -41,9 +41,6 @@ def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...
     the whole body, without Avro's length: so Confluent's serializers write it (`AbstractKafkaAvroSerializer`,
     confluent-kafka). Of the only column's bare value, null has no bytes: the engine's payload is null
     (`KsqlConnectSerializer`), which is for the caller to write.
-
-    :raises SchemaError: if the text is not an Avro schema, or not the one of the columns.
-    :raises ColumnError: if there are several columns, or none, and they are un-wrapped.
     """
     if schema_text is None:
         raise SchemaError("Avro rows cannot be written without a schema.")
@@ -55,10 +52,7 @@ def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...
 
 
 def written_type(spec: WriteSpec) -> ColumnType:
-    """What the root of a schema is written from: the row, or the bare value of the only column.
-
-    :raises ColumnError: if there are several columns, or none, and they are un-wrapped.
-    """
+    """What the root of a schema is written from: the row, or the bare value of the only column."""
     return struct_of(spec.known_columns) if spec.wrapped else only_column(spec.known_columns).type
 
 

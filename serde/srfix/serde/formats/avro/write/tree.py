@@ -17,10 +17,7 @@ from srfix.serde.projection.written import Constant, Free, WriteField, WriteFiel
 
 
 def written(root: AvroNode, column: ColumnType | None) -> Written[AvroType]:
-    """How values are written under a schema; of a column, under the one that was made of it.
-
-    :raises SchemaError: if a record does not have as many fields as there are columns.
-    """
+    """How values are written under a schema; of a column, under the one that was made of it."""
     return _Walk().value(AvroType(root), column)
 
 

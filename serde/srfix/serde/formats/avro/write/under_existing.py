@@ -53,10 +53,6 @@ _LOGICAL_OF = {
 def encoder_under(schema_text: str, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
     """An encoder for rows of columns under a schema that was not made of them. A row has the columns' exact names. Of the
     only column's bare value, null is for the caller to write, as no payload.
-
-    :raises SchemaError: if the text is not an Avro schema, or its root is not a record, and the columns are to stand in one.
-    :raises EncodeError: if the root lacks a field for a column, or has one without a default that no column fills.
-    :raises ColumnError: if two columns become one Avro name, or several are to be un-wrapped.
     """
     root = load(schema_text, references)
     writer = AvroType(root)

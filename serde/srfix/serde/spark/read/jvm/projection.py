@@ -62,7 +62,6 @@ def schemas(projection: Projection[AvroType]) -> Schemas:
     value has the same bytes.
 
     :param projection: one of which the deserializer makes a plan.
-    :raises Unrepresentable: with everything that stands in the way.
     """
     root = projection.root
     analysis = analyse(root.writer.node)

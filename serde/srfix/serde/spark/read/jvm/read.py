@@ -138,8 +138,6 @@ def jvm_read(plan: ReadDecisions) -> JvmRead:
 
     Of more than `MAX_SHAPES` shapes those of the most schemas are read, later ones before earlier ones; `left` are the ids of
     the others.
-
-    :raises EngineRefusedError: if it cannot, exactly; `reasons` names every schema id, column and type that stands in the way.
     """
     made = plan.kept.get(lambda: _made(plan), "jvm")
     if isinstance(made, JvmRead):
