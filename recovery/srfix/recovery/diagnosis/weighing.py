@@ -131,7 +131,7 @@ def _is_joined(mine: Hypothesis, survey: Survey) -> bool:
     The window's own changelog may exist or not.
     """
     topic, store = mine.topic, mine.store
-    if topic is None or mine.is_proven:
+    if topic is None or mine.is_gone or mine.is_proven:
         return False
     windows = survey.once(("windows", store.context, store.application), lambda: tuple(_windows(store, survey)))
     pieces = (
