@@ -6,6 +6,7 @@ from srfix.cli.output.interface import (
     Bars,
     Block,
     CarriedId,
+    Changes,
     Commands,
     FieldList,
     Folded,
@@ -44,6 +45,7 @@ def blocks_of(text: str, *, number: int = 7) -> tuple[Block, ...]:
         ItemList((text,)),
         FieldList(((text, text),), title=text),
         Commands((text, text)),
+        Changes(text, (("+", text), ("~", text), ("-", text))),
         Table((text, text), ((text, text),), title=text),
         Bars((text, text), ((text, (number,)),), title=text),
         Picture(

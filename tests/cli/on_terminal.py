@@ -17,6 +17,19 @@ from tests.cli.kept_demo import SRFIX, TIMEOUT_S, environment
 
 CTRL_C: Final = "\x03"
 """Typed where it asks: the interrupt that a terminal sends to what runs in it, once that waits for the answer."""
+_STYLES: Final = {
+    "0": "/",
+    "1": "bold",
+    "2": "dim",
+    "1;2": "bold dim",
+    "31": "red",
+    "32": "green",
+    "33": "yellow",
+    "1;31": "bold red",
+    "1;32": "bold green",
+    "1;33": "bold yellow",
+    "1;34": "bold blue",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,10 +67,11 @@ def on_terminal(
     cwd: Path | None = None,
     columns: int = 80,
     typed: str = "",
+    in_colours: bool = False,
 ) -> Screen:
-    """Runs it; what is typed is typed when it asks, and echoed."""
+    """Runs it; what is typed is typed when it asks, and echoed. In colours, styles and links stand between angle quotes."""
     terminal, other_end = pty.openpty()
-    settings = {"COLUMNS": str(columns), "NO_COLOR": "1", "TERM": "xterm", **(env or {})}
+    settings = {"COLUMNS": str(columns), "NO_COLOR": "" if in_colours else "1", "TERM": "xterm", **(env or {})}
     process = Forked([SRFIX, *map(str, arguments)], streams=(other_end,) * 3, env=environment(settings), cwd=cwd)
     os.close(other_end)
     shown, is_asked, patience_s = b"", False, 0.3
@@ -80,5 +94,9 @@ def on_terminal(
                 os.write(terminal, typed.encode())
     code = process.wait(TIMEOUT_S).code
     os.close(terminal)
-    text = re.sub(r"\x1b\[[0-9;]*m", "", shown.decode().replace("\r\n", "\n"))
+    text = shown.decode().replace("\r\n", "\n")
+    if in_colours:
+        text = re.sub(r"\x1b\]8;(?:id=\d+)?;(.*?)\x1b\\", lambda link: f"‹{link[1] or '/link'}›", text)
+        text = re.sub(r"\x1b\[([0-9;]*)m", lambda style: f"‹{_STYLES.get(style[1], style[1])}›", text)
+    text = re.sub(r"\x1b\[[0-9;]*m", "", text)
     return Screen(code=code, text=text, columns=columns)

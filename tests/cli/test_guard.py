@@ -71,7 +71,12 @@ class TestByNames:
         done = srfix("guard", "--topology", topology, *SAID, "--optimization", "all", "--output", "json")
         found = document(done, 1)
         assert [(each["code"], each["certainty"]) for each in found["foretold"]] == [("SRF001", "possible")]
-        assert found["assumed"] == {"streams_version": "2.6", "to": None, "optimization": ["all"], "reader": "connect"}
+        assert found["assumed"] == {
+            "streams_version": "2.6.3",
+            "to": None,
+            "optimization": ["all"],
+            "reader": "connect",
+        }
         assert found["looked_at"] == {"cluster": False, "registry": False, "rows": False}
         assert found["summary"] == {"certain": 0, "possible": 1, "cannot be told from here": 0, "notes": 0}
 
@@ -106,7 +111,7 @@ class TestByNames:
         done = srfix("guard", *said)
         assert done.returncode == 0
         assert "Ignored (--ignore), and no reason to fail: SRF001 shop/users-store" in done.stdout
-        assert done.stderr.endswith("1 store judged; 1 ignored.\n")
+        assert done.stderr.endswith("1 store judged; 4 things not looked at; 1 ignored.\n")
         assert [each["code"] for each in document(srfix("guard", *said, "--output", "json"), 0)["ignored"]] == [
             "SRF001"
         ]

@@ -160,6 +160,22 @@ def test_a_repair_at_a_terminal(tmp_path: Path, snapshot: SnapshotAssertion) -> 
             assert f"{settled(shown.text, tmp_path)}\n[exit {shown.code}]" == snapshot(name=name)
 
 
+@pytest.mark.parametrize("columns", [80, 120])
+def test_in_colours(tmp_path: Path, columns: int, snapshot: SnapshotAssertion) -> None:
+    """Whoever changes them looks at them: red is broken, yellow breaks later or is not sure, blue is a note, green holds."""
+    with staged_parts() as parts:
+        screen = partial(on_terminal, env=parts.environment, cwd=tmp_path, columns=columns, in_colours=True)
+        for name, shown in (
+            ("diagnose", screen("diagnose")),
+            ("plan", screen("plan", "-o", "plan.json")),
+            ("apply", screen("apply", "plan.json", "--yes")),
+            ("verify", screen("verify", "plan.json")),
+            ("diagnose again", screen("diagnose", "--details")),
+            ("error", screen("verify", "missing.json")),
+        ):
+            assert f"{settled(shown.text, tmp_path)}\n[exit {shown.code}]" == snapshot(name=name)
+
+
 def test_a_plan_in_detail(say: Say, shared: Parts, snapshot: SnapshotAssertion) -> None:
     assert say("plan", "--details", env=shared.environment) == snapshot
 

@@ -6,7 +6,8 @@ command when it is asked for, and not before.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any, Final
@@ -15,6 +16,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from srfix.cli.command_table import EXAMPLES, CommandEntry
+from srfix.cli.output.speaking import is_coloured
 from srfix.serde.hints import nearest
 
 _EVIDENCE: Final = (
@@ -41,8 +43,33 @@ _FEW: Final = 9
 """Options that are one list."""
 
 
+class HelpFormatter(click.HelpFormatter):
+    """Help whose titles and options stand out at a terminal."""
+
+    def write_heading(self, heading: str) -> None:
+        super().write_heading(_bold(heading))
+
+    def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
+        super().write_usage(_bold(prog), args, prefix)
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        super().write_dl([(_bold(name), text) for name, text in rows], col_max, col_spacing)
+
+
+def _bold(text: str) -> str:
+    return click.style(text, bold=True) if is_coloured(sys.stdout) else text
+
+
+class HelpContext(click.Context):
+    """What a command line is read into."""
+
+    formatter_class = HelpFormatter
+
+
 class GroupedCommand(click.Command):
     """A command of srfix."""
+
+    context_class = HelpContext
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_help_text(ctx, formatter)
@@ -89,6 +116,8 @@ def loaded(entry: CommandEntry) -> click.Command:
 
 class LazyGroup(click.Group):
     """Takes its commands from a table of `module:attribute`."""
+
+    context_class = HelpContext
 
     def __init__(self, *args: Any, table: Mapping[str, CommandEntry], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -18,7 +18,8 @@ from srfix.cli.command_table import COMMANDS, STATE_COMMANDS
 from srfix.cli.completion import SHELLS, print_completion
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.values import Choice
-from srfix.cli.output.speaking import PrintableFormatter, say, say_on_the_way
+from srfix.cli.output.interface import ERROR
+from srfix.cli.output.speaking import PrintableFormatter, say, say_error, say_on_the_way
 from srfix.cli.process import Interrupts, StandardOutputError, silence
 from srfix.cli.redaction import Redactor
 from srfix.cli.slow_answers import SlowAnswers
@@ -169,7 +170,7 @@ def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]
 
 
 def _say(message: str, redactor: Redactor) -> None:
-    say(f"srfix: {redactor.scrub(message)}", err=True)
+    say_error(redactor.scrub(message))
 
 
 def _show_usage_error(error: click.UsageError, redactor: Redactor) -> None:
@@ -186,8 +187,8 @@ def _show_usage_error(error: click.UsageError, redactor: Redactor) -> None:
             f"There is no such option; it is not shown, as it may be a secret.{near} A property is one word: key=value."
         )
     if error.ctx is not None and not isinstance(error, click.exceptions.NoArgsIsHelpError):
-        say(error.ctx.get_usage(), err=True)
-        message = f"srfix: {message}\nTry '{error.ctx.command_path} --help' for help."
+        say(click.unstyle(error.ctx.get_usage()), err=True)
+        message = f"{ERROR} {message}\nTry '{error.ctx.command_path} --help' for help."
     say(redactor.scrub(message), err=True)
 
 

@@ -1,6 +1,11 @@
-"""The version of a distribution. What tells it takes long to import, and is asked last."""
+"""The version of a distribution, and where srfix is documented. What tells a version takes long to import."""
 
 from __future__ import annotations
+
+from typing import Final
+
+SITE: Final = "https://srfix.github.io/srfix/"
+"""The documentation: `site_url` of its build."""
 
 
 def version(distribution: str) -> str:

@@ -1,4 +1,4 @@
-"""A plan in short: per subject the ids, how many steps, and what they do, in order."""
+"""A plan as a diff: per subject a line for each write, in order."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery import Plan
-from srfix.recovery.actions.actions import Action, Register, RestoreMode, SetMode, SoftDelete
-from srfix.recovery.report.plan_in_short import WritesInShort, writes_in_short
+from srfix.recovery.actions.actions import Action, DeleteVersion, Register, RestoreMode, SetCompatibility, SetMode
+from srfix.recovery.report.plan_in_short import changes, counted_changes
 from srfix.serde import RegistryClient, Subject
+from srfix.serde.wire import SchemaId
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R, plan_of
 
 pytestmark = pytest.mark.core
@@ -24,35 +25,74 @@ def plan() -> Plan:
         return plan_of(client)
 
 
-def only(plan: Plan, *actions: Action) -> tuple[str, str]:
-    (told,) = writes_in_short(replace(plan, actions=actions))
-    return told.ids, told.steps
+def only(plan: Plan, *actions: Action) -> list[str]:
+    ((_subject, lines),) = changes(replace(plan, actions=actions))
+    return [" ".join(line) for line in lines]
 
 
-def test_each_kind_of_step_once(plan: Plan) -> None:
-    steps = "6: compatibility NONE, register, soft-delete at once, compatibility back"
-    assert list(writes_in_short(plan)) == [WritesInShort(subject=PHANTOM, ids="1, 2", steps=steps)]
+def test_each_write_has_its_line(plan: Plan) -> None:
+    ((subject, lines),) = changes(plan)
+    assert subject == PHANTOM
+    assert lines == (
+        ("~", "compatibility (inherited) → NONE"),
+        ("+", "register id 1 (version 2)"),
+        ("-", "soft-delete version 2"),
+        ("+", "register id 2 (version 3)"),
+        ("-", "soft-delete version 3"),
+        ("~", "compatibility NONE → (inherited)"),
+    )
+    assert counted_changes(plan) == "2 ids registered, 2 versions soft-deleted, 1 setting changed and put back"
+
+
+def test_the_versions_are_those_that_the_registry_makes(plan: Plan) -> None:
+    with FixtureRegistry() as registry, RegistryClient(registry.url) as client:
+        for subject, text in ((SOURCE_SUBJECT, W1), (SOURCE_SUBJECT, W2), (PHANTOM, R)):
+            registry.seed(subject, text)
+        registry.configure(PHANTOM, {"compatibility": "NONE"})
+        for action in plan.actions:
+            if isinstance(action, Register):
+                client.register(PHANTOM, action.schema)
+                (version,) = (v for v in client.versions(PHANTOM) if v == max(client.versions(PHANTOM)))
+                assert f"+ register id {action.schema_id} (version {version})" in only(plan, *plan.actions)
 
 
 def test_each_subject_has_its_own(plan: Plan) -> None:
     other = Subject("till-users-store-changelog-value")
     moved = tuple(replace(action, subject=other) for action in plan.actions)
-    told = list(writes_in_short(replace(plan, actions=(*plan.actions, *moved))))
-    assert [(each.subject, each.ids) for each in told] == [(PHANTOM, "1, 2"), (other, "1, 2")]
-
-
-def test_what_stays_live_is_not_called_deleted(plan: Plan) -> None:
-    kept = [a for a in plan.actions if not (isinstance(a, SoftDelete) and a.schema_id == 1)]
-    assert only(plan, *kept)[1] == "5: compatibility NONE, register, soft-delete 2 at once, compatibility back"
-    registered = [a for a in plan.actions if isinstance(a, Register)]
-    assert only(plan, *registered) == ("1, 2", "2: register")
+    told = dict(changes(replace(plan, actions=(*plan.actions, *moved))))
+    assert list(told) == [PHANTOM, other]
+    assert ("+", "register id 1 (version next)") in told[other]  # nobody looked at what stands there
 
 
 def test_exact_ids_and_ids_that_nobody_can_know(plan: Plan) -> None:
     first, second = (a for a in plan.actions if isinstance(a, Register))
-    exact = replace(first, exact=True)
     mode = SetMode(step=1, subject=PHANTOM, mode="IMPORT", previous=None)
-    back = RestoreMode(step=3, subject=PHANTOM, previous=None)
-    assert only(plan, mode, exact, back) == ("1", "3: mode IMPORT, register with these ids, mode back")
-    ids, _steps = only(plan, first, replace(second, any_id=True))
-    assert ids == "1; the content of 2, under whichever id the registry gives it"
+    back = RestoreMode(step=3, subject=PHANTOM, previous="READWRITE")
+    assert only(plan, mode, replace(first, exact=True), back) == [
+        "~ mode (inherited) → IMPORT",
+        "+ register id 1, with exactly this id (version 2)",
+        "~ mode IMPORT → READWRITE",
+    ]
+    assert only(plan, replace(second, any_id=True)) == [
+        "+ register the schema of id 2, under whichever id the registry gives it (version 2)"
+    ]
+
+
+def test_what_is_kept_of_a_configuration_is_said(plan: Plan) -> None:
+    level = next(a for a in plan.actions if isinstance(a, SetCompatibility))
+    assert only(plan, replace(level, inherited={"normalize": True}, previous={"compatibilityLevel": "FULL"})) == [
+        "~ compatibility FULL → NONE, keeping normalize as in force now"
+    ]
+
+
+def test_of_many_writes_of_a_kind_there_is_one_line(plan: Plan) -> None:
+    first = next(a for a in plan.actions if isinstance(a, Register))
+    many = [replace(first, step=step, schema_id=SchemaId(step)) for step in range(1, 31)]
+    assert only(plan, *many) == ["+ register ids 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 18 more"]
+    gone = [
+        DeleteVersion(
+            step=step, subject=PHANTOM, version=step, schema_id=SchemaId(step), schema=first.schema, holders=()
+        )
+        for step in range(1, 8)
+    ]
+    assert only(plan, *gone) == ["- soft-delete the versions of ids 1, 2, 3, 4, 5, 6 and 7"]

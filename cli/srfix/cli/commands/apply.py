@@ -15,7 +15,17 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.given import given_options
 from srfix.cli.options.options import details_option, expect_digest_option, only_option, output_option, yes_option
-from srfix.cli.output.interface import Block, Commands, FieldList, Heading, ItemList, OutputFormat, Paragraph, Report
+from srfix.cli.output.interface import (
+    TONES,
+    Block,
+    Commands,
+    FieldList,
+    Heading,
+    ItemList,
+    OutputFormat,
+    Paragraph,
+    Report,
+)
 from srfix.cli.output.speaking import confirm, say, say_on_the_way, write_report
 from srfix.cli.version import version
 from srfix.recovery.commands import Given, positional
@@ -175,7 +185,7 @@ def apply(
         unfound = (_UNFOUND.format(plan=given.quoted("plan", "-o", "new-plan.json")),)
         following, in_short = ((unfound,) * 2) if is_unfound else ((*still, *following), (*still, *in_short))
     blocks = (
-        Heading(_outcome(part, [action.step for action, _how in done], code, is_news=is_news)),
+        Heading(_outcome(part, [action.step for action, _how in done], code, is_news=is_news), tone=TONES[code]),
         *(_where(part, journal_path) if details else ()),
         *_left(plan, left, path, given),
         *_next(path, journal_path, code, in_short, given, again),

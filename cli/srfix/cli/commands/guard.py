@@ -78,7 +78,7 @@ def guard(
 
     Exit code 1 if something will or may break, 0 if nothing will, 2 if that cannot be told from here.
     """
-    from srfix.cli.reports.forecast import forecast_blocks, forecast_summary
+    from srfix.cli.reports.forecast import forecast_blocks, forecast_summary, forecast_verdict
     from srfix.recovery.diagnosis.forecast import foretell
     from srfix.recovery.facts.reader import Reader
     from srfix.recovery.guard.document import forecast_document
@@ -110,7 +110,7 @@ def guard(
         )
     document = forecast_document(forecast, srfix_version=version("srfix"), generated_at=now())
     judged = _judged(forecast, gate, selection)
-    report = Report(document=document, blocks=tuple(forecast_blocks(forecast)))
+    report = Report(document=document, blocks=tuple(forecast_blocks(forecast)), verdict=forecast_verdict(forecast))
     return judged.conclude(report, output, lines=[forecast_summary(forecast)])
 
 

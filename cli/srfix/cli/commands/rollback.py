@@ -13,7 +13,7 @@ from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.options import expect_digest_option, output_option, yes_option
-from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, Paragraph, Report
+from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, Paragraph, Report, Tone
 from srfix.cli.output.speaking import confirm, say, write_report
 from srfix.cli.version import version
 from srfix.recovery.ids_in_words import counted
@@ -123,7 +123,8 @@ def _told(steps: Sequence[StepTold], *, is_whole: bool) -> Iterator[Block]:
     """How it ended, then every step under its subject, which is named once where there is no other."""
     left = sum(step.outcome == "left" for step in steps)
     but_for = f", but for {counted(left, 'step')} left as it is" if left else ""
-    yield Heading(f"Rolled back{but_for}" if is_whole else f"Rolled back in part{but_for}")
+    tone = Tone.GOOD if is_whole and not left else Tone.BAD
+    yield Heading(f"Rolled back{but_for}" if is_whole else f"Rolled back in part{but_for}", tone=tone)
     subjects = list(dict.fromkeys(step.subject for step in steps))
     if len(subjects) == 1:
         yield Paragraph(subjects[0])

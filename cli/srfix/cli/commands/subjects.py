@@ -13,7 +13,7 @@ from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.given import given_options
 from srfix.cli.options.groups import option
 from srfix.cli.options.options import output_option
-from srfix.cli.output.interface import Block, Commands, Heading, OutputFormat, Paragraph, Report, Table
+from srfix.cli.output.interface import Block, Commands, Heading, OutputFormat, Paragraph, Report, Table, Tone, Verdict
 from srfix.cli.output.speaking import say, write_report
 from srfix.cli.version import version
 from srfix.recovery.clock import now
@@ -41,10 +41,14 @@ def subjects(application: str | None, connection: Connection, output: OutputForm
     with open_cluster(connection) as (cluster, _engine), connection.registry_client() as registry:
         found = list_internal_subjects(cluster, registry, application=application, given=given)
     document = SubjectsDocument.of(found, srfix=version("srfix"), generated_at=now())
-    write_report(Report(document=document.to_json(), blocks=tuple(_blocks(found, given, application))), output)
+    looks = f"{len(found.subjects)} of {counted(found.looked_at, 'subject')} look internal"
+    verdict = Verdict(text=looks, tone=Tone.UNSURE if found.skipped else Tone.PLAIN)
+    write_report(
+        Report(document=document.to_json(), blocks=tuple(_blocks(found, given, application)), verdict=verdict), output
+    )
     for skipped in found.skipped:
         say(f"Not looked at: {skipped.what}: {skipped.reason}", err=True)
-    say(f"{len(found.subjects)} of {counted(found.looked_at, 'subject')} look internal.", err=True)
+    say(f"{looks}.", err=True)
     return ExitCode.OK
 
 

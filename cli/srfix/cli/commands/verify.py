@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
 import click
 
@@ -25,10 +24,8 @@ from srfix.cli.options.options import (
     only_option,
     output_option,
 )
-from srfix.cli.output.interface import ItemList, OutputFormat, Report, Tone, Verdict
+from srfix.cli.output.interface import TONES, ItemList, OutputFormat, Report, Verdict
 from srfix.cli.output.speaking import say, write_report
-
-_TONES: Final = {ExitCode.OK: Tone.GOOD, ExitCode.FINDINGS: Tone.BAD, ExitCode.REFUSED: Tone.UNSURE}
 
 
 @command()
@@ -135,7 +132,7 @@ def verify(
     document = verification_document(plan, events, advice, verified=code is ExitCode.OK)
     is_quiet = quiet and code is ExitCode.OK
     if not is_quiet or output is OutputFormat.JSON:
-        verdict = Verdict(text=verification_verdict(events), tone=_TONES[code]) if events else None
+        verdict = Verdict(text=verification_verdict(events), tone=TONES[code]) if events else None
         where = (("cluster", connection.cluster_shown), ("registry", plan.registry))
         write_report(Report(document=document, blocks=tuple(blocks), verdict=verdict, where=where), output)
     if is_quiet:

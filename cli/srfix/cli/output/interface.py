@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TextIO, TypeAlias
 
+from srfix.cli.exit_codes import ExitCode
 from srfix.recovery.ids_in_words import enumerated
 
 if TYPE_CHECKING:
     from srfix.serde.schemas.models import Json
+
+
+ERROR: Final = "srfix:"
+"""How a line begins that says what went wrong."""
 
 
 class OutputFormat(Enum):
@@ -34,6 +39,32 @@ class OutputFormat(Enum):
         return self in (OutputFormat.MARKDOWN, OutputFormat.HTML)
 
 
+class Tone(Enum):
+    """What a line means for who reads it: a terminal and a page have a colour for each."""
+
+    GOOD = "good"
+    """All holds, and all was looked at."""
+    BAD = "bad"
+    """Something must be done."""
+    LATER = "later"
+    """Something must be done before a restore or an upgrade."""
+    UNSURE = "unsure"
+    """Nothing is known to be wrong, but not everything was looked at."""
+    NOTE = "note"
+    """Nothing must be done."""
+    PLAIN = "plain"
+    """It is told, not judged."""
+
+
+TONES: Final = {
+    ExitCode.OK: Tone.GOOD,
+    ExitCode.FINDINGS: Tone.BAD,
+    ExitCode.REFUSED: Tone.UNSURE,
+    ExitCode.PARTIAL: Tone.BAD,
+}
+"""What an exit code means for who reads the report."""
+
+
 @dataclass(frozen=True, slots=True)
 class Heading:
     """The title of what follows."""
@@ -44,6 +75,7 @@ class Heading:
     """1 for the report's, 2 for a part's."""
     is_apart: bool = False
     """True for a part that stands beside those before it, not below the last one of the first level."""
+    tone: Tone = Tone.PLAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +112,16 @@ class Commands:
     """Command lines to copy."""
 
     lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """A diff: what is written, line by line."""
+
+    title: str
+    """What is changed."""
+    lines: tuple[tuple[str, str], ...]
+    """Each with its mark: `+` for what is added, `~` for what is changed, `-` for what is removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +211,7 @@ class Folded:
     """True to show it unfolded at first."""
 
 
-Block: TypeAlias = Heading | Paragraph | ItemList | FieldList | Commands | Table | Bars | Picture | Folded
+Block: TypeAlias = Heading | Paragraph | ItemList | FieldList | Commands | Changes | Table | Bars | Picture | Folded
 
 
 def titled_list(
@@ -179,19 +221,6 @@ def titled_list(
     if shown := tuple(items):
         yield Heading(title, level=2, is_apart=is_apart)
         yield ItemList(shown, is_numbered=is_numbered)
-
-
-class Tone(Enum):
-    """What a verdict means for who reads it."""
-
-    GOOD = "good"
-    """All holds, and all was looked at."""
-    BAD = "bad"
-    """Something must be done."""
-    UNSURE = "unsure"
-    """Nothing is known to be wrong, but not everything was looked at."""
-    PLAIN = "plain"
-    """It is told, not judged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,9 +251,25 @@ class Report:
     blocks: tuple[Block, ...]
     """For a person, in this order."""
     verdict: Verdict | None = None
-    """What it comes to; None where the blocks say it first. With one, a page puts the commands next to it."""
+    """What it comes to; None where the blocks begin with a heading that says it. With one, a page puts the commands next to
+    it."""
     where: tuple[tuple[str, str | None], ...] = ()
     """What was looked at, for a title: `cluster` and `registry` as name and value, without secrets; None is left out."""
+
+    @property
+    def headline(self) -> Verdict | None:
+        """What stands first: the verdict, or the heading that the blocks begin with."""
+        match self.blocks[:1]:
+            case (Heading(text, 1, tone=tone),) if self.verdict is None:
+                return Verdict(text=text, tone=tone)
+            case _:
+                return self.verdict
+
+    @property
+    def rest(self) -> tuple[Block, ...]:
+        """The blocks behind the headline: without the first where that says the same."""
+        headline = self.headline
+        return self.blocks[1:] if headline is not None and headline.is_said_by(self.blocks) else self.blocks
 
 
 class Renderer(Protocol):

@@ -13,6 +13,7 @@ from typing import Final, TextIO, assert_never
 from srfix.cli.output.interface import (
     Bars,
     Block,
+    Changes,
     Commands,
     FieldList,
     Folded,
@@ -40,7 +41,7 @@ _TICKET: Final = 30_000
 
 
 def render(report: Report, stream: TextIO) -> None:
-    """Writes the verdict, unless the first block says it, and the blocks, a blank line between them.
+    """Writes the verdict and the blocks, a blank line between them.
 
     Folded parts are whole as long as a ticket takes them; what is not folded always is.
     """
@@ -60,25 +61,15 @@ def render(report: Report, stream: TextIO) -> None:
 
 
 def _led_by_verdict(report: Report) -> Iterator[Block]:
-    """The blocks with the verdict before them, and behind the first line what was looked at.
-
-    Blocks that say the verdict, or begin with the only heading of the first level, have their own first line.
-    """
-    blocks = report.blocks
-    if report.verdict is None:
-        yield from blocks
-        return
-    titles = [block for block in blocks if isinstance(block, Heading) and block.level == 1]
-    if report.verdict.is_said_by(blocks) or (len(titles) == 1 and blocks[0] is titles[0]):
-        yield blocks[0]
-        blocks = blocks[1:]
-    else:
-        yield Heading(report.verdict.text)
-    where = ", ".join(f"{name} {value}" for name, value in report.where if value is not None)
-    said = " ".join(text for text in (report.verdict.more, f"Looked at: {where}." if where else None) if text)
-    if said:
-        yield Paragraph(said)
-    yield from blocks
+    """The verdict, where there is one, with what was looked at; and the blocks behind it."""
+    headline = report.headline
+    if headline is not None:
+        yield Heading(headline.text)
+        where = ", ".join(f"{name} {value}" for name, value in report.where if value is not None)
+        said = " ".join(text for text in (headline.more, f"Looked at: {where}." if where else None) if text)
+        if said:
+            yield Paragraph(said)
+    yield from report.rest
 
 
 def _written(blocks: Iterable[Block], names: re.Pattern[str] | None) -> str:
@@ -102,6 +93,12 @@ def _lines(block: Block, names: re.Pattern[str] | None) -> Iterator[str]:
                 yield f"- **{_text(name, None)}**: {_text(bounded(value), names)}"
         case Commands(lines):
             yield _fenced("\n".join(lines))
+        case Changes(title, lines):
+            yield f"**{_text(bounded(title), names)}**"
+            yield ""
+            # GitHub colours a line that begins with an exclamation mark, and none with a tilde.
+            marked = (f"{'!' if mark == '~' else mark} {printable(text)}" for mark, text in lines)
+            yield _fenced("\n".join(marked), "diff")
         case Table(columns, rows, title):
             if title is not None:
                 yield f"**{_text(title, names)}**"
@@ -187,11 +184,11 @@ def _command(command: str) -> str:
     return _span(command)
 
 
-def _fenced(commands: str) -> str:
-    """A block of commands, whatever backquotes stand in them."""
-    text = printable(commands)
+def _fenced(text: str, language: str = "sh") -> str:
+    """A block of commands, or of something else, whatever backquotes stand in it."""
+    text = printable(text)
     fence = "`" * max(3, _longest_run(text) + 1)
-    return f"{fence}sh\n{text}\n{fence}"
+    return f"{fence}{language}\n{text}\n{fence}"
 
 
 def _longest_run(text: str) -> int:

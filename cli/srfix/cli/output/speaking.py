@@ -6,6 +6,7 @@ Whatever others wrote into it is made printable here, once for all lines; `srfix
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
@@ -15,7 +16,7 @@ from typing import Final, TextIO, cast
 import click
 
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.output.interface import Block, OutputFormat, Paragraph, Renderer, Report
+from srfix.cli.output.interface import ERROR, Block, OutputFormat, Paragraph, Renderer, Report
 from srfix.serde.errors import UsageError
 from srfix.serde.printable import message, printable, printable_json
 
@@ -38,6 +39,16 @@ def write_report(report: Report, output: OutputFormat, stream: TextIO | None = N
         write_report(Report(document={}, blocks=(Paragraph(_FOR_A_BROWSER),)), OutputFormat.TABLE, sys.stderr)
 
 
+def is_coloured(stream: TextIO) -> bool:
+    """True for a terminal that shows colours, unless NO_COLOR asks for none (no-color.org)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in ("dumb", "unknown")
+
+
+def say_error(text: str) -> None:
+    """What went wrong, behind the command's name, on standard error."""
+    say(f"{ERROR} {text}", err=True)
+
+
 def say(text: str = "", *, err: bool = False, as_it_is: bool = False) -> None:
     """A line for a person: printable, of bounded length.
 
@@ -47,7 +58,10 @@ def say(text: str = "", *, err: bool = False, as_it_is: bool = False) -> None:
     if err and not as_it_is and sys.stderr.isatty() and any(len(line) > _NARROW for line in text.split("\n")):
         write_report(Report(document={}, blocks=(Paragraph(text),)), OutputFormat.TABLE, sys.stderr)
     else:
-        click.echo(message(text), err=err)
+        shown = message(text)
+        if err and shown.startswith(ERROR) and is_coloured(sys.stderr):
+            shown = f"{click.style(ERROR, fg='red', bold=True)}{shown.removeprefix(ERROR)}"
+        click.echo(shown, err=err)
 
 
 def say_on_the_way(text: str) -> None:

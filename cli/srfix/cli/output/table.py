@@ -1,5 +1,8 @@
 """A report for a person at a terminal, or for a pipe: then nothing is folded or coloured, and a row of a table is a line.
 
+At a terminal the colour of a line says what it means (`Tone`), and each code of a finding is a link to its page. NO_COLOR and
+TERM=dumb turn that off.
+
 Text is folded between words, never within one, and commands run as they are printed. A name that is longer than a line stands
 whole on a line of its own, which the terminal folds: it can be copied.
 """
@@ -11,15 +14,17 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Final, TextIO, assert_never
 
-from rich import box
 from rich.cells import cell_len
 from rich.console import Console
+from rich.style import Style
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from srfix.cli.output.interface import (
+    ERROR,
     Bars,
     Block,
+    Changes,
     Commands,
     FieldList,
     Folded,
@@ -29,10 +34,24 @@ from srfix.cli.output.interface import (
     Picture,
     Report,
     Table,
+    Tone,
+    Verdict,
 )
+from srfix.cli.version import SITE
 from srfix.recovery.commands import in_pieces
 from srfix.serde.printable import bounded, message, one_line, printable
 
+_STYLES: Final = {
+    Tone.GOOD: "bold green",
+    Tone.BAD: "bold red",
+    Tone.LATER: "bold yellow",
+    Tone.UNSURE: "bold yellow",
+    Tone.NOTE: "bold blue",
+    Tone.PLAIN: "bold",
+}
+_OF_MARKS: Final = {"+": "green", "~": "yellow", "-": "red"}
+_CODE: Final = re.compile(r"\bSRF\d{3}\b")
+_PAGE_OF_CODE: Final = f"{SITE}findings/{{}}.html"
 _UNLIMITED = 1_000_000
 """Columns of a pipe: a line is as long as it needs to be."""
 _BETWEEN = 3
@@ -47,23 +66,34 @@ def render(report: Report, stream: TextIO) -> None:
     # No markup, emoji or highlighting: a subject may hold brackets and colons.
     console = Console(file=stream, width=width, markup=False, emoji=False, highlight=False)
     with console.capture() as capture:
-        for number, block in enumerate(report.blocks):
-            if number:
+        headline = report.headline
+        if headline is not None:
+            _print_headline(console, headline)
+        for number, block in enumerate(report.rest):
+            if number or headline is not None:
                 console.line()
             _print(console, block)
     stream.write(_TRAILING_BLANKS.sub(lambda match: match[1].replace(" ", ""), capture.get()))
 
 
+def _print_headline(console: Console, headline: Verdict) -> None:
+    """The verdict, and how much was looked at behind it."""
+    text = message(headline.text)
+    more = f"{'' if text.endswith('.') else '.'} {message(headline.more)}" if headline.more else ""
+    _print_text(console, f"{text}{more}", style=_STYLES[headline.tone], styled=len(text))
+
+
 def _print(console: Console, block: Block) -> None:
     match block:
-        case Heading(text, level):
-            _print_text(console, message(text), style="bold" if level == 1 else "bold dim")
-        case Paragraph(text):
+        case Heading(text, level, tone=tone):
+            is_plain = level != 1 and tone is Tone.PLAIN
+            _print_text(console, message(text), style="bold dim" if is_plain else _STYLES[tone])
+        case Paragraph(text, is_warning):
             for piece, is_command in _pieces(console, text):
                 if is_command:
                     _print_command(console, piece)
                 else:
-                    _print_text(console, printable(piece))
+                    _print_text(console, printable(piece), style="yellow" if is_warning else "")
         case ItemList(items, is_numbered):
             marks = [f"{number}." if is_numbered else "-" for number in range(1, len(items) + 1)]
             for mark, item in zip(marks, items, strict=True):
@@ -81,6 +111,10 @@ def _print(console: Console, block: Block) -> None:
         case Commands(lines):
             for line in lines:
                 _print_command(console, line)
+        case Changes(title, lines):
+            _print_text(console, message(title), style="bold")
+            for mark, text in lines:
+                _print_text(console, message(text), style=_OF_MARKS[mark], first=f"  {mark} ")
         case Table(title=title):
             if title is not None:
                 _print_text(console, printable(title))
@@ -98,9 +132,26 @@ def _print(console: Console, block: Block) -> None:
             assert_never(block)
 
 
-def _print_text(console: Console, text: str, *, style: str = "", first: str = "", rest: str | None = None) -> None:
+def _print_text(
+    console: Console, text: str, *, style: str = "", styled: int | None = None, first: str = "", rest: str | None = None
+) -> None:
+    """The text in lines; `styled` is how many characters of it have the style, None for all."""
     for line in folded(console, text, first=first, rest=rest):
-        console.print(Text(line, style=style), soft_wrap=True)
+        shown = _linked(console, line)
+        shown.stylize(style, 0, styled)
+        styled = None if styled is None else max(styled - len(line) - 1, 0)
+        if line.startswith(ERROR):
+            shown.stylize("bold red", 0, len(ERROR))
+        console.print(shown, soft_wrap=True)
+
+
+def _linked(console: Console, line: str) -> Text:
+    """The line, in which each code of a finding is a link to its page."""
+    shown = Text(line)
+    if not console.no_color:
+        for code in _CODE.finditer(line):
+            shown.stylize(Style(link=_PAGE_OF_CODE.format(code[0])), *code.span())
+    return shown
 
 
 def _print_command(console: Console, line: str, *, indent: int = 2) -> None:
@@ -121,7 +172,7 @@ def _print_fields(console: Console, pairs: tuple[tuple[str, str], ...], *, inden
         else:
             lines = iter([f"{indent}{name}", *folded(console, text, first="  ")])
         for number, line in enumerate(lines):
-            shown = Text(line)
+            shown = _linked(console, line)
             if not number:
                 shown.stylize("dim", 0, len(indent) + len(name))
             console.print(shown, soft_wrap=True)
@@ -156,7 +207,7 @@ def _print_table(console: Console, block: Table) -> None:
     ]
     if sum(widths) + _BETWEEN * (len(widths) - 1) <= console.width:
         # The title is not rich's: that one is folded to the table, and a subject is longer than most tables are wide.
-        table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        table = RichTable(box=None, pad_edge=False, padding=(0, _BETWEEN, 0, 0))
         for head, width in zip(heads, widths, strict=True):
             table.add_column(Text(head), overflow="fold", min_width=width)
         for row in rows:

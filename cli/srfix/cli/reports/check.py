@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from srfix.cli.output.interface import Block, FieldList, Heading, Paragraph, Table, titled_list
-from srfix.cli.reports.diagnosis_words import skipped_lines
+from srfix.cli.output.interface import Block, FieldList, Heading, Paragraph, Table, Tone, titled_list
+from srfix.cli.reports.diagnosis_words import skipped_lines, tone_of
 from srfix.recovery.facts.topics import AskedId, RoleAnswer, Strategy, TopicAnswers, TopicReader, Trouble
 from srfix.recovery.ids_in_words import counted, listed
 from srfix.recovery.topic_check.examine import TopicCheck
@@ -21,11 +21,16 @@ def check_blocks(found: TopicCheck, *, details: bool) -> Iterator[Block]:
 
     :param details: True for every id, and the log partition by partition.
     """
-    yield Heading(_verdict(found))
+    worst = min((finding.severity for finding in found.findings), key=lambda each: each.rank, default=None)
+    is_fine = not found.has_findings
+    held = Tone.UNSURE if found.is_inconclusive else Tone.GOOD
+    yield Heading(_verdict(found), tone=held if is_fine or worst is None else tone_of(worst))
     yield FieldList(tuple(_fields(found.answers)))
     for finding in found.findings:
         role = " (keys)" if finding.role is Role.KEY else ""
-        yield Heading(f"{finding.code}, {finding.severity.value}: {finding.subject}{role}")
+        yield Heading(
+            f"{finding.code}, {finding.severity.value}: {finding.subject}{role}", tone=tone_of(finding.severity)
+        )
         yield Paragraph(finding.explanation)
         yield Paragraph(f"Next: {finding.next}")
     for answer in found.answers.roles:

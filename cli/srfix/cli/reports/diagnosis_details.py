@@ -15,6 +15,7 @@ from srfix.cli.reports.diagnosis_words import (
     skipped_lines,
     some,
     title,
+    tone_of,
 )
 from srfix.cli.reports.pictures import picture_of
 from srfix.recovery.checks.table import BY_CODE
@@ -40,7 +41,7 @@ def diagnosis_in_detail(diagnosis: Diagnosis, given: Given, *, facts: Sequence[S
         # No table: an application and a store of usual length leave no room for other columns.
         yield ItemList(tuple(f"{title(finding)}{_keys(finding)}" for finding in diagnosis.findings))
     for finding in diagnosis.findings:
-        yield Heading(title(finding))
+        yield Heading(title(finding), tone=tone_of(finding.severity))
         yield from finding_in_detail(finding, facts)
     yield from titled_list("Not looked at", skipped_lines(diagnosis.not_looked_at), is_apart=True)
     if diagnosis.ignored:

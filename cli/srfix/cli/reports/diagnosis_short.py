@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from srfix.cli.output.interface import Block, Commands, FieldList, Folded, Heading, ItemList, Paragraph
+from srfix.cli.output.interface import Block, Commands, FieldList, Folded, Heading, ItemList, Paragraph, Table
 from srfix.cli.reports.diagnosis_details import MOST_SOURCES, finding_in_detail, for_and_against
 from srfix.cli.reports.diagnosis_words import (
     ignored_line,
@@ -15,6 +15,7 @@ from srfix.cli.reports.diagnosis_words import (
     skipped_lines,
     some,
     title,
+    tone_of,
 )
 from srfix.cli.reports.pictures import picture_of
 from srfix.cli.session import ClusterSession
@@ -28,7 +29,7 @@ from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.repair.planning.plan import make_plan
 from srfix.recovery.repair.planning.wanted import ONLY_ON_REQUEST
 from srfix.recovery.report.in_short import InShort, StoreInShort, in_short
-from srfix.recovery.report.places import ids_in_short
+from srfix.recovery.report.places import ids_in_short, keys_in_short, ranges
 from srfix.serde.errors import SrfixError
 from srfix.serde.printable import capitalized
 from srfix.serde.subjects.names import Role
@@ -37,6 +38,7 @@ _MOST_IDS: Final = 200
 """Ids at fault of which a plan is made to count its writes."""
 _MOST_STORES: Final = 10
 """Stores that have a part of their own; the rest is named."""
+_HELD: Final = {True: "yes", False: "no", None: "-"}
 _MOST_REASONS: Final = 10
 """Reasons for which something was not looked at."""
 
@@ -91,7 +93,9 @@ def diagnosis_in_short(
         yield from secrets_to_add(given, "plan")
     last = [*_notes(short.notes), *_not_looked_at(diagnosis)]
     if facts is None and (diagnosis.findings or diagnosis.not_looked_at):
-        last.append("All of it, with the evidence and what to do around a repair: --details")
+        code = next((each.code for each in diagnosis.findings), None)
+        meaning = "" if code is None else f". {given.quoted('explain', code)}"
+        last.append(f"The evidence, what to do around a repair: --details{meaning}")
     if facts is not None and last:
         yield Heading("Also to know", level=2, is_apart=True)
     if last:
@@ -124,14 +128,15 @@ def _with_details(finding: Finding, facts: Sequence[StoreFacts] | None) -> Itera
 def _of_one_kind(
     code: str, severity: str, stores: Sequence[StoreInShort], facts: Sequence[StoreFacts] | None
 ) -> Iterator[Block]:
-    entry = BY_CODE[code].entry
+    entry, tone = BY_CODE[code].entry, tone_of(stores[0].finding.severity)
     if len(stores) == 1:
-        yield Heading(title(stores[0].finding))
-        yield FieldList((("what", entry.title), *_facts(stores[0])))
+        yield Heading(title(stores[0].finding), tone=tone)
+        yield FieldList((("what", _explained(entry.title)), *_facts(stores[0], has_table=True)))
+        yield from _ids(stores[0])
         yield from _next(stores)
         yield from _with_details(stores[0].finding, facts)
         return
-    yield Heading(f"{code}, {severity}, {len(stores)} findings: {entry.title}")
+    yield Heading(f"{code}, {severity}, {len(stores)} findings: {_explained(entry.title)}", tone=tone)
     for store in stores[:_MOST_STORES]:
         yield FieldList(tuple(_facts(store)), title=_whose(store.finding))
         yield from _with_details(store.finding, facts)
@@ -144,11 +149,35 @@ def _of_one_kind(
     yield from _next(stores)
 
 
+def _explained(title: str) -> str:
+    """A code's title, with what a phantom subject is where it first stands."""
+    phantom = "the phantom subject"
+    return title.replace(phantom, f"{phantom} (named after a changelog topic that does not exist)", 1)
+
+
+def _ids(store: StoreInShort) -> Iterator[Block]:
+    """The ids at fault: who carries them, and where a reader finds them."""
+    if store.ids:
+        yield Table(
+            ("id", "live keys", "partitions", "under the source", "under this subject"),
+            tuple(
+                (
+                    str(each.fault.schema_id),
+                    keys_in_short(each.fault),
+                    ranges(place.partition for place in each.fault.partitions) or "-",
+                    _HELD[each.under_source],
+                    _HELD[each.under_phantom],
+                )
+                for each in store.ids
+            ),
+        )
+
+
 def _whose(finding: Finding) -> str:
     return f"{finding.application} / {finding.store}{' (keys)' if finding.role is Role.KEY else ''}"
 
 
-def _facts(store: StoreInShort) -> Iterator[tuple[str, str]]:
+def _facts(store: StoreInShort, *, has_table: bool = False) -> Iterator[tuple[str, str]]:
     finding = store.finding
     yield "subject", finding.subject
     if BY_CODE[finding.code].find_of_application is not None:
@@ -161,7 +190,7 @@ def _facts(store: StoreInShort) -> Iterator[tuple[str, str]]:
                 yield each.topic, for_and_against(each)
     else:
         yield "source", f"{finding.source.topic} ({store.certainty or 'no'} evidence)"
-    if finding.schema_ids:
+    if finding.schema_ids and not (has_table and store.ids):
         yield "ids", ids_in_short(finding.schema_ids)
     if store.data is not None:
         yield "data", store.data
@@ -222,6 +251,6 @@ def _not_looked_at(diagnosis: Diagnosis) -> Iterator[str]:
         more = counted(len(lines) - _MOST_REASONS, "other reason")
         yield f"Not looked at, which could hide a finding too: things for {more}, which --details lists"
     others = len(diagnosis.not_looked_at) - len(hiding)
-    if others:
+    if others and (hiding or not diagnosis.has_findings):  # else the verdict says it
         besides = "besides, " if hiding else ""
         yield capitalized(f"{besides}not looked at, which hides no finding: {counted(others, 'thing')}")

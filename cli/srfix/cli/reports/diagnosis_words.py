@@ -28,7 +28,7 @@ def nothing_found(diagnosis: Diagnosis) -> str:
 
 
 def verdict_of(diagnosis: Diagnosis) -> Verdict:
-    """The diagnosis in a line, for a page; what was not looked at is a part of it."""
+    """The diagnosis in a line; what was not looked at is a part of it."""
     if not diagnosis.has_findings:
         tone = Tone.UNSURE if diagnosis.is_inconclusive else Tone.GOOD
         return Verdict(text=nothing_found(diagnosis), tone=tone)
@@ -40,10 +40,24 @@ def verdict_of(diagnosis: Diagnosis) -> Verdict:
     stores = f"{counted(len(diagnosis.examined), 'store')} examined"
     if hiding := sum(skipped.could_hide for skipped in diagnosis.not_looked_at):
         unseen = f"; not looked at, which could hide more: {counted(hiding, 'thing')}"
+    elif others := len(diagnosis.not_looked_at):
+        unseen = f"; {counted(others, 'thing')} not looked at can hide no finding"
     else:
-        unseen = "; nothing that could hide more was left out"
+        unseen = "; all was looked at"
     noted = f", {counted(notes, 'note')}" if notes else ""
-    return Verdict(text=f"{counted(wrong, 'finding')}: {how_bad}", tone=Tone.BAD, more=f"{stores}{noted}{unseen}.")
+    tone = tone_of(kinds[0])
+    return Verdict(text=f"{counted(wrong, 'finding')}: {how_bad}", tone=tone, more=f"{stores}{noted}{unseen}.")
+
+
+def tone_of(severity: Severity) -> Tone:
+    """What the colour of a finding says."""
+    match severity:
+        case Severity.BROKEN | Severity.SILENT:
+            return Tone.BAD
+        case Severity.BREAKS_ON_RESTORE | Severity.BREAKS_ON_UPGRADE:
+            return Tone.LATER
+        case Severity.LITTER | Severity.NOTE:
+            return Tone.NOTE
 
 
 def title(finding: Finding) -> str:

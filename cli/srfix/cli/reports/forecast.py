@@ -4,12 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from srfix.cli.output.interface import Block, FieldList, Heading, ItemList, Paragraph, Table, titled_list
+from srfix.cli.output.interface import Block, FieldList, Heading, ItemList, Paragraph, Table, Tone, Verdict, titled_list
+from srfix.cli.reports.diagnosis_words import tone_of
 from srfix.recovery.forecasts import Certainty, Foretold
 from srfix.recovery.guard.models import Forecast, StoreKind
 from srfix.recovery.ids_in_words import counted, enumerated
 
 _NOTHING = "-"
+
+
+def forecast_verdict(forecast: Forecast) -> Verdict:
+    """What will break, in a line, and how much was judged and looked at."""
+    serious = [each for each in forecast.foretold if each.is_serious]
+    counts = {each: sum(of.certainty is each for of in serious) for each in Certainty if each is not Certainty.EXCLUDED}
+    kinds = [each for each, count in counts.items() if count]
+    told = kinds[0].value if len(kinds) == 1 else ", ".join(f"{counts[each]} {each.value}" for each in kinds)
+    if forecast.fails:
+        tone = min((tone_of(each.severity) for each in serious if each.fails), key=list(Tone).index)
+    else:
+        tone = Tone.UNSURE if forecast.is_open else Tone.GOOD
+    return Verdict(
+        text=f"{counted(len(serious), 'finding')}: {told}" if serious else "Nothing that was looked at will break",
+        tone=tone,
+        more=_looked_at(forecast),
+    )
+
+
+def _looked_at(forecast: Forecast) -> str:
+    notes = sum(not each.is_serious for each in forecast.foretold)
+    judged = len({(each.store.application, each.store.name) for each in forecast.stores})
+    unseen = len(forecast.skipped) + len(forecast.unasked)
+    skipped = f"; {counted(unseen, 'thing')} not looked at" if unseen else ""
+    ignored = f"; {len(forecast.ignored)} ignored" if forecast.ignored else ""
+    return f"{counted(notes, 'note')}; {counted(judged, 'store')} judged{skipped}{ignored}."
 
 
 def forecast_blocks(forecast: Forecast) -> Iterator[Block]:
@@ -18,12 +45,10 @@ def forecast_blocks(forecast: Forecast) -> Iterator[Block]:
     serious = [each for each in forecast.foretold if each.is_serious]
     notes = [each for each in forecast.foretold if not each.is_serious]
     for each in serious:
-        yield Heading(_title(each), level=2)
+        yield Heading(_title(each), level=2, tone=tone_of(each.severity))
         yield Paragraph(each.explanation)
         if each.first:
             yield ItemList(each.first, is_numbered=True)
-    if not serious:
-        yield Paragraph("Nothing that was looked at will break.")
     yield from titled_list("Notes", (f"{_title(each)}: {each.explanation}" for each in notes))
     if forecast.ignored:
         named = enumerated([_title(each) for each in forecast.ignored])
@@ -37,11 +62,7 @@ def forecast_summary(forecast: Forecast) -> str:
     """The last line, on standard error."""
     serious = [each.certainty for each in forecast.foretold if each.is_serious]
     counts = ", ".join(f"{serious.count(each)} {each.value}" for each in Certainty if each is not Certainty.EXCLUDED)
-    notes = len(forecast.foretold) - len(serious)
-    judged = len({(each.store.application, each.store.name) for each in forecast.stores})
-    skipped = f"; {counted(len(forecast.skipped), 'thing')} not looked at" if forecast.skipped else ""
-    ignored = f"; {len(forecast.ignored)} ignored" if forecast.ignored else ""
-    return f"What breaks: {counts}; {counted(notes, 'note')}; {counted(judged, 'store')} judged{skipped}{ignored}."
+    return f"What breaks: {counts}; {_looked_at(forecast)}"
 
 
 def _assumed(forecast: Forecast) -> Iterator[tuple[str, str]]:

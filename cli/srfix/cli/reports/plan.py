@@ -10,6 +10,7 @@ from typing import Final
 from srfix.cli.connection import servers_shown
 from srfix.cli.output.interface import (
     Block,
+    Changes,
     Commands,
     FieldList,
     Folded,
@@ -31,7 +32,7 @@ from srfix.recovery.commands import Given, positional
 from srfix.recovery.facts.subject_state import SubjectState
 from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.repair.plan_file import Plan, plan_document
-from srfix.recovery.report.plan_in_short import writes_in_short
+from srfix.recovery.report.plan_in_short import changes, counted_changes
 
 _FEW_STEPS: Final = 12
 """Steps that stand unfolded where a format can fold."""
@@ -90,10 +91,10 @@ def _blocks(plan: Plan, path: Path | None, given: Given, *, details: bool, folds
 
 def _in_short(plan: Plan, path: Path | None, given: Given, *, folds: bool) -> Iterator[Block]:
     yield Heading(_title(plan))
-    for each in writes_in_short(plan):
-        yield FieldList((("ids", each.ids), ("steps", each.steps)), title=each.subject)
+    for subject, lines in changes(plan):
+        yield Changes(title=subject, lines=lines)
         if folds:
-            yield from picture_before(plan, each.subject)
+            yield from picture_before(plan, subject)
     if folds:
         yield Folded("Every step, in order", tuple(_steps(plan.actions)), is_open=len(plan.actions) <= _FEW_STEPS)
         yield Heading("What it costs", level=2)
@@ -132,10 +133,11 @@ def _not_planned(plan: Plan) -> Iterator[Block]:
 
 def _next(plan: Plan, path: Path | None, given: Given) -> Iterator[Block]:
     """The digest for who reviews the plan, and the command to run."""
-    cost = () if plan.cost is None else (("cost", plan.cost.in_words),)
+    cost: tuple[tuple[str, str], ...] = (("in all", counted_changes(plan)),)
+    if plan.cost is not None:
+        cost = (*cost, ("cost", plan.cost.in_words))
     if path is None:
-        if cost:
-            yield FieldList(cost)
+        yield FieldList(cost)
         yield Commands((given.command("plan", "-o", "plan.json"),))
         yield from secrets_to_add(given, "plan")
         return

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, Paragraph, Report
+from srfix.cli.output.interface import TONES, Block, Heading, ItemList, OutputFormat, Paragraph, Report, Tone
 from srfix.cli.output.speaking import confirm, say_on_the_way, write_report
 from srfix.cli.reports.plan_running import cluster_of_plan, running, way_on
 from srfix.cli.session import open_cluster, patience_s
@@ -157,7 +157,7 @@ def roll_back_topic(
                     heading = "Rolled back before; nothing was written now"
     if run.code is not ExitCode.OK:
         heading = "Rolled back in part"
-    blocks: list[Block] = [Heading(heading)]
+    blocks: list[Block] = [Heading(heading, tone=TONES[run.code])]
     if lines:
         blocks.append(ItemList(tuple(lines)))
     if left:
@@ -203,9 +203,9 @@ def _applied(
     if not is_news:
         yield Heading("Applied before; nothing was written now")
     elif code is ExitCode.OK:
-        yield Heading(f"Applied: {counted(len(plan.actions), 'step')} carried out")
+        yield Heading(f"Applied: {counted(len(plan.actions), 'step')} carried out", tone=Tone.GOOD)
     else:
-        yield Heading("Applied in part")
+        yield Heading("Applied in part", tone=Tone.BAD)
     left = sum(report.left for _step, report in done)
     if left:
         yield Paragraph(f"{counted(left, 'key')} written since the plan was made, or gone, and left as they are.")

@@ -13,7 +13,7 @@ from msgspec import field
 
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, Report, Table
+from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, Report, Table, Tone
 from srfix.cli.output.speaking import conclude
 from srfix.cli.reports.plan_running import cluster_of_plan
 from srfix.cli.session import open_cluster
@@ -123,11 +123,11 @@ def _code(checks: Sequence[TopicCheck]) -> ExitCode:
 def _blocks(plan: TopicPlan, checks: Sequence[TopicCheck]) -> Iterator[Block]:
     topic = plan.work.topic
     if any(each.outcome is TopicOutcome.FAILS for each in checks):
-        yield Heading(f"{topic} does not hold what was planned")
+        yield Heading(f"{topic} does not hold what was planned", tone=Tone.BAD)
     elif not checks or any(each.outcome is TopicOutcome.NOT_KNOWN for each in checks):
-        yield Heading(f"Not verified, though nothing in {topic} was seen to be wrong")
+        yield Heading(f"Not verified, though nothing in {topic} was seen to be wrong", tone=Tone.UNSURE)
     else:
-        yield Heading(f"Verified: {topic} holds what was planned")
+        yield Heading(f"Verified: {topic} holds what was planned", tone=Tone.GOOD)
     whole = tuple(f"{each.what} ({_WORDS[each.outcome]})" for each in checks if each.partition is None)
     if whole:
         yield ItemList(whole)

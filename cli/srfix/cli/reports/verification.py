@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import field
 
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.output.interface import Block, Folded, Heading, ItemList, Paragraph, Table
+from srfix.cli.output.interface import TONES, Block, Folded, Heading, ItemList, Paragraph, Table
 from srfix.cli.version import version
 from srfix.recovery.diagnosis.document import Advice
 from srfix.recovery.documents import Count, Id, Part, Sha256, VersionedDocument
@@ -32,7 +32,7 @@ def verification_blocks(events: Sequence[Event], *, details: bool, folds: bool) 
     if not events:
         yield Paragraph("The plan repairs nothing, so nothing was verified; srfix diagnose says how things stand.")
         return
-    yield Heading(verification_verdict(events))
+    yield Heading(verification_verdict(events), tone=TONES[verification_code(events)])
     yield from _in_detail(events) if details else _in_short(events)
     if folds:
         yield from _by_id(events)

@@ -55,6 +55,8 @@ class StreamsVersion:
     """2 in 2.6.3."""
     minor: int
     """6 in 2.6.3."""
+    patch: int | None = field(default=None, compare=False)
+    """3 in 2.6.3; None if nobody said. It makes no difference to what srfix says, and is shown as it was said."""
 
     @classmethod
     def parse(cls, text: str) -> StreamsVersion:
@@ -65,10 +67,11 @@ class StreamsVersion:
         parts = text.split(".")
         if len(parts) < 2 or not all(part.isdecimal() for part in parts[:2]):
             raise UsageError(f"--streams-version {text}: expected the Kafka Streams version, such as 2.6.3 or 2.7.")
-        return cls(int(parts[0]), int(parts[1]))
+        patch = int(parts[2]) if len(parts) > 2 and parts[2].isdecimal() else None
+        return cls(int(parts[0]), int(parts[1]), patch)
 
     def __str__(self) -> str:
-        return f"{self.major}.{self.minor}"
+        return f"{self.major}.{self.minor}{'' if self.patch is None else f'.{self.patch}'}"
 
     @property
     def asks_the_source_subject(self) -> bool:

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from srfix.recovery.checks.table import BY_CODE
 from srfix.recovery.diagnosis.diagnose import Examination
 from srfix.recovery.facts.bodies import Bodies
 from srfix.recovery.facts.stores import StoreFacts
-from srfix.recovery.findings import Finding, Severity, Weight
+from srfix.recovery.findings import Finding, IdAtFault, Severity, Weight
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.repair.plan_file import Plan
+
+_MOST_IDS: Final = 8
+"""Ids at fault that are told one by one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdStanding:
+    """A schema id at fault, and whether the subjects that a reader may ask hold it."""
+
+    fault: IdAtFault
+    under_source: bool | None
+    """None if that was not asked."""
+    under_phantom: bool | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +38,8 @@ class StoreInShort:
     """Whether the rows themselves are intact, as far as that was looked at; None if nothing tells."""
     writes: int | None
     """How many writes a repair takes; None if there is none, or none could be planned."""
+    ids: tuple[IdStanding, ...] = ()
+    """The ids at fault, where the source is decided and they are few."""
 
     @property
     def certainty(self) -> str | None:
@@ -62,6 +78,7 @@ def in_short(examination: Examination, plan: Plan | None) -> InShort:
             finding=finding,
             data=_data(finding, wrong, examination.facts),
             writes=writes[finding.subject] or None if finding.repairable else None,
+            ids=tuple(_standings(finding, examination.facts)),
         )
         for finding in wrong
     )
@@ -71,6 +88,27 @@ def in_short(examination: Examination, plan: Plan | None) -> InShort:
         do_not=tuple(dict.fromkeys(words for told in diagnosis.applications for words in told.do_not)),
         writes=sum(writes.values()) or None,
     )
+
+
+def _standings(finding: Finding, facts: Sequence[StoreFacts]) -> Iterator[IdStanding]:
+    """The ids at fault under both subjects; none where nothing was learned of the store, or the ids are many."""
+    role = next(
+        (
+            each.roles.get(finding.role)
+            for each in facts
+            if (each.store.application, each.store.name) == (finding.application, finding.store)
+        ),
+        None,
+    )
+    if role is None or finding.source is None or len(finding.schema_ids) > _MOST_IDS:
+        return
+    for fault in finding.schema_ids:
+        memberships = (
+            held.get(fault.schema_id)
+            for held in (role.source_memberships, {**role.row_memberships, **role.memberships})
+        )
+        source, phantom = (None if each is None else each.error_code is None for each in memberships)
+        yield IdStanding(fault=fault, under_source=source, under_phantom=phantom)
 
 
 def _data(finding: Finding, wrong: Iterable[Finding], facts: Sequence[StoreFacts]) -> str | None:

@@ -29,6 +29,13 @@ def ids_in_short(faults: Sequence[IdAtFault]) -> str:
     return f"{ids}: {least}{keys}{where}" if (keys := _keys(faults)) else f"{ids}{where}"
 
 
+def keys_in_short(fault: IdAtFault) -> str:
+    """How many keys carry an id, in the cell of a table: `4`, `3, 1 not yet committed`; `-` of what was not counted."""
+    least = "at least " if fault.is_partial else ""
+    keys = _keys([fault]).replace(" live keys", "").replace(" live key", "")
+    return f"{least}{keys}" if keys else "-"
+
+
 def ranges(partitions: Iterable[int]) -> str:
     """`0-2, 5`; of many ranges how many partitions there are, and where they begin and end."""
     numbers = sorted(set(partitions))

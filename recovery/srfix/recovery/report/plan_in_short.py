@@ -1,10 +1,10 @@
-"""What a plan writes, in a line or two for each subject."""
+"""What a plan changes, as a diff: a line for each write under each subject."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final, assert_never
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, Literal, TypeAlias, assert_never
 
 from srfix.recovery.actions.actions import (
     Action,
@@ -16,66 +16,120 @@ from srfix.recovery.actions.actions import (
     SetMode,
     SoftDelete,
 )
-from srfix.recovery.ids_in_words import enumerated
+from srfix.recovery.facts.subject_state import SubjectState, level_of
+from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.repair.plan_file import Plan
+from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Subject
 
+_FEW: Final = 6
+"""Writes of one kind under a subject that have a line each."""
 _MOST_IDS: Final = 12
+_INHERITED: Final = "(inherited)"
+"""A setting that a subject has not of its own."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WritesInShort:
-    """What is written under one subject."""
-
-    subject: Subject
-    ids: str
-    """The ids that are registered."""
-    steps: str
-    """How many steps, and what they do, in order."""
+Change: TypeAlias = tuple[Literal["+", "~", "-"], str]
+"""One line of a diff: what is added, changed or removed."""
 
 
-def writes_in_short(plan: Plan) -> Iterator[WritesInShort]:
-    """The writes subject by subject, in the order of the plan."""
+def changes(plan: Plan) -> Iterator[tuple[Subject, tuple[Change, ...]]]:
+    """The writes subject by subject, in the order of the plan; of many of one kind, one line."""
     by_subject: dict[Subject, list[Action]] = {}
     for action in plan.actions:
         by_subject.setdefault(action.subject, []).append(action)
     for subject, actions in by_subject.items():
-        yield WritesInShort(subject=subject, ids=_ids(actions), steps=f"{len(actions)}: {', '.join(_what(actions))}")
+        yield subject, tuple(_changes(actions, plan.expects.get(subject)))
 
 
-def _ids(actions: Sequence[Action]) -> str:
-    registered = [action for action in actions if isinstance(action, Register)]
-    parts = [enumerated(sorted(a.schema_id for a in registered if not a.any_id), most=_MOST_IDS)]
-    by_content = enumerated(sorted(a.schema_id for a in registered if a.any_id), most=_MOST_IDS)
-    if by_content:
-        parts.append(f"the content of {by_content}, under whichever id the registry gives it")
-    deleted = [action.schema_id for action in actions if isinstance(action, DeleteVersion)]
-    parts += [f"{enumerated(deleted, most=_MOST_IDS)} (soft-deleted)"] if deleted else []
-    return "; ".join(part for part in parts if part)
+def counted_changes(plan: Plan) -> str:
+    """`2 ids registered, 2 versions soft-deleted, 1 setting changed and put back`."""
+    kinds = Counter(type(action) for action in plan.actions)
+    settings = kinds[SetCompatibility] + kinds[SetMode]
+    parts = (
+        (kinds[Register], "id", "registered"),
+        (kinds[SoftDelete] + kinds[DeleteVersion], "version", "soft-deleted"),
+        (settings, "setting", "changed and put back"),
+    )
+    return ", ".join(f"{counted(number, noun)} {what}" for number, noun, what in parts if number)
 
 
-def _what(actions: Sequence[Action]) -> Iterator[str]:
-    """What they do, each kind of step once."""
-    deleted = [action.schema_id for action in actions if isinstance(action, SoftDelete)]
-    is_all = len(deleted) == sum(isinstance(action, Register) for action in actions)
-    first_of_kind = {action.kind: action for action in reversed(actions)}
+def _changes(actions: Sequence[Action], before: SubjectState | None) -> Iterator[Change]:
+    versions = _versions(actions, before)
+    kinds = Counter(action.kind for action in actions)
     for action in actions:
-        if action is not first_of_kind[action.kind]:
-            continue
-        match action:
-            case SetCompatibility():
-                yield f"compatibility {action.level}"
-            case SetMode():
-                yield f"mode {action.mode}"
-            case Register():
-                yield "register with these ids" if action.exact else "register"
-            case SoftDelete():
-                yield f"soft-delete {'' if is_all else f'{enumerated(deleted, most=_MOST_IDS)} '}at once"
-            case DeleteVersion():
-                yield "soft-delete what stands there"
-            case RestoreCompatibility():
-                yield "compatibility back"
-            case RestoreMode():
-                yield "mode back"
-            case _:
-                assert_never(action)
+        if kinds[action.kind] <= _FEW:
+            yield _mark(action), _text(action, actions, versions)
+        elif action is next(each for each in actions if each.kind == action.kind):
+            yield _mark(action), _text_of_many([each for each in actions if each.kind == action.kind])
+
+
+def _versions(actions: Sequence[Action], before: SubjectState | None) -> Mapping[int, int]:
+    """Per id the number of the version that its registration makes: the next behind the highest, soft-deleted ones too
+    (`KafkaSchemaRegistry.register`).
+    """
+    if before is None:
+        return {}
+    highest = max((version.version for version in before.versions), default=0)
+    registered = (action.schema_id for action in actions if isinstance(action, Register))
+    return {schema_id: number for number, schema_id in enumerate(registered, start=highest + 1)}
+
+
+def _mark(action: Action) -> Literal["+", "~", "-"]:
+    match action:
+        case Register():
+            return "+"
+        case SoftDelete() | DeleteVersion():
+            return "-"
+        case _:
+            return "~"
+
+
+def _text(action: Action, actions: Sequence[Action], versions: Mapping[int, int]) -> str:
+    match action:
+        case SetCompatibility():
+            kept = f", keeping {' and '.join(sorted(action.inherited))} as in force now" if action.inherited else ""
+            return f"compatibility {_setting(action.previous)} → {action.level}{kept}"
+        case RestoreCompatibility():
+            level = next((each.level for each in actions if isinstance(each, SetCompatibility)), "NONE")
+            return f"compatibility {level} → {_setting(action.previous)}"
+        case SetMode():
+            return f"mode {action.previous or _INHERITED} → {action.mode}"
+        case RestoreMode():
+            return f"mode IMPORT → {action.previous or _INHERITED}"
+        case Register():
+            exact = ", with exactly this id" if action.exact else ""
+            return f"register {_content(action)}{exact} (version {versions.get(action.schema_id, 'next')})"
+        case SoftDelete():
+            return f"soft-delete version {versions.get(action.schema_id, 'that it makes')}"
+        case DeleteVersion():
+            return f"soft-delete version {action.version} (id {action.schema_id})"
+        case _:
+            assert_never(action)
+
+
+def _text_of_many(actions: Sequence[Action]) -> str:
+    """The writes of one kind, of which there are many: registrations, and soft-deletions."""
+    ids = enumerated(
+        [a.schema_id for a in actions if isinstance(a, Register | SoftDelete | DeleteVersion)], most=_MOST_IDS
+    )
+    match actions[0]:
+        case Register(any_id=True):
+            return f"register the schemas of ids {ids}, under whichever ids the registry gives them"
+        case Register(exact=exact):
+            return f"register ids {ids}{', with exactly these ids' if exact else ''}"
+        case DeleteVersion():
+            return f"soft-delete the versions of ids {ids}"
+        case _:
+            return f"soft-delete the versions made for ids {ids}"
+
+
+def _content(action: Register) -> str:
+    if action.any_id:
+        return f"the schema of id {action.schema_id}, under whichever id the registry gives it"
+    return f"id {action.schema_id}"
+
+
+def _setting(config: Mapping[str, Json] | None) -> str:
+    level = level_of(config)
+    return str(level) if level is not None else _INHERITED

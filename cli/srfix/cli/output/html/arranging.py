@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from srfix.cli.output.interface import Block, Commands, Heading, Paragraph, Report, Verdict
+from srfix.cli.output.interface import Block, Commands, Heading, Paragraph, Report, Tone
 
 _DEEPEST: Final = 6
 
@@ -16,28 +16,19 @@ class Part:
     """A part of the page under one heading, or without."""
 
     title: str | None
+    tone: Tone = Tone.PLAIN
     blocks: list[Block] = field(default_factory=list)
 
 
-def arranged(report: Report, verdict: Verdict) -> tuple[list[Block], list[Part]]:
+def arranged(report: Report) -> tuple[list[Block], list[Part]]:
     """What to run and to mind, which stands next to the verdict; and the rest, in parts.
 
     A report that gives no verdict keeps its commands where they are: they may belong to what stands before them.
     """
-    blocks = report.blocks[1:] if verdict.is_said_by(report.blocks) else report.blocks
     if report.verdict is None:
-        return [], _parts(blocks)
-    to_run, rest = _apart(blocks)
+        return [], _parts(report.rest)
+    to_run, rest = _apart(report.rest)
     return to_run, _parts(rest)
-
-
-def first(blocks: Sequence[Block]) -> str | None:
-    """The title that the blocks begin with; None if they begin with something else."""
-    match blocks[:1]:
-        case (Heading(text),):
-            return text
-        case _:
-            return None
 
 
 def kind_of(block: Block) -> str:
@@ -90,7 +81,7 @@ def _parts(blocks: Iterable[Block]) -> list[Part]:
     for block in blocks:
         if isinstance(block, Heading) and (block.level == 1 or block.is_apart or not is_under_first):
             is_under_first = block.level == 1 and not block.is_apart
-            parts.append(Part(title=block.text))
+            parts.append(Part(title=block.text, tone=block.tone))
         else:
             parts[-1].blocks.append(block)
     return [part for part in parts if part.blocks]

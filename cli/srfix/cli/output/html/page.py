@@ -20,7 +20,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup
 
-from srfix.cli.output.html.arranging import arranged, first, flow, kind_of
+from srfix.cli.output.html.arranging import arranged, flow, kind_of
 from srfix.cli.output.interface import Bars, Report, Tone, Verdict
 from srfix.cli.output.names import names_of
 from srfix.recovery.clock import now
@@ -41,8 +41,8 @@ def render(report: Report, stream: TextIO) -> None:
     have references.
     """
     css = _css()
-    verdict = report.verdict or Verdict(text=first(report.blocks) or _kind(report.document), tone=Tone.PLAIN)
-    to_run, parts = arranged(report, verdict)
+    verdict = report.headline or Verdict(text=_kind(report.document), tone=Tone.PLAIN)
+    to_run, parts = arranged(report)
     generated_at = _generated_at(report.document)
     where = _where(report)
     page = _environment().get_template("page.html.jinja")
