@@ -51,7 +51,7 @@ def test_the_stack_trace_leads_to_a_command_that_runs_and_finds_it(tmp_path: Pat
             cwd=tmp_path,
         )
     assert done.returncode == 1, done.stderr
-    assert done.stdout.startswith(f"SRF001, broken: {damage.APPLICATION} / {damage.STORE}\n")
+    assert f"\nSRF001, broken: {damage.APPLICATION} / {damage.STORE}\n" in done.stdout
 
 
 def test_without_an_environment_it_says_what_to_set_first() -> None:

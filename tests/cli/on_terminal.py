@@ -12,6 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from rich.console import Console
+from rich.terminal_theme import MONOKAI
+from rich.text import Text
+
 from tests.cli.forked import Forked
 from tests.cli.kept_demo import SRFIX, TIMEOUT_S, environment
 
@@ -40,6 +44,8 @@ class Screen:
     text: str
     """Standard output and error in the order of their coming, without colours."""
     columns: int
+    raw: str
+    """The same with what the terminal was told of styles and links."""
 
     @property
     def lines(self) -> list[str]:
@@ -95,8 +101,18 @@ def on_terminal(
     code = process.wait(TIMEOUT_S).code
     os.close(terminal)
     text = shown.decode().replace("\r\n", "\n")
+    raw = text
     if in_colours:
         text = re.sub(r"\x1b\]8;(?:id=\d+)?;(.*?)\x1b\\", lambda link: f"‹{link[1] or '/link'}›", text)
         text = re.sub(r"\x1b\[([0-9;]*)m", lambda style: f"‹{_STYLES.get(style[1], style[1])}›", text)
     text = re.sub(r"\x1b\[[0-9;]*m", "", text)
-    return Screen(code=code, text=text, columns=columns)
+    return Screen(code=code, text=text, columns=columns, raw=raw)
+
+
+def picture_of(screen: Screen, title: str) -> str:
+    """The screen as SVG, without fonts from elsewhere."""
+    with Path(os.devnull).open("w") as nowhere:
+        console = Console(record=True, width=screen.columns, file=nowhere, force_terminal=True, color_system="standard")
+        console.print(Text.from_ansi(re.sub(r"\x1b\]8;.*?\x1b\\", "", screen.raw.rstrip())))
+    svg = console.export_svg(title=title, theme=MONOKAI, unique_id="screen")
+    return re.sub(r"(?s)@font-face \{.*?\}\s*", "", svg)

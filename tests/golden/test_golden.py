@@ -6,6 +6,7 @@ and key phrases. Ports, dates, versions, digests and paths of the moment are rep
 
 from __future__ import annotations
 
+import html
 import io
 import json
 import re
@@ -32,13 +33,14 @@ from srfix.recovery.checks.table import BY_CODE
 from srfix.recovery.commands import Given
 from srfix.serde.registry.client import RegistryClient
 from tests.cli.kept_demo import Parts, staged_parts
-from tests.cli.on_terminal import on_terminal
+from tests.cli.on_terminal import on_terminal, picture_of
 from tests.golden.worlds import OF_STORES, examination_with
 
 ROOT: Final = Path(__file__).parents[2]
 STATE: Final = ROOT / "tests/recovery/state/data/kinds/2.6.3/state"
 NOBODY: Final = "http://127.0.0.1:1"
 SECRET: Final = "hunter22-and-more"
+PICTURE: Final = ROOT / ".ci/docs/pages/assets/diagnose.svg"
 TRACE: Final = (
     "org.apache.kafka.common.errors.SerializationException: Error retrieving Avro value schema for id 1\n"
     "Caused by: io.confluent.kafka.schemaregistry.client.rest.exceptions.RestClientException: Subject not found; error code: "
@@ -174,6 +176,18 @@ def test_in_colours(tmp_path: Path, columns: int, snapshot: SnapshotAssertion) -
             ("error", screen("verify", "missing.json")),
         ):
             assert f"{settled(shown.text, tmp_path)}\n[exit {shown.code}]" == snapshot(name=name)
+
+
+def test_the_picture_in_the_readme_is_of_the_first_screen(request: pytest.FixtureRequest) -> None:
+    with staged_parts() as parts:
+        shown = on_terminal("diagnose", env=parts.environment)
+        if request.config.getoption("update_snapshots"):
+            PICTURE.write_text(
+                picture_of(on_terminal("diagnose", env=parts.environment, in_colours=True), "srfix diagnose")
+            )
+    lines = re.findall(r"<text [^>]*>(.*?)</text>", PICTURE.read_text())
+    drawn = html.unescape("".join(lines)).replace("\N{NO-BREAK SPACE}", " ")
+    assert "".join(drawn.split()) == "".join(f"srfix diagnose {shown.text}".split())
 
 
 def test_a_plan_in_detail(say: Say, shared: Parts, snapshot: SnapshotAssertion) -> None:
