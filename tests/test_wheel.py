@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import tomllib
 from collections.abc import Iterator, Sequence
 from email import message_from_string
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 from hatchling.builders.wheel import WheelBuilder
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+
+import srfix.serde
 
 ROOT = Path(__file__).parents[1]
 FIXTURES = "srfix/fixtures/"
@@ -49,6 +52,23 @@ def test_it_holds_all_of_the_other_three_and_what_says_that_they_are_typed(wheel
         assert files <= set(wheel.values())
     assert {f"srfix/{room}/py.typed" for room in ("serde", "recovery", "cli", "fixtures")} <= set(wheel)
     assert "pyspark_srfix.py" in wheel
+
+
+def test_its_version_is_that_of_the_metadata_and_the_kernels() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    crate = tomllib.loads((ROOT / "serde/kernel/Cargo.toml").read_text())["package"]
+    assert srfix.serde.__version__ == project["version"] == crate["version"]
+
+
+def test_the_kernels_wheel_says_what_srfixs_does() -> None:
+    project, kernel = (
+        tomllib.loads((ROOT / path / "pyproject.toml").read_text())["project"] for path in ("", "serde/kernel")
+    )
+    assert {"readme", "license", "license-files", "authors", "keywords", "urls"} <= set(kernel)
+    assert kernel["authors"] == project["authors"]
+    pythons = [each for each in project["classifiers"] if each.startswith("Programming Language :: Python :: 3.")]
+    assert set(pythons) <= set(kernel["classifiers"])
+    assert (ROOT / "serde/kernel/LICENSE").read_text() == (ROOT / "LICENSE").read_text()
 
 
 def test_its_man_pages_go_where_man_looks() -> None:

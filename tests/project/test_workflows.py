@@ -78,9 +78,11 @@ def test_the_release_begins_with_a_tag_alone_and_publishes_what_was_tested_and_t
     release = document(RELEASE)
     assert release[True] == {"push": {"tags": ["v[0-9]+.[0-9]+.[0-9]+*"]}}  # to YAML 1.1 `on` is true
     jobs = release["jobs"]
-    assert set(jobs["pypi"]["needs"]) == {"test", "build", "kernel"}
+    assert set(jobs["pypi"]["needs"]) == {"test", "build", "kernel", "image"}
     assert jobs["github"]["needs"] == jobs["site"]["needs"] == "pypi"
-    assert "twine check --strict" in RELEASE.read_text(encoding="utf-8")
+    assert RELEASE.read_text(encoding="utf-8").count("twine check --strict") == len(("srfix", "srfix-kernel"))
+    (released,) = (step["run"] for step in jobs["github"]["steps"] if "run" in step)
+    assert {"dist/*", "kernel-*/*", "image/*", "kind=(--prerelease)"} <= set(released.split())
 
 
 def test_the_release_goes_to_pypi_without_a_token_and_with_attestations() -> None:

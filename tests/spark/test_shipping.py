@@ -30,7 +30,7 @@ from srfix.serde.spark import plan_read
 from srfix.serde.spark._pyspark import shipping
 from srfix.serde.spark._pyspark.arrow import arrow_decoded
 from srfix.serde.spark.releases import require_arrow
-from tests.spark.bare_python import SRFIX, python_without
+from tests.spark.bare_python import LEAST, SRFIX, python_with, python_without
 
 HOW_TO_SHIP = r".*--py-files dist/srfix-pyfiles\.zip.*spark\.addArtifacts\(.*"
 OR_JVM = r".*engine=\"jvm\" decodes with no Python on the workers.*"
@@ -206,6 +206,38 @@ class TestPyfiles:
             options=["--py-files", str(zipped)],
         )
         assert decoded == {"row": {"ID": 7, "NAME": "Ada"}, "reason": None, "message": None}
+
+    def test_the_least_that_workers_need_reads_and_writes(
+        self, client: RegistryClient, registry: FixtureRegistry, zipped: Path, tmp_path: Path
+    ) -> None:
+        require_arrow()
+        script = """
+            import json, sys
+            from pyspark.sql import SparkSession, functions as F
+            from srfix.serde import RegistryClient
+            from srfix.serde.spark import NEWEST, plan_read, plan_write, to_registry
+            from srfix.serde.spark._pyspark.arrow import arrow_decoded
+
+            url, payload = sys.argv[1:]
+            registry = RegistryClient(url)
+            spark = SparkSession.builder.getOrCreate()
+            frame = spark.createDataFrame([(bytes.fromhex(payload),)], "value binary")
+            plan = plan_read(registry, "users", NEWEST)
+            rows = frame.select(arrow_decoded(plan, F.col("value")).alias("decoded")).select("decoded.row.*")
+            copies = plan_write(registry, "copies", "ID BIGINT, NAME STRING")
+            written = rows.transform(to_registry(copies, engine="arrow"))
+            print(json.dumps([rows.first().asDict(), written.first()["value"].hex()]))
+            """
+        payload = _payload(client)
+        row, written = _submitted(
+            *(script, registry.url, payload.hex()),
+            driver=sys.executable,
+            workers=python_with(tmp_path / "least", LEAST),
+            folder=tmp_path,
+            options=["--py-files", str(zipped)],
+        )
+        assert row == {"ID": 7, "NAME": "Ada"}
+        assert bytes.fromhex(written)[5:] == payload[5:]
 
     def test_the_same_sources_make_the_same_zip(self, tmp_path: Path) -> None:
         assert build(tmp_path / "one").read_bytes() == build(tmp_path / "another").read_bytes()

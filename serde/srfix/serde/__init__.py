@@ -112,6 +112,7 @@ if TYPE_CHECKING:
     from srfix.serde.subjects.strategies import TemplateSubject as TemplateSubject
     from srfix.serde.subjects.strategies import TopicRecordSubject as TopicRecordSubject
     from srfix.serde.subjects.strategies import TopicSubject as TopicSubject
+    from srfix.serde.version import __version__ as __version__
     from srfix.serde.windowed import Window as Window
     from srfix.serde.windowed import WindowedKey as WindowedKey
     from srfix.serde.windowed import WindowKind as WindowKind
@@ -209,6 +210,7 @@ else:
                 "TopicRecordSubject",
                 "TopicSubject",
             ],
+            "version": ["__version__"],
             "windowed": ["Window", "WindowKind", "WindowedKey"],
         },
     )

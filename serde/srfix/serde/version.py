@@ -1,0 +1,10 @@
+"""srfix's version, as it was installed."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+
+try:
+    __version__ = version("srfix")
+except PackageNotFoundError:  # from the zip for Spark's workers, which has no metadata
+    __version__ = "0+unknown"
