@@ -208,7 +208,7 @@ $(BROWSER): $(DEV)
 	$(BIN)/python -m pip install --quiet --editable '.[dev,browser]'
 	@touch $@
 
-test-browser: chromium $(BROWSER) ## The pages of --output html in a real browser (Chromium), with axe
+test-browser: chromium $(BROWSER) docs ## The pages of --output html, and of the site, in a real browser (Chromium), with axe
 	$(BIN)/python -m pytest tests/browser
 
 $(DOCKER): $(DEV)

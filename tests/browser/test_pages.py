@@ -5,14 +5,14 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Dialog, Page
 from pypdf import PdfReader
 
 from tests.browser.reports import NAMES, REPORTS, WORLDS
+from tests.browser.violations import violations
 
 pytestmark = pytest.mark.browser
 
@@ -110,12 +110,6 @@ class TestEveryPage:
         if name not in WORLDS:  # what is folded there is of the same kinds, and axe takes seconds for it
             page.evaluate(UNFOLD)
         assert violations(page) == []
-
-
-def violations(page: Page) -> list[tuple[str, Any]]:
-    """The rules of axe that it breaks, each with where first."""
-    found = Axe().run(page).response["violations"]
-    return [(each["id"], each["nodes"][0]["target"]) for each in found]
 
 
 @pytest.mark.parametrize("name", ["diagnose", "three findings", "plan", "verify", "scan", "nothing found"])
