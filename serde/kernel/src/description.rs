@@ -43,6 +43,9 @@ pub enum Wire {
 pub enum Becomes {
     Same,
     Text,
+    /// A reader's float: 32 bits of it.
+    Float,
+    Double,
     Date,
     /// A time of day, of so many numbers a second.
     Time(i64),

@@ -98,6 +98,8 @@ fn read(wire: &Json, number: usize) -> BoxedStrategy<Json> {
             let becomes = prop::sample::select(vec![
                 json!("same"),
                 json!("text"),
+                json!("float"),
+                json!("double"),
                 json!("date"),
                 json!({"time": 1_000}),
                 json!({"time": 1_000_000}),
@@ -199,6 +201,7 @@ fn type_of(reads: &[Json], number: usize, choice: u64, depth: usize) -> Json {
         "number" => match &read["becomes"] {
             Json::String(becomes) if becomes == "date" => json!("date"),
             Json::String(becomes) if becomes == "text" => json!("string"),
+            Json::String(becomes) if becomes == "float" || becomes == "double" => json!("float64"),
             Json::String(_) => json!(["int32", "int64"][(choice % 2) as usize]),
             becomes if becomes.get("time").is_some() => json!("time"),
             becomes if becomes.get("timestamp").is_some() => json!("timestamp"),

@@ -121,6 +121,8 @@ pub fn became(number: i64, becomes: Becomes) -> Option<Value<'static>> {
     Some(match becomes {
         Becomes::Same => Value::Long(number),
         Becomes::Text => Value::Digits(Digits::of(number)),
+        Becomes::Float => Value::Double(f64::from(number as f32)),
+        Becomes::Double => Value::Double(number as f64),
         Becomes::Date => Value::Date(DAYS.contains(&number).then_some(number as i32)?),
         Becomes::Time(per_second) => {
             if !(0..DAY_SECONDS * per_second).contains(&number) {
@@ -231,6 +233,16 @@ mod tests {
         assert_eq!(unscaled(&[0x80]), Some(i256::from_i128(-128)));
         assert_eq!(unscaled(&[0x00; 33]), None);
         assert_eq!(unscaled(&[0xff; 20]), Some(i256::from_i128(-1)));
+    }
+
+    #[test]
+    fn a_float_is_rounded_once() {
+        // By way of 64 bits it would be rounded twice, to another float.
+        let number = (1 << 60) + (1 << 36) + 1;
+        assert_eq!(became(number, Becomes::Float), Some(Value::Double(f64::from(number as f32))));
+        assert_ne!(number as f32, number as f64 as f32);
+        assert_eq!(became(16_777_217, Becomes::Float), Some(Value::Double(16_777_216.0)));
+        assert_eq!(became(16_777_217, Becomes::Double), Some(Value::Double(16_777_217.0)));
     }
 
     #[test]
