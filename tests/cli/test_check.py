@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.broker.embedded import EmbeddedBroker
-from srfix.fixtures.damage import (
+from parts.damage import (
     latest_version_is_soft_deleted,
     mirrored_topic_under_a_renamed_subject,
     producers_name_subjects_by_the_record,
 )
-from srfix.fixtures.damage._topics import StagedTopic
+from parts.damage._topics import StagedTopic
+from srfix.fixtures.broker.client import ProducedRecord
+from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.registry.client import RegistryClient
 from tests.cli.kept_demo import srfix

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from parts.damage import shop
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
-from srfix.fixtures.damage import shop
 from tests.cli.kept_demo import Parts
 from tests.recovery.ksqldb.server import ksqldb_server
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from parts.damage import shop
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
-from srfix.fixtures.damage import shop
 from tests.cli.kept_demo import Parts, srfix
 from tests.cli.test_bad_input import sentence
 

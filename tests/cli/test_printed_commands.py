@@ -14,11 +14,11 @@ from typing import Any
 import click
 import pytest
 
+from parts.damage import shop
 from srfix.cli.command_classes import loaded
 from srfix.cli.command_line import cli
 from srfix.cli.command_table import COMMANDS, EXAMPLES, every_command
 from srfix.fixtures.broker.embedded import EmbeddedBroker
-from srfix.fixtures.damage import shop
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.commands import KNOWN_OPTIONS, in_pieces
 from srfix.recovery.explain.catalogue import CATALOGUE

@@ -18,15 +18,15 @@ from typing import Final
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from parts.damage import mirrored_topic_under_a_renamed_subject as mirrored
+from parts.damage import shop
 from srfix.cli.command_table import every_command
 from srfix.cli.main import main
 from srfix.cli.output.interface import OutputFormat, Report
 from srfix.cli.output.speaking import write_report
 from srfix.cli.reports.diagnosis_details import diagnosis_in_detail
 from srfix.fixtures.broker.embedded import EmbeddedBroker
-from srfix.fixtures.damage import mirrored_topic_under_a_renamed_subject as mirrored
 from srfix.fixtures.damage import phantom_subject_lacks_writer_id as incident
-from srfix.fixtures.damage import shop
 from srfix.fixtures.registry.http.intercept import Answer, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.checks.table import BY_CODE

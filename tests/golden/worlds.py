@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-from srfix.fixtures.damage import (
+from parts.damage import (
     global_store_restored_untransformed,
     global_table_on_an_affected_version,
     kept_rows_after_upgrade,
-    phantom_subject_lacks_writer_id,
     phantom_subject_may_not_be_written,
     restored_rows_not_yet_on_disk,
     source_subject_polluted_by_internal_schema,
@@ -18,6 +17,7 @@ from srfix.fixtures.damage import (
     store_without_logging,
     upgrade_refused_by_source_subject,
 )
+from srfix.fixtures.damage import phantom_subject_lacks_writer_id
 from srfix.recovery.cluster.answers import TopicConfigs
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.diagnosis.diagnose import Examination

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from parts.state_directory import write_application, write_task
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.fixtures.state_directory import write_application, write_task
 from srfix.recovery.state.formats.windows import WINDOWS, StoredWindow
 from srfix.serde.schemas.models import Json
 from srfix.serde.wire import frame_id

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.damage import restored_rows_not_yet_on_disk as damage
-from srfix.fixtures.state_directory import write_task
+from parts.damage import restored_rows_not_yet_on_disk as damage
+from parts.state_directory import write_task
 from srfix.recovery import Keep, Reader, Severity, Supplied
 from srfix.recovery.checks import srf002
 from srfix.recovery.findings import Skipped

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.damage import kept_rows_after_upgrade as damage
-from srfix.fixtures.state_directory import write_application, write_task
+from parts.damage import kept_rows_after_upgrade as damage
+from parts.state_directory import write_application, write_task
 from srfix.recovery import Keep, Plan, Reader, Severity, Supplied
 from srfix.recovery.actions.actions import Register
 from srfix.recovery.repair.verify.events import Confirmed, Problem

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.state_directory import write_application, write_task
+from parts.state_directory import write_application, write_task
 from srfix.recovery import Finding, Severity, Supplied
 from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.serde import Role

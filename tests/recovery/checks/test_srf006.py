@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.damage import global_table_on_an_affected_version as damage
-from srfix.fixtures.damage import shop
+from parts.damage import global_table_on_an_affected_version as damage
+from parts.damage import shop
 from srfix.recovery import Reader, Severity, Supplied
 from srfix.recovery.census.uncounted import NoCensus
 from srfix.recovery.checks.interface import Width

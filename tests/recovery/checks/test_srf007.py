@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.damage import shop
-from srfix.fixtures.damage import store_without_logging as damage
-from srfix.fixtures.state_directory import write_application, write_task
+from parts.damage import shop
+from parts.damage import store_without_logging as damage
+from parts.state_directory import write_application, write_task
 from srfix.recovery import Reader, Severity, Supplied
 from srfix.serde.wire import frame_id
 from tests.recovery.checks.staged import examined, noted, of_state, of_topology, wrong

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from srfix.fixtures.damage import source_subject_polluted_by_internal_schema as damage
+from parts.damage import source_subject_polluted_by_internal_schema as damage
 from srfix.recovery import CensusRequest, CheckContext, Finding, Severity
 from srfix.recovery.checks import srf010
 from srfix.recovery.facts.store_rows import StoreRows

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.damage import store_rows_lost_their_schema as damage
-from srfix.fixtures.state_directory import write_application, write_task
+from parts.damage import store_rows_lost_their_schema as damage
+from parts.state_directory import write_application, write_task
 from srfix.recovery import Severity, Supplied
 from srfix.recovery.cluster.answers import TopicConfigs
 from srfix.serde import Role, Topic

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from parts.damage import changelog_ids_lost_by_the_registry as damage
+from parts.state_directory import write_application, write_database, write_task
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.damage import changelog_ids_lost_by_the_registry as damage
-from srfix.fixtures.state_directory import write_application, write_database, write_task
 from srfix.recovery import CheckContext, Diagnosis, Reader, Severity, diagnose
 from srfix.recovery.diagnosis import changelogs
 from srfix.recovery.findings import Skipped

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from srfix.fixtures.damage import phantom_subject_may_not_be_written as damage
-from srfix.fixtures.damage import shop
+from parts.damage import phantom_subject_may_not_be_written as damage
+from parts.damage import shop
 from srfix.recovery import CheckContext, Diagnosis, Finding, Reader, Severity, StreamsVersion, diagnose
 from srfix.serde.schemas.errors import OperationNotPermittedError
 from tests.recovery.checks.staged import examined, of_topology, wrong

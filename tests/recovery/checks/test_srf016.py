@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from srfix.fixtures.damage import shop
-from srfix.fixtures.damage import upgrade_refused_by_source_subject as damage
+from parts.damage import shop
+from parts.damage import upgrade_refused_by_source_subject as damage
 from srfix.fixtures.registry.http.intercept import Answer, Fault
 from srfix.recovery import CheckContext, Finding, Reader, Severity, StreamsVersion
 from srfix.recovery.checks import srf004, srf016

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.damage import global_store_restored_untransformed as damage
-from srfix.fixtures.state_directory import write_application, write_task
+from parts.damage import global_store_restored_untransformed as damage
+from parts.state_directory import write_application, write_task
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.findings import Severity, Skipped
 from srfix.recovery.state.directory_reader import read_state_directory

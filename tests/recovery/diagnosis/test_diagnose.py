@@ -10,8 +10,8 @@ from uuid import UUID
 
 import pytest
 
+from parts.state_directory import write_application, write_task
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.state_directory import write_application, write_task
 from srfix.recovery import (
     Census,
     CensusRequest,

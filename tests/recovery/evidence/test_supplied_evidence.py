@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.state_directory import write_application, write_task
+from parts.state_directory import write_application, write_task
 from srfix.recovery.diagnosis.acknowledged import acknowledge
 from srfix.recovery.diagnosis.candidates import find_candidates
 from srfix.recovery.diagnosis.diagnose import Examination

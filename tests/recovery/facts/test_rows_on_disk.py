@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.state_directory import write_application, write_database, write_task
+from parts.state_directory import write_application, write_database, write_task
 from srfix.recovery.census.interface import Census, PartitionCensus, RoleCensus
 from srfix.recovery.facts.rows_on_disk import count_rows, of_registry_roles, places_of, read_rows
 from srfix.recovery.facts.store_rows import StoreRows

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from srfix.fixtures.damage import global_store_restored_untransformed as damage
-from srfix.fixtures.state_directory import write_application, write_task
+from parts.damage import global_store_restored_untransformed as damage
+from parts.state_directory import write_application, write_task
 from srfix.recovery import Severity, Supplied
 from srfix.recovery.forecasts import Certainty, Moment
 from srfix.recovery.state.directory_reader import read_state_directory

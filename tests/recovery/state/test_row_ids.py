@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from srfix.fixtures.state_directory import TIMESTAMPED, write_database
+from parts.state_directory import TIMESTAMPED, write_database
 from srfix.recovery import LibraryMissingError, StateDirectoryError
 from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, Traces
 from srfix.recovery.state.directory_reader import read_state_directory

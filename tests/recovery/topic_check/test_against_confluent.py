@@ -11,7 +11,7 @@ from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
-from srfix.fixtures.damage import (
+from parts.damage import (
     latest_version_does_not_resolve_old_records,
     latest_version_is_soft_deleted,
     mirrored_topic_under_a_renamed_subject,

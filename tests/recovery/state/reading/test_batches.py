@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from srfix.fixtures.state_directory import write_database
+from parts.state_directory import write_database
 from srfix.recovery.errors import FormatError
 from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.recovery.state.formats.joins import (

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from rocksdict import Options, Rdict
 
-from srfix.fixtures.state_directory import TIMESTAMPED as FAMILY
-from srfix.fixtures.state_directory import write_database
+from parts.state_directory import TIMESTAMPED as FAMILY
+from parts.state_directory import write_database
 from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.recovery.state.formats.values import encode_timestamped
 from srfix.recovery.state.layouts import StoreFormat
