@@ -33,7 +33,6 @@ def test_of_the_fixtures_it_holds_the_brokers_the_registry_the_damage_and_the_ca
     assert rooms == {
         "",
         "broker",
-        "broker/kraft",
         "captured",
         "damage",
         "registry",
@@ -41,7 +40,7 @@ def test_of_the_fixtures_it_holds_the_brokers_the_registry_the_damage_and_the_ca
         "registry/schemas",
     }
     assert {f"{FIXTURES}captured/users.parquet", f"{FIXTURES}captured/users.schemas.json"} <= set(wheel)
-    assert [path for path in wheel if path.endswith(".xml")] == [f"{FIXTURES}broker/kraft/kraft.pom.xml"]
+    assert [path for path in wheel if path.endswith(".xml")] == [f"{FIXTURES}broker/kraft.pom.xml"]
 
 
 def test_it_holds_all_of_the_other_three_and_what_says_that_they_are_typed(wheel: dict[str, Path]) -> None:

@@ -26,7 +26,7 @@ from typing import Final
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.wire import frame_id
 from tests.bench.bench_scale import columns, internal, schema, writer

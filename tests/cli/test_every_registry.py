@@ -19,8 +19,7 @@ import trustme
 
 from parts.registries.known import APICURIO, AXONOPS, KARAPACE
 from srfix.cli.main import main
-from srfix.fixtures.registry.emulation import Release
-from srfix.fixtures.registry.habits import Habits
+from srfix.fixtures.registry.emulation import Habits, Release
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.plans.journal_file import Journal
 from srfix.recovery.repair.plan_file import Omission, load_plan, save_plan

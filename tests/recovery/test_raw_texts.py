@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.registry.emulation import Release
-from srfix.fixtures.registry.habits import Habits
+from srfix.fixtures.registry.emulation import Habits, Release
 from srfix.recovery import PlanError, Reader
 from srfix.recovery.facts.subject_state import read_subject_state
 from srfix.recovery.inspect.checkup import check_registry

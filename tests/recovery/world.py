@@ -11,8 +11,7 @@ import pytest
 
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.embedded import EmbeddedBroker
-from srfix.fixtures.registry.emulation import Release
-from srfix.fixtures.registry.habits import Habits
+from srfix.fixtures.registry.emulation import Habits, Release
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.census.interface import CensusEngine
 from srfix.recovery.census.local import LocalCensus

@@ -10,7 +10,7 @@ from uuid import uuid4
 from confluent_kafka import Producer
 
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import AvroSerializer, RecordSubject, RegistryClient, SerdeContext, parse_columns
 

@@ -12,7 +12,7 @@ import sys
 from typing import Final
 
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.wire import frame_id
 from tests.cli.kept_demo import environment

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from parts.guarded_broker.access import Tls
 from parts.guarded_broker.broker import GuardedBroker
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.recovery import Census, CensusRequest, Cluster, LocalCensus, SparkCensus
 from srfix.recovery.census.interface import CensusProgress
 from srfix.recovery.census.spark_jobs import finished

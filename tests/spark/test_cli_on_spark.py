@@ -19,7 +19,7 @@ from srfix.cli.main import main
 from srfix.cli.on_spark import SessionOfCommand
 from srfix.cli.options.engine import SPARK, CensusEngineChoice
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.spark.releases import lacks_arrow
 from srfix.serde.subjects.names import Role, changelog_topic, subject_for

@@ -20,7 +20,7 @@ import pyspark
 import pytest
 
 from parts.jars import spark_jars
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.fetching import fetch
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.spark.avro_limits import with_avro_limits

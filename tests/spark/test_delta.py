@@ -13,7 +13,7 @@ import pytest
 
 from parts.jars import DELTA, delta_jars, spark_jars
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.fetching import fetch
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import AvroSerializer, RegistryClient, SerdeContext, parse_columns

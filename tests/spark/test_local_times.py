@@ -19,7 +19,7 @@ from uuid import uuid4
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import AvroDeserializer, AvroSerializer, ById, EngineRefusedError, RegistryClient, Schema, SerdeContext
 from srfix.serde.spark import NEWEST, Engine, plan_read, plan_write, to_registry

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, Observation, Row, SparkSession
 from pyspark.sql import functions as F
 
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import Reason, Role, UsageError
 from srfix.serde.spark import Engine, OnBadRow, bad_rows, from_registry, good_rows, read_topic

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import AvroSerializer, RegistryClient, SerdeContext, parse_columns
 from srfix.serde.spark import source

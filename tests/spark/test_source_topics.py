@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.errors import ClusterError, DataLossError, UsageError
 from srfix.serde.spark.errors.driver_errors import clear_errors

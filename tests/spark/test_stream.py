@@ -19,7 +19,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from parts.jars import spark_jars
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.fetching import fetch
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import AvroSerializer, DualSubject, FixedSubject, RegistryClient, SerdeContext, TopicSubject

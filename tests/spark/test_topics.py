@@ -12,7 +12,7 @@ from pyspark.sql import Observation, Row, SparkSession
 from pyspark.sql import functions as F
 
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.errors import BadRowError, ClusterError, EngineRefusedError, Reason, UsageError

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.registry.http.intercept import Answer, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery import Census, CensusRequest, Cluster, Plan, SparkCensus, verify

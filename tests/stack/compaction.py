@@ -9,7 +9,7 @@ from typing import Final
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 
 TIMEOUT_S: Final = 120.0
 SEGMENT_BYTES: Final = 20_000

@@ -15,7 +15,7 @@ from typing import Final
 import pytest
 
 from parts.registries.apicurio import ApicurioRegistry
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from tests.stack.scene import Scene, new_scene, without_what_is_made
 

@@ -20,7 +20,7 @@ from confluent_kafka.admin import AdminClient
 
 from parts.streams.application import StreamsApplication
 from parts.streams.model import JavaCause, ProjectedColumn, Row, StreamsError, StreamsSetup
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Role, Subject, changelog_topic, subject_for
 from srfix.serde.subjects.strategies import ChangelogSubject

@@ -17,7 +17,7 @@ from confluent_kafka import Producer
 
 from parts.streams.application import StreamsApplication
 from parts.streams.model import ProjectedColumn, Row, SerdeCall, SerdeKind, StreamsSetup, TopologyKind
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.subjects.names import Role, Subject, Topic, changelog_topic, subject_for
 from srfix.serde.subjects.strategies import ChangelogSubject

@@ -14,7 +14,7 @@ from parts.damage import (
     mirrored_topic_under_a_renamed_subject,
     producers_name_subjects_by_the_record,
 )
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.serde.registry.client import RegistryClient

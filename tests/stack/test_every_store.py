@@ -20,7 +20,7 @@ from parts.streams.every_store.application import EveryStoreApplication, create_
 from parts.streams.every_store.model import AnsweredRow, EveryStoreSetup
 from parts.streams.every_store.records import Source, source_records
 from parts.streams.every_store.stores import Asked, EveryStore
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.recovery import Cluster
 from srfix.recovery.state.directory import ApplicationState
 from srfix.recovery.state.directory_reader import read_state_directory

@@ -13,7 +13,7 @@ import pytest
 from parts.streams.every_store.application import EveryStoreApplication, create_topics, produce
 from parts.streams.every_store.model import EveryStoreSetup
 from parts.streams.every_store.records import source_records
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.recovery.state.reading.store import open_stores
 from tests.stack.command import run_srfix
 from tests.stack.scene import without_what_is_made

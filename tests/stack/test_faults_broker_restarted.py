@@ -12,7 +12,7 @@ from typing import IO, Any, Final
 import pytest
 from confluent_kafka import Producer
 
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.recovery import CensusRequest, LocalCensus
 from srfix.recovery.census.interface import CensusProgress
 from srfix.serde import ClusterError, Topic

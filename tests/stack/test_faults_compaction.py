@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 from confluent_kafka import Producer
 
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.serde.wire import frame_id
 from tests.cli.kept_demo import TIMEOUT_S
 from tests.stack.compaction import COMPACT, configure, offsets, wait_until

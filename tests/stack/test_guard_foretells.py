@@ -20,7 +20,7 @@ import pytest
 from parts.jars import STREAMS_VERSIONS
 from parts.streams.application import StreamsApplication, lose_state
 from parts.streams.model import SerdeKind, StreamsError, TopologyKind
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.recovery.internal_topics import recognise
 from srfix.serde.subjects.names import split_subject
 from tests.stack.command import run_srfix

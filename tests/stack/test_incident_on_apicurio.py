@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 
 from parts.registries.apicurio import ApicurioRegistry
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from tests.stack.scene import Scene, new_scene, without_what_is_made
 from tests.stack.test_case_01_incident import test_a_store_that_cannot_be_read_after_its_state_was_lost_is_repaired
 from tests.stack.test_case_04_refused import (

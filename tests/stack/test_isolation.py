@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Producer
 
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from tests.cli.kept_demo import srfix
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2, R

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.serde.errors import ClusterError
 
 pytestmark = pytest.mark.stack
 
 _START_AND_HANG = """
 import sys
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 broker = KraftBroker()
 print(broker.process_id, broker._service.folder, flush=True)
 sys.stdin.read()

@@ -17,7 +17,7 @@ from confluent_kafka import Producer
 from parts.jars import STREAMS_VERSIONS
 from parts.streams.application import StreamsApplication, lose_state
 from parts.streams.model import SerdeKind, StreamsError, TopologyKind
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from tests.stack.streams_world import ANN, ANN_ROW, World, new_world
 
 pytestmark = pytest.mark.stack

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from tests.cli.kept_demo import srfix
 from tests.recovery.staging import W1

@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 
 from parts.streams.application import StreamsApplication
 from parts.streams.model import SerdeKind
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.recovery.state.writing.releases import Release
 from srfix.recovery.stores.rebuild.change import StoreChange

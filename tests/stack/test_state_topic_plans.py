@@ -18,7 +18,7 @@ import pytest
 from parts.streams.application import lose_state
 from parts.streams.model import Row, SerdeKind, StreamsSetup
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.state.rocksdb import opened

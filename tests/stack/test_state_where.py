@@ -13,7 +13,7 @@ from confluent_kafka import Producer
 
 from parts.streams.application import StreamsApplication
 from parts.streams.model import SerdeKind
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from tests.cli.kept_demo import srfix
 from tests.stack.streams_world import World, new_world
 

@@ -12,7 +12,7 @@ import pytest
 
 from parts.streams.application import lose_state
 from parts.streams.model import SerdeKind, TopologyKind, WindowedRow
-from srfix.fixtures.broker.kraft.broker import KraftBroker
+from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.serde.subjects.names import Role, subject_for
 from tests.stack.streams_world import ANN, ANN_ROW, deserialize, new_world, serialize
 

@@ -5,13 +5,9 @@ from __future__ import annotations
 from typing import Final, TypeGuard
 
 INT_MIN: Final = -(2**31)
-"""The least int."""
 INT_MAX: Final = 2**31 - 1
-"""The greatest int."""
 LONG_MIN: Final = -(2**63)
-"""The least long."""
 LONG_MAX: Final = 2**63 - 1
-"""The greatest long."""
 
 
 def is_int(value: object) -> TypeGuard[int]:

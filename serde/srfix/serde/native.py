@@ -66,7 +66,6 @@ class NativeEncode:
     """How the kernel writes rows of one context."""
 
     encoder: object
-    """The kernel's `Encoder`."""
     prefix: bytes
     """What stands in front of each body."""
     is_bare: bool

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from srfix.fixtures.registry.habits import REDPANDA, Habits
+from srfix.fixtures.registry.emulation import REDPANDA, Habits
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.diagnosis.diagnose import Examination
 from srfix.recovery.errors import AppliedInPartError, PlanError

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 import pytest
 
 from parts.registries.known import APICURIO, AXONOPS, KARAPACE
-from srfix.fixtures.registry.emulation import Release
-from srfix.fixtures.registry.habits import Habits
+from srfix.fixtures.registry.emulation import Habits, Release
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import RegistryClient, RetryPolicy, Schema
 from srfix.serde.schemas.errors import (

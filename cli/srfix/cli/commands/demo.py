@@ -25,7 +25,7 @@ from srfix.serde.files import write_whole
 
 if TYPE_CHECKING:
     from srfix.fixtures.broker.embedded import EmbeddedBroker
-    from srfix.fixtures.broker.kraft.broker import KraftBroker
+    from srfix.fixtures.broker.kraft import KraftBroker
     from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
     from srfix.fixtures.registry.http.server import FixtureRegistry
 
@@ -100,7 +100,7 @@ def demo(keep: bool, real: bool, ready_file: Path | None) -> ExitCode:
 
 
 def _real_kafka() -> KraftBroker:
-    from srfix.fixtures.broker.kraft.broker import JARS, KraftBroker
+    from srfix.fixtures.broker.kraft import JARS, KraftBroker
     from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
     from srfix.fixtures.fetching import FetchError, fetch
 

@@ -72,7 +72,6 @@ class RegistrySettings:
     identity_pool: str | None = None
     """Confluent Cloud's identity pool, `pool-…`."""
     ca_file: str | None = None
-    """PEM file of the CA."""
     certificate_file: str | None = None
     """PEM file of the client certificate."""
     key_file: str | None = None
@@ -88,7 +87,6 @@ class RegistrySettings:
     proxy: str | None = field(default=None, repr=False)
     """`http://[USER:PASSWORD@]HOST:PORT`, or `env:NAME` or `file:PATH` for the whole."""
     connect_timeout_s: float = CONNECT_SECONDS
-    """Seconds to wait for a connection."""
     read_timeout_s: float = REGISTRY_READ_SECONDS
     """Seconds to wait for an answer."""
     max_retries: int | None = None
@@ -98,7 +96,6 @@ class RegistrySettings:
     retry_max_wait_s: float | None = None
     """No wait between attempts is longer, in seconds; None for the client's default."""
     bounds: AnswerBounds = AnswerBounds()  # noqa: RUF009  (frozen)
-    """What an answer may take."""
     unknown_ids: UnknownIdBounds = UnknownIdBounds()  # noqa: RUF009  (frozen)
     """How long it is remembered that the registry does not know an id."""
 

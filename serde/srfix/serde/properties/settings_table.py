@@ -22,7 +22,6 @@ class Setting(Generic[_Who]):
     check: Callable[[str, Any], object] = lambda _, value: value
     """Name and value, as they were given → the value that counts; raises a UsageError for one that makes no sense."""
     default: object = None
-    """The value unless one is given."""
     field: str | None = None
     """What it is called where the settings are kept; None if it is only checked."""
 

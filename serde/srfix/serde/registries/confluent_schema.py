@@ -36,7 +36,6 @@ class TheirSchema(Schema):
     """A schema that came as confluent_kafka's: its client is given the same object back, with rules and metadata."""
 
     original: ConfluentSchema = field(compare=False)
-    """The object."""
 
 
 def given_schema(value: AnySchema, schema_type: str, prepare: Callable[[str], str]) -> Schema | None:

@@ -36,11 +36,8 @@ class WrittenSchema:
     """A schema to write under."""
 
     schema: Schema
-    """The schema."""
     references: tuple[str, ...] = ()
-    """The texts that it refers to."""
     encode: EncodeOrNone
-    """How rows are written."""
     published: Published | None = None
     """What the registry knows it by, where that was found with it."""
 
@@ -50,7 +47,6 @@ class Published:
     """What a registry knows a schema by."""
 
     schema_id: SchemaId
-    """The id."""
     guid: UUID | None
     """The GUID; None if it was not asked for, or the registry has none."""
 
@@ -229,15 +225,10 @@ class SettledSchema:
     make_encode: MakeEncode
     """How an encoder is made, in whichever process it is needed."""
     schema: Schema
-    """The schema."""
     references: tuple[str, ...]
-    """The texts that it refers to."""
     published: Published
-    """What the registry knows it by."""
     topic: str
-    """The topic whose payloads are written."""
     role: Role
-    """Keys or values."""
 
     def written(self, topic: str, role: Role) -> WrittenSchema:
         """See `SchemaChoice.written`."""

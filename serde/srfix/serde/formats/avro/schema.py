@@ -39,13 +39,10 @@ class AvroField:
     """A field of a record."""
 
     name: str
-    """Its name."""
     node: AvroNode
-    """Its type."""
     default: object
     """Its default as JSON; `MISSING` without one."""
     doc: str | None = None
-    """Its documentation."""
     aliases: tuple[str, ...] = ()
     """Names that it had before, or has elsewhere."""
     written: str | None = None
@@ -71,17 +68,14 @@ class AvroNode:
     aliases: tuple[str, ...] = ()
     """Names that a record, enum or fixed had before, or has elsewhere."""
     symbols: tuple[str, ...] = ()
-    """Of an enum."""
     written_symbols: tuple[str, ...] = ()
     """Of an enum that was resolved: the writer's symbols, of which several may be one of the reader's."""
     fields: tuple[AvroField, ...] = ()
-    """Of a record."""
     defaults: tuple[AvroField, ...] = ()
     """Of a record that was resolved: the reader's fields that the writer lacks, with defaults (`avro.read.resolution`)."""
     items: AvroNode | None = None
     """Of an array; the values of a map."""
     branches: tuple[AvroNode, ...] = ()
-    """Of a union."""
     wraps_single_type: bool = False
     """Of a union: one type alone is a branch all the same, as beside others."""
     doc: str | None = None

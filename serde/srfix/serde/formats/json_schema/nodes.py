@@ -44,11 +44,8 @@ class Node:
     """A schema. Mutable while it is loaded: a reference gets its target last."""
 
     kind: NodeKind
-    """What it is."""
     title: str | None = None
-    """Its title."""
     description: str | None = None
-    """Its description."""
     default: object = MISSING
     """Its default, as JSON; `MISSING` if it has none."""
     other: dict[str, object] = field(default_factory=dict)

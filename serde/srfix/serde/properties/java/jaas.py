@@ -38,7 +38,6 @@ class _Token(NamedTuple):
     text: str | None
     """A word's or a quoted text; None for a number and for a single character."""
     character: str = ""
-    """The single character."""
 
 
 def parse_jaas(text: str) -> LoginModule:

@@ -32,7 +32,6 @@ class KeyEntry:
     hidden_key: bytes = field(repr=False)
     """As the store holds it: an `EncryptedPrivateKeyInfo`."""
     chain: tuple[bytes, ...]
-    """Certificates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +39,6 @@ class JavaKeyStore:
     """What a store holds."""
 
     keys: tuple[KeyEntry, ...]
-    """The private keys."""
     trusted: tuple[bytes, ...]
     """The certificates that stand alone; DER."""
 

@@ -23,7 +23,6 @@ class Answer:
     """What one URL answered."""
 
     method: str
-    """The request's method."""
     url: str
     """The request's URL, without secrets."""
     context: str | None
@@ -31,7 +30,6 @@ class Answer:
     credentials: Credentials
     """What went along with the request, to be taken out of what came back."""
     status: int
-    """The HTTP status."""
     content_type: str = field(repr=False)
     """The Content-Type header, or nothing. Not in the repr, as the next two: they are not scrubbed."""
     location: str = field(repr=False)

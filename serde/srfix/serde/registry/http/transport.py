@@ -52,13 +52,10 @@ class TransportSettings:
     proxy: Endpoint | None
     """The proxy that all requests go through; None for none."""
     connect_timeout_s: float
-    """Seconds for the connection."""
     read_timeout_s: float
     """Seconds of silence that end the wait for an answer."""
     retry: RetryPolicy
-    """When to try again."""
     bounds: AnswerBounds
-    """What an answer may take."""
     unknown_ids: UnknownIdBounds
     """How long it is remembered that the registry does not know an id."""
     clock: Callable[[], float]

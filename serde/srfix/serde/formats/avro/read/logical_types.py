@@ -24,13 +24,9 @@ from srfix.serde.formats.avro.read.finish import decimal_of_unscaled
 from srfix.serde.java_ints import INT_MAX, INT_MIN
 
 INT: Final = "srfix-int"
-"""An int."""
 DECIMAL: Final = "srfix-decimal"
-"""A decimal."""
 TIME_MILLIS: Final = "srfix-time-millis"
-"""A time of day in milliseconds."""
 TIME_MICROS: Final = "srfix-time-micros"
-"""A time of day in microseconds."""
 
 _MIDNIGHT: Final = datetime.datetime(1970, 1, 1)
 _DAY_MICROS: Final = 86_400_000_000
