@@ -8,7 +8,7 @@ import pytest
 
 from srfix.serde.deserializer import AvroDeserializer
 from srfix.serde.errors import ResolveError
-from srfix.serde.formats.avro.infer import columns_from_avro
+from srfix.serde.formats.avro.format import columns_from_avro
 from srfix.serde.interface import SerdeContext
 from srfix.serde.resolve.policies import ById, DualSubject, Resolver, UnderOneSubject
 from srfix.serde.schemas.models import Schema, SchemaReference

@@ -42,7 +42,7 @@ from srfix.serde.connect.schema import (
 )
 from srfix.serde.errors import ColumnError, DecodeError, SchemaError
 from srfix.serde.formats import avro
-from srfix.serde.formats.avro.infer import columns_from_avro
+from srfix.serde.formats.avro.format import columns_from_avro
 from srfix.serde.formats.avro.internal_schema import avro_compatible
 from srfix.serde.interface import SerdeContext, Value
 from srfix.serde.registry.client import RegistryClient

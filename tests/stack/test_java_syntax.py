@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from srfix.serde.errors import UsageError
 from srfix.serde.properties.java.file import read_properties_file
-from srfix.serde.properties.java.jaas import parse_jaas
+from srfix.serde.properties.java.sasl import parse_jaas
 from tests.stack.java_configuration import JavaConfiguration, java_configuration
 
 pytestmark = pytest.mark.stack

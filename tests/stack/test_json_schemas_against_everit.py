@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from srfix.serde import Columns, SchemaError, parse_columns
 from srfix.serde.connect.columns import connect_of
-from srfix.serde.formats.json_schema.load import load
-from srfix.serde.formats.json_schema.nodes import MISSING, Node, NodeKind
+from srfix.serde.formats.json_schema.load import MISSING, Node, NodeKind, load
 from srfix.serde.formats.json_schema.text import schema_text
 from tests.stack.everit import MAX_DEPTH, Everit, everit
 from tests.strategies import columns as any_columns

@@ -179,7 +179,7 @@ def _jaas_secrets(text: str) -> set[str] | None:
     name, _, value = text.partition("=")
     if not name.strip().endswith("sasl.jaas.config"):
         return None
-    from srfix.serde.properties.java.jaas import parse_jaas
+    from srfix.serde.properties.java.sasl import parse_jaas
 
     try:
         module = parse_jaas(value)

@@ -70,8 +70,8 @@ if TYPE_CHECKING:
     from srfix.serde.errors import UsageError as UsageError
     from srfix.serde.errors import WireError as WireError
     from srfix.serde.errors import WorkerPackageError as WorkerPackageError
-    from srfix.serde.formats.avro.infer import columns_from_avro as columns_from_avro
-    from srfix.serde.formats.json_schema.infer import columns_from_json_schema as columns_from_json_schema
+    from srfix.serde.formats.avro.format import columns_from_avro as columns_from_avro
+    from srfix.serde.formats.json_schema.format import columns_from_json_schema as columns_from_json_schema
     from srfix.serde.interface import BadRow as BadRow
     from srfix.serde.interface import Deserializer as Deserializer
     from srfix.serde.interface import OnError as OnError
@@ -177,8 +177,8 @@ else:
                 "WireError",
                 "WorkerPackageError",
             ],
-            "formats.avro.infer": ["columns_from_avro"],
-            "formats.json_schema.infer": ["columns_from_json_schema"],
+            "formats.avro.format": ["columns_from_avro"],
+            "formats.json_schema.format": ["columns_from_json_schema"],
             "connect.generations": ["Generation", "WrittenBy"],
             "interface": ["BadRow", "Deserializer", "OnError", "SerdeContext", "Serializer"],
             "properties.client_file": ["ClientFile", "read_client_file"],

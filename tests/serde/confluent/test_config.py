@@ -16,7 +16,7 @@ from srfix.serde import SchemaError, UsageError
 from srfix.serde.confluent import AvroDeserializer, AvroSerializer, JSONDeserializer, JSONSerializer
 from srfix.serde.confluent.config import _KEYS, SerdeClass, settings
 from srfix.serde.interface import SchemaLookup
-from srfix.serde.registries.confluent_schema import AnySchema
+from srfix.serde.registries.confluent_client import AnySchema
 from tests.serde.fakes import MemoryRegistry
 
 AVRO = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'

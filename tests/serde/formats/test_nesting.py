@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from srfix.serde.formats.rows.nesting import nests_deeper
+from srfix.serde.formats.rows.value_check import nests_deeper
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.serde import RegistryClient, Schema, Subject
-from srfix.serde.registry.paging import paged
+from srfix.serde.registry.base import paged
 from srfix.serde.schemas.errors import (
     EndpointNotSupportedError,
     RegistryAnswerError,

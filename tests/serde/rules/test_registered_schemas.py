@@ -23,9 +23,9 @@ from srfix.serde.columns.text import parse_columns
 from srfix.serde.columns.types import Columns
 from srfix.serde.connect.generations import Generation, WrittenBy
 from srfix.serde.formats import avro, json_schema
-from srfix.serde.formats.avro.infer import infer_avro
+from srfix.serde.formats.avro.format import infer_columns as infer_avro
 from srfix.serde.formats.interface import SchemaFormatModule
-from srfix.serde.formats.json_schema.infer import infer_json_schema
+from srfix.serde.formats.json_schema.format import infer_columns as infer_json_schema
 from srfix.serde.interface import SerdeContext
 from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer
 from srfix.serde.specs import WriteSpec

@@ -11,7 +11,7 @@ from srfix.serde.arrow.values import Read, TimeUnit, struct_reader
 from srfix.serde.batches.rows import ROWS_AT_A_TIME, reason_of, without_frames
 from srfix.serde.engine import EncodedBatch
 from srfix.serde.errors import EncodeError, SrfixError
-from srfix.serde.formats.rows.misfit import Misfit, encode_error
+from srfix.serde.formats.rows.value_check import Misfit, encode_error
 from srfix.serde.interface import BadRow, Context, Contexts, Serializer
 from srfix.serde.subjects.names import Role, role_of
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from srfix.serde.arrow.pyarrow_or_error import pyarrow, pyarrow_compute
 from srfix.serde.arrow.types import LISTS, is_any
 from srfix.serde.errors import ColumnError
-from srfix.serde.formats.rows.misfit import Misfit
+from srfix.serde.formats.rows.value_check import Misfit
 
 if TYPE_CHECKING:
     import pyarrow as pa

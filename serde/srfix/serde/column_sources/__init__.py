@@ -3,8 +3,8 @@
 | columns from | function | what is left out, too |
 |---|---|---|
 | ksqlDB's words | `parse_columns`; back: `print_columns` | |
-| an Avro schema | `columns_from_avro` | `infer_avro` |
-| a JSON Schema | `columns_from_json_schema` | `infer_json_schema` |
+| an Avro schema | `columns_from_avro` | `formats.avro.infer_columns` |
+| a JSON Schema | `columns_from_json_schema` | `formats.json_schema.infer_columns` |
 | JSON samples | `columns_from_json` | `infer_json` |
 | a Spark `StructType` or its JSON | `columns_from_spark`; back: `spark_schema` | |
 | a Python dataclass | `columns_from_dataclass` | |

@@ -33,7 +33,7 @@ from srfix.serde.confluent.json_schema import JSONDeserializer, JSONSerializer
 from srfix.serde.confluent.serializer import ConfluentSerializer
 from srfix.serde.errors import RegistryError, UsageError
 from srfix.serde.interface import Context, Row
-from srfix.serde.registries.confluent_schema import AnySchema
+from srfix.serde.registries.confluent_client import AnySchema
 from srfix.serde.registries.given import AnyClient
 
 if TYPE_CHECKING:

@@ -31,12 +31,11 @@ from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import DecodeError, EncodeError, SchemaError
 from srfix.serde.formats import avro
 from srfix.serde.formats.avro import AvroNode, ParsedSchema, analyse, every_node, fastavro_decoder, has_decimals, load
+from srfix.serde.formats.avro.plain_times import far_time_check
+from srfix.serde.formats.avro.read.body_walk import check_body, guard_of
 from srfix.serde.formats.avro.read.costs import CONTAINER, Costs, text_cost
-from srfix.serde.formats.avro.read.guard import check_body, guard_of
-from srfix.serde.formats.avro.read.times import far_time_check
 from srfix.serde.formats.avro.write.kernel import native_fastavro_encoder
-from srfix.serde.formats.rows.nesting import nests_deeper
-from srfix.serde.formats.rows.value_check import MISSING
+from srfix.serde.formats.rows.value_check import MISSING, nests_deeper
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import Value
 from srfix.serde.java_ints import INT_MAX, INT_MIN

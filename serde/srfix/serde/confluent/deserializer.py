@@ -34,15 +34,14 @@ from srfix.serde.errors import (
 )
 from srfix.serde.formats.table import check_schema_type, format_of
 from srfix.serde.interface import Context, GuidSource, Row, Value
-from srfix.serde.registries.confluent_schema import AnySchema, given_schema
+from srfix.serde.registries.confluent_client import AnySchema, given_schema
 from srfix.serde.registries.given import AnyClient, Registry
 from srfix.serde.resolve.policies import Resolver
 from srfix.serde.resolve.resolved import words_for
 from srfix.serde.schemas.errors import RegistryAnswerError, SchemaNotFoundError, SubjectNotFoundError
 from srfix.serde.schemas.models import Schema, SchemaVersion
 from srfix.serde.serdes.framed_reader import FramedReader
-from srfix.serde.serdes.located_errors import ABOUT_THE_PAYLOAD, read_from
-from srfix.serde.serdes.records import record_of
+from srfix.serde.serdes.located_errors import ABOUT_THE_PAYLOAD, read_from, record_of
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import Framing, given_schema_id, header_guid, parse, prefix_of, schema_id_header
 

@@ -33,7 +33,7 @@ from srfix.serde.confluent.serde import in_order
 from srfix.serde.confluent.serializer import ConfluentSerializer, ToDict
 from srfix.serde.connect.generations import Generation, WrittenBy
 from srfix.serde.errors import UsageError
-from srfix.serde.registries.confluent_schema import AnySchema
+from srfix.serde.registries.confluent_client import AnySchema
 from srfix.serde.registries.given import AnyClient
 
 

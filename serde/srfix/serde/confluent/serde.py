@@ -12,7 +12,7 @@ from srfix.serde.confluent.config import SerdeClass, SerdeSettings
 from srfix.serde.confluent.strategies import strategy_of
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import ColumnError, ResolveError, SchemaError, UsageError
-from srfix.serde.registries.confluent_schema import AnySchema
+from srfix.serde.registries.confluent_client import AnySchema
 from srfix.serde.registries.given import AnyClient, Registry, given_registry, is_registry, portable
 from srfix.serde.schemas.errors import SubjectNotFoundError, VersionNotFoundError
 from srfix.serde.schemas.models import Schema, SchemaVersion

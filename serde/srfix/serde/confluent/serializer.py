@@ -20,7 +20,7 @@ from srfix.serde.confluent.serde import ConfluentSerde, check_no_columns, refere
 from srfix.serde.errors import EncodeError, SchemaError, SrfixError, SubjectVersionError, UsageError
 from srfix.serde.forking import ForkLock
 from srfix.serde.interface import Context
-from srfix.serde.registries.confluent_schema import AnySchema, given_schema
+from srfix.serde.registries.confluent_client import AnySchema, given_schema
 from srfix.serde.registries.given import AnyClient, Registry, register
 from srfix.serde.schemas.errors import SchemaNotFoundError, SubjectNotFoundError
 from srfix.serde.schemas.models import Registration, Schema, SchemaVersion

@@ -38,10 +38,8 @@ from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import ColumnError, DecodeError, EncodeError, TrailingBytesError, TruncatedBodyError
 from srfix.serde.formats.avro import load
 from srfix.serde.formats.avro.write.scalars import scalar
-from srfix.serde.formats.rows.bare import bare_value
 from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck
-from srfix.serde.formats.rows.misfit import Misfit, encode_error
-from srfix.serde.formats.rows.value_check import ValueCheck, or_none
+from srfix.serde.formats.rows.value_check import Misfit, ValueCheck, bare_value, encode_error, or_none
 from srfix.serde.interface import Value
 from srfix.serde.specs import ReadSpec, WriteSpec
 

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from srfix.serde.errors import UsageError
 from srfix.serde.hints import nearest
-from srfix.serde.properties.java.file import read_properties_file
-from srfix.serde.properties.java.providers import resolve_references
+from srfix.serde.properties.java.file import read_properties_file, resolve_references
 from srfix.serde.properties.java.tls import STORE_NAMES
 from srfix.serde.properties.kafka import apart, taken_by_librdkafka, to_librdkafka, together
 from srfix.serde.properties.kafka_client import DECIDED_HERE

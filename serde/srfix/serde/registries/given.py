@@ -22,8 +22,7 @@ from srfix.serde.closing import close_nothing
 from srfix.serde.errors import UsageError
 from srfix.serde.interface import SchemaLookup, SchemaPublisher, SchemaRegistrar, SchemaSource
 from srfix.serde.properties.registry import open_registry, registry_settings
-from srfix.serde.registries.confluent_client import ConfluentClient, ConfluentRegistry, FromConfig
-from srfix.serde.registries.confluent_schema import metadata_of
+from srfix.serde.registries.confluent_client import ConfluentClient, ConfluentRegistry, FromConfig, metadata_of
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.schemas.models import Registration, Schema
 

@@ -14,8 +14,7 @@ from srfix.serde.errors import RegistryError, SrfixError
 from srfix.serde.registry import parse as _parse
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.http.retry import RetryPolicy
-from srfix.serde.registry.http.session import RegistrySession
-from srfix.serde.registry.http.transport import Transport, TransportSettings
+from srfix.serde.registry.http.transport import RegistrySession, Transport, TransportSettings
 from srfix.serde.schemas.errors import RegistryAnswerError, RegistryProtocolError
 
 _NO_SUCH_PATH = (404, 405, 501)

@@ -11,8 +11,7 @@ from srfix.serde.engine import Decode
 from srfix.serde.errors import SrfixError
 from srfix.serde.interface import Context, Row, Value
 from srfix.serde.native import kernel, native_decoder_of
-from srfix.serde.serdes.located_errors import ABOUT_THE_PAYLOAD, read_from
-from srfix.serde.serdes.records import record_of
+from srfix.serde.serdes.located_errors import ABOUT_THE_PAYLOAD, read_from, record_of
 from srfix.serde.subjects.names import Role, role_of
 from srfix.serde.wire import PREFIX_ID_SIZE, header_guid, parse, prefix_of, schema_id_of
 

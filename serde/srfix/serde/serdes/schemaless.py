@@ -15,9 +15,8 @@ from srfix.serde.engine import Decode
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import Context, Row, SerdeContext, Value
 from srfix.serde.native import native_decoder_of
-from srfix.serde.serdes.located_errors import ABOUT_THE_PAYLOAD, ABOUT_THE_ROW, read_from, written_to
+from srfix.serde.serdes.located_errors import ABOUT_THE_PAYLOAD, ABOUT_THE_ROW, read_from, record_of, written_to
 from srfix.serde.serdes.plans import EncodeOrNone, decode_plan, encode_plan
-from srfix.serde.serdes.records import record_of
 from srfix.serde.specs import ReadSpec, WriteSpec
 from srfix.serde.subjects.names import Role, role_of
 

@@ -25,7 +25,7 @@ from srfix.serde.columns.types import (
     Struct,
 )
 from srfix.serde.connect.columns import Dropped
-from srfix.serde.formats.avro.infer import infer_avro
+from srfix.serde.formats.avro.format import infer_columns as infer_avro
 from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.specs import WriteSpec
 from tests.serde import avro_schemas as avro

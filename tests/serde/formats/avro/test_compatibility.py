@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from srfix.recovery.facts.subject_state import VersionState
 from srfix.recovery.repair.planning.own_schemas import OwnVersion, leaves_room
 from srfix.serde import Schema, SchemaError, incompatibilities
-from srfix.serde.compatibility import _parse
-from srfix.serde.formats.avro import compatibility as module
-from srfix.serde.formats.avro.compatibility import CompatibilityChecker
+from srfix.serde import compatibility as module
+from srfix.serde.compatibility import CompatibilityChecker, _parse
 from srfix.serde.formats.avro.schema import load
 from srfix.serde.wire import SchemaId
 from tests.examples import examples

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from srfix.serde.connect.schema import ConnectField, ConnectSchema, ConnectType, decimal, map_of, primitive, struct
-from srfix.serde.formats.avro.connect_text import avro_text
+from srfix.serde.formats.avro.internal_schema import avro_text
 
 TEXT = primitive(ConnectType.STRING)
 

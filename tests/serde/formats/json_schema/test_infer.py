@@ -15,7 +15,7 @@ from srfix.serde import ColumnError, Role, SchemaError, columns_from_json_schema
 from srfix.serde.connect.columns import Dropped
 from srfix.serde.connect.schema import ConnectType
 from srfix.serde.formats.json_schema.connect import connect_schema
-from srfix.serde.formats.json_schema.infer import infer_json_schema
+from srfix.serde.formats.json_schema.format import infer_columns as infer_json_schema
 from srfix.serde.schemas.references import ReferenceText
 
 _DATE = "org.apache.kafka.connect.data.Date"

@@ -1,20 +1,19 @@
 """Avro: the schema that columns are written under, and the codecs of any Avro schema."""
 
-from srfix.serde.formats.avro.compatibility import CompatibilityChecker
-from srfix.serde.formats.avro.connect import UNION_NAME
+from srfix.serde.formats.avro.connect import UNION_NAME, map_entry_types
 from srfix.serde.formats.avro.engine import ParsedSchema, fastavro_decoder
 from srfix.serde.formats.avro.format import (
     EMPTY_SCHEMA,
     HAS_LOCAL_TIMES,
     as_connect,
     check_schema,
+    columns_from_avro,
     has_hints,
     infer_columns,
     java_text,
     record_name,
     validator,
 )
-from srfix.serde.formats.avro.infer import columns_from_avro, infer_avro, map_entry_types
 from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.formats.avro.java_text import full_name, java_json, java_schema
 from srfix.serde.formats.avro.names import KSQLDB_FULL_NAME, field_names, key_full_name

@@ -237,6 +237,14 @@ def union_field_name(branch: AvroNode) -> str:
     return branch.name.rpartition(".")[2] if branch.kind in ("record", "enum", "fixed") else branch.kind
 
 
+def map_entry_types(node: AvroNode) -> tuple[AvroNode, AvroNode] | None:
+    """Key and value types of an array that stands for a map; None if it is an array of anything else."""
+    if node.kind != "array" or node.items is None or not node.items.is_map_entry:
+        return None
+    fields = {part.name: part.node for part in node.items.fields}
+    return (fields["key"], fields["value"]) if fields.keys() == {"key", "value"} else None
+
+
 def _only_branch(union: AvroNode) -> tuple[AvroNode, bool] | None:
     """The branch that a union stands for and whether null is beside it; None if AvroData makes a STRUCT of it."""
     match union.branches:

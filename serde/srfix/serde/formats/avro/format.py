@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from srfix.serde.connect.columns import Dropped
+from srfix.serde.columns.types import Columns
+from srfix.serde.connect.columns import Dropped, Inferred, NameRule, columns_of
 from srfix.serde.connect.schema import ConnectField, ConnectSchema, struct
 from srfix.serde.errors import SchemaError
-from srfix.serde.formats.avro.connect import to_connect
-from srfix.serde.formats.avro.infer import infer_avro
+from srfix.serde.formats.avro.connect import connect_schema, to_connect
 from srfix.serde.formats.avro.java_text import java_schema
 from srfix.serde.formats.avro.schema import every_node, load
 from srfix.serde.formats.rows.value_check import MISSING
+from srfix.serde.subjects.names import Role
 
 EMPTY_SCHEMA: Final = '{"type":"record","name":"R","fields":[]}'
 HAS_LOCAL_TIMES: Final = True
 """Avro has `local-timestamp-millis` and `-micros`."""
-infer_columns = infer_avro
 validator: None = None
 """An Avro body that can be read is valid."""
 
@@ -44,6 +44,39 @@ def as_connect(
         except SchemaError as error:
             dropped.append(Dropped(f"->{part.name}", error.message.rstrip(".")))
     return struct(fields, name=root.name), tuple(dropped)
+
+
+def infer_columns(
+    text: str,
+    *,
+    names: NameRule = "upper",
+    references: tuple[str, ...] = (),
+    role: Role = Role.VALUE,
+    wrapped: bool | None = None,
+) -> Inferred:
+    """The columns of an Avro schema as ksqlDB infers them, through Connect's (`AvroSchemaTranslator`,
+    `ConnectKsqlSchemaTranslator`), and the fields that no column type holds.
+
+    Nullable or not makes no difference: every column may be null. A union of several types is a STRUCT of its branches,
+    an enum a STRING, a fixed type BYTES; a logical type that Connect does not know (timestamp-micros, uuid, …) is its
+    underlying type. What is left out is in maps whose keys are floating-point numbers, bytes or have parts.
+
+    :param names: `upper` names columns as unquoted identifiers would, `keep` as the fields are named.
+    :param references: the texts that the schema refers to, in the order of registration.
+    :param role: names the one column of an un-wrapped schema: ROWKEY or ROWVAL.
+    :param wrapped: False takes the whole schema as the type of one column. None is ksqlDB's default: it does so for every
+        key, a record's too, and for no value.
+    """
+    return columns_of(connect_schema(text, references), names=names, role=role, wrapped=wrapped)
+
+
+def columns_from_avro(text: str, *, names: NameRule = "upper", references: tuple[str, ...] = ()) -> Columns:
+    """The columns of a record schema, without a word about the fields that are left out: see `infer_columns`.
+
+    :raises SchemaError: if the text is not an Avro schema, or one that Connect refuses.
+    :raises ColumnError: if it gives no columns.
+    """
+    return infer_columns(text, names=names, references=references).columns
 
 
 def has_hints(schema_text: str, references: tuple[str, ...] = ()) -> bool:

@@ -12,8 +12,7 @@ from srfix.serde.connect.columns import NO_PRECISION
 from srfix.serde.connect.schema import ConnectType
 from srfix.serde.connect.time_units import TimeUnit, time_unit
 from srfix.serde.errors import SchemaError
-from srfix.serde.formats.avro.connect import to_connect, union_field_name
-from srfix.serde.formats.avro.infer import map_entry_types
+from srfix.serde.formats.avro.connect import map_entry_types, to_connect, union_field_name
 from srfix.serde.formats.avro.names import avro_fields
 from srfix.serde.formats.avro.schema import AvroField, AvroNode, describe, nullable_branch
 from srfix.serde.projection.writer_type import WriterField

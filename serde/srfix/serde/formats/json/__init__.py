@@ -1,9 +1,12 @@
-"""Plain JSON, without a schema: ksqlDB's JSON format."""
+"""Plain JSON, without a schema: ksqlDB's JSON format.
+
+Reading is `KsqlJsonDeserializer`, writing is Connect's `JsonConverter` with `schemas.enable=false` and
+`decimal.format=NUMERIC` (`KsqlJsonSerdeFactory`). The tables are in `formats.json.scalars` and `formats.json.encode`.
+"""
 
 from srfix.serde.formats.json.budget import Budget, cost_of_default
-from srfix.serde.formats.json.decode import column_decoder, plain_decoder
-from srfix.serde.formats.json.encode import check_encoder, column_check, column_encoder, plain_encoder
-from srfix.serde.formats.json.format import HAS_LOCAL_TIMES, decoder, encoder
+from srfix.serde.formats.json.decode import HAS_LOCAL_TIMES, column_decoder, decoder, plain_decoder
+from srfix.serde.formats.json.encode import check_encoder, column_check, column_encoder, encoder, plain_encoder
 from srfix.serde.formats.json.kernel import MOST_DIGITS, Description, NotTakenError, native_decoder, number, price
 from srfix.serde.formats.json.kernel import Part as NativePart
 from srfix.serde.formats.json.numbers import double_of_number, integer_of_number

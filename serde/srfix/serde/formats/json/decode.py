@@ -28,6 +28,7 @@ from srfix.serde.formats.json.budget import Budget, Shapes
 from srfix.serde.formats.json.kernel import native_column_decoder
 from srfix.serde.formats.json.parse import parse, parse_exact, parse_from
 from srfix.serde.formats.json.scalars import MISSING, Convert, Misread, exact_type, scalar_reader
+from srfix.serde.formats.rows.value_check import check_json_columns
 from srfix.serde.interface import Row, Value
 from srfix.serde.projection.fed import has_rows_of_nulls, unfed
 from srfix.serde.specs import ReadSpec
@@ -38,6 +39,19 @@ _Step: TypeAlias = tuple[str, str, type | None, Convert]
 _NONE_TYPE: Final = type(None)
 _WHITE_SPACE: Final = b" \t\r\n"
 _ROOT: Final = "$"
+HAS_LOCAL_TIMES: Final = False
+
+
+def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
+    """A decoder. Without columns it gives the parsed JSON: fractions are floats, whole numbers exact.
+
+    With columns, a body that is `null` is no row (None), unless the column is un-wrapped: then it is that column's null.
+    The schema and its references have no say: JSON has none.
+    """
+    if spec.columns is None:
+        return plain_decoder()
+    check_json_columns(spec.columns, wrapped=spec.wrapped)
+    return column_decoder(spec)
 
 
 def plain_decoder() -> Decode:

@@ -52,10 +52,16 @@ from srfix.serde.errors import EncodeError
 from srfix.serde.formats.avro import load
 from srfix.serde.formats.avro.write.scalars import scalar
 from srfix.serde.formats.json.text import Raw, compact_bytes
-from srfix.serde.formats.rows.bare import bare_value
 from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck, array_check, entries_check, map_check
-from srfix.serde.formats.rows.misfit import Misfit, encode_error
-from srfix.serde.formats.rows.value_check import Convert, ValueCheck, or_none
+from srfix.serde.formats.rows.value_check import (
+    Convert,
+    Misfit,
+    ValueCheck,
+    bare_value,
+    check_json_columns,
+    encode_error,
+    or_none,
+)
 from srfix.serde.specs import WriteSpec
 
 # What orjson writes otherwise than Jackson: control characters beyond the short escapes, and beyond U+FFFF.
@@ -65,6 +71,18 @@ _BEYOND: Final = re.compile(rb"[\xf0-\xf4]")
 _strict: Final = stdlib_json.JSONEncoder(allow_nan=False, check_circular=False, default=lambda _: None).encode
 _OPTIONS: Final = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 _PLAIN_FROM, _PLAIN_BELOW = 1e-3, 1e7
+
+
+def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
+    """An encoder. Without columns it takes whatever has one JSON: no NaN, no bytes, no dates.
+
+    With columns, keys of a row are matched to them by the case rule; a column that the row lacks is written as null.
+    The schema and its references have no say: JSON has none.
+    """
+    if spec.columns is None:
+        return plain_encoder()
+    check_json_columns(spec.columns, wrapped=spec.wrapped)
+    return column_encoder(spec)
 
 
 def plain_encoder() -> Encode:

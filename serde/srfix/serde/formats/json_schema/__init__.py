@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         HAS_LOCAL_TIMES,
         as_connect,
         check_schema,
+        columns_from_json_schema,
         decoder,
         encoder,
         encoder_under,
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
         record_name,
         values_decoder,
     )
-    from srfix.serde.formats.json_schema.infer import columns_from_json_schema, infer_json_schema
     from srfix.serde.formats.json_schema.validate import FirstMisfit, Validate, first_misfit_of, validator
     from srfix.serde.formats.json_schema.writer_type import JsonType
 else:
@@ -36,6 +36,7 @@ else:
                 "HAS_LOCAL_TIMES",
                 "as_connect",
                 "check_schema",
+                "columns_from_json_schema",
                 "decoder",
                 "encoder",
                 "encoder_under",
@@ -48,7 +49,6 @@ else:
                 "record_name",
                 "values_decoder",
             ],
-            "infer": ["columns_from_json_schema", "infer_json_schema"],
             "validate": ["FirstMisfit", "Validate", "first_misfit_of", "validator"],
             "writer_type": ["JsonType"],
         },

@@ -15,8 +15,7 @@ from srfix.serde.bounds import JSON_SCHEMA_LEVELS as _MAX_DEPTH
 from srfix.serde.bounds import JSON_SCHEMA_NODES as _MAX_SCHEMAS
 from srfix.serde.connect.schema import ConnectField, ConnectSchema, ConnectType, complete, optional, primitive, struct
 from srfix.serde.errors import SchemaError
-from srfix.serde.formats.json_schema.load import load
-from srfix.serde.formats.json_schema.nodes import MISSING, Node, NodeKind
+from srfix.serde.formats.json_schema.load import MISSING, Node, NodeKind, load
 from srfix.serde.java_ints import is_int
 from srfix.serde.schemas.references import reference_name
 

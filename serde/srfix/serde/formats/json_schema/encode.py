@@ -24,8 +24,7 @@ from srfix.serde.errors import SchemaError
 from srfix.serde.formats.json import check_encoder, column_check
 from srfix.serde.formats.json_schema.connect import is_required, is_union
 from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck, array_check, entries_check, map_check
-from srfix.serde.formats.rows.misfit import Misfit
-from srfix.serde.formats.rows.value_check import Convert, ValueCheck
+from srfix.serde.formats.rows.value_check import Convert, Misfit, ValueCheck
 from srfix.serde.specs import WriteSpec
 
 _LOGICAL: Final = (DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME)

@@ -14,7 +14,7 @@ from typing import Final
 
 from srfix.serde.casing import CaseRule, match_keys
 from srfix.serde.columns.types import Columns
-from srfix.serde.connect.columns import Dropped, connect_of
+from srfix.serde.connect.columns import Dropped, Inferred, NameRule, columns_of, connect_of
 from srfix.serde.connect.schema import ConnectSchema
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import SchemaError
@@ -23,11 +23,10 @@ from srfix.serde.formats.json import column_decoder, column_encoder, plain_decod
 from srfix.serde.formats.json_schema.connect import connect_schema
 from srfix.serde.formats.json_schema.decode import connect_decoder
 from srfix.serde.formats.json_schema.encode import under_encoder
-from srfix.serde.formats.json_schema.infer import infer_json_schema
 from srfix.serde.formats.json_schema.text import schema_text
 from srfix.serde.formats.json_schema.validate import validator
 from srfix.serde.formats.json_schema.writer_type import JsonType
-from srfix.serde.formats.rows.bare import check_json_columns
+from srfix.serde.formats.rows.value_check import check_json_columns
 from srfix.serde.projection.tree import ByKeys, Projection
 from srfix.serde.projection.walk import project
 from srfix.serde.schemas.references import reference_name
@@ -36,7 +35,6 @@ from srfix.serde.subjects.names import Role
 
 EMPTY_SCHEMA: Final = '{"type":"object"}'
 HAS_LOCAL_TIMES: Final = False
-infer_columns = infer_json_schema
 values_decoder: None = None
 """A JSON body is read into a row alone."""
 
@@ -53,6 +51,39 @@ def as_connect(
 ) -> tuple[ConnectSchema, tuple[Dropped, ...]]:
     """What JsonSchemaData makes of a schema: all of it, or nothing."""
     return connect_schema(schema_text, references), ()
+
+
+def infer_columns(
+    text: str,
+    *,
+    names: NameRule = "upper",
+    references: tuple[str, ...] = (),
+    role: Role = Role.VALUE,
+    wrapped: bool | None = None,
+) -> Inferred:
+    """The columns of a JSON Schema as ksqlDB infers them, through Connect's (`JsonSchemaTranslator`,
+    `ConnectKsqlSchemaTranslator`), and the properties that no column type holds.
+
+    Required or not makes no difference: every column may be null. An integer is a BIGINT and a number a DOUBLE unless
+    `connect.type` says otherwise; an enum is a STRING; a oneOf or anyOf of several types a STRUCT of them. Properties
+    stand by their `connect.index`, those without one in the order of Java's HashMap, as in the engine.
+
+    :param names: `upper` names columns as unquoted identifiers would, `keep` as the properties are named.
+    :param references: the texts that the schema refers to, by name (`ReferenceText`) or with an `$id`.
+    :param role: names the one column of an un-wrapped schema: ROWKEY or ROWVAL.
+    :param wrapped: False takes the whole schema as the type of one column. None is ksqlDB's default: it does so for every
+        key, a record's too, and for no value.
+    """
+    return columns_of(connect_schema(text, references), names=names, role=role, wrapped=wrapped)
+
+
+def columns_from_json_schema(text: str, *, names: NameRule = "upper", references: tuple[str, ...] = ()) -> Columns:
+    """The columns of a JSON Schema, without a word about the properties that are left out: see `infer_columns`.
+
+    :raises SchemaError: if the text is not a JSON Schema, or one that Connect refuses.
+    :raises ColumnError: if it gives no columns.
+    """
+    return infer_columns(text, names=names, references=references).columns
 
 
 def has_hints(schema_text: str, references: tuple[str, ...] = ()) -> bool:

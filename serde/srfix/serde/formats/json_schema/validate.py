@@ -18,13 +18,14 @@ from srfix.serde.bounds import JSON_LEVELS, JSON_TEXT_LEVELS, PATTERN_STEPS
 from srfix.serde.errors import DecodeError, EncodeError, SchemaError, UsageError
 from srfix.serde.formats.interface import Validate
 from srfix.serde.formats.json import parse_exact
-from srfix.serde.formats.rows.nesting import nests_deeper
+from srfix.serde.formats.rows.value_check import nests_deeper
 from srfix.serde.printable import shortened
 from srfix.serde.schemas.models import Json
 from srfix.serde.schemas.references import reference_name
 
 if TYPE_CHECKING:
     import jsonschema_rs
+
 
 FirstMisfit: TypeAlias = "Callable[[object], tuple[str, str] | None]"
 """Where (`$.a[0]`) and in which words a document does not fit; None if it does."""

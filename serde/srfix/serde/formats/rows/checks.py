@@ -18,8 +18,7 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar, cast
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.casing import CaseRule, match_fields
 from srfix.serde.errors import AmbiguousFieldError
-from srfix.serde.formats.rows.misfit import Misfit
-from srfix.serde.formats.rows.value_check import MISSING, NULL, Convert, ValueCheck
+from srfix.serde.formats.rows.value_check import MISSING, NULL, Convert, Misfit, ValueCheck
 from srfix.serde.java_ints import INT_MAX, INT_MIN
 
 _MAX_SHAPES: Final = 512

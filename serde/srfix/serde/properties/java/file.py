@@ -1,4 +1,5 @@
-"""A `.properties` file, read as `java.util.Properties` reads it: continued lines, escapes, `=`, `:` or a blank between.
+"""A `.properties` file, read as `java.util.Properties` reads it: continued lines, escapes, `=`, `:` or a blank between; and the
+references in its values.
 
 The bytes are ISO 8859-1, as `Properties.load(InputStream)` has them, by which Kafka's clients, Connect and ksqlDB read their
 files: an ä in UTF-8 is two characters, to the application too, which logs in with those. Kafka's `FileConfigProvider` reads
@@ -6,11 +7,21 @@ UTF-8.
 
 Two differences: a line without any value is refused unless its name is known, for it may be a secret that lost its name; and
 a byte order mark is passed over.
+
+`${provider:path:key}` in a value is resolved as Kafka's `ConfigTransformer` does. What it resolves to is not looked at again.
+Names are those that `config.providers` gives to the classes (of `org.apache.kafka.common.config.provider`):
+
+| class | `${file:/run/kafka.properties:password}` gives |
+|---|---|
+| `FileConfigProvider` | that property of that file |
+| `DirectoryConfigProvider` | the content of the file `key` in the folder `path` |
+| `EnvVarConfigProvider` | the environment variable: `${env:PASSWORD}` |
 """
 
 from __future__ import annotations
 
 import codecs
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,10 +30,11 @@ from typing import TYPE_CHECKING, Final, Literal
 from srfix.serde import bounds
 from srfix.serde.errors import UsageError
 from srfix.serde.files import read_file
-from srfix.serde.property_names import is_known
+from srfix.serde.property_names import is_known, shown
 
 if TYPE_CHECKING:
     import javaproperties
+
 
 _NAME: Final = re.compile(r"[A-Za-z][\w.-]*", re.ASCII)
 """Anything else is a name and a part of a value."""
@@ -115,3 +127,66 @@ def _looks_like_utf_8(latin: str) -> bool:
 def _is_whole(element: javaproperties.KeyValue) -> bool:
     """True if an empty value is meant, by a separator or a name that is one."""
     return is_known(element.key) or element.source.strip().endswith(("=", ":"))
+
+
+_PACKAGE: Final = "org.apache.kafka.common.config.provider."
+_WORD: Final = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
+
+
+def resolve_references(name: str, value: str, properties: Mapping[str, str]) -> str:
+    """The value with its references resolved.
+
+    :param properties: the file's, which name the providers.
+    """
+
+    pieces: list[str] = []
+    end = 0
+    # As Kafka's pattern \$\{([^}]*?):(([^}]*?):)?([^}]*?)\} matches, which takes cubic time.
+    while (begin := value.find("${", end)) >= 0 and (close := value.find("}", begin)) >= 0:
+        parts = value[begin + 2 : close].split(":", 2)
+        pieces.append(value[end:begin])
+        if len(parts) == 1:
+            pieces.append(value[begin : close + 1])
+        else:
+            pieces.append(_of_one(name, parts[0], "" if len(parts) == 2 else parts[1], parts[-1], properties))
+        end = close + 1
+    return "".join([*pieces, value[end:]])
+
+
+def _of_one(name: str, provider: str, path: str, key: str, properties: Mapping[str, str]) -> str:
+    try:
+        return _resolved(provider, path, key, properties)
+    except UsageError as error:
+        why = error.message
+    raise UsageError(f"The reference ${{…}} in the value of {shown(name)} cannot be resolved: {why}")
+
+
+def _resolved(provider: str, path: str, key: str, properties: Mapping[str, str]) -> str:
+    named = f"${{{provider}:…}}" if _WORD.fullmatch(provider) else "it"
+    if provider not in (name.strip() for name in properties.get("config.providers", "").split(",")):
+        raise UsageError(
+            f"{named} names no provider of config.providers. Write the value itself, or env:NAME or file:PATH."
+        )
+    match properties.get(f"config.providers.{provider}.class", "").removeprefix(_PACKAGE):
+        case "FileConfigProvider":
+            values = read_properties_file(path, encoding="utf-8").values
+            if key not in values:
+                raise UsageError(f"the file {path!r} holds no such property.")
+            return values[key]
+        case "DirectoryConfigProvider":
+            try:
+                return read_file(os.path.join(path, key), most_bytes=bounds.MOST_SECRET_BYTES).decode("utf-8")
+            except OSError as error:
+                raise UsageError(f"the folder {path!r} gives it not: {error.strerror}.") from None
+            except UnicodeDecodeError:
+                pass
+            raise UsageError(f"the folder {path!r} gives it not: it is no UTF-8 text.")
+        case "EnvVarConfigProvider":
+            if path or key not in os.environ:
+                raise UsageError(f"{named} names no environment variable that is set here.")
+            return os.environ[key]
+        case _:
+            raise UsageError(
+                f"{named} is of a provider that srfix does not know: it resolves those of Kafka for files, folders and the "
+                "environment. Give the property by itself: -X NAME=env:VARIABLE, or file:PATH."
+            )

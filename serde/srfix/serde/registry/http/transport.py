@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import requests
 
 from srfix.serde.bounds import AnswerBounds, UnknownIdBounds
 from srfix.serde.forking import ForkLock, PerProcess
 from srfix.serde.registry.http.answer import Answer
-from srfix.serde.registry.http.auth import NO_CREDENTIALS
-from srfix.serde.registry.http.bounded import AnswerBoundError, check_json_parts, exchange
+from srfix.serde.registry.http.auth import NO_CREDENTIALS, BasicAuth, Credentials
+from srfix.serde.registry.http.bounded import (
+    AnswerBoundError,
+    BoundedAdapter,
+    BoundedSession,
+    check_json_parts,
+    exchange,
+)
 from srfix.serde.registry.http.failure import TRANSPORT_ERRORS, Failure, failure_of
 from srfix.serde.registry.http.retry import RetryPolicy, retry_after_s
-from srfix.serde.registry.http.session import RegistrySession
-from srfix.serde.registry.http.tls import ClientCertificate, ClientCertificateText
+from srfix.serde.registry.http.tls import ClientCertificate, ClientCertificateText, client_context
 from srfix.serde.registry.http.urls import Endpoint, request_url
 from srfix.serde.registry.unknown_ids import note_write
 from srfix.serde.schemas.errors import RegistryUnreachableError
@@ -28,6 +34,61 @@ from srfix.serde.waiting import waiting
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
+
+
+class RegistrySession(BoundedSession):
+    """Connections with a client certificate and through a proxy, and nothing from the environment."""
+
+    def __init__(
+        self,
+        certificate: ClientCertificate | ClientCertificateText | None,
+        proxy: Endpoint | None,
+        ca_pem: str | None = None,
+    ) -> None:
+        """
+        :param ca_pem: whom to trust, and nobody else; None if each request says it (`verify`).
+        """
+        super().__init__()
+        self.proxy_credentials = NO_CREDENTIALS
+        if proxy is not None and isinstance(proxy.auth, BasicAuth):
+            self.proxy_credentials = proxy.auth.credentials(header="Proxy-Authorization")
+        context = client_context(certificate) if certificate is not None else None
+        for scheme in ("http://", "https://"):
+            self.mount(scheme, _Adapter(context, self.proxy_credentials, ca_pem))
+
+
+class _Adapter(BoundedAdapter):
+    """Takes a TLS context (a key with a password) and a proxy's credentials that stand in no URL."""
+
+    def __init__(self, context: ssl.SSLContext | None, proxy_credentials: Credentials, ca_pem: str | None) -> None:
+        self._tls: dict[str, Any] = {} if context is None else {"ssl_context": context}
+        self._has_ca_pem = ca_pem is not None
+        if ca_pem is not None:
+            self._tls["ca_cert_data"] = ca_pem
+        self._proxy_credentials = proxy_credentials
+        super().__init__()
+
+    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **pool: Any) -> None:
+        super().init_poolmanager(connections, maxsize, block, **pool, **self._tls)
+
+    def proxy_manager_for(self, proxy: str, **pool: Any) -> Any:
+        return super().proxy_manager_for(proxy, **pool, **self._tls)
+
+    def build_connection_pool_key_attributes(self, request: Any, verify: Any, cert: Any = None) -> tuple[Any, Any]:
+        host, pool = super().build_connection_pool_key_attributes(request, verify, cert)
+        if self._has_ca_pem:
+            pool.pop("ca_certs", None)
+            pool.pop("ca_cert_dir", None)
+        return host, pool
+
+    def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
+        super().cert_verify(conn, url, verify, cert)  # type: ignore[no-untyped-call]
+        if self._has_ca_pem:
+            conn.ca_certs = conn.ca_cert_dir = None  # certifi's would be trusted beside the text's
+
+    def proxy_headers(self, proxy: str) -> dict[str, str]:
+        return dict(self._proxy_credentials.headers)
+
 
 _CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
 _SHORTEST_WAIT_FOR_A_LEADER_S = 0.25

@@ -19,7 +19,7 @@ from srfix.serde.columns.times import Times
 from srfix.serde.engine import Decode
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.avro.engine import BodyCheck
-from srfix.serde.formats.avro.plain_times import with_plain_times
+from srfix.serde.formats.avro.plain_times import far_time_check, with_plain_times
 from srfix.serde.formats.avro.read import kernel
 from srfix.serde.formats.avro.read.costs import Costs
 from srfix.serde.formats.avro.read.finish import Finish, unless_none, unscaled_decimal
@@ -28,7 +28,6 @@ from srfix.serde.formats.avro.read.kernel import native_decoder
 from srfix.serde.formats.avro.read.leaves import ReadStep
 from srfix.serde.formats.avro.read.plan import FastavroPlan
 from srfix.serde.formats.avro.read.resolution import resolved_root
-from srfix.serde.formats.avro.read.times import far_time_check
 from srfix.serde.formats.avro.schema import AvroNode, has_decimals, load
 from srfix.serde.formats.avro.writer_type import AvroType
 from srfix.serde.interface import Value

@@ -1,24 +1,78 @@
 """A writer's types without parts, for columns without parts: how fastavro is to read them, and what is left to do.
 
 fastavro's own reading is taken where it gives what the column holds; elsewhere a value is read as it is on the wire, and made
-into the column's by Connect's coercions.
+into the column's by Connect's coercions. Logical types of our own make fastavro refuse what it would read as something else:
+
+| logical type | of | refuses |
+|---|---|---|
+| `INT` | int | more than 32 bits: fastavro reads 64 |
+| `DECIMAL` | bytes, fixed | more bytes than `PayloadBounds.decimal_bytes`: their conversion is quadratic |
+| `TIME_MILLIS`, `TIME_MICROS` | int, long | what is not within a day: fastavro makes another time of what is negative |
+
+They stand in the reader's copy of a schema only. fastavro looks logical types up by name, in one table for the process
+(its documented way to add some); no other library uses these names.
 """
 
 from __future__ import annotations
 
+import datetime
+import decimal
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, cast
 
+from fastavro.read import LOGICAL_READERS
+
+from srfix.serde.bounds import payload_bounds
 from srfix.serde.columns.types import ColumnType, Decimal, ScalarType
 from srfix.serde.connect.coercions import coercion
 from srfix.serde.connect.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME, ConnectType
 from srfix.serde.connect.time_units import MICROS
 from srfix.serde.formats.avro.engine import ParsedSchema
-from srfix.serde.formats.avro.read.finish import Finish, chain, check_int, decimal_of_bytes
-from srfix.serde.formats.avro.read.logical_types import DECIMAL, TIME_MICROS, TIME_MILLIS
+from srfix.serde.formats.avro.read.finish import Finish, chain, check_int, decimal_of_bytes, decimal_of_unscaled
 from srfix.serde.formats.avro.schema import AvroNode
 from srfix.serde.formats.avro.writer_type import AvroType
+from srfix.serde.java_ints import INT_MAX, INT_MIN
 from srfix.serde.projection.tree import Projected, Scalar
+
+INT: Final = "srfix-int"
+DECIMAL: Final = "srfix-decimal"
+TIME_MILLIS: Final = "srfix-time-millis"
+TIME_MICROS: Final = "srfix-time-micros"
+
+_MIDNIGHT: Final = datetime.datetime(1970, 1, 1)
+_DAY_MICROS: Final = 86_400_000_000
+
+
+def _int(number: int, _writer: object = None, _reader: object = None) -> int:
+    if INT_MIN <= number <= INT_MAX:
+        return number
+    raise OverflowError(f"an int of {number}, which needs more than 32 bits")
+
+
+def _decimal(value: bytes, writer: Mapping[object, object] | None, _reader: object = None) -> decimal.Decimal:
+    scale = (writer or {}).get("scale")
+    if not value:  # as fastavro
+        return decimal.Decimal(0).scaleb(-scale if isinstance(scale, int) else 0)
+    return decimal_of_unscaled(value, scale if isinstance(scale, int) else 0, payload_bounds().decimal_bytes, "")
+
+
+def _time_millis(number: int, _writer: object = None, _reader: object = None) -> datetime.time:
+    return _time_micros(number * 1000)
+
+
+def _time_micros(number: int, _writer: object = None, _reader: object = None) -> datetime.time:
+    if 0 <= number < _DAY_MICROS:
+        return (_MIDNIGHT + datetime.timedelta(microseconds=number)).time()
+    raise OverflowError(f"the time of day is {number} µs, and a day has {_DAY_MICROS}")
+
+
+LOGICAL_READERS[f"int-{INT}"] = _int
+LOGICAL_READERS[f"bytes-{DECIMAL}"] = _decimal
+LOGICAL_READERS[f"fixed-{DECIMAL}"] = _decimal
+LOGICAL_READERS[f"int-{TIME_MILLIS}"] = _time_millis
+LOGICAL_READERS[f"long-{TIME_MICROS}"] = _time_micros
+
 
 # fastavro rounds a decimal to its schema's precision without a word. Far beyond any precision, it cannot.
 _NEVER_ROUND: Final = 1_000_000

@@ -14,6 +14,7 @@ from srfix.serde.columns.types import Decimal, ScalarType
 from srfix.serde.engine import Decode
 from srfix.serde.errors import ColumnError, DecodeError, SchemaError
 from srfix.serde.formats.avro.engine import BodyCheck, ParsedSchema, fastavro_decoder, shortest
+from srfix.serde.formats.avro.read.body_walk import check_body, guard_of
 from srfix.serde.formats.avro.read.costs import CONTAINER, Costs, text_cost
 from srfix.serde.formats.avro.read.finish import (
     Finish,
@@ -26,10 +27,18 @@ from srfix.serde.formats.avro.read.finish import (
     null_as,
     unless_none,
 )
-from srfix.serde.formats.avro.read.guard import check_body, guard_of
 from srfix.serde.formats.avro.read.ints import is_plain_int
-from srfix.serde.formats.avro.read.leaves import BOOLEAN_SYMBOLS, ReadStep, for_array, head, leaf
-from srfix.serde.formats.avro.read.logical_types import DECIMAL, INT, TIME_MICROS, TIME_MILLIS
+from srfix.serde.formats.avro.read.leaves import (
+    BOOLEAN_SYMBOLS,
+    DECIMAL,
+    INT,
+    TIME_MICROS,
+    TIME_MILLIS,
+    ReadStep,
+    for_array,
+    head,
+    leaf,
+)
 from srfix.serde.formats.avro.schema import AvroNode
 from srfix.serde.formats.avro.write.defaults import default_body
 from srfix.serde.formats.avro.writer_type import AvroType

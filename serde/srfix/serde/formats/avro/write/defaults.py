@@ -10,12 +10,11 @@ from typing import TypeAlias, cast
 import fastavro
 
 from srfix.serde.errors import SchemaError
+from srfix.serde.formats.avro.engine import WriteSchema
 from srfix.serde.formats.avro.schema import AvroNode, describe
 from srfix.serde.formats.avro.write.scalars import scalar
-from srfix.serde.formats.avro.write.schema import WriteSchema
 from srfix.serde.formats.avro.writer_type import AvroType
-from srfix.serde.formats.rows.misfit import Misfit
-from srfix.serde.formats.rows.value_check import MISSING, NULL
+from srfix.serde.formats.rows.value_check import MISSING, NULL, Misfit
 from srfix.serde.projection.writer_type import WriterField
 from srfix.serde.projection.written import Constant
 

@@ -21,9 +21,9 @@ from srfix.serde.columns.times import Times
 from srfix.serde.connect.columns import NO_PRECISION
 from srfix.serde.engine import Encode
 from srfix.serde.errors import CasingError
+from srfix.serde.formats.avro.engine import WriteSchema
 from srfix.serde.formats.avro.schema import AvroField, AvroNode
 from srfix.serde.formats.avro.write.defaults import tagged
-from srfix.serde.formats.avro.write.schema import WriteSchema
 from srfix.serde.formats.avro.writer_type import AvroType
 from srfix.serde.formats.rows.value_check import MISSING
 from srfix.serde.native import kernel

@@ -18,8 +18,7 @@ from srfix.serde.columns.times import Times
 from srfix.serde.connect.columns import NO_PRECISION
 from srfix.serde.connect.decimal_fit import NOT_FITTING, decimal_fit
 from srfix.serde.formats.avro.schema import AvroNode
-from srfix.serde.formats.rows.misfit import Misfit
-from srfix.serde.formats.rows.value_check import Convert, ValueCheck
+from srfix.serde.formats.rows.value_check import Convert, Misfit, ValueCheck
 from srfix.serde.java_ints import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)

@@ -26,7 +26,7 @@ from srfix.serde.connect.coercions import connect_type_of
 from srfix.serde.connect.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME
 from srfix.serde.engine import Encode
 from srfix.serde.errors import EncodeError, SchemaError
-from srfix.serde.formats.avro.infer import map_entry_types
+from srfix.serde.formats.avro.connect import map_entry_types
 from srfix.serde.formats.avro.names import avro_fields
 from srfix.serde.formats.avro.schema import AvroNode, describe, load
 from srfix.serde.formats.avro.write.encoder import encoder_of, written_type
