@@ -188,11 +188,8 @@ _SCHEMALESS: Final = {kind._format: kind for kind in (JsonDeserializer, KafkaDes
 def deserializer_of(
     format_: Format | None, spec: ReadSpec, resolver: Resolver | None
 ) -> FramedDeserializer | SchemalessDeserializer:
-    """What reads a format, as it was asked for.
-
-    :param format_: None for what each schema says.
-    :param resolver: which schema ids are accepted, of a format that has schemas.
-    """
+    """What reads a format, as it was asked for. `format_` is None for what each schema says. `resolver` is which schema
+    ids are accepted, of a format that has schemas."""
     if format_ is None or format_ in SCHEMA_FORMATS:
         assert resolver is not None
         return SchemaDeserializer.of_spec(resolver, spec, SCHEMA_FORMATS if format_ is None else (format_,))

@@ -42,10 +42,8 @@ def open_file(path: str | Path) -> BinaryIO:
 
 
 def read_file(path: str | Path, *, most_bytes: int) -> bytes:
-    """The content of the regular file of this name.
-
-    :param most_bytes: the bound on its size, one of `srfix.serde.bounds`.
-    """
+    """The content of the regular file of this name. `most_bytes` is the bound on its size, one of
+    `srfix.serde.bounds`."""
     with open_file(path) as file:
         content = bytearray()
         # None: a file of the kernel's, such as /proc/kmsg, that has nothing to give now.

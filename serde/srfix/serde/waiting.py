@@ -19,8 +19,6 @@ def watch_with(watch: Watch) -> None:
 
 
 def waiting(what: str) -> AbstractContextManager[object]:
-    """Stands around a question.
-
-    :param what: who is asked, and what for: `the schema registry at http://registry:8081 (GET /subjects)`.
-    """
+    """Stands around a question. `what` is who is asked, and what for: `the schema registry at http://registry:8081 (GET
+    /subjects)`."""
     return _watch(what)

@@ -166,10 +166,8 @@ class ClientFile:
 def settled(
     kafka: Mapping[str, str], registry: Mapping[str, str], problems: Iterable[str]
 ) -> tuple[dict[str, str], RegistrySettings]:
-    """Properties under librdkafka's names, and the registry's settings, of what `laid_over` and files gave.
-
-    :param problems: what is wrong already.
-    """
+    """Properties under librdkafka's names, and the registry's settings, of what `laid_over` and files gave. `problems`
+    is what is wrong already."""
     wrong = list(problems)
     taken: dict[str, str] = {}
     settings = RegistrySettings()
@@ -202,10 +200,8 @@ def read_client_file(path: str) -> ClientFile:
 
 
 def sorted_out(path: str, properties: Mapping[str, str], *, in_utf_8: Iterable[str] = ()) -> ClientFile:
-    """The same of properties that were read already; `path` is for the messages.
-
-    :param in_utf_8: the names whose values look like UTF-8 that was read as ISO 8859-1.
-    """
+    """The same of properties that were read already; `path` is for the messages. `in_utf_8` names those whose values
+    look like UTF-8 that was read as ISO 8859-1."""
     kafka: list[tuple[int, str, str]] = []
     registry: list[tuple[int, str, str]] = []
     left_out: list[str] = []

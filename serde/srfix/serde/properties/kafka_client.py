@@ -139,11 +139,8 @@ class ReadOnlyClient:
         return f"it takes no such value for {named[1]}{f', which is one of {allowed[1]}' if allowed else ''}"
 
     def failed(self, doing: str, error: Exception | KafkaError | str, *, acl: str | None = None) -> ClusterError:
-        """The error to raise when something that was asked of the cluster failed.
-
-        :param doing: what was being done, as in "listing the topics".
-        :param acl: the permission that it takes, such as `Describe on group 'shop'`.
-        """
+        """The error to raise when something that was asked of the cluster failed. `doing` is what was being done, as in
+        "listing the topics". `acl` is the permission that it takes, such as `Describe on group 'shop'`."""
         where = f"the Kafka cluster at {self.bootstrap_servers}"
         text = error if isinstance(error, str) else _text(error)
         if acl is not None and _is_denial(error):

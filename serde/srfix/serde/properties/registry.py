@@ -249,11 +249,9 @@ _KNOWN: Final[Mapping[str, Setting[Enum]]] = {
 
 
 def open_registry(settings: RegistrySettings, urls: str, *, kafka: Mapping[str, str]) -> RegistryClient:
-    """A client for the registry; close it after use. It sends nothing yet.
-
-    :param urls: the URLs; `settings.urls` may be None.
-    :param kafka: the Kafka properties, whose SASL credentials SASL_INHERIT means; values may be `env:NAME` or `file:PATH`.
-    """
+    """A client for the registry; close it after use. It sends nothing yet. `urls` count, not `settings.urls`, which may
+    be None. `kafka` are the Kafka properties, whose SASL credentials SASL_INHERIT means; values may be `env:NAME` or
+    `file:PATH`."""
     from srfix.serde.registry.client import RegistryClient
     from srfix.serde.registry.secret import revealed
 

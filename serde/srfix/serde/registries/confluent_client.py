@@ -53,10 +53,8 @@ class TheirSchema(Schema):
 
 
 def given_schema(value: AnySchema, schema_type: str, prepare: Callable[[str], str]) -> Schema | None:
-    """The schema that a constructor was given; None for None.
-
-    :param prepare: what is done to a plain text before it is sent.
-    """
+    """The schema that a constructor was given; None for None. `prepare` is what is done to a plain text before it is
+    sent."""
     if isinstance(value, Schema | None):
         return value
     if isinstance(value, str):

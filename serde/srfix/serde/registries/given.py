@@ -43,10 +43,8 @@ _THEIRS_ALONE: Final = {"cache.latest.ttl.sec"}
 
 
 def given_registry(given: AnyClient | None, name: str = "registry") -> GivenRegistry:
-    """The registry that is meant, and what closes a client that was made for it.
-
-    :param name: of the argument, for errors.
-    """
+    """The registry that is meant, and what closes a client that was made for it. `name` is the argument's, for
+    errors."""
     if isinstance(given, str):
         own = RegistryClient(given)
         return own, own.close

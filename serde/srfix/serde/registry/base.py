@@ -61,9 +61,7 @@ def paged(
 
     `fetch` asks for the items from an offset on, with no limit of ours: a registry that is given a higher one than its
     own quietly takes its default. So the page's length says whether it may have been cut off: a round number goes on
-    until nothing new comes (which it does not where the offset is ignored).
-
-    :param url: the registry's, without secrets.
+    until nothing new comes (which it does not where the offset is ignored). `url` is the registry's, without secrets.
     """
     seen: set[Hashable] = set()
     offset = characters = pages = 0

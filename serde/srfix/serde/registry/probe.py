@@ -46,10 +46,8 @@ def probe(
     clock: Callable[[], float] = time.time,
     stopwatch: Callable[[], float] = time.monotonic,
 ) -> Iterator[RegistryProbe]:
-    """Asks each URL of the client for the registry's version, one after the other.
-
-    :param timeout_s: how long each may take to connect, and then to answer, if the client's settings do not say less.
-    """
+    """Asks each URL of the client for the registry's version, one after the other. `timeout_s` is how long each may
+    take to connect, and then to answer, if the client's settings do not say less."""
     settings = client._transport.settings  # the same package: one place knows how requests are sent
     for endpoint in settings.endpoints:
         yield _probe_one(

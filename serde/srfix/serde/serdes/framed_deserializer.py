@@ -76,10 +76,7 @@ class FramedDeserializer(FramedReader, Closing):
 
     @classmethod
     def of_spec(cls, resolver: Resolver, spec: ReadSpec, formats: Collection[Format] | None = None) -> Self:
-        """A deserializer of what was checked already.
-
-        :param formats: what it reads; by default what the class does.
-        """
+        """A deserializer of what was checked already. It reads `formats`, by default those of the class."""
         made = cls.__new__(cls)
         made._take(resolver)
         made._spec = spec

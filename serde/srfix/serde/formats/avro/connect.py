@@ -65,20 +65,16 @@ _KEYS: Final = primitive(ConnectType.STRING)
 
 @lru_cache(maxsize=256)
 def connect_schema(text: str, references: tuple[str, ...] = ()) -> ConnectSchema:
-    """The Connect schema of an Avro schema text.
-
-    :param references: the texts that it refers to, none before those that it refers to itself.
-    """
+    """The Connect schema of an Avro schema text. `references` are the texts that it refers to, none before those that
+    it refers to itself."""
     return to_connect(load(text, references))
 
 
 def to_connect(root: AvroNode, *, by_units: bool = False) -> ConnectSchema:
     """`AvroData.toConnectSchema`.
 
-    A recursive schema gives a cyclic one.
-
-    :param by_units: instants in microseconds, and what Debezium names, are Connect's Timestamp and Date too, which AvroData
-        does not make them.
+    A recursive schema gives a cyclic one. With `by_units` instants in microseconds, and what Debezium names, are
+    Connect's Timestamp and Date too, which AvroData does not make them.
     """
     try:
         return _Conversion(by_units=by_units).schema(root)

@@ -39,11 +39,10 @@ def fastavro_decoder(
 ) -> Decode:
     """A decoder on fastavro's reader.
 
-    `guard` runs before the reader, `explain` after it failed: it raises what it finds wrong, and `refusal` is asked for the
-    words where it finds nothing. `finish` makes the row out of what the reader gives, or raises a DecodeError.
-
-    :param reader: the parsed schema that rows are to have; None for the writer's.
-    :param return_record_name: True for records in unions of records as (name, record).
+    `guard` runs before the reader, `explain` after it failed: it raises what it finds wrong, and `refusal` is asked for
+    the words where it finds nothing. `finish` makes the row out of what the reader gives, or raises a DecodeError.
+    `reader` is the parsed schema that rows are to have; None for the writer's. With `return_record_name` records in
+    unions of records are (name, record).
     """
     # Locals of a closure are the cheapest names that Python has; this runs once per record.
     read = fastavro.schemaless_reader
@@ -114,10 +113,8 @@ _MARK: Final[ParsedSchema] = {"__fastavro_parsed": True, "__named_schemas": {}}
 
 
 class WriteSchema:
-    """The schema in fastavro's parsed form, without the logical types that the checks have dealt with.
-
-    :param is_free: whether fastavro chooses the branch of a union of several types; if not, a check has.
-    """
+    """The schema in fastavro's parsed form, without the logical types that the checks have dealt with. `is_free` says
+    whether fastavro chooses the branch of a union of several types; if not, a check has."""
 
     def __init__(self, *, is_free: bool) -> None:
         self._is_free = is_free

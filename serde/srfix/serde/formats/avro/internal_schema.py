@@ -42,9 +42,7 @@ def internal_schema(spec: WriteSpec, role: Role = Role.VALUE) -> str:
 
     Spaces around the `full_name` are cut off (`KsqlAvroSerdeFactory`); None is `KSQLDB_FULL_NAME`; for keys see
     `key_full_name`. Un-wrapped, a single column stands without a record around it: its type is the schema then, not
-    nullable.
-
-    :param role: which half of a record it is for: a key holds no MAP.
+    nullable. The columns are those of the half `role`: a key holds no MAP.
     """
     half = spec.half(role)
     require_string_keys(half.known_columns, "Avro")
@@ -135,9 +133,8 @@ _LOGICAL: Final = {
 
 def avro_text(schema: ConnectSchema, *, meta_data: bool) -> str:
     """The schema text, compact, its keys in Avro's order: the type's own, then properties as AvroData adds them.
-
-    :param meta_data: whether Connect's properties are written (`connect.meta.data`); `connect.internal.type` always is.
-    """
+    `meta_data` says whether Connect's properties are written (`connect.meta.data`); `connect.internal.type` always
+    is."""
     return json.dumps(_Writer(meta_data=meta_data).type(schema, ""), separators=(",", ":"), ensure_ascii=False)
 
 

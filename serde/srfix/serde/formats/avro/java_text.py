@@ -35,12 +35,9 @@ _MARKED: Final = re.compile(f'"{_MARK}([^"]*)"')
 
 
 def java_schema(text: str, references: Sequence[str] | None = (), *, inline: bool = False) -> str:
-    """The text that Java writes of a schema.
-
-    :param references: the texts that it refers to, each after those it refers to itself; None takes every name that nobody
-        defines for one of theirs.
-    :param inline: True to write a definition of theirs out where it is first used.
-    """
+    """The text that Java writes of a schema. `references` are the texts that it refers to, each after those it refers
+    to itself; None takes every name that nobody defines for one of theirs. `inline` writes a definition of theirs out
+    where it is first used."""
     return java_json(_Writer(references or (), inline=inline, is_open=references is None).top(_load(text)))
 
 

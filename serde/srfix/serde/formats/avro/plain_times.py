@@ -61,11 +61,9 @@ _KINDS: Final[dict[str, tuple[type, ...]]] = {
 
 
 def far_time_check(root: AvroNode, plain: Callable[[], Decode]) -> Callable[[bytes, int], None]:
-    """Raises an `OutOfRangeError` for the first time of a body that no datetime can be, with its path and number; returns if
-    there is none. For bodies that are known to be well-formed.
-
-    :param plain: makes what decodes a body with its times as integers.
-    """
+    """Raises an `OutOfRangeError` for the first time of a body that no datetime can be, with its path and number;
+    returns if there is none. For bodies that are known to be well-formed. `plain` makes what decodes a body with its
+    times as integers."""
 
     def check(payload: bytes, body_offset: int) -> None:
         for error in _far(root, plain()(payload, body_offset), ""):

@@ -93,12 +93,10 @@ class AvroNode:
 
 @lru_cache(maxsize=256)
 def load(text: str, references: tuple[str, ...] = (), *, wraps_single_types: bool = False) -> AvroNode:
-    """The graph of a schema text.
-
-    :param references: the texts that it refers to, directly or not, none before those that it refers to itself: what
-        they define is known to the text by its full name, as Java's parser has it (`AvroSchema.rawSchema`).
-    :param wraps_single_types: one type alone in a union is a branch, as it is beside others.
-    """
+    """The graph of a schema text. `references` are the texts that it refers to, directly or not, none before those
+    that it refers to itself: what they define is known to the text by its full name, as Java's parser has it
+    (`AvroSchema.rawSchema`). With `wraps_single_types` one type alone in a union is a branch, as it is beside
+    others."""
     named: dict[str, object] = {}
     for reference in references:
         _parse(reference, named)

@@ -33,10 +33,7 @@ _SAME: Final = {
 
 
 class AvroType:
-    """A type of Avro.
-
-    :param is_field: it is a record's field, whose null is Connect's default (`Struct.get`); nothing else's is.
-    """
+    """A type of Avro. A record's field (`is_field`) has null as Connect's default (`Struct.get`); nothing else has."""
 
     def __init__(self, node: AvroNode, *, is_field: bool = False) -> None:
         branch = nullable_branch(node)

@@ -47,10 +47,7 @@ class Budget(local):
         return values
 
     def price_of_row(self, columns: Iterable[int]) -> int:
-        """What is to be spent for each row.
-
-        :param columns: what stands in each column where nothing feeds it.
-        """
+        """What is to be spent for each row. `columns` is what stands in each column where nothing feeds it."""
         return self.price(_CONTAINER + sum(columns))
 
     def spend(self, values: int) -> None:

@@ -60,10 +60,8 @@ def plain_decoder() -> Decode:
 
 
 def column_decoder(spec: ReadSpec, *, is_fed: bool = False) -> Decode:
-    """Rows of the columns; un-wrapped, the body is the bare value of the only one.
-
-    :param is_fed: it is known otherwise that the writer feeds columns: a document without any key of theirs is a row.
-    """
+    """Rows of the columns; un-wrapped, the body is the bare value of the only one. Where it is known otherwise that the
+    writer feeds columns (`is_fed`), a document without any key of theirs is a row."""
     columns = with_times(spec.known_columns, spec.times)
     single = None if spec.wrapped else columns[0]
     is_fed = is_fed or has_rows_of_nulls(spec.case_rule, strict=spec.strict)
@@ -118,9 +116,7 @@ class _Readers:
         self.shapes: Shapes[tuple[_Step, ...]] = Shapes()
 
     def of(self, type_: ColumnType, where: str, *, is_repeated: bool = False) -> Convert:
-        """
-        :param is_repeated: there may be many in a body, of an array or a map: their rows are counted.
-        """
+        """Of what is in an array or a map there may be many in a body (`is_repeated`): their rows are counted."""
         match type_:
             case Struct():
                 return _StructReader(type_, self, where, is_repeated=is_repeated).read

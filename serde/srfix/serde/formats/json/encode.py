@@ -143,11 +143,8 @@ def _no_json(error: Exception) -> EncodeError:
 
 
 def column_encoder(spec: WriteSpec, *, maps_as_entries: bool = False) -> Encode:
-    """Rows of the columns; un-wrapped, the bytes are the bare value of the only one. Times finer than milliseconds are cut,
-    if `cut_times`.
-
-    :param maps_as_entries: a MAP is an array of `{"key": …, "value": …}`, as JSON_SR has it.
-    """
+    """Rows of the columns; un-wrapped, the bytes are the bare value of the only one. Times finer than milliseconds are
+    cut, if `cut_times`. With `maps_as_entries` a MAP is an array of `{"key": …, "value": …}`, as JSON_SR has it."""
     plan = _Plan(spec.case_rule, maps_as_entries=maps_as_entries, cut_times=spec.cut_times)
     columns = with_times(spec.known_columns, spec.times)
     return check_encoder(plan.of(Struct(columns)), single=None if spec.wrapped else columns[0].name)

@@ -42,11 +42,8 @@ class NotTakenError(Exception):
 
 
 def native_decoder(describe: Callable[[Description], bytes], otherwise: Decode, ask: Ask | None = None) -> Decode:
-    """The decoder of the kernel, which has `otherwise` for what it does not read; that alone where there is no kernel, or
-    it does not know one of the types.
-
-    :param describe: puts everything into a description, and gives its text.
-    """
+    """The decoder of the kernel, which has `otherwise` for what it does not read; that alone where there is no kernel,
+    or it does not know one of the types. `describe` puts everything into a description, and gives its text."""
     native = kernel()
     if native is None:
         return otherwise
@@ -72,10 +69,7 @@ class Description:
         return len(self._reads) - 1
 
     def text(self, root: Part, single: str | None) -> bytes:
-        """All of it, as the kernel parses it.
-
-        :param single: the only column, where bodies are its bare values.
-        """
+        """All of it, as the kernel parses it. `single` is the only column, where bodies are its bare values."""
         bounds = payload_bounds()
         most = {
             "levels": _LEVELS,
@@ -90,10 +84,7 @@ class Description:
 
 
 def native_column_decoder(columns: Columns, spec: ReadSpec, *, is_fed: bool, otherwise: Decode) -> Decode:
-    """As `column_decoder`, which has made `otherwise` of the same spec.
-
-    :param columns: the spec's, as rows have them.
-    """
+    """As `column_decoder`, which has made `otherwise` of the same spec. `columns` are the spec's, as rows have them."""
     plain = _Plain(spec.case_rule, strict=spec.strict)
 
     def describe(description: Description) -> bytes:
@@ -134,10 +125,7 @@ class _Plain:
         return {"read": self._read(type_, is_repeated=is_repeated), "takes_null": True}
 
     def struct(self, columns: Columns, *, is_repeated: bool, least: int) -> int:
-        """An object.
-
-        :param least: how many columns must be fed, where not all of them must.
-        """
+        """An object. `least` is how many columns must be fed, where not all of them must."""
         names = tuple(column.name for column in columns)
         # What one key feeds may then depend on the others.
         if not are_distinct(names) and self._case_rule is not CaseRule.EXACT:

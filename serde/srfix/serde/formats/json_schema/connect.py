@@ -44,10 +44,8 @@ def is_union(schema: ConnectSchema) -> bool:
 
 
 def connect_schema(text: str, references: tuple[str, ...] = ()) -> ConnectSchema:
-    """The Connect schema of a JSON Schema text.
-
-    :param references: the texts that it refers to, by name (`ReferenceText`) or with an `$id`.
-    """
+    """The Connect schema of a JSON Schema text. `references` are the texts that it refers to, by name (`ReferenceText`)
+    or with an `$id`."""
     # Texts are equal whatever their names, so the names are part of what is remembered.
     return _remembered(text, references, tuple(map(reference_name, references)))
 

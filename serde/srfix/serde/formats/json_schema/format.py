@@ -125,9 +125,8 @@ def internal_schema(spec: WriteSpec, role: Role = Role.VALUE) -> str:
     Every property is a oneOf with null and has its `connect.index`; properties stand in the order of Java's HashMap. A
     MAP is an array of entries. The text is the same for all generations, CREATE and serializer.
 
-    Un-wrapped, a single column stands without an object around it; its type, or null, is the schema then.
-
-    :param role: which half of a record it is for: a key holds no MAP.
+    Un-wrapped, a single column stands without an object around it; its type, or null, is the schema then. The columns
+    are those of the half `role`: a key holds no MAP.
     """
     half = spec.half(role)
     check_json_columns(half.known_columns, wrapped=half.wrapped)
@@ -151,14 +150,13 @@ def _projection(
 
 
 def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
-    """A decoder. Without columns it gives the parsed JSON, whatever the schema says: fractions are floats, whole numbers
-    exact.
+    """A decoder. Without columns it gives the parsed JSON, whatever the schema says: fractions are floats, whole
+    numbers exact.
 
     With columns, `CaseRule.KSQLDB_2020` reads as the engine did up to 0.28.1: the JSON behind the schema id, and the
-    schema does not count (`KsqlJsonDeserializer`; it takes objects for a MAP, and not the entries that it writes itself).
-    All other rules read through Connect under the writer's schema (`json_schema.decode`).
-
-    :param references: the texts that the schema refers to, by name (`ReferenceText`) or with an `$id`.
+    schema does not count (`KsqlJsonDeserializer`; it takes objects for a MAP, and not the entries that it writes
+    itself). All other rules read through Connect under the writer's schema (`json_schema.decode`). `references` are the
+    texts that the schema refers to, by name (`ReferenceText`) or with an `$id`.
     """
     if spec.columns is None:
         return plain_decoder()

@@ -114,11 +114,8 @@ _COMBINED_WORDS = hash_map_order(("allOf", "anyOf", "oneOf"))
 
 
 def load(text: str, references: Sequence[str] = ()) -> Node:
-    """The schema.
-
-    :param references: the texts that it refers to, directly or not. One with a name (`ReferenceText`) is known by it,
-        one without by its `$id`; if neither fits, a single text is taken for a single unknown reference.
-    """
+    """The schema. `references` are the texts that it refers to, directly or not. One with a name (`ReferenceText`) is
+    known by it, one without by its `$id`; if neither fits, a single text is taken for a single unknown reference."""
     try:
         return _Loader(parsed(text), [(reference_name(part), parsed(part)) for part in references]).root()
     except RecursionError:

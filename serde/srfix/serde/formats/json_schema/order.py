@@ -25,10 +25,8 @@ def string_hash(text: str) -> int:
 
 
 def hash_map_order(keys: Iterable[str], *, capacity: int = _DEFAULT_CAPACITY) -> tuple[str, ...]:
-    """The keys as a HashMap iterates them, having got them in the order given.
-
-    :param capacity: the initial capacity that it was made with.
-    """
+    """The keys as a HashMap iterates them, having got them in the order given. `capacity` is the initial capacity that
+    it was made with."""
     hashes = {key: (hash_ := string_hash(key)) ^ hash_ >> 16 for key in keys}
     size = 1 << max(capacity - 1, 0).bit_length()
     buckets: dict[int, list[str]] = {}

@@ -38,9 +38,8 @@ _BASE: Final = "json-schema:///"
 def validator(schema_text: str, *, references: tuple[str, ...] = ()) -> Validate:
     """What checks bodies (bytes) and objects against a schema; made once per schema.
 
-    A schema that does not name its draft is one of draft 7, as for the registry.
-
-    :param references: the texts that the schema refers to, by name (`ReferenceText`) or with an `$id`.
+    A schema that does not name its draft is one of draft 7, as for the registry. `references` are the texts that the
+    schema refers to, by name (`ReferenceText`) or with an `$id`.
     """
     names = tuple(map(reference_name, references))
     checker = _checker(schema_text, references, names)
@@ -63,12 +62,10 @@ def validator(schema_text: str, *, references: tuple[str, ...] = ()) -> Validate
 
 
 def first_misfit_of(document: Json, references: Mapping[str, Json]) -> FirstMisfit:
-    """What checks documents with the verdicts of confluent-kafka, which asks the Python library jsonschema: the newest draft
-    where a schema names none, `format` as an annotation only, nothing unknown refused. Unlike there, patterns are ECMA
-    262's, as the specification has them, and nothing is fetched.
-
-    :param references: the schemas that it refers to, by the names that `$ref` has for them.
-    """
+    """What checks documents with the verdicts of confluent-kafka, which asks the Python library jsonschema: the newest
+    draft where a schema names none, `format` as an annotation only, nothing unknown refused. Unlike there, patterns are
+    ECMA 262's, as the specification has them, and nothing is fetched. `references` are the schemas that it refers to,
+    by the names that `$ref` has for them."""
 
     def retrieve(uri: str) -> Json:
         # A root with an $id makes a reference's name absolute. Longest first: "b/c.json" before "c.json".

@@ -292,10 +292,8 @@ def map_check(values: ValueCheck, *, null_keys: bool = False) -> ValueCheck:
 
 
 def entries_check(key: ValueCheck, value: ValueCheck, *, null_keys: bool = False) -> ValueCheck:
-    """Mapping, or a list of entries as such → list of entries.
-
-    :param null_keys: whether a key may be None; so it may where the key is of a nullable union.
-    """
+    """Mapping, or a list of entries as such → list of entries. `null_keys` says whether a key may be None; so it may
+    where the key is of a nullable union."""
     mapping = map_check(value, null_keys=null_keys or key.tag is not None)
 
     def as_entries(values: object, check_key: Convert) -> object:

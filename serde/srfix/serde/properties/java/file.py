@@ -56,10 +56,7 @@ class PropertiesFile:
 
 
 def read_properties_file(path: str, *, encoding: Literal["iso-8859-1", "utf-8"] = "iso-8859-1") -> PropertiesFile:
-    """The properties of a file.
-
-    :param encoding: ISO 8859-1 as by a Java stream, UTF-8 as by a reader.
-    """
+    """The properties of a file. `encoding` is ISO 8859-1 as by a Java stream, UTF-8 as by a reader."""
     import javaproperties
 
     try:
@@ -134,10 +131,7 @@ _WORD: Final = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 
 
 def resolve_references(name: str, value: str, properties: Mapping[str, str]) -> str:
-    """The value with its references resolved.
-
-    :param properties: the file's, which name the providers.
-    """
+    """The value with its references resolved. `properties` are the file's, which name the providers."""
 
     pieces: list[str] = []
     end = 0

@@ -67,10 +67,7 @@ class JavaKeyStore:
 
 
 def read_jks(content: bytes, password: str | None) -> JavaKeyStore:
-    """The entries.
-
-    :param password: None: whether the store was changed is then not looked at, as Java does it.
-    """
+    """The entries. Without a password it is not looked at whether the store was changed, as Java does it."""
     body, digest = content[:-_DIGEST], content[-_DIGEST:]
     if password is not None:
         expected = hashlib.sha1(_utf16(password) + _WHITENER + body, usedforsecurity=False).digest()
@@ -188,10 +185,7 @@ def is_pem(content: bytes) -> bool:
 
 
 def read_store(path: str, name: str) -> bytes:
-    """The content of a store's file.
-
-    :param name: the property that names it, for the message.
-    """
+    """The content of a store's file. `name` is the property that names it, for the message."""
     try:
         return read_file(path, most_bytes=bounds.MOST_SECRET_BYTES)
     except OSError as error:

@@ -217,10 +217,8 @@ def exchange(
     **more: Any,
 ) -> tuple[requests.Response, bytes]:
     """Sends a request; the answer's head, and its body, decompressed. The connection is free for the next one then.
-
-    :param deadline_s: seconds for the whole, where that is less than the bounds say.
-    :param more: what `requests.Session.send` takes besides: `verify`, `proxies`.
-    """
+    `deadline_s` are seconds for the whole, where that is less than the bounds say. `more` is what
+    `requests.Session.send` takes besides: `verify`, `proxies`."""
     _current.bounds, _current.clock = bounds, clock
     allowed_s = bounds.deadline_s if deadline_s is None else min(bounds.deadline_s, deadline_s)
     _current.allowed_s, _current.ends = allowed_s, clock() + allowed_s
@@ -277,9 +275,7 @@ class _Decompressor:
         self._members = 0
 
     def __call__(self, piece: bytes, room: int) -> bytes:
-        """
-        :param room: at least 1; one byte more than may come is enough to see that it is too much.
-        """
+        """`room` is at least 1: one byte more than may come is enough to see that it is too much."""
         made = bytearray()
         while len(made) < room:
             if self._stream is None:

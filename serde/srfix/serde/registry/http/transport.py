@@ -45,9 +45,7 @@ class RegistrySession(BoundedSession):
         proxy: Endpoint | None,
         ca_pem: str | None = None,
     ) -> None:
-        """
-        :param ca_pem: whom to trust, and nobody else; None if each request says it (`verify`).
-        """
+        """`ca_pem` is whom to trust, and nobody else; None if each request says it (`verify`)."""
         super().__init__()
         self.proxy_credentials = NO_CREDENTIALS
         if proxy is not None and isinstance(proxy.auth, BasicAuth):

@@ -41,10 +41,9 @@ class Costs:
         *,
         converts_decimals: bool = False,
     ) -> None:
-        """
-        :param surplus: what a value of a type costs besides what it is: the rows that are made of it, what stands for null.
-        :param converts_decimals: the reader converts decimals, however long: a body with one that is too long is refused.
-        """
+        """`surplus` is what a value of a type costs besides what it is: the rows that are made of it, what stands for
+        null. With `converts_decimals` the reader converts decimals, however long: a body with one that is too long is
+        refused."""
         self.bounds = payload_bounds()
         self.converts_decimals = converts_decimals
         self.root = root
@@ -157,10 +156,8 @@ class Costs:
 
 
 def _settled(node: AvroNode, known: dict[AvroNode, int], of: Callable[[AvroNode], int]) -> int:
-    """A number of a type that is made of its parts': of recursive types the least that agrees with all of them.
-
-    :param known: has none of the type yet, and takes those of all types below it.
-    """
+    """A number of a type that is made of its parts': of recursive types the least that agrees with all of them. `known`
+    has none of the type yet, and takes those of all types below it."""
     nodes = _parts_first(node, known)
     known |= dict.fromkeys(nodes, 0)
     for _round in nodes:

@@ -53,10 +53,8 @@ class _NotTakenError(Exception):
 
 
 def left_to_python(describe: Callable[[Description], int], costs: Costs) -> str | None:
-    """Why the kernel does not read a schema's rows, in words; None if it does. Whether there is a kernel makes no difference.
-
-    :param describe: as of `native_decoder`.
-    """
+    """Why the kernel does not read a schema's rows, in words; None if it does. Whether there is a kernel makes no
+    difference. `describe` is that of `native_decoder`."""
     if costs.safe_bytes < 0:
         return "the bounds are below what one value of the schema costs"
     description = Description(costs)
@@ -68,11 +66,8 @@ def left_to_python(describe: Callable[[Description], int], costs: Costs) -> str 
 
 
 def native_decoder(describe: Callable[[Description], int], costs: Costs, otherwise: Decode) -> Decode:
-    """The decoder of the kernel, which has `otherwise` for what it does not read; that alone where there is no kernel, or
-    it does not know one of the types.
-
-    :param describe: puts the root into a description, and gives its number.
-    """
+    """The decoder of the kernel, which has `otherwise` for what it does not read; that alone where there is no kernel,
+    or it does not know one of the types. `describe` puts the root into a description, and gives its number."""
     native = kernel()
     if native is None or costs.safe_bytes < 0 or not _covers_what_is_cut_off(costs):
         return otherwise

@@ -106,10 +106,8 @@ class ReadStep:
 
 
 def leaf(value: Projected[AvroType], scalar: Scalar, *, is_shared: bool) -> ReadStep:
-    """The type for a column without parts.
-
-    :param is_shared: other columns are fed by it too: it is left as it is on the wire.
-    """
+    """The type for a column without parts. It is left as it is on the wire where other columns are fed by it too
+    (`is_shared`)."""
     node, column, path = value.writer.value, scalar.type, value.path
     if scalar.name == DECIMAL_NAME and isinstance(column, Decimal):
         return ReadStep(schema=head(node, logical=None), finish=decimal_of_bytes(node.scale, column, path))

@@ -86,10 +86,8 @@ class FastavroPlan:
     def decoder(
         self, root: AvroNode, step: ReadStep, finish: Finish | None, *, explain: BodyCheck | None = None
     ) -> Decode:
-        """A decoder of bodies of the root, of which the plan has made a step.
-
-        :param explain: called with a well-formed body that could not be read; raises a DecodeError if it has better words.
-        """
+        """A decoder of bodies of the root, of which the plan has made a step. `explain` is called with a well-formed
+        body that could not be read; raises a DecodeError if it has better words."""
         costs = self.costs = Costs(root, self._surplus)
 
         def explained(payload: bytes, body_offset: int) -> None:
@@ -142,10 +140,8 @@ class FastavroPlan:
         )
 
     def _step(self, value: Projected[AvroType], *, is_shared: bool = False) -> ReadStep:
-        """The type renamed and checked for its column.
-
-        :param is_shared: other columns are fed by it too: a type without parts is left as it is on the wire.
-        """
+        """The type renamed and checked for its column. One without parts is left as it is on the wire where other
+        columns are fed by it too (`is_shared`)."""
         step, writer = self._beside_null(value, is_shared=is_shared), value.writer
         if writer.value is writer.node:
             return step

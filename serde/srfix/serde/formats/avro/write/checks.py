@@ -168,10 +168,8 @@ def _as_it_is(value: object) -> object:
 
 
 def _within_reason(*, is_whole: bool) -> Convert:
-    """The value, if no decimal in it is huge (fastavro writes out 1E+999999, for minutes), and no time finer than milliseconds.
-
-    :param is_whole: whether times are looked at.
-    """
+    """The value, if no decimal in it is huge (fastavro writes out 1E+999999, for minutes), and no time finer than
+    milliseconds. `is_whole` says whether times are looked at."""
 
     def convert(value: object) -> object:
         stack = [value]

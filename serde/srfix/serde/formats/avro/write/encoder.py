@@ -115,10 +115,8 @@ def written_type(spec: WriteSpec) -> ColumnType:
 
 
 def encoder_of(value: Written[AvroType], spec: WriteSpec, *, is_free: bool = True) -> Encode:
-    """An encoder for what a tree says.
-
-    :param is_free: whether the tree may leave it to fastavro which branch of a union of several types a value takes.
-    """
+    """An encoder for what a tree says. `is_free` says whether the tree may leave it to fastavro which branch of a union
+    of several types a value takes."""
     check, root = Checks(spec).of(value), value.writer.node
     if not spec.wrapped:
         check = _bare(check, spec.known_columns[0].name, spec.case_rule)

@@ -77,11 +77,9 @@ def native_encoder(value: Written[AvroType], otherwise: Encode, spec: WriteSpec)
 
 
 def native_fastavro_encoder(root: AvroNode, otherwise: Encode, *, is_strict: bool, times: Times) -> Encode:
-    """The encoder of the kernel for what fastavro writes under a schema, and writes the same; `otherwise` alone where there is
-    no kernel, or it does not know one of the types.
-
-    :param is_strict: whether a field that a row lacks is an error, whatever its default.
-    """
+    """The encoder of the kernel for what fastavro writes under a schema, and writes the same; `otherwise` alone where
+    there is no kernel, or it does not know one of the types. `is_strict` says whether a field that a row lacks is an
+    error, whatever its default."""
     native = kernel()
     if native is None or root.kind == "bytes":
         return otherwise

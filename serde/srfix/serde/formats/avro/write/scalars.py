@@ -32,11 +32,8 @@ _FLOAT_MAX = 3.4028235677973366e38
 
 
 def scalar(node: AvroNode, *, cut_times: bool = False, times: Times = "datetimes") -> ValueCheck:
-    """The check of a type without parts.
-
-    :param cut_times: times that are finer than the type are cut, not refused.
-    :param times: `"integers"` takes times as the integers that are written.
-    """
+    """The check of a type without parts. With `cut_times` times that are finer than the type are cut, not refused.
+    `times="integers"` takes times as the integers that are written."""
     if times == "integers" and node.kind in ("int", "long"):
         node = AvroNode(kind=node.kind)  # whatever the integer counts, it is written as it is
     convert, exact = _scalar(node, cut_times=cut_times)
