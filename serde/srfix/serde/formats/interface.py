@@ -1,28 +1,4 @@
-"""What every format module exports, under these names.
-
-| name | what |
-|---|---|
-| `HAS_LOCAL_TIMES` | whether a TIMESTAMP_NTZ column can be written and read |
-| `decoder(schema_text, spec, references) -> Decode` | a plan for reading bodies of one writer schema |
-| `encoder(schema_text, spec, references) -> Encode` | a plan for writing rows under one schema |
-
-and those with schemas (`SchemaFormatModule`) also:
-
-| name | what |
-|---|---|
-| `EMPTY_SCHEMA`, `UNION_NAME` | a schema without a field; what Connect calls the STRUCT that stands for a union |
-| `check_schema(schema_text, references)` | nothing, if the text is a schema of the format |
-| `record_name(schema_text, references) -> str | None` | the name of a schema's record, for subjects |
-| `field_names(schema_text) -> tuple[str, ...]` | the names of its fields |
-| `java_text(schema_text, *, has_references) -> str` | the text that Java's readers look its version up by |
-| `infer_columns(text, *, names, …) -> Inferred` | the columns of a schema |
-| `as_connect(schema_text, references, *, by_units)` | the schema as Connect's, and what of it Connect refuses |
-| `has_hints(schema_text, references) -> bool` | whether it has aliases or defaults, which count if it is a reader's |
-| `internal_schema(spec, role) -> str` | the schema that columns are written under |
-| `encoder_under(schema_text, spec, references) -> Encode` | a plan for writing columns under a schema that exists |
-| `validator(schema_text, *, references) -> Validate` | what checks bodies against a schema; None if reading does |
-| `projection(schema_text, spec, references)` | which of its fields feeds which column: the tree that a plan is made of |
-| `values_decoder(schema_text, spec, references) -> Decode | None` | a plan for typed arrays; None if rows are the only way |
+"""What every format module exports, under these names: `FormatModule`; and those with schemas, `SchemaFormatModule`.
 
 A spec (`serde.specs`) is that of one half of a record, key or value. With columns a row is always a dict of all of them, in
 their order, also where the body is the bare value of the only one. `references` are the texts that a schema refers to,
@@ -92,7 +68,7 @@ class SchemaFormatModule(FormatModule, Protocol):
         """
 
     def check_schema(self, schema_text: str, references: tuple[str, ...] = ()) -> None:
-        """"""
+        """Nothing, if the text is a schema of the format."""
 
     def field_names(self, schema_text: str) -> tuple[str, ...]:
         """The names of the fields of a record."""

@@ -9,7 +9,7 @@ union of one type.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
@@ -27,7 +27,9 @@ from srfix.serde.connect.schema import (
     ConnectSchema,
     ConnectType,
     complete,
+    map_of,
     primitive,
+    struct,
 )
 from srfix.serde.connect.time_units import NANOS, column_of, time_unit
 from srfix.serde.errors import SchemaError
@@ -82,34 +84,6 @@ def to_connect(root: AvroNode, *, by_units: bool = False) -> ConnectSchema:
         raise SchemaError("The schema's types nest too deep for Connect.") from error
 
 
-@dataclass(slots=True)
-class _Draft:
-    """What `SchemaBuilder` holds."""
-
-    type: ConnectType
-    name: str | None = None
-    version: int | None = None
-    optional: bool = False
-    parameters: dict[str, str] = field(default_factory=dict)
-    fields: tuple[ConnectField, ...] = ()
-    key_schema: ConnectSchema | None = None
-    value_schema: ConnectSchema | None = None
-
-    def build(self, *, default: object, doc: str | None) -> ConnectSchema:
-        return ConnectSchema(
-            type=self.type,
-            name=self.name,
-            version=self.version,
-            optional=self.optional,
-            parameters=self.parameters,
-            default=default,
-            doc=doc,
-            fields=self.fields,
-            key_schema=self.key_schema,
-            value_schema=self.value_schema,
-        )
-
-
 class _Conversion:
     def __init__(self, *, by_units: bool) -> None:
         self._by_units = by_units
@@ -124,15 +98,12 @@ class _Conversion:
                 branch, nullable = only
                 # The default of the field is lost here, in AvroData too.
                 return self._referred(branch, optional=nullable)
-            draft = self._union(node)
-        elif node.kind == "record":
-            return self._record(node, optional=optional, default=default)
+            made = self._union(node)
         else:
-            draft = self._without_fields(node)
-        draft.optional = draft.optional or optional
-        if self._by_units and (name := _name_by_unit(draft.type, node)) is not None:
-            return replace(self._finish(draft, node, default), name=name)
-        return self._finish(draft, node, default)
+            made = self._record(node) if node.kind == "record" else self._without_fields(node)
+        schema = _finished(made, node, default, optional=made.optional or optional)
+        name = _name_by_unit(made.type, node) if self._by_units else None
+        return schema if name is None else replace(schema, name=name)
 
     def _referred(self, node: AvroNode, *, optional: bool = False) -> ConnectSchema:
         """The type as an array, a map or a union refers to it: only there can a record be within itself
@@ -145,15 +116,10 @@ class _Conversion:
         waiting.append(reference)
         return reference
 
-    def _record(self, node: AvroNode, *, optional: bool, default: object) -> ConnectSchema:
-        draft = _Draft(ConnectType.STRUCT, optional=optional)
-        if node.doc is not None:
-            draft.parameters[f"{_OWN}.record.doc"] = node.doc
-        for part in node.fields:
-            if part.doc is not None:
-                draft.parameters[f"{_OWN}.field.doc.{part.name}"] = part.doc
-        draft.fields = self._fields_of(node)
-        return self._finish(draft, node, default)
+    def _record(self, node: AvroNode) -> ConnectSchema:
+        docs = [("record.doc", node.doc), *((f"field.doc.{part.name}", part.doc) for part in node.fields)]
+        parameters = {f"{_OWN}.{name}": doc for name, doc in docs if doc is not None}
+        return ConnectSchema(type=ConnectType.STRUCT, fields=self._fields_of(node), parameters=parameters)
 
     def _fields_of(self, node: AvroNode) -> tuple[ConnectField, ...]:
         if node not in self._fields:
@@ -168,14 +134,14 @@ class _Conversion:
             self._fields[node] = fields
         return self._fields[node]
 
-    def _without_fields(self, node: AvroNode) -> _Draft:
+    def _without_fields(self, node: AvroNode) -> ConnectSchema:
         match node.kind:
             case "array" if node.items is not None:
                 if node.items.is_map_entry:
                     return self._entries(node.items)
-                return _Draft(ConnectType.ARRAY, value_schema=self._referred(node.items))
+                return ConnectSchema(type=ConnectType.ARRAY, value_schema=self._referred(node.items))
             case "map" if node.items is not None:
-                return _Draft(ConnectType.MAP, key_schema=_KEYS, value_schema=self._referred(node.items))
+                return map_of(_KEYS, self._referred(node.items))
             case "null":
                 raise SchemaError("Standalone null schemas are not supported by Connect's AvroData.")
             case "enum":
@@ -183,7 +149,7 @@ class _Conversion:
             case _:
                 return _scalar(node)
 
-    def _entries(self, entry: AvroNode) -> _Draft:
+    def _entries(self, entry: AvroNode) -> ConnectSchema:
         fields = {part.name: part.node for part in entry.fields}
         if fields.keys() != {"key", "value"}:
             raise SchemaError(
@@ -191,9 +157,9 @@ class _Conversion:
                 f"{entry.name} has the fields {', '.join(fields) or 'none'}, not key and value."
             )
         # A map that contains itself never ends here, as in AvroData, which starts anew for both.
-        return _Draft(ConnectType.MAP, key_schema=self.schema(fields["key"]), value_schema=self.schema(fields["value"]))
+        return map_of(self.schema(fields["key"]), self.schema(fields["value"]))
 
-    def _union(self, node: AvroNode) -> _Draft:
+    def _union(self, node: AvroNode) -> ConnectSchema:
         fields: dict[str, ConnectField] = {}
         for branch in node.branches:
             if branch.kind == "null":
@@ -205,26 +171,33 @@ class _Conversion:
                 )
             fields[name] = ConnectField(name, self._referred(branch, optional=True))
         nullable = any(branch.kind == "null" for branch in node.branches)
-        return _Draft(ConnectType.STRUCT, name=UNION_NAME, optional=nullable, fields=tuple(fields.values()))
+        return struct(fields.values(), name=UNION_NAME, optional=nullable)
 
-    def _finish(self, draft: _Draft, node: AvroNode, default: object) -> ConnectSchema:
-        doc = node.props.get("connect.doc")
-        _add_version(draft, node)
-        _add_parameters(draft, node)
-        own = node.props.get("connect.default")
-        made = _default(own if default is MISSING else default, node)
-        # A null is a default here, though none that Connect keeps; one that does not fit the type is not.
-        if own is None and (default is None or (default is not MISSING and made is not None)):
-            draft.parameters[f"{_OWN}.field.default"] = "true"
-        name = _name_of(node)
-        if name is not None:
-            if draft.name is not None and draft.name != name and node.kind != "fixed":
-                raise SchemaError(
-                    f"Mismatched names: {draft.name}, which the type is by its logicalType, differs from connect.name "
-                    f"{name}."
-                )
-            draft.name = draft.name or name
-        return draft.build(default=made, doc=doc if isinstance(doc, str) else None)
+
+def _finished(schema: ConnectSchema, node: AvroNode, default: object, *, optional: bool) -> ConnectSchema:
+    """The schema of a type, with what its properties say besides."""
+    doc = node.props.get("connect.doc")
+    version = _version(schema, node)
+    parameters = {**schema.parameters, **_parameters(node)}
+    own = node.props.get("connect.default")
+    made = _default(own if default is MISSING else default, node)
+    # A null is a default here, though none that Connect keeps; one that does not fit the type is not.
+    if own is None and (default is None or (default is not MISSING and made is not None)):
+        parameters[f"{_OWN}.field.default"] = "true"
+    name = _name_of(node)
+    if None not in (name, schema.name) and schema.name != name and node.kind != "fixed":
+        raise SchemaError(
+            f"Mismatched names: {schema.name}, which the type is by its logicalType, differs from connect.name {name}."
+        )
+    return replace(
+        schema,
+        name=schema.name or name,
+        version=version,
+        optional=optional,
+        parameters=parameters,
+        default=made,
+        doc=doc if isinstance(doc, str) else None,
+    )
 
 
 def union_field_name(branch: AvroNode) -> str:
@@ -263,25 +236,26 @@ def _name_by_unit(type_: ConnectType, node: AvroNode) -> str | None:
     return DATE_NAME if column is ScalarType.DATE else None
 
 
-def _scalar(node: AvroNode) -> _Draft:
+def _scalar(node: AvroNode) -> ConnectSchema:
     logical = node.props.get("logicalType")
     name = _LOGICAL.get((node.kind, logical.lower())) if isinstance(logical, str) else None
-    draft = _Draft(_PRIMITIVES[node.kind], name=name, version=None if name is None else 1)
+    parameters: dict[str, str] = {}
     if name == DECIMAL_NAME:
         scale, precision = node.props.get("scale"), node.props.get("precision")
-        draft.parameters[DECIMAL_SCALE] = str(whole(scale) or 0)
+        parameters[DECIMAL_SCALE] = str(whole(scale) or 0)
         digits = whole(precision)
         if digits is not None:
             # The default precision leaves no parameter.
             if digits != NO_PRECISION:
-                draft.parameters[DECIMAL_PRECISION] = str(digits)
+                parameters[DECIMAL_PRECISION] = str(digits)
         elif "precision" in node.props:
             raise SchemaError(f"The precision of a decimal must be a number, not {precision!r}.")
     if node.kind == "fixed":
-        draft.parameters["connect.fixed.size"] = str(node.size)
+        parameters["connect.fixed.size"] = str(node.size)
+    type_ = _PRIMITIVES[node.kind]
     if node.kind == "int" and not isinstance(logical, str):
-        draft.type = _int_type(node.props.get("connect.type"))
-    return draft
+        type_ = _int_type(node.props.get("connect.type"))
+    return ConnectSchema(type=type_, name=name, version=None if name is None else 1, parameters=parameters)
 
 
 def _int_type(connect_type: object) -> ConnectType:
@@ -292,47 +266,40 @@ def _int_type(connect_type: object) -> ConnectType:
     return _NARROW[connect_type]
 
 
-def _enum(node: AvroNode) -> _Draft:
-    draft = _Draft(ConnectType.STRING)
+def _enum(node: AvroNode) -> ConnectSchema:
+    parameters: dict[str, str] = {}
     short = node.name.rpartition(".")[2]
     if node.doc is not None:
-        draft.parameters[f"{_OWN}.enum.doc.{short}"] = node.doc
+        parameters[f"{_OWN}.enum.doc.{short}"] = node.doc
     if isinstance(default := node.props.get("default"), str):
-        draft.parameters[f"{_OWN}.enum.default.{short}"] = default
-    draft.parameters[_ENUM] = node.name
-    draft.parameters |= {f"{_ENUM}.{symbol}": symbol for symbol in node.symbols}
-    return draft
+        parameters[f"{_OWN}.enum.default.{short}"] = default
+    parameters |= {_ENUM: node.name} | {f"{_ENUM}.{symbol}": symbol for symbol in node.symbols}
+    return ConnectSchema(type=ConnectType.STRING, parameters=parameters)
 
 
-def _add_version(draft: _Draft, node: AvroNode) -> None:
+def _version(schema: ConnectSchema, node: AvroNode) -> int | None:
     given = node.props.get("connect.version")
-    if given is None:
-        return
     version = whole(given)
-    if version is None:
+    if version is None and given is not None:
         raise SchemaError(f"Invalid Connect version found: {given!r}.")
-    if version < 0:
-        return
-    if draft.version is not None and draft.version != version:
+    if version is None or version < 0:
+        return schema.version
+    if schema.version not in (None, version):
         raise SchemaError(
-            f"Mismatched versions: {draft.version}, which the logical type {draft.name} has, differs from "
+            f"Mismatched versions: {schema.version}, which the logical type {schema.name} has, differs from "
             f"connect.version {version}."
         )
-    draft.version = version
+    return version
 
 
-def _add_parameters(draft: _Draft, node: AvroNode) -> None:
-    parameters = node.props.get("connect.parameters")
-    if parameters is not None:
-        if not isinstance(parameters, Mapping):
-            raise SchemaError(f"Expected an object as connect.parameters, but found {parameters!r}.")
-        for name, value in parameters.items():
-            if not isinstance(value, str):
-                raise SchemaError(f"Expected texts as values of connect.parameters, but found {value!r} for {name!r}.")
-            draft.parameters[name] = value
-    for name, value in node.props.items():
-        if name.startswith("avro"):
-            draft.parameters[name] = value if isinstance(value, str) else str(value)
+def _parameters(node: AvroNode) -> dict[str, str]:
+    given = node.props.get("connect.parameters")
+    if given is not None and not isinstance(given, Mapping):
+        raise SchemaError(f"Expected an object as connect.parameters, but found {given!r}.")
+    for name, value in (given or {}).items():
+        if not isinstance(value, str):
+            raise SchemaError(f"Expected texts as values of connect.parameters, but found {value!r} for {name!r}.")
+    return {**(given or {}), **{name: str(value) for name, value in node.props.items() if name.startswith("avro")}}
 
 
 def _name_of(node: AvroNode) -> str | None:
