@@ -20,6 +20,12 @@ _CENSUS_ENGINES: Final = ("local", "spark")
 """Which the command line's option `--engine` takes from the same variable: they say nothing of the kernel."""
 _VERSION: Final = "0.1.0"
 """Of the kernel that this srfix speaks to: descriptions of programs change with it."""
+MOST_DIGITS: Final = 76
+"""Of a decimal that the kernel takes: 256 bits hold them."""
+
+
+class NotTakenError(Exception):
+    """The kernel does not read, or write, such a type: which, in words that go on from a column's name."""
 
 
 @cache

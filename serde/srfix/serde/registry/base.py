@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
-from types import TracebackType
-from typing import Self, TypeVar
+from typing import TypeVar
 
 from srfix.serde.bounds import (
     CONNECT_SECONDS,
@@ -15,6 +14,7 @@ from srfix.serde.bounds import (
     AnswerBounds,
     UnknownIdBounds,
 )
+from srfix.serde.closing import Closing
 from srfix.serde.errors import UsageError
 from srfix.serde.registry import parse as _parse
 from srfix.serde.registry.http.answer import Answer
@@ -101,7 +101,7 @@ def _endless(url: str, reason: str) -> RegistryUnreachableError:
     return RegistryUnreachableError([(url, reason)], request="a listing")
 
 
-class ClientBase:
+class ClientBase(Closing):
     """The life of a client."""
 
     def __init__(
@@ -192,14 +192,6 @@ class ClientBase:
     def close(self) -> None:
         """Closes the connections of all threads; a later request opens new ones."""
         self._transport.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.url!r})"

@@ -7,7 +7,7 @@ Reading is `KsqlJsonDeserializer`, writing is Connect's `JsonConverter` with `sc
 from srfix.serde.formats.json.budget import Budget, cost_of_default
 from srfix.serde.formats.json.decode import HAS_LOCAL_TIMES, column_decoder, decoder, plain_decoder
 from srfix.serde.formats.json.encode import check_encoder, column_check, column_encoder, encoder, plain_encoder
-from srfix.serde.formats.json.kernel import MOST_DIGITS, Description, NotTakenError, native_decoder, number, price
+from srfix.serde.formats.json.kernel import Description, native_decoder, number, price
 from srfix.serde.formats.json.kernel import Part as NativePart
 from srfix.serde.formats.json.numbers import double_of_number, integer_of_number
 from srfix.serde.formats.json.parse import parse, parse_exact

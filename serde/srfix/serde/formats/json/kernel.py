@@ -16,7 +16,7 @@ from srfix.serde.columns.types import Array, Columns, ColumnType, Decimal, Map, 
 from srfix.serde.engine import Decode
 from srfix.serde.errors import CasingError
 from srfix.serde.formats.json.budget import Budget
-from srfix.serde.native import kernel
+from srfix.serde.native import MOST_DIGITS, NotTakenError, kernel
 from srfix.serde.specs import ReadSpec
 
 Part: TypeAlias = dict[str, Any]
@@ -24,8 +24,6 @@ Part: TypeAlias = dict[str, Any]
 Ask: TypeAlias = Callable[[int, str], int]
 """An object's number and a key → which column it feeds; -1 for none, -2 where it is left to Python."""
 
-MOST_DIGITS: Final = 76
-"""Of a decimal that 256 bits hold."""
 MILLIS: Final = 1_000
 """So many in a second."""
 _NOTHING: Final = -1
@@ -35,10 +33,6 @@ _NUMBER_CHARACTERS: Final = 100
 _TEXT_CHARACTERS: Final = 60
 _KEYS: Final = 1_024
 _KEY_BYTES: Final = 256 << 10
-
-
-class NotTakenError(Exception):
-    """The kernel does not read such a type."""
 
 
 def native_decoder(describe: Callable[[Description], bytes], otherwise: Decode, ask: Ask | None = None) -> Decode:

@@ -11,8 +11,9 @@ from srfix.serde.columns.types import Decimal
 from srfix.serde.connect.coercions import Coercion
 from srfix.serde.connect.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, ConnectType
 from srfix.serde.engine import Decode
-from srfix.serde.formats.json import MOST_DIGITS, Description, NativePart, NotTakenError, native_decoder, number, price
+from srfix.serde.formats.json import Description, NativePart, native_decoder, number, price
 from srfix.serde.formats.json_schema.writer_type import JsonType
+from srfix.serde.native import MOST_DIGITS, NotTakenError
 from srfix.serde.projection.tree import Entries, Fields, Items, Projected, Projection, Refused, Scalar
 
 _BITS: Final = {ConnectType.INT8: 8, ConnectType.INT16: 16, ConnectType.INT32: 32, ConnectType.INT64: 64}

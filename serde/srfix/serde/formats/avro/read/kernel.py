@@ -23,14 +23,12 @@ from srfix.serde.formats.avro.read.costs import Costs
 from srfix.serde.formats.avro.schema import AvroNode, every_node
 from srfix.serde.formats.avro.write.defaults import default_body
 from srfix.serde.formats.avro.writer_type import AvroType
-from srfix.serde.native import kernel
+from srfix.serde.native import MOST_DIGITS, NotTakenError, kernel
 from srfix.serde.projection.tree import Entries, Fields, Items, Projected, Projection, Refused, Scalar, Target
 
 _Part: TypeAlias = dict[str, Any]
-_MOST_DIGITS: Final = 76
-"""Of a decimal that 256 bits hold."""
 _DECIMAL_BYTES: Final = 32
-"""Which these are."""
+"""Of such a decimal."""
 _LONGEST: Final = 2**31 - 1
 """How many bytes a value may need at least: no payload holds more."""
 _MILLIS: Final = 1_000
@@ -48,10 +46,6 @@ _TIMES: Final = {
 _NARROW: Final = {ConnectType.INT8: 8, ConnectType.INT16: 16}
 
 
-class _NotTakenError(Exception):
-    """The kernel does not read such a type: which, in words that go on from a column's name."""
-
-
 def left_to_python(describe: Callable[[Description], int], costs: Costs) -> str | None:
     """Why the kernel does not read a schema's rows, in words; None if it does. Whether there is a kernel makes no
     difference. `describe` is that of `native_decoder`."""
@@ -60,7 +54,7 @@ def left_to_python(describe: Callable[[Description], int], costs: Costs) -> str 
     description = Description(costs)
     try:
         description.text(describe(description))
-    except _NotTakenError as error:
+    except NotTakenError as error:
         return str(error)
     return description.of_rows_alone()
 
@@ -74,7 +68,7 @@ def native_decoder(describe: Callable[[Description], int], costs: Costs, otherwi
     description = Description(costs)
     try:
         text = description.text(describe(description))
-    except _NotTakenError:
+    except NotTakenError:
         return otherwise
     decode: Decode = native.Decoder(text, otherwise).decode
     return decode
@@ -126,7 +120,7 @@ class Description:
     def rows(self, projection: Projection[AvroType]) -> int:
         """The root, as rows of columns."""
         if projection.unfed is not None:
-            raise _NotTakenError("no field feeds any column")
+            raise NotTakenError("no field feeds any column")
         root = self._value(projection.root)
         if projection.is_wrapped:
             return root
@@ -165,14 +159,14 @@ class Description:
                 return {"kind": kind, part: items, "width": width}
             case "int" | "long":
                 if logical is not None and (node.kind, logical) not in _TIMES:
-                    raise _NotTakenError(f"the logical type {logical} of the writer's")
+                    raise NotTakenError(f"the logical type {logical} of the writer's")
                 return _number(node, becomes=_TIMES[node.kind, logical] if logical is not None else "same")
             case "bytes" | "fixed" if logical == "decimal":
                 return self._decimal(node, precision=0, to_scale=0)
             case "string" if logical == "uuid":
                 return {"kind": "uuid"}
             case _ if logical is not None:
-                raise _NotTakenError(f"the logical type {logical} of the writer's")
+                raise NotTakenError(f"the logical type {logical} of the writer's")
             case _:
                 return _plain(node)
 
@@ -201,12 +195,12 @@ class Description:
             case "enum":
                 wire["symbols"] = len(node.symbols)
         if max(wire.get("width", 0), wire.get("size", 0)) > _LONGEST:
-            raise _NotTakenError(f"a {node.kind} of the writer's is larger than any payload")
+            raise NotTakenError(f"a {node.kind} of the writer's is larger than any payload")
         return number
 
     def _value(self, value: Projected[AvroType]) -> int:
         if value.default is not None:
-            raise _NotTakenError("a default by the property connect.default")
+            raise NotTakenError("a default by the property connect.default")
         writer = value.writer
         made = self._beside_null(value)
         if writer.value is writer.node:
@@ -237,7 +231,7 @@ class Description:
             return self._add(kind="map", values=values, width=width)
         assert node.items is not None
         if [part.name for part in node.items.fields] != ["key", "value"]:
-            raise _NotTakenError("entries with other fields than key and value")
+            raise NotTakenError("entries with other fields than key and value")
         return self._add(kind="entries", key=self._value(entries.keys), value=values, width=width)
 
     def _record(self, of: Fields[AvroType]) -> int:
@@ -255,8 +249,8 @@ class Description:
     def _feed(self, target: Target[AvroType], numbers: dict[str, int]) -> _Part:
         try:
             read = self._value(target.value)
-        except _NotTakenError as error:
-            raise _NotTakenError(f"{target.column.name}: {error}") from error
+        except NotTakenError as error:
+            raise NotTakenError(f"{target.column.name}: {error}") from error
         return {"read": read, "column": numbers[target.column.name] if target.counts else None}
 
     def _default(self, default: Target[AvroType] | None) -> _Part:
@@ -265,7 +259,7 @@ class Description:
         try:
             body = default_body(default.field)
         except SchemaError as error:  # the decoder beside it has said so, or says it when it is met
-            raise _NotTakenError("a default that does not fit its type") from error
+            raise NotTakenError("a default that does not fit its type") from error
         return {"read": self._value(default.value), "body": list(body)}
 
     def _branches(self, value: Projected[AvroType], of: Fields[AvroType]) -> int:
@@ -286,9 +280,9 @@ class Description:
             return {"kind": "refused"}
         column = scalar.type
         if isinstance(column, Decimal):
-            if scalar.name != DECIMAL_NAME or column.precision > _MOST_DIGITS:
-                raise _NotTakenError(
-                    f"a decimal of the type {scalar.name or node.kind}, or of more than {_MOST_DIGITS} digits"
+            if scalar.name != DECIMAL_NAME or column.precision > MOST_DIGITS:
+                raise NotTakenError(
+                    f"a decimal of the type {scalar.name or node.kind}, or of more than {MOST_DIGITS} digits"
                 )
             return self._decimal(node, precision=column.precision, to_scale=column.scale)
         match node.kind:
@@ -303,14 +297,14 @@ class Description:
             case "boolean":
                 return {"kind": "boolean", "as_text": scalar.coercion is Coercion.TEXT}
             case "float" | "double" if scalar.coercion is Coercion.TEXT:
-                raise _NotTakenError("a fraction as text, which takes Java's digits")
+                raise NotTakenError("a fraction as text, which takes Java's digits")
             case _:
                 return _plain(node)
 
     def _decimal(self, node: AvroNode, *, precision: int, to_scale: int) -> _Part:
         is_small = node.kind == "bytes" or 0 < node.size <= _DECIMAL_BYTES
-        if payload_bounds().decimal_bytes < _DECIMAL_BYTES or not is_small or abs(node.scale) > _MOST_DIGITS:
-            raise _NotTakenError(f"a decimal of more than {_DECIMAL_BYTES} bytes or {_MOST_DIGITS} digits")
+        if payload_bounds().decimal_bytes < _DECIMAL_BYTES or not is_small or abs(node.scale) > MOST_DIGITS:
+            raise NotTakenError(f"a decimal of more than {_DECIMAL_BYTES} bytes or {MOST_DIGITS} digits")
         return {
             "kind": "decimal",
             "size": node.size if node.kind == "fixed" else 0,
@@ -331,7 +325,7 @@ def _becomes(scalar: Scalar) -> object:
         case Coercion.TIMESTAMP_NTZ:
             return {"local_timestamp": scalar.per_second}
         case _:
-            raise _NotTakenError(f"a number that becomes {scalar.coercion.value}")
+            raise NotTakenError(f"a number that becomes {scalar.coercion.value}")
 
 
 def _number(node: AvroNode, *, becomes: object, bits: int = 0, within_a_day: bool = False) -> _Part:
@@ -355,4 +349,4 @@ def _plain(node: AvroNode) -> _Part:
         case "enum":
             return {"kind": "enum", "symbols": list(node.symbols)}
         case _:
-            raise _NotTakenError(f"the type {node.kind}")
+            raise NotTakenError(f"the type {node.kind}")

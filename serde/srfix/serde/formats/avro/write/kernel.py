@@ -26,7 +26,7 @@ from srfix.serde.formats.avro.schema import AvroField, AvroNode
 from srfix.serde.formats.avro.write.defaults import tagged
 from srfix.serde.formats.avro.writer_type import AvroType
 from srfix.serde.formats.rows.value_check import MISSING
-from srfix.serde.native import kernel
+from srfix.serde.native import MOST_DIGITS, NotTakenError, kernel
 from srfix.serde.projection.tree import Entries, Items
 from srfix.serde.projection.written import Constant, WriteField, WriteFields, WriteScalar, Written
 from srfix.serde.specs import WriteSpec
@@ -34,7 +34,6 @@ from srfix.serde.specs import WriteSpec
 _Part: TypeAlias = dict[str, Any]
 _MILLIS: Final = 1_000
 _MICROS: Final = 1_000_000
-_MOST_DIGITS: Final = 76
 _LEVELS: Final = 200
 """How deep values may nest: far deeper than columns do."""
 _TIMES: Final[dict[tuple[str, str], _Part]] = {
@@ -52,10 +51,6 @@ _FASTAVRO_LOGICAL: Final = {*_TIMES, ("bytes", "decimal"), ("fixed", "decimal")}
 """The logical types that fastavro and the kernel write alike."""
 
 
-class _NotTakenError(Exception):
-    """The kernel does not write such a type."""
-
-
 def native_encoder(value: Written[AvroType], otherwise: Encode, spec: WriteSpec) -> Encode:
     """The encoder of the kernel, which has `otherwise` for what it does not write; that alone where there is no kernel, or it
     does not know one of the types. By the case rule the names of Arrow's fields are matched to a row's keys; of dicts the
@@ -68,7 +63,7 @@ def native_encoder(value: Written[AvroType], otherwise: Encode, spec: WriteSpec)
     description = _Description(cut_times=spec.cut_times, times=spec.times)
     try:
         root = description.value(value)
-    except _NotTakenError:
+    except NotTakenError:
         return otherwise
     if not spec.wrapped:
         root = description.add(kind="record", fields=[_field(root, key=spec.known_columns[0].name)])
@@ -86,7 +81,7 @@ def native_fastavro_encoder(root: AvroNode, otherwise: Encode, *, is_strict: boo
     description = _Description(cut_times=False, times=times, is_fastavros=True, is_strict=is_strict)
     try:
         text = description.text(description.as_written(root))
-    except _NotTakenError:
+    except NotTakenError:
         return otherwise
     encode: Encode = native.Encoder(text, otherwise, partial(_matched, CaseRule.EXACT)).encode
     return encode
@@ -123,9 +118,8 @@ class _Description:
         made = self._beside_null(value)
         if writer.value is writer.node:
             return made
-        numbers = {id(branch): number for number, branch in enumerate(writer.node.branches)}
-        null = next((number for number, branch in enumerate(writer.node.branches) if branch.kind == "null"), None)
-        return self.add(kind="beside", null=null, branch=numbers[id(writer.value)], value=made)
+        branch = writer.node.branches.index(writer.value)
+        return self.add(kind="beside", null=_null_of(writer.node), branch=branch, value=made)
 
     def _beside_null(self, value: Written[AvroType]) -> int:
         node = value.writer.value
@@ -141,7 +135,7 @@ class _Description:
             case WriteFields() as fields if not value.writer.is_union:
                 return self._record(fields)
             case _:
-                raise _NotTakenError
+                raise NotTakenError
 
     def as_written(self, node: AvroNode) -> int:
         """A value as the schema has it, whatever columns are."""
@@ -158,11 +152,10 @@ class _Description:
             case "union":
                 values = [number for number, branch in enumerate(node.branches) if branch.kind != "null"]
                 if len(values) != 1:
-                    raise _NotTakenError
+                    raise NotTakenError
                 (branch,) = values
-                null = next((number for number, part in enumerate(node.branches) if part.kind == "null"), None)
                 value = self.as_written(node.branches[branch])
-                return {"kind": "beside", "null": null, "branch": branch, "value": value}
+                return {"kind": "beside", "null": _null_of(node), "branch": branch, "value": value}
             case "array" | "map":
                 assert node.items is not None
                 items = self.as_written(node.items)
@@ -170,15 +163,14 @@ class _Description:
             case _:
                 logical = node.logical if f"{node.kind}-{node.logical}" in LOGICAL_WRITERS else None
                 if logical not in (None, "uuid") and (node.kind, logical) not in _FASTAVRO_LOGICAL:
-                    raise _NotTakenError
+                    raise NotTakenError
                 if (logical == "decimal" and not node.precision) or (node.kind, logical) == ("fixed", "uuid"):
-                    raise _NotTakenError
+                    raise NotTakenError
                 return self._scalar(node, logical)
 
     def _field_as_written(self, part: AvroField) -> _Part:
-        null = next((number for number, branch in enumerate(part.node.branches) if branch.kind == "null"), None)
-        is_null = not self._is_strict and part.default is None and null is not None
-        missing = [2 * null] if is_null and null is not None else None
+        null = None if self._is_strict or part.default is not None else _null_of(part.node)
+        missing = None if null is None else [2 * null]
         return _field(self.as_written(part.node), key=part.name, missing=missing)
 
     def _record(self, of: WriteFields[AvroType]) -> int:
@@ -205,8 +197,8 @@ class _Description:
         match kind:
             case "bytes" | "fixed" if logical == "decimal":
                 precision = node.precision or NO_PRECISION
-                if precision > _MOST_DIGITS or (kind == "fixed" and not node.size):
-                    raise _NotTakenError
+                if precision > MOST_DIGITS or (kind == "fixed" and not node.size):
+                    raise NotTakenError
                 return {
                     "kind": "decimal",
                     "size": node.size,
@@ -220,6 +212,11 @@ class _Description:
                 return {"kind": kind, "symbols": list(node.symbols)}
             case _:
                 return {"kind": kind}
+
+
+def _null_of(union: AvroNode) -> int | None:
+    """The number of a union's null."""
+    return next((number for number, branch in enumerate(union.branches) if branch.kind == "null"), None)
 
 
 def _field(value: int, *, key: str | None, missing: list[int] | None = None, null: list[int] | None = None) -> _Part:
