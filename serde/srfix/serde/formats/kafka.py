@@ -21,19 +21,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from srfix.serde.columns.text import print_columns
-from srfix.serde.columns.types import (
-    BIGINT,
-    BYTES,
-    DOUBLE,
-    INTEGER,
-    STRING,
-    Column,
-    Columns,
-    Decimal,
-    ScalarType,
-    type_name,
-    usable_columns,
-)
+from srfix.serde.columns.types import Column, Columns, Decimal, ScalarType, type_name, usable_columns
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import ColumnError, DecodeError, EncodeError, TrailingBytesError, TruncatedBodyError
 from srfix.serde.formats.avro import load
@@ -123,10 +111,6 @@ def _text(body: bytes) -> Value:
         ) from error
 
 
-def _themselves(body: bytes) -> Value:
-    return body
-
-
 def _double_bytes(value: object) -> bytes:
     # `Double.doubleToLongBits` has one NaN, whatever its sign and payload.
     return _DOUBLE.pack(value if value == value else math.nan)
@@ -139,16 +123,16 @@ def _check(avro_type: str) -> ValueCheck:
 
 _DOUBLE: Final = struct.Struct(">d")
 _READ: Final[dict[ScalarType, _Read]] = {
-    INTEGER: _fixed(">i", "IntegerDeserializer"),
-    BIGINT: _fixed(">q", "LongDeserializer"),
-    DOUBLE: _fixed(">d", "DoubleDeserializer"),
-    STRING: _text,
-    BYTES: _themselves,
+    ScalarType.INTEGER: _fixed(">i", "IntegerDeserializer"),
+    ScalarType.BIGINT: _fixed(">q", "LongDeserializer"),
+    ScalarType.DOUBLE: _fixed(">d", "DoubleDeserializer"),
+    ScalarType.STRING: _text,
+    ScalarType.BYTES: lambda body: body,
 }
 _WRITE: Final[dict[ScalarType, tuple[ValueCheck, _Write]]] = {
-    INTEGER: (_check("int"), struct.Struct(">i").pack),
-    BIGINT: (_check("long"), struct.Struct(">q").pack),
-    DOUBLE: (_check("double"), _double_bytes),
-    STRING: (_check("string"), lambda value: str(value).encode()),
-    BYTES: (_check("bytes"), lambda value: bytes(value)),  # type: ignore[call-overload]  # the check has looked
+    ScalarType.INTEGER: (_check("int"), struct.Struct(">i").pack),
+    ScalarType.BIGINT: (_check("long"), struct.Struct(">q").pack),
+    ScalarType.DOUBLE: (_check("double"), _double_bytes),
+    ScalarType.STRING: (_check("string"), lambda value: str(value).encode()),
+    ScalarType.BYTES: (_check("bytes"), lambda value: bytes(value)),  # type: ignore[call-overload]  # the check has looked
 }

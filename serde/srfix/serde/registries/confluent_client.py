@@ -212,7 +212,7 @@ class ConfluentRegistry:
         self._client.close()
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _of_config, (FromConfig.of(self._client),)
+        return FromConfig.registry, (FromConfig.of(self._client),)
 
     def _version(self, subject: str, answer: Any, asked: Schema | None = None) -> SchemaVersion:
         """An answer as ours. One to a look-up need not repeat the schema that was asked for."""
@@ -287,9 +287,8 @@ class FromConfig:
         module = import_module("confluent_kafka.schema_registry")
         return cast("ConfluentClient", module.SchemaRegistryClient.new_client(dict(self.config)))
 
-
-def _of_config(config: FromConfig) -> ConfluentRegistry:
-    return ConfluentRegistry(config.client())
+    def registry(self) -> ConfluentRegistry:
+        return ConfluentRegistry(self.client())
 
 
 _SECRET_WORDS: Final = {"password", "secret", "token", "info", "custom"}

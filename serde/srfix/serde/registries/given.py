@@ -49,7 +49,7 @@ def given_registry(given: AnyClient | None, name: str = "registry") -> GivenRegi
         own = RegistryClient(given)
         return own, own.close
     if isinstance(given, FromConfig):
-        made = ConfluentRegistry(given.client())
+        made = given.registry()
         return made, made.close
     if isinstance(given, Mapping):
         return _of_config(given, name)

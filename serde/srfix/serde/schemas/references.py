@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Literal, Protocol
 
 from srfix.serde import bounds
@@ -37,16 +38,12 @@ class ReferenceText(str):
         return made
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _reference_text, (str(self), self.name)
+        return partial(ReferenceText, name=self.name), (str(self),)
 
 
 def reference_name(text: str) -> str | None:
     """The name by which a text is referred to; None where only the text itself tells it."""
     return text.name if isinstance(text, ReferenceText) else None
-
-
-def _reference_text(text: str, name: str) -> ReferenceText:
-    return ReferenceText(text, name=name)
 
 
 def schema_references(registry: SchemaVersions, schema: Schema, *, subject: str = "") -> Iterator[SchemaVersion]:

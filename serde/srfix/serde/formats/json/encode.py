@@ -27,24 +27,7 @@ import orjson
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.times import with_times
-from srfix.serde.columns.types import (
-    BIGINT,
-    BOOLEAN,
-    BYTES,
-    DATE,
-    DOUBLE,
-    INTEGER,
-    STRING,
-    TIME,
-    TIMESTAMP,
-    Array,
-    ColumnType,
-    Decimal,
-    Map,
-    ScalarType,
-    Struct,
-    type_name,
-)
+from srfix.serde.columns.types import Array, ColumnType, Decimal, Map, ScalarType, Struct, type_name
 from srfix.serde.connect.decimal_fit import NOT_FITTING, decimal_fit
 from srfix.serde.connect.java_text import decimal_text, double_text
 from srfix.serde.engine import Encode
@@ -202,7 +185,7 @@ class _Plan:
                 written = or_none(self.of(values))
                 if not self._maps_as_entries:
                     return map_check(written)
-                return entries_check(or_none(_SCALARS[STRING]), written, null_keys=True)
+                return entries_check(or_none(_SCALARS[ScalarType.STRING]), written, null_keys=True)
             case Decimal():
                 return _same(_decimal(type_))
             case ScalarType():
@@ -280,18 +263,18 @@ _TIME: Final = {"type": "int", "logicalType": "time-millis"}
 _TIMESTAMP: Final = {"type": "long", "logicalType": "timestamp-millis"}
 _LONG: Final = _avro("long")
 _SCALARS: Final[dict[ScalarType, ValueCheck]] = {
-    BOOLEAN: _avro("boolean"),
-    INTEGER: _avro("int"),
+    ScalarType.BOOLEAN: _avro("boolean"),
+    ScalarType.INTEGER: _avro("int"),
     # Not as it is: orjson writes integers up to 64 bits without a sign.
-    BIGINT: _same(_LONG.fast),
-    DOUBLE: _then(_avro("double"), _java_double),
-    STRING: _avro("string"),
-    BYTES: _then(_avro("bytes"), _base64),
-    DATE: _avro({"type": "int", "logicalType": "date"}),
-    TIME: _avro(_TIME),
-    TIMESTAMP: _avro(_TIMESTAMP),
+    ScalarType.BIGINT: _same(_LONG.fast),
+    ScalarType.DOUBLE: _then(_avro("double"), _java_double),
+    ScalarType.STRING: _avro("string"),
+    ScalarType.BYTES: _then(_avro("bytes"), _base64),
+    ScalarType.DATE: _avro({"type": "int", "logicalType": "date"}),
+    ScalarType.TIME: _avro(_TIME),
+    ScalarType.TIMESTAMP: _avro(_TIMESTAMP),
 }
 _CUT: Final[dict[ScalarType, ValueCheck]] = {
-    TIME: _avro(_TIME, cut_times=True),
-    TIMESTAMP: _avro(_TIMESTAMP, cut_times=True),
+    ScalarType.TIME: _avro(_TIME, cut_times=True),
+    ScalarType.TIMESTAMP: _avro(_TIMESTAMP, cut_times=True),
 }

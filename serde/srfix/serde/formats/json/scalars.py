@@ -161,10 +161,6 @@ def _double(value: object) -> Value:
     raise Misread.wrong_type(value, DOUBLE)
 
 
-def _string(value: object) -> Value:
-    return _text(value)
-
-
 def _text(value: object) -> str:
     match value:
         case str():
@@ -286,7 +282,7 @@ _READERS: Final[dict[ScalarType, Convert]] = {
     INTEGER: _integer,
     BIGINT: _bigint,
     DOUBLE: _double,
-    STRING: _string,
+    STRING: _text,
     BYTES: _bytes,
     DATE: _date,
     TIME: _time,
