@@ -69,6 +69,24 @@ class RowSpec:
         return {name: value for name, value, default in values if value != default}
 
 
+class HasColumns:
+    """A serde of such a value."""
+
+    _spec: RowSpec
+
+    @property
+    def columns(self) -> Columns | None:
+        """All columns, of both halves; None where rows are as the writer has them."""
+        return self._spec.row_columns
+
+    def columns_of(self, role: Role) -> Columns | None:
+        """What every key, or every value, has, in this order; None where rows are as the writer has them.
+
+        :raises ColumnError: if there is no column for this half, or it cannot be used.
+        """
+        return self._spec.half(role).row_columns
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadSpec(RowSpec):
     """How bodies are read."""

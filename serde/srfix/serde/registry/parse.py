@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NoReturn, cast
+from typing import cast
 
 from srfix.serde.registry.http.answer import Answer
 from srfix.serde.schemas.models import (
@@ -126,7 +126,7 @@ def compatibility_check(answer: Answer) -> CompatibilityCheck:
     body = _object(answer)
     verdict = body.get("is_compatible")
     if not isinstance(verdict, bool):
-        _refuse(answer, "its is_compatible is not true or false")
+        raise answer.foreign("its is_compatible is not true or false")
     messages = body.get("messages")
     listed = messages if isinstance(messages, list) else [] if messages is None else [messages]
     return CompatibilityCheck(is_compatible=verdict, messages=tuple(str(message) for message in listed))
@@ -165,11 +165,11 @@ def _references(answer: Answer, items: Json) -> tuple[SchemaReference, ...]:
     if items is None:
         return ()
     if not isinstance(items, list):
-        _refuse(answer, "its references are not a list")
+        raise answer.foreign("its references are not a list")
     references = []
     for item in items:
         if not isinstance(item, dict):
-            _refuse(answer, "one of its references is not an object")
+            raise answer.foreign("one of its references is not an object")
         references.append(
             SchemaReference(
                 name=_text(answer, item, "name"),
@@ -183,7 +183,7 @@ def _references(answer: Answer, items: Json) -> tuple[SchemaReference, ...]:
 def _object(answer: Answer) -> dict[str, Json]:
     body = answer.json()
     if not isinstance(body, dict):
-        _refuse(answer, "its body is not a JSON object")
+        raise answer.foreign("its body is not a JSON object")
     return body
 
 
@@ -191,7 +191,7 @@ def _objects(answer: Answer) -> list[dict[str, Json]]:
     objects = []
     for item in _list(answer):
         if not isinstance(item, dict):
-            _refuse(answer, "one of its items is not an object")
+            raise answer.foreign("one of its items is not an object")
         objects.append(item)
     return objects
 
@@ -201,35 +201,35 @@ def _list(answer: Answer) -> list[Json]:
     if body is None:
         return []
     if not isinstance(body, list):
-        _refuse(answer, "its body is not a JSON list")
+        raise answer.foreign("its body is not a JSON list")
     return body
 
 
 def _list_of(answer: Answer, is_one: Callable[[Json], bool], what: str) -> list[Json]:
     items = _list(answer)
     if not all(map(is_one, items)):
-        _refuse(answer, f"it is a list of something else than {what}")
+        raise answer.foreign(f"it is a list of something else than {what}")
     return items
 
 
 def _text(answer: Answer, body: dict[str, Json], key: str) -> str:
     value = body.get(key)
     if not isinstance(value, str):
-        _refuse(answer, f"its {key} is missing or not a text")
+        raise answer.foreign(f"its {key} is missing or not a text")
     return value
 
 
 def _number(answer: Answer, body: dict[str, Json], key: str) -> int:
     value = body.get(key)
     if not _is_number(value):
-        _refuse(answer, f"its {key} is missing or not a number")
+        raise answer.foreign(f"its {key} is missing or not a number")
     return cast(int, value)
 
 
 def _schema_id(answer: Answer, body: dict[str, Json]) -> SchemaId:
     schema_id = _number(answer, body, "id")
     if not is_schema_id(schema_id):
-        _refuse(answer, f"its id is {schema_id}, which no registry gives")
+        raise answer.foreign(f"its id is {schema_id}, which no registry gives")
     return SchemaId(schema_id)
 
 
@@ -239,7 +239,3 @@ def _is_text(value: Json) -> bool:
 
 def _is_number(value: Json) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _refuse(answer: Answer, problem: str) -> NoReturn:
-    raise answer.foreign(problem)

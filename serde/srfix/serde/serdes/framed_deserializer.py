@@ -11,7 +11,6 @@ from srfix.serde.casing import CaseRule
 from srfix.serde.closing import Closing
 from srfix.serde.column_sources.given import GivenColumns, given_columns
 from srfix.serde.columns.times import Times, given_times
-from srfix.serde.columns.types import Columns
 from srfix.serde.engine import Decode
 from srfix.serde.formats.table import RESOLVING, Format, check_schema_type, format_of, schema_module_of
 from srfix.serde.interface import Context
@@ -22,17 +21,18 @@ from srfix.serde.resolve.resolved import ResolvedSchema
 from srfix.serde.serdes.framed_reader import FramedReader
 from srfix.serde.serdes.located_errors import read_from
 from srfix.serde.serdes.plans import decode_plan, usable_reader, validated_decode
-from srfix.serde.specs import ReaderSchema, ReadSpec
+from srfix.serde.specs import HasColumns, ReaderSchema, ReadSpec
 from srfix.serde.subjects.names import Role, role_of
 from srfix.serde.wire import frame_guid, parse, prefix_id_bytes
 
 
-class FramedDeserializer(FramedReader, Closing):
+class FramedDeserializer(FramedReader, HasColumns, Closing):
     """Reads payloads that name their schema, by id or by GUID, in front or in a header.
 
     Thread-safe; picklable if its resolver is (the plans are made anew).
     """
 
+    _spec: ReadSpec
     _formats: Collection[Format] = ()
 
     def __init__(
@@ -89,28 +89,9 @@ class FramedDeserializer(FramedReader, Closing):
             self._close = self._resolver.close
         self._forget_plans()
 
-    @property
-    def columns(self) -> Columns | None:
-        """All columns, of both halves; None where rows are as the writer has them."""
-        return self._spec.row_columns
-
-    def columns_of(self, role: Role) -> Columns | None:
-        """What every key, or every value, has, in this order; None where rows are as the writer has them.
-
-        :raises ColumnError: if there is no column for this half, or it cannot be used.
-        """
-        return self._spec.half(role).row_columns
-
     def values_decode(self, payload: bytes, ctx: Context) -> Decode | None:
         """For typed arrays: what gives the columns' values of all payloads with this one's schema id, in their order, as
-        a format's `values_decoder` says; None where rows are the only way.
-
-        :raises WireError: if the payload is not framed.
-        :raises ResolveError: if the resolver does not accept the schema id.
-        :raises SchemaError: if the writer schema cannot be read.
-        :raises CasingError: if letter case leaves the match between fields and columns undecided.
-        :raises RegistryError: if the registry could not be asked.
-        """
+        a format's `values_decoder` says; None where rows are the only way."""
         frame, role = parse(payload), role_of(ctx.field)
         makers = {format_: schema_module_of(format_).values_decoder for format_ in self._formats}
         if frame is None or frame.schema_id is None or self._spec.columns is None or not any(makers.values()):
@@ -122,13 +103,7 @@ class FramedDeserializer(FramedReader, Closing):
 
     def native_decode(self, identity: int | UUID, ctx: Context) -> object:
         """For typed arrays: the kernel's decoder for a schema, by its id or GUID; None where Python reads it. Its errors say
-        which payload they are about, as those of a call.
-
-        :raises ImpossibleSchemaIdError: if no registry gives such an id.
-        :raises ResolveError: if the resolver does not accept the schema id.
-        :raises SchemaError: if the writer schema cannot be read.
-        :raises RegistryError: if the registry could not be asked.
-        """
+        which payload they are about, as those of a call."""
         prefix = prefix_id_bytes(identity) if isinstance(identity, int) else frame_guid(identity)
         try:
             return native_decoder_of(self._decode(identity, ctx, prefix, len(prefix)))

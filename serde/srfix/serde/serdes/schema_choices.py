@@ -96,7 +96,6 @@ class OwnSchema:
         self._lock = ForkLock()
 
     def written(self, topic: str, role: Role) -> WrittenSchema:
-        """See `SchemaChoice.written`; `topic` does not matter."""
         known = self._written.get(role)
         if known is None:
             schema = self._schema_of(role)
@@ -106,7 +105,7 @@ class OwnSchema:
         return known
 
     def publish(self, written: WrittenSchema, topic: str, role: Role) -> Published:
-        """See `SchemaChoice.publish`. Once for each subject; what went wrong is tried again."""
+        """Once for each subject; what went wrong is tried again."""
         subject = subject_of(self._subjects, topic, role, lambda: record_name(written.schema, written.references))
         key = (subject, written.schema.text)
         with self._lock:
@@ -170,14 +169,12 @@ class ExistingSchema:
         self._written: dict[tuple[str, Role], WrittenSchema] = {}
 
     def written(self, topic: str, role: Role) -> WrittenSchema:
-        """See `SchemaChoice.written`."""
         known = self._written.get((topic, role))
         if known is None:
             known = self._written[topic, role] = self._found(topic, role)
         return known
 
     def publish(self, written: WrittenSchema, topic: str, role: Role) -> Published:
-        """See `SchemaChoice.publish`: it was found with the schema."""
         assert written.published is not None
         return written.published
 
@@ -231,7 +228,6 @@ class SettledSchema:
     role: Role
 
     def written(self, topic: str, role: Role) -> WrittenSchema:
-        """See `SchemaChoice.written`."""
         if (topic, role) != (self.topic, self.role):
             raise UsageError(
                 f"This serializer was settled for the {self.role.value}s of topic {self.topic!r}; it was called for the "
@@ -241,7 +237,6 @@ class SettledSchema:
         return WrittenSchema(schema=self.schema, references=self.references, encode=encode, published=self.published)
 
     def publish(self, written: WrittenSchema, topic: str, role: Role) -> Published:
-        """See `SchemaChoice.publish`: the registry knows it already."""
         return self.published
 
 

@@ -10,30 +10,26 @@ from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.given import GivenColumns, given_columns
 from srfix.serde.columns.half import roles_of
 from srfix.serde.columns.times import Times, given_times
-from srfix.serde.columns.types import Columns
 from srfix.serde.engine import Decode
 from srfix.serde.formats.table import Format
 from srfix.serde.interface import Context, Row, SerdeContext, Value
 from srfix.serde.native import native_decoder_of
 from srfix.serde.serdes.located_errors import ABOUT_THE_PAYLOAD, ABOUT_THE_ROW, read_from, record_of, written_to
 from srfix.serde.serdes.plans import EncodeOrNone, decode_plan, encode_plan
-from srfix.serde.specs import ReadSpec, WriteSpec
+from srfix.serde.specs import HasColumns, ReadSpec, WriteSpec
 from srfix.serde.subjects.names import Role, role_of
 
 _Plan = TypeVar("_Plan")
 _Spec = TypeVar("_Spec", ReadSpec, WriteSpec)
 
 
-class _Schemaless(Generic[_Plan, _Spec]):
+class _Schemaless(HasColumns, Generic[_Plan, _Spec]):
     _format: ClassVar[Format]
     _spec: _Spec
 
     @classmethod
     def of_spec(cls, spec: _Spec) -> Self:
-        """A serde of what was checked already.
-
-        :raises ColumnError: if the format cannot hold the columns.
-        """
+        """A serde of what was checked already."""
         made = cls.__new__(cls)
         made._set(spec)
         return made
@@ -46,18 +42,6 @@ class _Schemaless(Generic[_Plan, _Spec]):
         # What the format cannot hold is said at once, where it is known which halves there will be.
         for role in roles if spec.wrap is None or len(roles) == 1 else ():
             self._plan(role)
-
-    @property
-    def columns(self) -> Columns | None:
-        """All columns, of both halves; None where rows are as the writer has them."""
-        return self._spec.row_columns
-
-    def columns_of(self, role: Role) -> Columns | None:
-        """What every key, or every value, has, in this order; None where rows are as the writer has them.
-
-        :raises ColumnError: if there is no column for this half, or it cannot be used.
-        """
-        return self._spec.half(role).row_columns
 
     def _plan(self, role: Role) -> _Plan:
         plan = self._plans[role.value] = self._made(self._spec.half(role))
@@ -180,10 +164,7 @@ class SchemalessDeserializer(_Schemaless[Decode, ReadSpec]):
         return None if payload is None else record_of(self(payload, ctx), usable_context(ctx))
 
     def native_bare_decode(self, ctx: Context) -> object:
-        """For typed arrays: the kernel's decoder of all payloads; None where Python reads them.
-
-        :raises ColumnError: if there is no column for this half, or the format cannot hold one.
-        """
+        """For typed arrays: the kernel's decoder of all payloads; None where Python reads them."""
         return native_decoder_of(self._plans.get(ctx.field) or self._plan(role_of(ctx.field)))
 
     def _read_ahead(self, payloads: Sequence[bytes | None], first: int, ctx: Context) -> list[Value]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from string import Formatter
-from typing import Final, Protocol, TypeAlias, runtime_checkable
+from typing import ClassVar, Final, Protocol, TypeAlias, runtime_checkable
 
 from srfix.serde.errors import NoSubjectError, UsageError
 from srfix.serde.subjects.names import Role, Subject, SubjectStrategy, changelog_topic, same_subject, subject_for
@@ -53,10 +53,7 @@ class RecordSubject:
     The name is an Avro record's full name or a JSON Schema's title. Anything else is refused, as there.
     """
 
-    @property
-    def needs_record(self) -> bool:
-        """True."""
-        return True
+    needs_record: ClassVar[bool] = True
 
     def __call__(self, topic: str, role: Role, record: str | None = None) -> Subject:
         return Subject(_named(record, topic, role, "RecordSubject"))
@@ -66,10 +63,7 @@ class RecordSubject:
 class TopicRecordSubject:
     """`<topic>-<the record's full name>` (TopicRecordNameStrategy); names as for `RecordSubject`."""
 
-    @property
-    def needs_record(self) -> bool:
-        """True."""
-        return True
+    needs_record: ClassVar[bool] = True
 
     def __call__(self, topic: str, role: Role, record: str | None = None) -> Subject:
         return Subject(f"{topic}-{_named(record, topic, role, 'TopicRecordSubject')}")

@@ -11,7 +11,6 @@ ksqlDB refuses a STRUCT whose schema is not its own in every detail; here its fi
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from srfix.serde.casing import CaseRule
@@ -38,7 +37,7 @@ def under_encoder(schema: ConnectSchema, spec: WriteSpec) -> Encode:
     check = _with_null(schema, column.type, "", spec)
     record = RecordCheck(CaseRule.EXACT)
     record.set_fields([FieldCheck(name=column.name, field=column.name, check=check, when_missing=None)])
-    return check_encoder(ValueCheck(fast=record.fast, careful=record.careful), single=column.name)
+    return check_encoder(record.check, single=column.name)
 
 
 def _value(schema: ConnectSchema, column: ColumnType, path: str, spec: WriteSpec) -> ValueCheck:
@@ -88,7 +87,7 @@ def _with_null(schema: ConnectSchema, column: ColumnType, path: str, spec: Write
 
         return converted
 
-    return ValueCheck(fast=of(check.fast), careful=of(check.careful))
+    return check.within(of)
 
 
 def _struct(schema: ConnectSchema, column: Struct, path: str, spec: WriteSpec) -> ValueCheck:
@@ -118,7 +117,7 @@ def _struct(schema: ConnectSchema, column: Struct, path: str, spec: WriteSpec) -
             )
     order = tuple(name for name in fields if name in types or name in others)
 
-    def of(convert: Callable[[object], object]) -> Convert:
+    def of(convert: Convert) -> Convert:
         def converted(row: object) -> object:
             given = convert(row)
             assert isinstance(given, dict)
@@ -138,4 +137,4 @@ def _struct(schema: ConnectSchema, column: Struct, path: str, spec: WriteSpec) -
 
         return converted
 
-    return ValueCheck(fast=of(record.fast), careful=of(record.careful))
+    return record.check.within(of)

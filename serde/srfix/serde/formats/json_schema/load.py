@@ -241,9 +241,7 @@ class _Object:
     def _children(self, word: str) -> list[Node]:
         given = self._rest.pop(word)
         if not isinstance(given, list):
-            raise SchemaError(
-                f'"{word}" of a part of the schema is {shown(given)}, where a list of schemas must stand.'
-            )
+            raise _misplaced(word, given, "a list of schemas")
         return [self._child(part) for part in given]
 
     def _extracted(self) -> list[Node]:
@@ -251,7 +249,7 @@ class _Object:
         if "enum" in self._rest:
             values = self._rest.pop("enum")
             if not isinstance(values, list):
-                raise SchemaError(f'"enum" of a part of the schema is {shown(values)}, where a list must stand.')
+                raise _misplaced("enum", values, "a list")
             nodes.append(Node(kind=NodeKind.ENUM, values=tuple(values)))
         nodes.extend(
             Node(kind=NodeKind(word), parts=_combined_first(self._children(word)))
@@ -335,13 +333,9 @@ class _Object:
         required = self._rest.get("required", [])
         self._consume(self._object_words)
         if not isinstance(properties, dict):
-            raise SchemaError(
-                f'"properties" of a part of the schema is {shown(properties)}, where an object must stand.'
-            )
+            raise _misplaced("properties", properties, "an object")
         if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
-            raise SchemaError(
-                f'"required" of a part of the schema is {shown(required)}, where a list of names must stand.'
-            )
+            raise _misplaced("required", required, "a list of names")
         return Node(
             kind=NodeKind.OBJECT,
             properties={name: self._child(properties[name]) for name in self._order(properties)},
@@ -370,8 +364,12 @@ class _Object:
             return None
         text = self._rest.pop(word)
         if not isinstance(text, str):
-            raise SchemaError(f'"{word}" of a part of the schema is {shown(text)}, where a text must stand.')
+            raise _misplaced(word, text, "a text")
         return text
+
+
+def _misplaced(word: str, given: object, needed: str) -> SchemaError:
+    return SchemaError(f'"{word}" of a part of the schema is {shown(given)}, where {needed} must stand.')
 
 
 def _combined_first(nodes: Sequence[Node]) -> tuple[Node, ...]:

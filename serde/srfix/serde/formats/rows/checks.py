@@ -106,6 +106,11 @@ class RecordCheck:
         self._schema_names = tuple(part.field for part in self._fields)
         self._way = self._way_by([part.name for part in self._fields])
 
+    @property
+    def check(self) -> ValueCheck:
+        """Its two ways."""
+        return ValueCheck(fast=self.fast, careful=self.careful)
+
     def fast(self, row: object) -> object:
         """See `ValueCheck.fast`."""
         if type(row) is not dict or len(row) != self._count:

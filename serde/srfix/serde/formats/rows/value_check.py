@@ -4,7 +4,7 @@ turned into sentences in one place."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from srfix.serde.columns.halves import only_column, require_string_keys
@@ -76,29 +76,21 @@ class ValueCheck:
     tag: str | None = None
     """The name of the union's branch; None outside of a nullable union."""
 
+    def within(self, wrap: Callable[[Convert], Convert]) -> ValueCheck:
+        """Both ways, each with something around it that sees every value first."""
+        return ValueCheck(fast=wrap(self.fast), careful=wrap(self.careful))
+
 
 def or_none(check: ValueCheck) -> ValueCheck:
     """The check for values beside None, which stays None."""
-
-    def fast(value: object, convert: Convert = check.fast) -> object:
-        return None if value is None else convert(value)
-
-    def careful(value: object, convert: Convert = check.careful) -> object:
-        return None if value is None else convert(value)
-
-    return ValueCheck(fast=fast, careful=careful, exact=check.exact, is_narrow=check.is_narrow)
+    made = check.within(lambda convert: lambda value: None if value is None else convert(value))
+    return replace(made, exact=check.exact, is_narrow=check.is_narrow)
 
 
 def nullable(check: ValueCheck, tag: str) -> ValueCheck:
     """The check for a union of null and that type."""
-
-    def fast(value: object, check: Convert = check.fast) -> object:
-        return NULL if value is None else (tag, check(value))
-
-    def careful(value: object, check: Convert = check.careful) -> object:
-        return NULL if value is None else (tag, check(value))
-
-    return ValueCheck(fast=fast, careful=careful, exact=check.exact, is_narrow=check.is_narrow, tag=tag)
+    made = check.within(lambda convert: lambda value: NULL if value is None else (tag, convert(value)))
+    return replace(made, exact=check.exact, is_narrow=check.is_narrow, tag=tag)
 
 
 def check_json_columns(columns: Columns, *, wrapped: bool) -> None:

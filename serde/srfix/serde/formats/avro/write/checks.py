@@ -68,8 +68,7 @@ class Checks:
             case WriteFields() if value.writer.is_union:
                 return self._branches(value.writer, how)
             case WriteFields():
-                record = self._record(how)
-                return ValueCheck(fast=record.fast, careful=record.careful)
+                return self._record(how).check
             case _:
                 assert_never(how)
 
@@ -116,16 +115,12 @@ class Checks:
 
             return convert_union
 
-        return ValueCheck(fast=convert(record.fast), careful=convert(record.careful))
+        return record.check.within(convert)
 
 
 def _null_is(written: object, check: ValueCheck) -> ValueCheck:
     """Connect's `Struct.get`: null where the schema has a default is the default."""
-
-    def convert(inner: Convert) -> Convert:
-        return lambda value: written if value is None else inner(value)
-
-    return ValueCheck(fast=convert(check.fast), careful=convert(check.careful))
+    return check.within(lambda inner: lambda value: written if value is None else inner(value))
 
 
 def _without_null(check: ValueCheck) -> ValueCheck:
@@ -139,7 +134,7 @@ def _without_null(check: ValueCheck) -> ValueCheck:
 
         return convert_present
 
-    return ValueCheck(fast=convert(check.fast), careful=convert(check.careful))
+    return check.within(convert)
 
 
 def _refusing(why: str) -> ValueCheck:

@@ -128,14 +128,7 @@ def _bare(check: ValueCheck, name: str, case_rule: CaseRule) -> ValueCheck:
     row = RecordCheck(case_rule)
     value = check if check.tag is not None else ValueCheck(fast=check.fast, careful=_unless_none(check.careful))
     row.set_fields([FieldCheck(name=name, field=_BARE, check=value, when_missing=MISSING)])
-
-    def fast(given: object) -> object:
-        return cast("dict[str, object]", row.fast(given))[_BARE]
-
-    def careful(given: object) -> object:
-        return cast("dict[str, object]", row.careful(given))[_BARE]
-
-    return ValueCheck(fast=fast, careful=careful)
+    return row.check.within(lambda convert: lambda given: cast("dict[str, object]", convert(given))[_BARE])
 
 
 def _unless_none(careful: Convert) -> Convert:
