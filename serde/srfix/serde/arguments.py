@@ -71,7 +71,6 @@ def text_or_none(name: str, value: object) -> str | None:
 
 
 def strategy(name: str, value: object) -> SubjectStrategy:
-    """A subject strategy."""
     if inspect.isclass(value) or not callable(value):
         raise UsageError(
             f"{name} is {type_words(value)}; it must be a strategy such as TopicSubject() or FixedSubject('SUBJECT')."
@@ -94,7 +93,6 @@ def usable_context(ctx: object) -> Context:
 
 
 def usable_payload(payload: object) -> bytes:
-    """The payload's bytes."""
     if isinstance(payload, bytes | bytearray | memoryview):
         return bytes(payload)
     raise UsageError(f"A payload is {type_words(payload)}; it must be bytes, or None for a tombstone.")

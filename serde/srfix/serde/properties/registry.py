@@ -106,7 +106,6 @@ def is_registry_property(name: str) -> bool:
 
 
 def registry_settings(properties: Mapping[str, str]) -> RegistrySettings:
-    """The settings that the properties make."""
     converted, wrong = from_stores(_without_the_rule(short_names(properties)))
     if wrong:
         raise UsageError(f"For the registry: {together('the configuration', wrong)}")

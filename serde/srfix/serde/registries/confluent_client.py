@@ -129,8 +129,6 @@ class ConfluentClient(Protocol):
 
 
 class ConfluentRegistry:
-    """confluent_kafka's client."""
-
     def __init__(self, client: ConfluentClient) -> None:
         self._client = client
         config = _config(client)
@@ -164,7 +162,6 @@ class ConfluentRegistry:
             return Registration(schema_id=answer.schema_id, version=answer.version, guid=answer.guid)
 
     def register(self, subject: str, schema: Schema) -> SchemaId:
-        """See `SchemaRegistrar`."""
         return SchemaId(self.register_version(subject, schema).schema_id)
 
     def versions(self, subject: str, *, deleted: bool = False) -> tuple[int, ...]:
@@ -195,7 +192,6 @@ class ConfluentRegistry:
             return self._version(subject, answer)
 
     def associated_subjects(self, topic: str, role: Role, *, namespace: str = "-") -> tuple[Subject, ...]:
-        """The subjects that are associated with a topic."""
         with self._asking(f"associations/resources/{namespace}/{topic}"):
             associations = self._client.get_associations_by_resource_name(
                 resource_name=topic,
@@ -208,7 +204,6 @@ class ConfluentRegistry:
             return tuple(Subject(str(getattr(one, "subject", ""))) for one in associations)
 
     def close(self) -> None:
-        """Closes the client's connections."""
         self._client.close()
 
     def __reduce__(self) -> tuple[object, ...]:

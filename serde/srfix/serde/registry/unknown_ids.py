@@ -53,7 +53,6 @@ class UnknownIds:
             raise
 
     def forget(self) -> None:
-        """Forgets every id."""
         with self._lock:
             self._refused.clear()
 

@@ -135,5 +135,4 @@ class FramedReader(_Base):
         return role_of(ctx.field)
 
     def _plan(self, identity: int | UUID, ctx: Context | None) -> Decode:
-        """How bodies under a schema are read."""
         raise NotImplementedError

@@ -48,7 +48,6 @@ def _again(error: _Error, words: str, ctx: Context, more: dict[str, object]) -> 
 
 
 def record_of(value: Value, ctx: Context | None) -> Row:
-    """The record."""
     if isinstance(value, dict):
         return value
     what = "null" if value is None else f"a bare {type(value).__name__}"

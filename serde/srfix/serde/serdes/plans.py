@@ -30,7 +30,6 @@ class ColumnPlans:
         self._spec = spec
 
     def internal_schema(self, role: Role) -> Schema:
-        """The columns' internal schema."""
         spec = self._spec.half(role)
         _check_local(self._format, spec.known_columns)
         module = schema_module_of(self._format)

@@ -33,8 +33,6 @@ MakeEncode: TypeAlias = Callable[[Schema, "tuple[str, ...]", Role], EncodeOrNone
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenSchema:
-    """A schema to write under."""
-
     schema: Schema
     references: tuple[str, ...] = ()
     encode: EncodeOrNone

@@ -36,8 +36,6 @@ _CONNECT_LOGICAL: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AvroField:
-    """A field of a record."""
-
     name: str
     node: AvroNode
     default: object
@@ -314,7 +312,6 @@ def describe(node: AvroNode) -> str:
 
 
 def has_decimals(root: AvroNode) -> bool:
-    """True if a type of the graph is a decimal."""
     return any(node.logical == "decimal" for node in every_node(root))
 
 
@@ -351,7 +348,6 @@ class Analysis:
 
 
 def analyse(root: AvroNode) -> Analysis:
-    """Walks the graph once."""
     bounds = payload_bounds()
     walk = _Analyser(bounds.schema_parts)
     try:
