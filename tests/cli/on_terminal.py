@@ -44,7 +44,7 @@ class Screen:
     text: str
     """Standard output and error in the order of their coming, without colours."""
     columns: int
-    raw: str
+    raw: str = ""
     """The same with what the terminal was told of styles and links."""
 
     @property

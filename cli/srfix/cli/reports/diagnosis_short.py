@@ -93,8 +93,7 @@ def diagnosis_in_short(
         yield from secrets_to_add(given, "plan")
     last = [*_notes(short.notes), *_not_looked_at(diagnosis)]
     if facts is None and (diagnosis.findings or diagnosis.not_looked_at):
-        code = next((each.code for each in diagnosis.findings), None)
-        meaning = "" if code is None else f". {given.quoted('explain', code)}"
+        meaning = f". {given.quoted('explain', diagnosis.findings[0].code)}" if diagnosis.findings else ""
         last.append(f"The evidence, what to do around a repair: --details{meaning}")
     if facts is not None and last:
         yield Heading("Also to know", level=2, is_apart=True)
