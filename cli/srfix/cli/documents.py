@@ -38,7 +38,7 @@ DOCUMENTS: Final = (
     PublishedDocument("applied", "cli.reports.applied_document:AppliedDocument", "srfix apply", ("apply",)),
     PublishedDocument(
         "journal",
-        "recovery.repair.journal_lines:RepairLine",
+        "recovery.repair.journal:RepairLine",
         "srfix apply and srfix rollback: a line of PLAN.journal.jsonl",
     ),
     PublishedDocument("verification", "cli.reports.verification:VerificationDocument", "srfix verify", ("verify",)),
@@ -51,7 +51,7 @@ DOCUMENTS: Final = (
     PublishedDocument("topic-applied", "cli.reports.topic_plans:TopicAppliedDocument", "srfix apply, of a topic plan"),
     PublishedDocument(
         "topic-journal",
-        "recovery.topic_plan.journal_lines:TopicLine",
+        "recovery.topic_plan.journal:TopicLine",
         "srfix apply and srfix rollback of a topic plan: a line of its journal",
     ),
     PublishedDocument(

@@ -1,17 +1,31 @@
-"""The journal of a repair (`srfix.journal/1`): beside each step the whole subject, right before and right after."""
+"""One line of the journal of a repair, PLAN.journal.jsonl: each line is one JSON document."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, TypeAlias
+
+from msgspec import UNSET, UnsetType
 
 from srfix.recovery.actions.actions import Action, Register, has_happened_in_part, with_given_ids
-from srfix.recovery.facts.subject_state import SubjectState, subject_state_from
-from srfix.recovery.plans.journal import JournalFiles, JournalState
+from srfix.recovery.facts.subject_state import SubjectPart, SubjectState, subject_state_from
+from srfix.recovery.plans.journal import (
+    BeginningLine,
+    FinishedLine,
+    JournalFiles,
+    JournalState,
+    Line,
+    Process,
+    ResumedLine,
+    RollbackBegunLine,
+    RolledBackLine,
+    StepLine,
+    StoppedLine,
+)
 from srfix.recovery.plans.journal_file import default_journal_path
-from srfix.recovery.repair.plan_file import REPAIR_PLANS, Plan
+from srfix.recovery.repair.plan_file import REPAIR_PLANS, Plan, PlanDocument
 from srfix.serde.files import is_there
 from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Subject
@@ -20,7 +34,7 @@ from srfix.serde.wire import SchemaId, is_schema_id
 
 @dataclass(slots=True, kw_only=True)
 class RepairState(JournalState[Action, SubjectState, SubjectState]):
-    """What the journal of a repair says has happened."""
+    """What the journal of a repair says has happened: beside each step the whole subject, right before and right after."""
 
     plan: Plan
     given: dict[int, SchemaId] = field(default_factory=dict)
@@ -115,3 +129,74 @@ def read_plan_or_journal(path: Path) -> Plan:
 def journal_of(path: Path) -> Path:
     """The journal beside a plan file; any other path is the journal itself."""
     return default_journal_path(path) if REPAIR_PLANS.is_at(path) else path
+
+
+class BegunLine(BeginningLine, tag="begun", kw_only=True):
+    """The first line: it has the plan."""
+
+    schema: Literal["srfix.journal/1"]
+    plan: PlanDocument
+
+
+class OnlyLine(Line, tag="only", kw_only=True):
+    """A run is of some steps alone."""
+
+    steps: list[int]
+    """What this run was asked for."""
+
+
+class ReopenedLine(Line, tag="reopened", kw_only=True):
+    """Steps of a plan that was finished are carried out once more."""
+
+    steps: list[int]
+    expects: dict[str, SubjectPart]
+    by: Process | UnsetType = UNSET
+
+
+class BeforeLine(StepLine, tag="before", kw_only=True):
+    """A step is begun."""
+
+    state: SubjectPart
+
+
+class AfterLine(StepLine, tag="after", kw_only=True):
+    """A step is done."""
+
+    state: SubjectPart
+    answer: object
+    """What the registry answered."""
+
+
+class PutBackLine(Line, tag="put-back", kw_only=True):
+    """A relaxed level was put back."""
+
+    done: list[str]
+    """What srfix watch put back, in words."""
+
+
+class UndoingLine(StepLine, tag="undoing", kw_only=True):
+    """A rollback has begun to delete a step's version."""
+
+
+class UndoneLine(StepLine, tag="undone", kw_only=True):
+    """A rollback is done with a step."""
+
+    left: str | None
+    """Why the step was left as it is; null if it was not."""
+
+
+RepairLine: TypeAlias = (
+    BegunLine
+    | ResumedLine
+    | OnlyLine
+    | ReopenedLine
+    | BeforeLine
+    | AfterLine
+    | FinishedLine
+    | StoppedLine
+    | PutBackLine
+    | RollbackBegunLine
+    | UndoingLine
+    | UndoneLine
+    | RolledBackLine
+)

@@ -1,17 +1,26 @@
-"""The journal of a topic plan (`srfix.topic-journal/1`).
-
-Progress within a partition is not journalled: a run that goes on reads from the topic itself what stands.
-"""
+"""One line of the journal of a plan that writes to a topic, PLAN.journal.jsonl: each line is one JSON document."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
-from srfix.recovery.plans.journal import JournalFiles, JournalState
-from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS, TopicPlan, TopicStep
+from msgspec import UNSET, UnsetType
+
+from srfix.recovery.plans.journal import (
+    BeginningLine,
+    FinishedLine,
+    JournalFiles,
+    JournalState,
+    ResumedLine,
+    RollbackBegunLine,
+    RolledBackLine,
+    StepLine,
+    StoppedLine,
+)
+from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS, TopicPlan, TopicPlanDocument, TopicStep
 from srfix.serde.schemas.models import Json
 
 _SCHEMA: Final = "srfix.topic-journal/1"
@@ -19,7 +28,10 @@ _SCHEMA: Final = "srfix.topic-journal/1"
 
 @dataclass(slots=True, kw_only=True)
 class TopicState(JournalState[TopicStep, None, int]):
-    """What the journal of a topic plan says has happened; after a step the end of its partition, 0 for a topic's creation."""
+    """What the journal of a topic plan says has happened; after a step the end of its partition, 0 for a topic's creation.
+
+    Progress within a partition is not journalled: a run that goes on reads from the topic itself what stands.
+    """
 
     plan: TopicPlan
     kept: Path | None = None
@@ -56,4 +68,50 @@ TOPIC_JOURNALS: Final[JournalFiles[TopicPlan, TopicState]] = JournalFiles(
     "one, a file that is not there yet.",
     other_schema=f", and this is the journal of a plan of srfix state ({_SCHEMA}). Name that one, or give this plan a journal "
     "of its own with --journal.",
+)
+
+
+class BegunLine(BeginningLine, tag="begun", kw_only=True):
+    """The first line: it has the plan."""
+
+    schema: Literal["srfix.topic-journal/1"]
+    plan: TopicPlanDocument
+    kept: str | UnsetType = UNSET
+    """Where the records are that the plan puts an end to."""
+
+
+class BeforeLine(StepLine, tag="before", kw_only=True):
+    """A step is begun."""
+
+
+class AfterLine(StepLine, tag="after", kw_only=True):
+    """A step is done."""
+
+    end: int
+    """The end of the partition right after."""
+    written: int
+    stood: int
+    left: int
+    put_back: int
+
+
+class UndoneLine(StepLine, tag="undone", kw_only=True):
+    """A rollback is done with a step."""
+
+    left: str | None
+    """Why it was not undone."""
+    written: int | UnsetType = UNSET
+    others: int | UnsetType = UNSET
+
+
+TopicLine: TypeAlias = (
+    BegunLine
+    | ResumedLine
+    | BeforeLine
+    | AfterLine
+    | FinishedLine
+    | StoppedLine
+    | RollbackBegunLine
+    | UndoneLine
+    | RolledBackLine
 )
