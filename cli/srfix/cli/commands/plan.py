@@ -30,8 +30,7 @@ from srfix.cli.options.topic import TopicChoice, topic_options
 from srfix.cli.options.values import Choice
 from srfix.cli.output.interface import OutputFormat
 from srfix.cli.output.speaking import say, show, write_report
-from srfix.recovery.repair.planning.keep import Keep
-from srfix.recovery.repair.planning.wanted import ON_REQUEST
+from srfix.recovery.repair.planning.wanted import ON_REQUEST, Keep
 from srfix.serde.errors import UsageError
 
 if TYPE_CHECKING:

@@ -33,8 +33,7 @@ from srfix.recovery.registry import GivenRegistry, Registry, usable
 from srfix.recovery.repair.apply import note_done, undo_wrong_id
 from srfix.recovery.repair.journal import REPAIR_JOURNALS, RepairState
 from srfix.recovery.repair.plan_file import Plan
-from srfix.recovery.repair.untold import Untold, refuse_untold, untold_steps
-from srfix.recovery.repair.whose_version import as_left, untold, why_theirs
+from srfix.recovery.repair.standing import Untold, as_left, refuse_untold, untold, untold_steps, why_theirs
 from srfix.serde.schemas.errors import IncompatibleSchemaError, ReferenceExistsError
 from srfix.serde.subjects.names import Subject, split_context
 

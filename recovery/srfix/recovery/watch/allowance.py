@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from srfix.recovery.actions.actions import Action, Register, SetCompatibility, SetMode, SoftDelete
 from srfix.recovery.errors import PlanError
 from srfix.recovery.repair.plan_file import Plan
-from srfix.recovery.repair.planning.keep import Keep
+from srfix.recovery.repair.planning.wanted import Keep
 from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Role, Subject, Topic, changelog_topic, join_context, split_context, subject_for
 

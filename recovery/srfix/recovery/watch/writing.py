@@ -25,7 +25,7 @@ from srfix.recovery.repair.apply import apply_plan, is_refusal
 from srfix.recovery.repair.journal import REPAIR_JOURNALS
 from srfix.recovery.repair.left_open import put_back
 from srfix.recovery.repair.plan_file import Plan
-from srfix.recovery.repair.planning.keep import Keep
+from srfix.recovery.repair.planning.wanted import Keep
 from srfix.recovery.watch.allowance import AllowedPair
 from srfix.recovery.watch.attending import is_relaxed
 from srfix.recovery.watch.events import Deferred, Registered, Stopped

@@ -11,9 +11,8 @@ from msgspec import convert, to_builtins
 from srfix.recovery import Keep, PlanError, Severity, plan_document
 from srfix.recovery.checks.interface import Width
 from srfix.recovery.facts.stores import StoreFacts
-from srfix.recovery.repair.cost import Cost
-from srfix.recovery.repair.plan_file import REPAIR_PLANS
-from srfix.recovery.repair.planning.order import by_what_they_unblock
+from srfix.recovery.repair.plan_file import REPAIR_PLANS, Cost
+from srfix.recovery.repair.planning.plan import by_what_they_unblock
 from srfix.recovery.repair.planning.repairs import SubjectRepair, repairs
 from tests.recovery.repair.scene import two_applications
 from tests.recovery.world import World

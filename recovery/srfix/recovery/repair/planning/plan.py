@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from importlib.metadata import version
+from typing import Final
 
 from srfix.recovery.actions.actions import (
     Action,
@@ -26,15 +27,14 @@ from srfix.recovery.facts.circumstances import concerned
 from srfix.recovery.facts.reader import CheckContext
 from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.facts.survey import Survey
-from srfix.recovery.findings import Severity
+from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.repair.plan_file import Omission, Plan, PlannedFinding
+from srfix.recovery.repair.planning.foreseen_ids import content_key
 from srfix.recovery.repair.planning.litter import Deletion, deletions
-from srfix.recovery.repair.planning.normalized import content_key
-from srfix.recovery.repair.planning.order import by_what_they_unblock
 from srfix.recovery.repair.planning.price import cost_within, price
 from srfix.recovery.repair.planning.repairs import Keep, SubjectRepair, decide, repairs
 from srfix.serde.printable import capitalized
-from srfix.serde.subjects.names import Subject, Topic, split_context, split_subject
+from srfix.serde.subjects.names import Role, Subject, Topic, split_context, split_subject
 from srfix.serde.wire import SchemaId
 
 
@@ -296,3 +296,57 @@ def _planned_deletion(deletion: Deletion) -> PlannedFinding:
         source_topic=Topic(name) if split is None else split[0],
         schema_ids=tuple(sorted({action.schema_id for action in deletion.actions})),
     )
+
+
+_STOPPED: Final = frozenset({"Empty", "Dead"})
+"""States of a group without members: its threads have died, or somebody stopped it."""
+
+
+def by_what_they_unblock(repairs: Sequence[SubjectRepair], examination: Examination) -> tuple[SubjectRepair, ...]:
+    """The repairs, application by application: the worst finding first, then who is down, then by the rows that are read
+    again, then by name; within an application likewise.
+
+    An application works again when all of its stores are readable. So a repair that is interrupted, or of which a part is
+    carried out (`srfix apply` with `--only`), leaves as many applications whole as it can.
+    """
+    found: dict[tuple[str, str, Role], list[Finding]] = {}
+    for finding in examination.diagnosis.findings:
+        found.setdefault((finding.application, finding.store, finding.role), []).append(finding)
+    states = {known.application: known.state for known in examination.applications}
+
+    def of_repair(repair: SubjectRepair) -> tuple[int, int]:
+        of_it = found.get((*_store_of(repair), repair.want.role.role), ())
+        own = [finding for finding in of_it if finding.code == repair.want.code]
+        # Without a census nothing tells how bad it is: then as bad as can be.
+        return min((finding.severity.rank for finding in own), default=0), -_live_keys(own)
+
+    together: dict[str, list[SubjectRepair]] = {}
+    for repair in repairs:
+        together.setdefault(_store_of(repair)[0], []).append(repair)
+
+    def of_application(name: str) -> tuple[int, int, int, str]:
+        ranks = [of_repair(repair) for repair in together[name]]
+        return min(rank for rank, _ in ranks), _down(states.get(name)), sum(live for _, live in ranks), name
+
+    return tuple(
+        repair
+        for name in sorted(together, key=of_application)
+        for repair in sorted(together[name], key=lambda repair: (*of_repair(repair), _store_of(repair)[1]))
+    )
+
+
+def _store_of(repair: SubjectRepair) -> tuple[str, str]:
+    """Application and store; empty of a topic's repair."""
+    facts = repair.want.facts
+    return (facts.store.application, facts.store.name) if isinstance(facts, StoreFacts) else ("", "")
+
+
+def _live_keys(findings: Iterable[Finding]) -> int:
+    return sum(fault.live_keys or 0 for finding in findings for fault in finding.schema_ids)
+
+
+def _down(state: str | None) -> int:
+    """Who is known to be down first, who is known to run last."""
+    if state is None:
+        return 1
+    return 0 if state in _STOPPED else 2

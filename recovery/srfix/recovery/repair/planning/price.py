@@ -12,7 +12,7 @@ from srfix.recovery.facts.holders import list_holders
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.facts.topics import TopicFacts
 from srfix.recovery.ids_in_words import counted, enumerated
-from srfix.recovery.repair.cost import Cost, cost_of
+from srfix.recovery.repair.plan_file import Cost, cost_of
 from srfix.recovery.repair.planning.repairs import SubjectRepair
 from srfix.serde.printable import capitalized
 from srfix.serde.subjects.names import Subject

@@ -23,10 +23,9 @@ from srfix.recovery.repair.planning.foreseen_ids import (
     inherited_metadata,
     obstacle_to_exact_ids,
 )
-from srfix.recovery.repair.planning.keep import Keep
 from srfix.recovery.repair.planning.own_schemas import Outlook, OwnVersion, leaves_room, outlook, passes
 from srfix.recovery.repair.planning.soft_deletion import not_found_once_deleted
-from srfix.recovery.repair.planning.wanted import wanted
+from srfix.recovery.repair.planning.wanted import Keep, wanted
 from srfix.serde.formats.table import as_readers_ask
 from srfix.serde.schemas.errors import RegistryAnswerError, RegistryProtocolError
 from srfix.serde.schemas.models import Json, Schema, answered_elsewhere, same_content

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.interface import PassedOver, RepairRequest, Want, Width
@@ -14,6 +15,17 @@ if TYPE_CHECKING:
     from srfix.recovery.facts.reader import CheckContext
     from srfix.recovery.facts.stores import RoleFacts, StoreFacts
     from srfix.recovery.facts.survey import Survey
+
+
+class Keep(Enum):
+    """Whether a registered version stays live."""
+
+    AUTO = "auto"
+    """Live where no schema that may follow the owner's own is refused for its sake, soft-deleted otherwise."""
+    LIVE = "live"
+    """Live: it becomes the subject's latest, and the application's next schema is checked against it."""
+    SOFT_DELETED = "soft-deleted"
+    """Soft-deleted at once: the failing reader still finds it, compatibility does not see it."""
 
 
 ON_REQUEST: Final = {check.code: check.repair.also for check in CHECKS if check.repair and check.repair.also}
