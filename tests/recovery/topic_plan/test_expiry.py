@@ -14,12 +14,17 @@ from hypothesis import strategies as st
 
 from srfix.recovery import PlanError
 from srfix.recovery.plans.carrying_out import AlreadyApplied
-from srfix.recovery.topic_plan.apply import TopicEvent, TopicStepDone, apply_topic_plan
+from srfix.recovery.topic_plan.apply import (
+    TopicEvent,
+    TopicStepDone,
+    TopicStepUndone,
+    TopicUndoEvent,
+    apply_topic_plan,
+    roll_back_topic_plan,
+)
 from srfix.recovery.topic_plan.expiring import ExpiryRequest, plan_expiry
 from srfix.recovery.topic_plan.kept_records import kept_records_path
-from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS, TopicPlan, topic_plan_document
-from srfix.recovery.topic_plan.rollback import TopicStepUndone, TopicUndoEvent, roll_back_topic_plan
-from srfix.recovery.topic_plan.work import ExpireKeys
+from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS, ExpireKeys, TopicPlan, topic_plan_document
 from srfix.serde import Topic, UsageError
 from tests.recovery.topic_plan.world import DAY_MS, NOW, NOW_MS, SERVERS, Content, KillAt, Killed, World
 

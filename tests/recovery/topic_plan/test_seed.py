@@ -12,13 +12,18 @@ import pytest
 from srfix.recovery import AppliedInPartError, PlanError, RolledBackInPartError
 from srfix.recovery.plans.carrying_out import AlreadyApplied, JournalSetAside
 from srfix.recovery.plans.rolling_back import AlreadyRolledBack, Left
-from srfix.recovery.topic_plan.apply import TopicEvent, TopicStepDone, apply_topic_plan
+from srfix.recovery.topic_plan.apply import (
+    TopicEvent,
+    TopicStepDone,
+    TopicStepUndone,
+    TopicUndoEvent,
+    apply_topic_plan,
+    roll_back_topic_plan,
+)
 from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS
 from srfix.recovery.topic_plan.logs import STREAMS_CONFIGS
-from srfix.recovery.topic_plan.plan_file import TopicPlan, describe
-from srfix.recovery.topic_plan.rollback import TopicStepUndone, TopicUndoEvent, roll_back_topic_plan
+from srfix.recovery.topic_plan.plan_file import SeedChangelog, TopicPlan, describe
 from srfix.recovery.topic_plan.seeding import SeedRequest, plan_seed
-from srfix.recovery.topic_plan.work import SeedChangelog
 from srfix.serde import Topic
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.wire import SchemaId, frame_id

@@ -25,8 +25,7 @@ def topic_plan_report(plan: TopicPlan, path: Path, given: Given) -> Report:
 
 
 def _blocks(plan: TopicPlan, path: Path, given: Given) -> Iterator[Block]:
-    from srfix.recovery.topic_plan.plan_file import describe
-    from srfix.recovery.topic_plan.work import ExpireKeys, SeedChangelog
+    from srfix.recovery.topic_plan.plan_file import ExpireKeys, SeedChangelog, describe
 
     work = plan.work
     if not plan.actions:

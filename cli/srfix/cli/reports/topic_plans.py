@@ -19,13 +19,12 @@ from srfix.recovery.ids_in_words import counted
 from srfix.recovery.plans.carrying_out import AlreadyApplied, JournalSetAside
 from srfix.recovery.plans.rolling_back import AlreadyRolledBack, Left
 from srfix.recovery.plans.sign_off import require_digest
-from srfix.recovery.topic_plan.apply import TopicStepDone, apply_topic_plan
+from srfix.recovery.topic_plan.apply import TopicStepDone, TopicStepUndone, apply_topic_plan, roll_back_topic_plan
 from srfix.recovery.topic_plan.hand import KafkaHand
 from srfix.recovery.topic_plan.interface import StepReport
 from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS
 from srfix.recovery.topic_plan.kept_records import kept_records_path
 from srfix.recovery.topic_plan.plan_file import TopicPlan, TopicStep, describe
-from srfix.recovery.topic_plan.rollback import TopicStepUndone, roll_back_topic_plan
 
 _WRITE_S = 60.0
 

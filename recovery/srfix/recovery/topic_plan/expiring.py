@@ -21,11 +21,19 @@ from srfix.recovery.errors import PlanError
 from srfix.recovery.internal_topics import is_internal
 from srfix.recovery.topic_plan.interface import Look
 from srfix.recovery.topic_plan.kept_records import keep_records, kept_records_path
-from srfix.recovery.topic_plan.logs import CLEANUP_POLICY, count_of, known_configs, newest_of, require_no_members
-from srfix.recovery.topic_plan.plan_file import TopicPlan
-from srfix.recovery.topic_plan.rows import NewestRecord, chosen, live, partition_rows
+from srfix.recovery.topic_plan.logs import (
+    CLEANUP_POLICY,
+    NewestRecord,
+    chosen,
+    count_of,
+    known_configs,
+    live,
+    newest_of,
+    partition_rows,
+    require_no_members,
+)
+from srfix.recovery.topic_plan.plan_file import ExpireKeys, TopicPlan
 from srfix.recovery.topic_plan.words import expiry_playbook, expiry_price, expiry_undo, key_in_words
-from srfix.recovery.topic_plan.work import ExpireKeys
 from srfix.serde.errors import UsageError
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Topic, changelog_topic

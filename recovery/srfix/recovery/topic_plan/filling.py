@@ -14,14 +14,18 @@ from srfix.recovery.topic_plan.interface import Hand, Look, NewRecord, StepRepor
 from srfix.recovery.topic_plan.logs import (
     CLEANUP_POLICY,
     TIMESTAMP_TYPE,
+    NewestRecord,
     changed,
+    chosen,
+    digest_of,
+    fingerprint_of,
     known_configs,
+    live,
     newest_of,
     require_no_members,
 )
-from srfix.recovery.topic_plan.rows import NewestRecord, chosen, digest_of, fingerprint_of, live
+from srfix.recovery.topic_plan.plan_file import PartitionRows, SeedChangelog
 from srfix.recovery.topic_plan.seeding import WHY_STOPPED, restorable
-from srfix.recovery.topic_plan.work import PartitionRows, SeedChangelog
 from srfix.serde.properties.kafka_client import Isolation
 
 _LOG = Isolation.READ_UNCOMMITTED

@@ -18,7 +18,7 @@ from typing import Final
 
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.errors import PlanError
-from srfix.recovery.topic_plan.work import KeptRecords
+from srfix.recovery.topic_plan.plan_file import KeptRecords
 from srfix.serde.files import open_file, parse_json
 from srfix.serde.schemas.models import Json
 

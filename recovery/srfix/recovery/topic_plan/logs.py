@@ -1,16 +1,25 @@
-"""What both kinds of topic plans look at: partitions, groups, logs; and what to say where the world is not as it was."""
+"""What both kinds of topic plans look at: partitions, groups, logs; and what to say where the world is not as it was.
+
+The newest record of each key of a partition is what a compacted topic means, and what a restore makes of it. Keys and
+fingerprints are held in memory, one partition at a time; values are not: they are read again when they are needed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+import hashlib
+import struct
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
 
+from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.cluster.topic_lookup import did_you_mean
 from srfix.recovery.errors import PlanError
 from srfix.recovery.topic_plan.interface import Look
-from srfix.recovery.topic_plan.rows import NewestRecord, newest_records
+from srfix.recovery.topic_plan.plan_file import PartitionRows
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Topic
+from srfix.serde.wire import PREFIX_ID_SIZE
 
 CLEANUP_POLICY: Final = "cleanup.policy"
 TIMESTAMP_TYPE: Final = "message.timestamp.type"
@@ -76,3 +85,113 @@ def changed(what: str) -> PlanError:
     :param what: what is other, in words, without capital and full stop.
     """
     return PlanError(f"The world has changed since the plan was made: {what}. Nothing was written for it; plan again.")
+
+
+_LENGTH = struct.Struct(">q")
+_ABSENT = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewestRecord:
+    """What is kept of a key's newest record."""
+
+    offset: int
+    timestamp_ms: int | None
+    """None if it has none."""
+    bytes_: int
+    """Of key, value and headers."""
+    fingerprint: bytes
+    """Of value, timestamp and headers."""
+    beginning: bytes
+    """The first bytes of the value, in which a schema id stands."""
+    is_tombstone: bool
+
+
+def fingerprint(value: bytes | None, timestamp_ms: int | None, headers: Iterable[tuple[str, bytes | None]]) -> bytes:
+    """16 bytes that tell two records of one key apart: by value, timestamp and headers."""
+    known = hashlib.blake2b(digest_size=16)
+    known.update(_LENGTH.pack(_ABSENT if timestamp_ms is None else timestamp_ms))
+    _add(known, value)
+    for name, content in headers:
+        _add(known, name.encode())
+        _add(known, content)
+    return known.digest()
+
+
+def fingerprint_of(record: RawRecord) -> bytes:
+    """The same of a record that was read."""
+    return fingerprint(record.value, record.timestamp, record.headers)
+
+
+def newest_records(records: Iterable[RawRecord]) -> dict[bytes, NewestRecord]:
+    """Per key the newest of a partition's records, tombstones too, in the order of their offsets.
+
+    Records with a null key are skipped, as a restore skips them.
+    """
+    found: dict[bytes, NewestRecord] = {}
+    beginnings: dict[bytes, bytes] = {}
+    for record in records:
+        key = record.key
+        if key is None:
+            continue
+        found.pop(key, None)  # so that it stands at its new place
+        beginning = (record.value or b"")[:PREFIX_ID_SIZE]
+        headers = sum(len(name.encode()) + len(content or b"") for name, content in record.headers)
+        found[key] = NewestRecord(
+            offset=record.offset,
+            timestamp_ms=record.timestamp,
+            bytes_=len(key) + len(record.value or b"") + headers,
+            fingerprint=fingerprint_of(record),
+            beginning=beginnings.setdefault(beginning, beginning),
+            is_tombstone=record.value is None,
+        )
+    return found
+
+
+def live(newest: Mapping[bytes, NewestRecord]) -> dict[bytes, NewestRecord]:
+    """Those that are no tombstones: the rows of a store that is restored."""
+    return {key: record for key, record in newest.items() if not record.is_tombstone}
+
+
+def chosen(records: Iterable[RawRecord], newest: Mapping[bytes, NewestRecord]) -> Iterator[RawRecord]:
+    """Of a second reading of a partition the records that `newest` names, in the order of their offsets."""
+    for record in records:
+        known = None if record.key is None else newest.get(record.key)
+        if known is not None and known.offset == record.offset:
+            yield record
+
+
+def digest_of(newest: Mapping[bytes, NewestRecord]) -> str:
+    """SHA-256 over keys and fingerprints in the order of their offsets, as `sha256:` + hex. Offsets play no part in it."""
+    known = hashlib.sha256()
+    for key, record in newest.items():
+        _add(known, key)
+        known.update(record.fingerprint)
+    return "sha256:" + known.hexdigest()
+
+
+def partition_rows(partition: int, log: tuple[int, int], newest: Mapping[bytes, NewestRecord]) -> PartitionRows:
+    """What a plan says of these records of a partition.
+
+    :param log: where reading began (inclusive) and ended (exclusive).
+    """
+    times = [record.timestamp_ms for record in newest.values() if record.timestamp_ms is not None]
+    return PartitionRows(
+        partition=partition,
+        start_offset=log[0],
+        end_offset=log[1],
+        rows=len(newest),
+        bytes_=sum(record.bytes_ for record in newest.values()),
+        oldest_ms=min(times, default=None),
+        newest_ms=max(times, default=None),
+        digest=digest_of(newest),
+    )
+
+
+class _Digest(Protocol):
+    def update(self, data: bytes, /) -> None: ...
+
+
+def _add(known: _Digest, content: bytes | None) -> None:
+    known.update(_LENGTH.pack(_ABSENT if content is None else len(content)))
+    known.update(content or b"")

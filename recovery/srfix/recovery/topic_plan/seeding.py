@@ -21,15 +21,16 @@ from srfix.recovery.topic_plan.logs import (
     CREATE_TIME,
     STREAMS_CONFIGS,
     TIMESTAMP_TYPE,
+    NewestRecord,
     count_of,
     known_configs,
+    live,
     newest_of,
+    partition_rows,
     require_no_members,
 )
-from srfix.recovery.topic_plan.plan_file import TopicPlan
-from srfix.recovery.topic_plan.rows import NewestRecord, live, partition_rows
+from srfix.recovery.topic_plan.plan_file import CarriedSchemaId, SeedChangelog, TopicPlan
 from srfix.recovery.topic_plan.words import seed_playbook, seed_price, seed_undo
-from srfix.recovery.topic_plan.work import CarriedSchemaId, SeedChangelog
 from srfix.serde.errors import UsageError
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Role, Topic, changelog_topic

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from srfix.recovery.commands import Given
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.topic_plan.logs import CLEANUP_POLICY, CREATE_TIME, TIMESTAMP_TYPE
-from srfix.recovery.topic_plan.work import OUR_HEADER, ExpireKeys, SeedChangelog
+from srfix.recovery.topic_plan.plan_file import OUR_HEADER, ExpireKeys, SeedChangelog
 from srfix.serde.printable import is_printable
 
 

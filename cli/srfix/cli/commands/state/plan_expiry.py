@@ -65,8 +65,7 @@ def plan_expiry(
     from srfix.recovery.topic_plan.expiring import ExpiryRequest
     from srfix.recovery.topic_plan.expiring import plan_expiry as planned
     from srfix.recovery.topic_plan.kept_records import kept_records_path
-    from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS
-    from srfix.recovery.topic_plan.work import ExpireKeys
+    from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS, ExpireKeys
     from srfix.serde.subjects.names import Topic
 
     refuse_existing(path, kept_records_path(path))
