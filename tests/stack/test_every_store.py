@@ -32,8 +32,8 @@ from srfix.recovery.state.reading.rows import StateRow
 from srfix.recovery.state.reading.store import StateStore, open_stores
 from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.state.writing.releases import Release
-from srfix.recovery.stores.comparing import ranges_to_compare
 from srfix.recovery.stores.difference_kinds import DifferenceKind
+from srfix.recovery.stores.differences import ranges_to_compare
 from srfix.recovery.stores.rebuild.change import StoreChange
 from srfix.recovery.stores.rebuild.migrate import Migration, migrate
 from tests.recovery.state.suppression import decode_buffered_value

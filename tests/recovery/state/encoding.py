@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from srfix.recovery.errors import FormatError
+from srfix.recovery.state.checkpoints import Place
 from srfix.recovery.state.formats.joins import CombinedKey, JoinSideKey, Subscription
-from srfix.recovery.state.offsets_column_family import Place
 
 _INT: Final = struct.Struct(">i")
 _LONG: Final = struct.Struct(">q")

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.recovery.errors import FormatError
+from srfix.recovery.state.checkpoints import decode_position
 from srfix.recovery.state.formats.joins import (
     CombinedKey,
     JoinSideKey,
@@ -57,7 +58,6 @@ from srfix.recovery.state.formats.versioned import (
     versioned_segment_interval_ms,
 )
 from srfix.recovery.state.formats.windows import SESSIONS, WINDOWS, StoredWindow
-from srfix.recovery.state.offsets_column_family import decode_position
 from tests.recovery.state.encoding import (
     encode_combined_key,
     encode_join_side_key,

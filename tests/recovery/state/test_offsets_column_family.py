@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from srfix.recovery import LibraryMissingError, StateDirectoryError
-from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY, parse_offsets, parse_position
+from srfix.recovery.state.checkpoints import OFFSETS_COLUMN_FAMILY, parse_offsets, parse_position
 from srfix.recovery.state.rocksdb import linked_view, opened, read_column_family
 from tests.recovery.state.test_checkpoints import entry
 

@@ -21,9 +21,8 @@ from srfix.recovery.state.rocksdb import opened
 from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.state.writing.stores import StoreToWrite
 from srfix.recovery.stores.choices import Until
-from srfix.recovery.stores.parts import Part, Result, Work
+from srfix.recovery.stores.parts import Answer, Part, Result, Shipment, Work, part_runner
 from srfix.recovery.stores.rebuild.rebuild import Rebuild, rebuild
-from srfix.recovery.stores.worker import Answer, Shipment, part_runner
 from srfix.serde import Topic
 from srfix.serde.registry.secret import pickled_with_secrets
 from srfix.serde.wire import frame_id

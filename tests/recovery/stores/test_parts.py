@@ -21,9 +21,8 @@ from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.recovery.state.reading.store import StateStore
 from srfix.recovery.state.writing.releases import Release
 from srfix.recovery.stores.choices import OnError, Until
-from srfix.recovery.stores.comparing import CompareWork, ranges_to_compare
-from srfix.recovery.stores.exported_parts import export_on_spark
-from srfix.recovery.stores.exporting import ExportFormat, exporting
+from srfix.recovery.stores.differences import CompareWork, ranges_to_compare
+from srfix.recovery.stores.exporting import ExportFormat, export_on_spark, exporting
 from srfix.recovery.stores.parts import SecondAnswers
 from srfix.recovery.stores.rebuild.on_spark import BuildOnSpark
 from srfix.recovery.stores.rebuild.rebuild import Rebuild, rebuild
@@ -311,7 +310,7 @@ class TestWorker:
         assert answer.error.acl == "Read on topic 'users'"
 
     def test_a_long_answer_comes_in_pieces(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("srfix.recovery.stores.worker._PIECE_BYTES", 7)
+        monkeypatch.setattr("srfix.recovery.stores.parts._PIECE_BYTES", 7)
         failing = Failing(error=UsageError("more than seven bytes"))
         with pytest.raises(UsageError, match="more than seven bytes"):
             WorkerHere().run(failing, [str(tmp_path)], doing="failing")

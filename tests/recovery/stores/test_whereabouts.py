@@ -18,7 +18,8 @@ from srfix.recovery.state.directory import Task, Traces
 from srfix.recovery.state.formats.joins import JoinSideKey, Side
 from srfix.recovery.state.formats.windows import SESSIONS, WINDOWS, StoredWindow
 from srfix.recovery.state.layouts import StoreFormat
-from srfix.recovery.stores.key_reads import (
+from srfix.recovery.stores.placing import HostRole, hosts_by_group, murmur2, partition_of, task_of
+from srfix.recovery.stores.whereabouts import (
     AskedSubject,
     KeyRead,
     asked_subjects,
@@ -26,7 +27,6 @@ from srfix.recovery.stores.key_reads import (
     key_in_topic,
     newest_record,
 )
-from srfix.recovery.stores.placing import HostRole, hosts_by_group, murmur2, partition_of, task_of
 from srfix.serde import Schema, Subject, Topic
 from srfix.serde.wire import SchemaId
 from tests.recovery.state.encoding import encode_join_side_key

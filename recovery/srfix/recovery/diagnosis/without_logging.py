@@ -140,7 +140,7 @@ def starts_anew(survey: Survey, suspect: SuspectStore) -> bool:
     has a checkpoint. All versions but 2.6 keep one, but for exactly-once. A copy without any file whose name begins with a
     dot shows nothing, nor does a directory that a process holds: it may write one when it closes.
     """
-    from srfix.recovery.state.locks import is_task_locked
+    from srfix.recovery.state.directory import is_task_locked
 
     matches = [
         disk

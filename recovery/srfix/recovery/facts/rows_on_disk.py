@@ -139,9 +139,8 @@ class _Gathered:
 
     def add(self, place: Place, count: RowCounter) -> None:
         """Reads the store in one task."""
-        from srfix.recovery.state.directory import StoreKind
+        from srfix.recovery.state.directory import StoreKind, is_task_locked
         from srfix.recovery.state.layouts import StoreFormat
-        from srfix.recovery.state.locks import is_task_locked
         from srfix.recovery.state.reading.detection import databases
 
         where = f"task {place.task.name} in {place.state.path}"

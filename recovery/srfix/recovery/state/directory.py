@@ -13,12 +13,15 @@ version stands in `Traces`.
 
 from __future__ import annotations
 
+import struct
+import sys
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import Final
 
-from srfix.recovery.state.checkpoints import Checkpoint
-from srfix.recovery.state.offsets_column_family import StoreOffsets
+from srfix.recovery.state.checkpoints import Checkpoint, StoreOffsets
+from srfix.serde.files import open_file
 from srfix.serde.subjects.names import Topic, changelog_topic
 
 
@@ -145,3 +148,35 @@ class ApplicationState:
     def without_checkpoint(self) -> tuple[Task, ...]:
         """The tasks with stores of which nothing tells from which topics they restore."""
         return tuple(task for task in self.tasks if task.stores and not task.topics)
+
+
+LOCK: Final = ".lock"
+"""The file that is locked, of an application and of a task."""
+_FLOCK: Final = struct.Struct("hhqqi4x")
+"""`struct flock` of 64-bit Linux: type, whence, start, length, pid."""
+
+
+def is_locked(path: Path) -> bool | None:
+    """True if another process holds a lock on the file (Java's `FileChannel.lock`, a POSIX record lock).
+
+    F_GETLK asks; taking the lock, be it for an instant, could stop an application that starts at that moment. False
+    where there is no such file; None if it cannot be told: another system than Linux, or a file that may not be read.
+    """
+    if sys.platform != "linux":
+        return None
+    import fcntl
+
+    try:
+        with open_file(path) as file:
+            wanted = _FLOCK.pack(fcntl.F_RDLCK, 0, 0, 0, 0)
+            kind = _FLOCK.unpack(fcntl.fcntl(file, fcntl.F_GETLK, wanted))[0]
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return None
+    return bool(kind != fcntl.F_UNLCK)
+
+
+def is_task_locked(task: Task) -> bool | None:
+    """True if a process holds the task's own lock, which Streams up to 2.8 has; None if that cannot be told."""
+    return is_locked(Path(task.path) / LOCK)

@@ -12,18 +12,24 @@ from typing import Final
 
 from srfix.recovery.errors import LibraryMissingError, NotPermittedError, StateDirectoryError
 from srfix.recovery.internal_topics import parse, recognise
-from srfix.recovery.state.checkpoints import Checkpoint, read_checkpoint
+from srfix.recovery.state.checkpoints import (
+    OFFSETS_COLUMN_FAMILY,
+    Checkpoint,
+    StoreOffsets,
+    parse_offsets,
+    read_checkpoint,
+)
 from srfix.recovery.state.directory import (
+    LOCK,
     ApplicationState,
     StoreDirectory,
     StoreKind,
     Task,
     Traces,
     Unreadable,
+    is_locked,
     segment_start,
 )
-from srfix.recovery.state.locks import LOCK, is_locked
-from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY, StoreOffsets, parse_offsets
 from srfix.recovery.state.rocksdb import read_column_family
 from srfix.serde import bounds
 from srfix.serde.errors import UsageError

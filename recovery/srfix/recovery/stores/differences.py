@@ -14,15 +14,18 @@ its timestamp, on disk and by key (`state.writing.database.in_order`): then both
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import islice, repeat
+from pathlib import Path
 from typing import Final, Literal
 
 from msgspec import UNSET, UnsetType
 
+from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.cluster.raw_record import RawRecord
+from srfix.recovery.cluster.topic_lookup import partitions_of
 from srfix.recovery.documents import Count, DatedDocument, Part
 from srfix.recovery.errors import FormatError, StateDirectoryError
 from srfix.recovery.state.formats.windows import StoredWindow
@@ -40,6 +43,7 @@ from srfix.recovery.stores.difference_kinds import (
     kind_of,
 )
 from srfix.recovery.stores.version_differences import version_differences
+from srfix.serde.subjects.names import Topic
 
 _CHUNK: Final = 1_000
 _TOMBSTONE: Final = b""
@@ -283,3 +287,69 @@ def compared_part(found: Comparison) -> ComparedPart:
 def _window(form: StoreFormat, key: bytes) -> KeyWindow | None:
     _key, window = in_window(form, key)
     return None if window is None else KeyWindow(start_ms=window.start_ms, end_ms=window.end_ms)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToCompare:
+    """What of a topic stores are compared with."""
+
+    topic: Topic
+    """The topic."""
+    ranges: Mapping[int, tuple[int, int]]
+    """By partition the first offset, inclusive, and the last, exclusive."""
+
+    def part(self, cluster: Cluster, store: StateStore) -> Comparison:
+        """A part beside its partition; a global one beside all. Damage is noted in the store."""
+        own = self._ranges(store)
+        is_cut = any(begin > 0 for begin, _end in own.values())
+        end = own[store.partition][1] if store.partition is not None else None
+        return compared(store, self._records(cluster, store), is_cut=is_cut, end=end)
+
+    def cut(self, store: StateStore) -> dict[int, int]:
+        """Where the logs begin of which something is gone, of a part's own partitions."""
+        return {partition: begin for partition, (begin, _end) in self._ranges(store).items() if begin > 0}
+
+    def _ranges(self, store: StateStore) -> dict[int, tuple[int, int]]:
+        own = sorted(self.ranges) if store.partition is None else [store.partition]
+        return {partition: self.ranges.get(partition, (0, 0)) for partition in own}
+
+    def _records(self, cluster: Cluster, store: StateStore) -> Iterator[RawRecord]:
+        for partition, (begin, end) in self._ranges(store).items():
+            if begin < end:
+                yield from cluster.read(self.topic, partition, begin, end)
+
+
+def ranges_to_compare(cluster: Cluster, topic: Topic, *, group: str | None) -> ToCompare:
+    """All partitions of a topic, from their starts to their ends.
+
+    :param group: read only up to what it has committed: without a commit nothing is restored.
+    """
+    partitions = partitions_of(cluster, topic)
+    ranges = dict(cluster.watermarks(topic, partitions))
+    if group is not None:
+        committed = cluster.committed(group, [(topic, partition) for partition in partitions])
+        for partition, (begin, end) in ranges.items():
+            offset = committed.get((topic, partition))
+            ranges[partition] = (begin, begin if offset is None else min(offset, end))
+    return ToCompare(topic=topic, ranges=ranges)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareWork:
+    """Compares each part, with a client of its own."""
+
+    to_compare: ToCompare
+    """With what."""
+    kafka: Mapping[str, str] = field(repr=False)
+    """librdkafka's configuration, secrets filled in."""
+    timeout_s: float
+    """How long one question to the cluster may take."""
+
+    def __call__(self, part: StateStore) -> Comparison:
+        """See `ToCompare.part`."""
+        with Cluster(self.kafka, timeout_s=self.timeout_s) as cluster:
+            return self.to_compare.part(cluster, part)
+
+    def places(self, part: StateStore) -> Sequence[Path]:
+        """The store's directory."""
+        return (Path(part.directory.path),)

@@ -14,9 +14,8 @@ from msgspec import UNSET, UnsetType, field
 
 from srfix.recovery.documents import Count, DatedDocument, Part, PlaceNotLookedAt
 from srfix.recovery.errors import LibraryMissingError, NotPermittedError, StateDirectoryError
-from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, Traces
+from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, Traces, is_task_locked
 from srfix.recovery.state.layouts import StoreFormat
-from srfix.recovery.state.locks import is_task_locked
 from srfix.recovery.state.reading.detection import detect_format
 from srfix.recovery.stores.rocksdb_files import newest_options
 

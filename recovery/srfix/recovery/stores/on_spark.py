@@ -13,8 +13,7 @@ from uuid import uuid4
 
 from srfix.recovery.census.spark_jobs import finished
 from srfix.recovery.census.spark_topic import failure_in_short
-from srfix.recovery.stores.parts import Part, Result, Work
-from srfix.recovery.stores.worker import FACTORY, Answer, Shipment
+from srfix.recovery.stores.parts import FACTORY, Answer, Part, Result, Shipment, Work
 from srfix.serde.errors import SparkError, SrfixError
 from srfix.serde.registry.secret import pickled_with_secrets
 from srfix.serde.spark.errors.driver_errors import is_sparks, srfix_error_of

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY
+from srfix.recovery.state.checkpoints import OFFSETS_COLUMN_FAMILY
 from srfix.serde import bounds
 from srfix.serde.files import read_file
 

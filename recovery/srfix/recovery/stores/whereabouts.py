@@ -1,18 +1,31 @@
-"""Where a key lies, and where it should."""
+"""Where a key lies, and where it should; and what a reader of its row meets."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from msgspec import field
 
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.documents import Count, DatedDocument, Part
+from srfix.recovery.errors import FormatError
+from srfix.recovery.facts.stores import Membership
+from srfix.recovery.facts.survey import ask_membership
+from srfix.recovery.registry import ReadableRegistry
+from srfix.recovery.state.directory import Traces
+from srfix.recovery.state.formats.joins import decode_join_side_key
+from srfix.recovery.state.layouts import StoreFormat
+from srfix.recovery.state.reading.rows import StateRow
 from srfix.recovery.state.reading.store import StateStore
-from srfix.recovery.stores.key_reads import KeyRead, value_ids
 from srfix.recovery.stores.placing import HostRole, murmur2, partition_of, task_of
 from srfix.recovery.stores.scanning import rows_of_key
-from srfix.serde.wire import SchemaId
+from srfix.serde.errors import WireError
+from srfix.serde.subjects.names import Role, Subject, Topic, split_context, split_subject, subject_for
+from srfix.serde.wire import SchemaId, is_schema_id, parse
+from srfix.serde.wire_peek import SchemaIdPeek, peek_headers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,3 +163,189 @@ def row_read(read: KeyRead) -> RowRead:
     return RowRead.of(
         read, subject=read.asked.subject, asked_by=read.asked.asked_by, error_code=read.membership.error_code
     )
+
+
+MOST_LOOKED_AT: Final = 100_000
+"""Records of a partition in which the newest one of a key is looked for."""
+_FIRST_LOOK: Final = 1_000
+_NO_SUBJECT: Final = 40401
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedSubject:
+    """A subject under which a reader looks the version up."""
+
+    subject: Subject
+    asked_by: str
+    """Which Kafka Streams asks it, in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRead:
+    """What one reader meets."""
+
+    row: str
+    """Which row: `task 0_1`, or `the newest record of users`."""
+    is_in_topic: bool
+    """True for the topic's record: what a restore puts in the store, and what standbys hold."""
+    schema_id: SchemaId
+    """What the value carries."""
+    asked: AskedSubject
+    membership: Membership
+    """What the registry answers."""
+
+    @property
+    def fails(self) -> bool:
+        """True for a reader that looks the version up under the subject, as Connect's AvroConverter and ksqlDB do."""
+        return not self.membership.is_known or self.membership.is_missing
+
+    @property
+    def answer(self) -> str:
+        """In words."""
+        if not self.membership.is_known:
+            return "the registry does not know the id"
+        if self.membership.is_missing:
+            return f"not registered there ({self.membership.error_code})"
+        return "registered"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewestRecord:
+    """The newest record of a key in a partition."""
+
+    record: RawRecord | None
+    """None if none was seen."""
+    looked_at: int
+    """Records that were read for it, the newest ones."""
+    is_all: bool
+    """True if that were all."""
+
+
+def value_ids(rows: Iterable[StateRow], store: StateStore) -> tuple[SchemaId, ...]:
+    """The schema ids that the values of rows carry, ascending; none where no serde wrote them, or by GUID."""
+    if store.format is StoreFormat.SUBSCRIPTION:
+        return ()
+    found = list(rows)
+    peeked = peek_headers([row.headers for row in found], SchemaIdPeek()([row.value for row in found]), Role.VALUE)
+    return tuple(sorted(set(filter(is_schema_id, peeked))))
+
+
+def asked_subjects(changelog: Topic, topic: Topic | None, traces: Traces) -> tuple[AskedSubject, ...]:
+    """The subjects under which the store's values are looked up.
+
+    Up to Kafka Streams 2.6.3, and in ksqlDB, that is the one of the store's own changelog, whether there is one or not; from
+    2.7 on that of the topic from which the store restores (KAFKA-10179).
+
+    :param topic: from which the store restores; None if that is not known.
+    :param traces: what the state directory shows of the version.
+    """
+    own = AskedSubject(subject=subject_for(changelog, Role.VALUE), asked_by="Kafka Streams")
+    if topic is None or topic == changelog:
+        return (own,)
+    later = AskedSubject(subject=subject_for(topic, Role.VALUE), asked_by="Kafka Streams 2.7 and later")
+    if traces.has_position_files or traces.has_offsets_column_families:
+        return (later,)  # 3.2 and later
+    return (AskedSubject(subject=own.subject, asked_by="Kafka Streams up to 2.6, ksqlDB"), later)
+
+
+def read_key(
+    registry: ReadableRegistry, row: str, ids: Iterable[SchemaId], asked: Iterable[AskedSubject], *, is_in_topic: bool
+) -> Iterator[KeyRead]:
+    """What readers of a row meet: the registry is asked for each id under each subject, by content."""
+    subjects = tuple(asked)
+    for schema_id in ids:
+        for each in subjects:
+            membership = ask_membership(registry, each.subject, schema_id)
+            yield KeyRead(row=row, is_in_topic=is_in_topic, schema_id=schema_id, asked=each, membership=membership)
+
+
+def is_failing(reads: Iterable[KeyRead]) -> bool:
+    """True if a row cannot be read, by whatever Kafka Streams runs: none of the subjects has its schema, or one that exists,
+    so somebody asks it, has not.
+    """
+    by_row: dict[tuple[str, SchemaId], list[KeyRead]] = {}
+    for read in reads:
+        by_row.setdefault((read.row, read.schema_id), []).append(read)
+    return any(
+        all(read.fails for read in found)
+        or any(read.fails and read.membership.error_code != _NO_SUBJECT for read in found)
+        for found in by_row.values()
+    )
+
+
+def key_in_topic(form: StoreFormat) -> Callable[[bytes], bytes] | None:
+    """What takes a changelog record's key to the key that the store's serde wrote, where a window or a side stands beside it;
+    None for subscriptions, whose records lie where their foreign keys do.
+
+    It raises FormatError for a key of another form.
+    """
+    if form is StoreFormat.SUBSCRIPTION:
+        return None
+    if form is StoreFormat.LIST_VALUE:
+        return lambda key: decode_join_side_key(key).key
+    windows = form.layout.windows
+    return bytes if windows is None else lambda key: windows.decode(key)[0]
+
+
+def newest_record(
+    cluster: Cluster,
+    topic: Topic,
+    partition: int,
+    key: bytes,
+    *,
+    key_of: Callable[[bytes], bytes] = bytes,
+    most: int = MOST_LOOKED_AT,
+) -> NewestRecord:
+    """The newest record of a key, looked for from the end of the partition.
+
+    :param key_of: takes a record's key to that of the store: `key_in_topic`.
+    """
+    begin, end = cluster.watermarks(topic, [partition])[partition]
+    size, upper, looked_at = _FIRST_LOOK, end, 0
+    while upper > begin and end - upper < most:
+        lower = max(begin, upper - size, end - most)
+        found: RawRecord | None = None
+        for record in cluster.read(topic, partition, lower, upper):
+            looked_at += 1
+            found = record if _is_of(record, key, key_of) else found
+        if found is not None:
+            return NewestRecord(record=found, looked_at=looked_at, is_all=lower == begin)
+        upper, size = lower, size * 4
+    return NewestRecord(record=None, looked_at=looked_at, is_all=upper <= begin)
+
+
+def _is_of(record: RawRecord, key: bytes, key_of: Callable[[bytes], bytes]) -> bool:
+    if record.key is None:
+        return False
+    try:
+        return key_of(record.key) == key
+    except FormatError:
+        return False
+
+
+def record_ids(record: RawRecord) -> tuple[SchemaId, ...]:
+    """The schema id that a record's value carries; none for a tombstone, what is not framed, or by GUID."""
+    peeked = peek_headers([record.headers], SchemaIdPeek()([record.value]), Role.VALUE)
+    return tuple(filter(is_schema_id, peeked))
+
+
+def rows_not_registered(rows: Iterable[StateRow], registry: ReadableRegistry, subject: Subject) -> Iterator[StateRow]:
+    """Those that carry a schema id which the registry does not know, or whose schema the subject does not hold, asked by its
+    content as the failing reader asks. Of a key's subject (`…-key`) the keys count, else the values. Each id is asked once.
+    """
+    split = split_subject(split_context(subject)[1])
+    role = Role.VALUE if split is None else split[1]
+    is_missing: dict[SchemaId, bool] = {}
+    for row in rows:
+        try:
+            frame = parse(row.key if role is Role.KEY else row.value, headers=row.headers, role=role)
+        except WireError:  # it carries none
+            continue
+        schema_id = None if frame is None else frame.schema_id
+        if schema_id is None:
+            continue
+        if schema_id not in is_missing:
+            found = ask_membership(registry, subject, schema_id)
+            is_missing[schema_id] = not found.is_known or found.is_missing
+        if is_missing[schema_id]:
+            yield row

@@ -1,4 +1,4 @@
-"""A topic plan as a value and as a file (`srfix.topic-plan/1`): what is written where, out of what, and what is expected there."""
+"""A topic plan as a value and as a file (`srfix.topic-plan/1`): what is written where, out of what, and what is expected."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import pytest
 
+from srfix.recovery.state.checkpoints import OFFSETS_COLUMN_FAMILY
 from srfix.recovery.state.formats.values import Headers
-from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY
 from srfix.recovery.state.rocksdb import opened
 from srfix.recovery.state.writing.kinds import WrittenKind
 from srfix.recovery.state.writing.releases import Release

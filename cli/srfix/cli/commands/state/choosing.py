@@ -1,17 +1,20 @@
-"""Which stores of which directory a command of `srfix state` is about."""
+"""Which stores of which directory a command of `srfix state` is about; what of them it could not read, and the exit code."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from srfix.cli.commands.state.not_read import SHUT, shut_folders_of
 from srfix.cli.completion import path_completion
+from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.groups import handing_over, option
+from srfix.cli.output.speaking import say
+from srfix.recovery.errors import NotPermittedError
 from srfix.recovery.ids_in_words import enumerated
 from srfix.serde.errors import UsageError
 from srfix.serde.hints import nearest
@@ -19,6 +22,131 @@ from srfix.serde.hints import nearest
 if TYPE_CHECKING:
     from srfix.recovery.state.directory import ApplicationState
     from srfix.recovery.state.reading.store import StateStore
+
+
+SHUT: Final = f"not permitted, {NotPermittedError.REMEDY}"
+"""Why something was not looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotRead:
+    """What was not read."""
+
+    lines: tuple[str, ...]
+    """In words."""
+    is_damaged: bool
+    """True if something is damaged."""
+    is_unseen: bool
+    """True if something could not be looked at. Rows in the memory of an application that runs are said, and are no such:
+    the help says that they are not on disk."""
+
+    def code(self, *, is_wrong: bool = False) -> ExitCode:
+        """The exit code.
+
+        :param is_wrong: whether something was found besides.
+        """
+        if is_wrong or self.is_damaged:
+            return ExitCode.FINDINGS
+        return ExitCode.REFUSED if self.is_unseen else ExitCode.OK
+
+    def say(self) -> None:
+        """On standard error."""
+        for line in self.lines:
+            say(line, err=True)
+
+
+def not_read(
+    found: Iterable[tuple[ApplicationState, StateStore]],
+    stores: Iterable[StateStore] | None = None,
+    *,
+    applications: Iterable[ApplicationState] = (),
+) -> NotRead:
+    """What could not be read of stores that were read.
+
+    :param applications: those that were asked for, where none of their stores may have been seen.
+    :param stores: the parts as they were read, where others read them than those of `found`.
+    """
+    pairs = list(found)
+    parts = [store for _application, store in pairs] if stores is None else list(stores)
+    asked = {each.path: each for each in (*applications, *(each for each, _store in pairs))}.values()
+    damaged = list(damage_lines(parts))
+    shut = [line for each in asked for line in shut_places(each)]
+    shut += shut_stores(parts)
+    in_use = (
+        f"{each.path}: a process holds its lock. Rows that it has not flushed are in its memory, and not here: stop the "
+        "application, and look again."
+        for each in asked
+        if each.is_in_use
+    )
+    lines = (*damaged, *in_use, *not_closed(pairs), *(f"Not looked at: {line}" for line in shut))
+    return NotRead(lines=lines, is_damaged=bool(damaged), is_unseen=bool(shut))
+
+
+def not_closed(found: Iterable[tuple[ApplicationState, StateStore]]) -> Iterator[str]:
+    """A line for each application whose tasks do not say how far they are, so that rows may have been lost with its memory."""
+    from srfix.recovery.state.reading.detection import databases
+
+    tasks: dict[str, dict[str, None]] = {}
+    for application, store in found:
+        if application.is_in_use or store.task.is_global or store.is_shut or not databases(store.directory):
+            continue
+        offsets = store.directory.offsets
+        if offsets.is_open if offsets is not None else store.task.checkpoint is None:
+            tasks.setdefault(application.path, {})[store.task.name] = None
+    for path, names in tasks.items():
+        yield (
+            f"{path}: no checkpoint in {'task' if len(names) == 1 else 'tasks'} {enumerated(names)}. It was not closed "
+            "(killed, or it runs under exactly-once), or its stores log nothing: rows that it had in memory are not here."
+        )
+
+
+def shut_folders_of(application: ApplicationState) -> Iterator[str]:
+    """The folders of the application that this user may not look into."""
+    for problem in application.problems:
+        if os.path.isdir(problem.path) and not os.access(problem.path, os.R_OK | os.X_OK):
+            yield problem.path
+
+
+def shut_places(application: ApplicationState) -> Iterator[str]:
+    """A line for each folder of an application that this user may not look into."""
+    for path in shut_folders_of(application):
+        yield f"{path}: {SHUT}. It may hold rows of the store."
+
+
+def shut_stores(stores: Iterable[StateStore]) -> Iterator[str]:
+    """A line for each part of a store that this user may not read: nothing tells whether that is damaged."""
+    for store in stores:
+        for damage in store.damage:
+            if damage.is_shut:
+                yield f"store {store.name} of task {store.task.name}: {damage.problem}"
+
+
+def read_so_far(count: int, store: StateStore) -> str:
+    """A number of rows for a person: with damage it is only how many could be read."""
+    if store.is_damaged:
+        return f"{count:,} (damaged)"
+    if store.is_shut:
+        return f"{count:,} (not permitted)" if count else "not permitted"
+    return f"{count:,}"
+
+
+def damage_lines(stores: Iterable[StateStore]) -> Iterator[str]:
+    """What is damaged, and how to have it whole again."""
+    can_be_mended = False
+    for store in stores:
+        for damage in store.damage:
+            if damage.is_shut:
+                continue
+            after = f", after {damage.rows_before:,} rows" if damage.rows_before else ""
+            yield f"Damaged: store {store.name} of task {store.task.name}{after}: {damage.problem}"
+            can_be_mended = can_be_mended or not store.is_in_use
+        if store.damages > len(store.damage):
+            yield f"… and {store.damages - len(store.damage):,} more in task {store.task.name}."
+    if can_be_mended:
+        yield (
+            "To have it whole again: `srfix state rebuild` writes the store from its topic. Or Kafka Streams restores it, once "
+            "the task's folder is moved aside: run `srfix diagnose` first, which says whether what is restored can be read."
+        )
 
 
 directory_argument = click.argument("directory", metavar="DIR", **path_completion("DIR"))

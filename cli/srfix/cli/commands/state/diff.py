@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Final, Literal
 import click
 
 from srfix.cli.command_classes import command
-from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument
-from srfix.cli.commands.state.not_read import damage_lines, shut_places, shut_stores
+from srfix.cli.commands.state.choosing import (
+    StoreChoice,
+    choice_options,
+    damage_lines,
+    directory_argument,
+    shut_places,
+    shut_stores,
+)
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import connection_options
@@ -30,8 +36,8 @@ if TYPE_CHECKING:
     from srfix.recovery.state.directory import ApplicationState
     from srfix.recovery.state.layouts import StoreFormat
     from srfix.recovery.state.reading.store import StateStore
-    from srfix.recovery.stores.comparing import ToCompare
     from srfix.recovery.stores.difference_kinds import Comparison
+    from srfix.recovery.stores.differences import ToCompare
     from srfix.serde.subjects.names import Topic
 
 
@@ -74,8 +80,7 @@ def diff(
     """
     from srfix.cli.on_spark import WatchedParts
     from srfix.cli.session import open_cluster, patience_s
-    from srfix.recovery.stores.comparing import CompareWork, ranges_to_compare
-    from srfix.recovery.stores.differences import StateDiff, compared_part
+    from srfix.recovery.stores.differences import CompareWork, StateDiff, compared_part, ranges_to_compare
     from srfix.serde.subjects.names import Topic
 
     found = choice.one_store(engine.path(directory))

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from srfix.cli.command_classes import command
-from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument
-from srfix.cli.commands.state.not_read import shut_places
+from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, shut_places
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import connection_options

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from srfix.cli.command_classes import command
-from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, refuse_within
-from srfix.cli.commands.state.not_read import not_read
+from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, not_read, refuse_within
 from srfix.cli.commands.state.reading import reading_options, refuse_retention_on_spark, retention_option
 from srfix.cli.completion import path_completion
 from srfix.cli.connection import Connection
@@ -134,7 +133,7 @@ def _on_spark(
     is_typed: bool,
 ) -> ExitCode:
     from srfix.cli.on_spark import WatchedParts, tell_notes
-    from srfix.recovery.stores.exported_parts import export_on_spark
+    from srfix.recovery.stores.exporting import export_on_spark
     from srfix.recovery.stores.parts import SecondAnswers
 
     application, first = found[0]

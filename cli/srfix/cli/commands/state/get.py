@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from srfix.cli.command_classes import command
-from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument
-from srfix.cli.commands.state.not_read import not_read
+from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, not_read
 from srfix.cli.commands.state.reading import reading_options, retention_option
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode

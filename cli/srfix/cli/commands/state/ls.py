@@ -77,7 +77,7 @@ def _is_unseen(application: ApplicationState, form: StoreForm) -> bool:
 
 
 def _blocks(applications: Iterable[ApplicationState], forms: Mapping[str, StoreForm]) -> Iterator[Block]:
-    from srfix.recovery.state.locks import is_task_locked
+    from srfix.recovery.state.directory import is_task_locked
     from srfix.recovery.stores.listing import generation_of
 
     for application in applications:

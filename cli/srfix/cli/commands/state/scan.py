@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from srfix.cli.command_classes import command
-from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument
-from srfix.cli.commands.state.not_read import not_read
+from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, not_read
 from srfix.cli.commands.state.reading import reading_options, refuse_retention_on_spark, retention_option
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
@@ -79,10 +78,10 @@ def scan(
     """
     from srfix.cli.on_spark import WatchedParts, tell_notes
     from srfix.cli.reports.rows import not_decoded, write_rows
-    from srfix.recovery.stores.key_reads import rows_not_registered
     from srfix.recovery.stores.parts import SecondAnswers
     from srfix.recovery.stores.row_documents import decoded_rows
     from srfix.recovery.stores.scanning import RowFilter, ScanWork
+    from srfix.recovery.stores.whereabouts import rows_not_registered
 
     if not_registered is not None and engine.engine == SPARK:
         raise UsageError(

@@ -7,8 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from srfix.cli.command_classes import command
-from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument
-from srfix.cli.commands.state.not_read import not_read, read_so_far
+from srfix.cli.commands.state.choosing import StoreChoice, choice_options, directory_argument, not_read, read_so_far
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import config_option
 from srfix.cli.options.gate import quiet_option

@@ -14,9 +14,9 @@ from typing import Final, Protocol, TypeAlias
 
 from srfix.recovery.errors import FormatError, LibraryMissingError, NotPermittedError, StateDirectoryError
 from srfix.recovery.ids_in_words import enumerated
+from srfix.recovery.state.checkpoints import OFFSETS_COLUMN_FAMILY
 from srfix.recovery.state.formats.values import PLAIN, TIMESTAMPED, VALUES, WITH_HEADERS, StoredValue
 from srfix.recovery.state.layouts import StoreFormat
-from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY
 from srfix.recovery.state.reading.rows import Decode, RowBatch, StateRow, decoder, decoder_of_many
 from srfix.recovery.state.reading.seeking import Interval, Where
 from srfix.recovery.state.rocksdb import OpenedDatabase, opened, salvaged

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from srfix.recovery.errors import StateDirectoryError
-from srfix.recovery.state.checkpoints import CheckpointEntry
+from srfix.recovery.state.checkpoints import OFFSETS_COLUMN_FAMILY, CheckpointEntry, offsets_rows
 from srfix.recovery.state.formats.values import Headers
 from srfix.recovery.state.formats.versioned import versioned_segment_interval_ms
-from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY, offsets_rows
 from srfix.recovery.state.writing.database import DatabaseWriter, new_database
 from srfix.recovery.state.writing.kinds import NO_TIMESTAMP, WrittenKind, check_kind, segment_time, stored, stored_keys
 from srfix.recovery.state.writing.releases import Release

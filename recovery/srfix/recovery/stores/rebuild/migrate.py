@@ -13,10 +13,16 @@ from pathlib import Path
 from typing import Final
 
 from srfix.recovery.errors import StateDirectoryError
-from srfix.recovery.state.checkpoints import CheckpointEntry, checkpoint_text, with_meaning
+from srfix.recovery.state.checkpoints import (
+    OFFSETS_COLUMN_FAMILY,
+    CheckpointEntry,
+    StoreOffsets,
+    checkpoint_text,
+    parse_offsets,
+    with_meaning,
+)
 from srfix.recovery.state.directory import ApplicationState, StoreDirectory, Task
 from srfix.recovery.state.formats.values import SESSION_WITH_HEADERS, WINDOW_WITH_HEADERS, WITH_HEADERS
-from srfix.recovery.state.offsets_column_family import OFFSETS_COLUMN_FAMILY, StoreOffsets, parse_offsets
 from srfix.recovery.state.rocksdb import opened
 from srfix.recovery.state.writing.database import new_database
 from srfix.recovery.state.writing.releases import Release
