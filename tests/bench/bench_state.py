@@ -211,7 +211,7 @@ def routes(folder: Path, records: int) -> dict[str, Route]:
         "items()": partial(items, folder),
         "batches": lambda: exhaust(store_of(folder).batches()),
         "rows": lambda: exhaust(store_of(folder).rows()),
-        "size": lambda: size_of(store_of(folder), now_ms=NOW_MS),
+        "size": lambda: size_of(store_of(folder), application="shop", now_ms=NOW_MS),
         "to Arrow": partial(as_arrow, folder),
         "export, JSON": partial(exported, folder, typed=False),
         "export, typed": partial(exported, folder, typed=True),

@@ -21,11 +21,12 @@ from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.stores.placing import HostRole, hosts_by_group, murmur2, partition_of, task_of
 from srfix.recovery.stores.whereabouts import (
     AskedSubject,
-    KeyRead,
+    RowRead,
     asked_subjects,
     is_failing,
     key_in_topic,
     newest_record,
+    row_read,
 )
 from srfix.serde import Schema, Subject, Topic
 from srfix.serde.wire import SchemaId
@@ -94,14 +95,9 @@ def test_the_asked_subjects_are_those_of_the_version(topic: Topic | None, is_lat
     assert [each.subject for each in asked_subjects(CHANGELOG, topic, traces)] == subjects
 
 
-def read(code: int | None, *, row: str = "task 0_0", schema: Schema | None = KNOWN) -> KeyRead:
-    return KeyRead(
-        row=row,
-        is_in_topic=False,
-        schema_id=SchemaId(7),
-        asked=AskedSubject(subject=Subject("s"), asked_by="Kafka Streams"),
-        membership=Membership(schema_id=SchemaId(7), schema=schema, error_code=code, answered_id=None),
-    )
+def read(code: int | None, *, row: str = "task 0_0", schema: Schema | None = KNOWN) -> RowRead:
+    membership = Membership(schema_id=SchemaId(7), schema=schema, error_code=code, answered_id=None)
+    return row_read(row, AskedSubject(subject=Subject("s"), asked_by="Kafka Streams"), membership, is_in_topic=False)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +112,7 @@ def read(code: int | None, *, row: str = "task 0_0", schema: Schema | None = KNO
         ([read(None), read(40401, row="another")], True),
     ],
 )
-def test_a_row_fails_where_somebody_asks_a_subject_without_it(reads: list[KeyRead], expected: bool) -> None:
+def test_a_row_fails_where_somebody_asks_a_subject_without_it(reads: list[RowRead], expected: bool) -> None:
     assert is_failing(reads) is expected
 
 

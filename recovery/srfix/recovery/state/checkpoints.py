@@ -137,25 +137,16 @@ def _bad(path: str, line: int, problem: str) -> StateDirectoryError:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
-    """How far a store has come with one partition of the topic that it restores from."""
+def checkpoint_entries(starts: Iterable[tuple[Topic, int, int]], meaning: OffsetMeaning) -> tuple[CheckpointEntry, ...]:
+    """The entries of a checkpoint, by topic and partition; none where no record is in a store yet.
 
-    topic: Topic
-    """The topic: a changelog, or the source topic where that is reused."""
-    partition: int
-    """Its partition."""
-    next_offset: int
-    """The first record that is not in the store: where the next restore begins."""
-
-
-def checkpoint_entries(progress: Iterable[Progress], meaning: OffsetMeaning) -> tuple[CheckpointEntry, ...]:
-    """The entries of a checkpoint, by topic and partition; none where no record is in a store yet."""
+    Of each there is given the offset at which the next restore begins: of the first record that is not in the store.
+    """
     less = 1 if meaning is OffsetMeaning.LAST_RECORD else 0
     return tuple(
-        CheckpointEntry(topic=each.topic, partition=each.partition, offset=each.next_offset - less)
-        for each in sorted(progress, key=lambda each: (each.topic, each.partition))
-        if each.next_offset > 0
+        CheckpointEntry(topic=topic, partition=partition, offset=start - less)
+        for topic, partition, start in sorted(starts)
+        if start > 0
     )
 
 
@@ -169,15 +160,9 @@ def with_meaning(
     entries: Iterable[CheckpointEntry], before: OffsetMeaning, now: OffsetMeaning
 ) -> tuple[CheckpointEntry, ...]:
     """The entries of a checkpoint whose offsets have one meaning, in another."""
-    starts = ((entry, entry.restore_start(before)) for entry in entries)
-    return checkpoint_entries(
-        (
-            Progress(topic=entry.topic, partition=entry.partition, next_offset=start)
-            for entry, start in starts
-            if start is not None
-        ),
-        now,
-    )
+    starts = ((entry.topic, entry.partition, entry.restore_start(before)) for entry in entries)
+    known = ((topic, partition, start) for topic, partition, start in starts if start is not None)
+    return checkpoint_entries(known, now)
 
 
 OFFSETS_COLUMN_FAMILY: Final = "offsets"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
@@ -32,46 +31,26 @@ ACCEPTABLE_LAG: Final = 10_000
 _SAMPLE: Final = 2_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RestoreEstimate:
-    """What the restore of one store in one task will take."""
+class EstimatedStore(Part, kw_only=True):
+    """What the restore of a task's part of a store takes."""
 
+    application: str
     task: str
-    """The task."""
     store: str
-    """The store."""
-    topic: Topic
-    """The topic that it restores from."""
-    is_source: bool
-    """True if that is a source topic, of which a restore reads what the group has committed, and no more."""
-    records: int
-    """From the log's start: without a state directory."""
-    records_left: int
-    """From the checkpoint on: with this one. As many as `records` without a checkpoint. The most that it can be."""
-    records_left_at_least: int
-    """The fewest: one fewer for each partition of which the directory does not tell whether its checkpoint names the last
-    record in the store (Kafka Streams 2.6 and later) or the one after it."""
-    mean_bytes: float | None
-    """Of a record's key and value, in the sample; None without records."""
+    topic: str
+    is_source: bool = field(name="source_topic")
+    records: Count
+    """From the log's start."""
+    records_left: Count
+    """From the checkpoint on, at most."""
+    records_left_at_least: Count | UnsetType = UNSET
+    """From the checkpoint on, at least: fewer than records_left where the directory does not tell whether its checkpoint
+    names the last record in the store (Kafka Streams 2.6 and later) or the one after it."""
+    bytes_: int | None = field(name="bytes")
     records_per_s: float | None
-    """As given, or as measured over the sample by this machine; None if too few were read to tell."""
-    memory_bytes: int
-    """Of all its databases."""
-
-    @property
-    def bytes_(self) -> int | None:
-        """Of all `records`."""
-        return 0 if not self.records else None if self.mean_bytes is None else round(self.mean_bytes * self.records)
-
-    @property
-    def seconds(self) -> float | None:
-        """For all `records`; None if no rate is known."""
-        return 0.0 if not self.records else None if not self.records_per_s else self.records / self.records_per_s
-
-    @property
-    def would_a_standby_spare_it(self) -> bool:
-        """True if a standby, which lags by no more than `ACCEPTABLE_LAG`, is worth its memory: the restore is longer."""
-        return self.records > ACCEPTABLE_LAG
+    seconds: float | None
+    memory_bytes: Count
+    would_a_standby_spare_it: bool = field(name="standby_spares_it")
 
 
 def topic_of(
@@ -101,7 +80,7 @@ def estimate_restore(
     *,
     partitions: Iterable[int],
     rate: float | None = None,
-) -> RestoreEstimate:
+) -> EstimatedStore:
     """What the restore of a store will take.
 
     :param partitions: those that the task restores: its own, or all of a global store's topic.
@@ -118,7 +97,9 @@ def estimate_restore(
     most = _left(place, topic, logs, OffsetMeaning.POSITION)
     fewest = _left(place, topic, logs, OffsetMeaning.LAST_RECORD)
     mean, measured = _sampled(cluster, topic, logs)
-    return RestoreEstimate(
+    per_s = measured if rate is None else rate
+    return EstimatedStore(
+        application=application.application,
         task=task.name,
         store=store.name,
         topic=topic,
@@ -126,9 +107,11 @@ def estimate_restore(
         records=records,
         records_left=most,
         records_left_at_least=fewest,
-        mean_bytes=mean,
-        records_per_s=measured if rate is None else rate,
+        bytes_=0 if not records else None if mean is None else round(mean * records),
+        records_per_s=per_s,
+        seconds=0.0 if not records else None if not per_s else records / per_s,
         memory_bytes=max(1, len(databases_of(store))) * BYTES_OF_A_DATABASE,
+        would_a_standby_spare_it=records > ACCEPTABLE_LAG,
     )
 
 
@@ -152,28 +135,6 @@ def _sampled(cluster: Cluster, topic: Topic, logs: dict[int, tuple[int, int]]) -
     took = time.monotonic() - began
     mean = sum(sizes) / len(sizes) if sizes else None
     return mean, (len(sizes) - 1) / took if len(sizes) > 100 and took > 0 else None
-
-
-class EstimatedStore(Part, kw_only=True):
-    """What the restore of a task's part of a store takes."""
-
-    application: str
-    task: str
-    store: str
-    topic: str
-    is_source: bool = field(name="source_topic")
-    records: Count
-    """From the log's start."""
-    records_left: Count
-    """From the checkpoint on, at most."""
-    records_left_at_least: Count | UnsetType = UNSET
-    """From the checkpoint on, at least: fewer than records_left where the directory does not tell whether its checkpoint
-    names the last record in the store (Kafka Streams 2.6 and later) or the one after it."""
-    bytes_: int | None = field(name="bytes")
-    records_per_s: float | None
-    seconds: float | None
-    memory_bytes: Count
-    would_a_standby_spare_it: bool = field(name="standby_spares_it")
 
 
 class StateEstimate(DatedDocument, tag="srfix.state-estimate/1"):

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from msgspec import field
+
 from srfix.recovery.cluster.streams_members import StreamsMembers
+from srfix.recovery.documents import Part
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.recovery.ksqldb.cluster_status import ServerStatus
 from srfix.recovery.state.directory import Task
@@ -34,19 +36,15 @@ class HostRole(Enum):
     """A global store, which each instance has whole."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskHost:
+class KeyHost(Part):
     """A host that holds the task."""
 
     host: str
-    """`application.server`, or where the broker sees the instance; of ksqlDB `host:port`."""
     role: HostRole
     said_by: str
-    """`group`, or the URL of the ksqlDB server."""
-    client_id: str | None = None
-    """The thread's consumer; None where ksqlDB says it."""
-    is_alive: bool | None = None
-    """As ksqlDB knows; None where the group says it, whose members live."""
+    """group, or the URL of a ksqlDB server."""
+    client_id: str | None
+    is_alive: bool | None = field(name="alive")
 
 
 def task_of(task: Task, partition: int) -> str:
@@ -60,7 +58,7 @@ def task_of(task: Task, partition: int) -> str:
     return number if task.topology is None else f"{task.topology}__{number}"
 
 
-def hosts_by_group(told: StreamsMembers, task: Task, partition: int) -> Iterator[TaskHost]:
+def hosts_by_group(told: StreamsMembers, task: Task, partition: int) -> Iterator[KeyHost]:
     """The members of the application's group that hold the task."""
     name = task_of(task, partition)
     for member in told.members:
@@ -74,14 +72,18 @@ def hosts_by_group(told: StreamsMembers, task: Task, partition: int) -> Iterator
             else None
         )
         if role is not None:
-            yield TaskHost(
-                host=member.endpoint or member.address, role=role, said_by="group", client_id=member.client_id
+            yield KeyHost(
+                host=member.endpoint or member.address,
+                role=role,
+                said_by="group",
+                client_id=member.client_id,
+                is_alive=None,
             )
 
 
 def hosts_by_ksqldb(
     servers: Iterable[ServerStatus], *, application: str, store: str, task: Task, partition: int, url: str
-) -> Iterator[TaskHost]:
+) -> Iterator[KeyHost]:
     """The servers that hold a partition of a query's store. By the partition's number: of which of the query's topics it is
     ksqlDB does not say.
     """
@@ -90,10 +92,15 @@ def hosts_by_ksqldb(
         held = server.queries.get(query or "")
         if held is None:
             continue
-        if held.is_active(store, partition):
-            yield TaskHost(host=server.host, role=HostRole.ACTIVE, said_by=url, is_alive=server.is_alive)
-        elif held.is_standby(store, partition):
-            yield TaskHost(host=server.host, role=HostRole.STANDBY, said_by=url, is_alive=server.is_alive)
+        role = (
+            HostRole.ACTIVE
+            if held.is_active(store, partition)
+            else HostRole.STANDBY
+            if held.is_standby(store, partition)
+            else None
+        )
+        if role is not None:
+            yield KeyHost(host=server.host, role=role, said_by=url, client_id=None, is_alive=server.is_alive)
 
 
 def murmur2(data: bytes) -> int:

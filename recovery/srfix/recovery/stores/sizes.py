@@ -6,7 +6,6 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -43,68 +42,93 @@ AGES: Final = (
 """The bars of the histogram of ages: a name, and the oldest age in milliseconds, inclusive."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreSize:
-    """One task's part of a store."""
+class AgeCount(Part):
+    """The rows of an age."""
 
-    store: StateStore
-    """Which."""
-    entries: int
-    """Rows; of versioned stores versions, of lists entries."""
-    key_bytes: int
-    """Of all keys."""
-    value_bytes: int
-    """Of all values, without timestamps and headers."""
-    disk_bytes: int
-    """Of the tables on disk."""
-    tombstones: int
-    """Versions that delete; tombstones of RocksDB itself are in `hurts`, where its LOG tells of them."""
+    age: str
+    entries: Count
+
+
+class IdCount(Part):
+    """The rows that carry a schema id."""
+
+    id: Count
+    entries: Count
+
+
+class Damage(Part, kw_only=True):
+    """What could not be read."""
+
+    database: str
+    rows_before: Count
+    problem: str
+    is_shut: bool | UnsetType = field(name="not_permitted", default=UNSET)
+    """True if this user may not read it: whether it is damaged is not known."""
+
+
+class SizedStore(Part):
+    """A task's part of a store."""
+
+    application: str
+    store: str
+    format: str
+    """The form of its rows: plain-kv, timestamped-kv, session, …"""
+    task: str
+    partition: int | None
+    entries: Count
+    key_bytes: Count
+    value_bytes: Count
+    disk_bytes: Count
+    tombstones: Count
+    """Versions that delete."""
     oldest_ms: int | None
-    """The oldest timestamp; None if no row has one."""
     newest_ms: int | None
-    """The newest timestamp."""
-    ages: dict[str, int]
-    """Per name of `AGES` the rows of that age."""
-    schema_ids: dict[Role, dict[int, int]]
-    """Per role and id the rows that carry it."""
-    unframed: dict[Role, int]
-    """Per role the rows that carry none."""
-    hurts: tuple[str, ...]
-    """What RocksDB's OPTIONS and LOG say that is known to hurt, in sentences."""
-    options: tuple[RocksDBOptions, ...] = ()
-    """The newest OPTIONS of each database; none where there are no such files, as in many a copy."""
-
-    @property
-    def compressions(self) -> tuple[str, ...]:
-        """How its rows are compressed, sorted; none where no OPTIONS tell."""
-        return tuple(sorted({each for options in self.options for each in options.compressions}))
-
-    @property
-    def compactions(self) -> tuple[str, ...]:
-        """How its databases are compacted, sorted; none where no OPTIONS tell."""
-        return tuple(sorted({each for options in self.options for each in options.compactions}))
-
-    @property
-    def rocksdb_versions(self) -> tuple[str, ...]:
-        """Which RocksDB opened its databases last, sorted; none where no OPTIONS tell."""
-        return tuple(sorted({each.rocksdb_version for each in self.options if each.rocksdb_version is not None}))
+    ages: list[AgeCount]
+    key_ids: list[IdCount]
+    """Schema ids in keys."""
+    value_ids: list[IdCount]
+    """Schema ids in values."""
+    unframed_keys: Count
+    unframed_values: Count
+    hurts: list[str]
+    """What RocksDB's OPTIONS and LOG say that is known to hurt."""
+    rocksdb_versions: list[str] = field(name="rocksdb")
+    """Which RocksDB opened its databases last; empty without OPTIONS files."""
+    compressions: list[str] = field(name="compression")
+    """How its rows are compressed, by its OPTIONS: none, lz4, snappy, zstd, …"""
+    compactions: list[str] = field(name="compaction")
+    """universal, level, fifo or none, by its OPTIONS."""
+    log_of_errors_alone: bool | None
+    """True if its LOG tells of no stall and no tombstone; null without OPTIONS files."""
+    damage: list[Damage]
 
 
-def size_of(store: StateStore, *, now_ms: int) -> StoreSize:
+class StateSize(DatedDocument, tag="srfix.state-size/1"):
+    """How large stores on disk are: `srfix state size`."""
+
+    directory: str
+    stores: list[SizedStore]
+
+
+def size_of(store: StateStore, *, application: str, now_ms: int) -> SizedStore:
     """Reads all rows of a task's part of a store; damage is noted in the store. Memory stays flat.
 
-    The time of a row is its timestamp, else the end or start of its window, or from when its version holds.
-
-    :param now_ms: the time from which ages are counted.
+    The time of a row, which says how old it is now, is its timestamp, else the end or start of its window, or from when its
+    version holds.
     """
     roles = (Role.KEY,) if store.format is StoreFormat.SUBSCRIPTION else tuple(Role)  # its values are Streams' own
     tally = _Tally(now_ms, roles)
     for batch in store.batches():
         tally.add(batch)
     paths = databases_of(store.directory)
-    options = {path: newest_options(path) for path in paths}
-    return StoreSize(
-        store=store,
+    by_path = {path: newest_options(path) for path in paths}
+    options = [each for each in by_path.values() if each is not None]
+    return SizedStore(
+        application=application,
+        store=store.name,
+        format=store.format.value,
+        task=store.task.name,
+        partition=store.partition,
         entries=tally.entries,
         key_bytes=tally.key_bytes,
         value_bytes=tally.value_bytes,
@@ -112,18 +136,26 @@ def size_of(store: StateStore, *, now_ms: int) -> StoreSize:
         tombstones=tally.tombstones,
         oldest_ms=tally.oldest_ms,
         newest_ms=tally.newest_ms,
-        ages={name: tally.ages[name] for name, _most in AGES},
-        schema_ids={
-            role: {int(each): counts[each] for each in sorted(counts) if is_schema_id(each)}
-            for role, counts in tally.ids.items()
-        },
-        unframed={
-            role: sum(count for each, count in counts.items() if not is_schema_id(each))
-            for role, counts in tally.ids.items()
-        },
-        hurts=tuple(dict.fromkeys(said for path in paths for said in _hurts(path, options[path]))),
-        options=tuple(each for each in options.values() if each is not None),
+        ages=[AgeCount(age=name, entries=tally.ages[name]) for name, _most in AGES],
+        key_ids=_ids(tally.ids[Role.KEY]),
+        value_ids=_ids(tally.ids[Role.VALUE]),
+        unframed_keys=_unframed(tally.ids[Role.KEY]),
+        unframed_values=_unframed(tally.ids[Role.VALUE]),
+        hurts=list(dict.fromkeys(said for path in paths for said in _hurts(path, by_path[path]))),
+        rocksdb_versions=sorted({each.rocksdb_version for each in options if each.rocksdb_version is not None}),
+        compressions=sorted({name for each in options for name in each.compressions}),
+        compactions=sorted({name for each in options for name in each.compactions}),
+        log_of_errors_alone=all(each.logs_errors_alone for each in options) if options else None,
+        damage=[Damage.of(each) for each in store.damage],
     )
+
+
+def _ids(counts: Counter[PeekedId]) -> list[IdCount]:
+    return [IdCount(id=int(each), entries=counts[each]) for each in sorted(counts) if is_schema_id(each)]
+
+
+def _unframed(counts: Counter[PeekedId]) -> int:
+    return sum(count for each, count in counts.items() if not is_schema_id(each))
 
 
 def _hurts(database: Path, options: RocksDBOptions | None) -> Iterator[str]:
@@ -209,94 +241,3 @@ class _Tally:
             self.ids[role][alike] += len(payloads)
         else:
             self.ids[role].update(self._peeks[role](payloads))
-
-
-class AgeCount(Part):
-    """The rows of an age."""
-
-    age: str
-    entries: Count
-
-
-class IdCount(Part):
-    """The rows that carry a schema id."""
-
-    id: Count
-    entries: Count
-
-
-class Damage(Part, kw_only=True):
-    """What could not be read."""
-
-    database: str
-    rows_before: Count
-    problem: str
-    is_shut: bool | UnsetType = field(name="not_permitted", default=UNSET)
-    """True if this user may not read it: whether it is damaged is not known."""
-
-
-class SizedStore(Part):
-    """A task's part of a store."""
-
-    application: str
-    store: str
-    format: str
-    """The form of its rows: plain-kv, timestamped-kv, session, …"""
-    task: str
-    partition: int | None
-    entries: Count
-    key_bytes: Count
-    value_bytes: Count
-    disk_bytes: Count
-    tombstones: Count
-    """Versions that delete."""
-    oldest_ms: int | None
-    newest_ms: int | None
-    ages: list[AgeCount]
-    key_ids: list[IdCount]
-    """Schema ids in keys."""
-    value_ids: list[IdCount]
-    """Schema ids in values."""
-    unframed_keys: Count
-    unframed_values: Count
-    hurts: list[str]
-    """What RocksDB's OPTIONS and LOG say that is known to hurt."""
-    rocksdb_versions: list[str] = field(name="rocksdb")
-    """Which RocksDB opened its databases last; empty without OPTIONS files."""
-    compressions: list[str] = field(name="compression")
-    """How its rows are compressed, by its OPTIONS: none, lz4, snappy, zstd, …"""
-    compactions: list[str] = field(name="compaction")
-    """universal, level, fifo or none, by its OPTIONS."""
-    log_of_errors_alone: bool | None
-    """True if its LOG tells of no stall and no tombstone; null without OPTIONS files."""
-    damage: list[Damage]
-
-
-class StateSize(DatedDocument, tag="srfix.state-size/1"):
-    """How large stores on disk are: `srfix state size`."""
-
-    directory: str
-    stores: list[SizedStore]
-
-
-def sized_store(application: str, size: StoreSize) -> SizedStore:
-    """A task's part of a store as `srfix state size` shows it."""
-    return SizedStore.of(
-        size,
-        application=application,
-        store=size.store.name,
-        format=size.store.format.value,
-        task=size.store.task.name,
-        partition=size.store.partition,
-        ages=[AgeCount(age=name, entries=count) for name, count in size.ages.items()],
-        key_ids=_ids(size, Role.KEY),
-        value_ids=_ids(size, Role.VALUE),
-        unframed_keys=size.unframed[Role.KEY],
-        unframed_values=size.unframed[Role.VALUE],
-        log_of_errors_alone=all(each.logs_errors_alone for each in size.options) if size.options else None,
-        damage=size.store.damage,
-    )
-
-
-def _ids(size: StoreSize, role: Role) -> list[IdCount]:
-    return [IdCount(id=schema_id, entries=count) for schema_id, count in size.schema_ids[role].items()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Final
 
 from msgspec import field
@@ -20,12 +21,17 @@ from srfix.recovery.state.formats.joins import decode_join_side_key
 from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading.rows import StateRow
 from srfix.recovery.state.reading.store import StateStore
-from srfix.recovery.stores.placing import HostRole, murmur2, partition_of, task_of
+from srfix.recovery.stores.placing import KeyHost, murmur2, partition_of, task_of
 from srfix.recovery.stores.scanning import rows_of_key
 from srfix.serde.errors import WireError
 from srfix.serde.subjects.names import Role, Subject, Topic, split_context, split_subject, subject_for
 from srfix.serde.wire import SchemaId, is_schema_id, parse
 from srfix.serde.wire_peek import SchemaIdPeek, peek_headers
+
+MOST_LOOKED_AT: Final = 100_000
+"""Records of a partition in which the newest one of a key is looked for."""
+_FIRST_LOOK: Final = 1_000
+_NO_SUBJECT: Final = 40401
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,17 +102,6 @@ class KeyHolder(Part):
     is_home: bool = field(name="looked_for_here")
 
 
-class KeyHost(Part):
-    """A host that holds the task."""
-
-    host: str
-    role: HostRole
-    said_by: str
-    """group, or the URL of a ksqlDB server."""
-    client_id: str | None
-    is_alive: bool | None = field(name="alive")
-
-
 class RowRead(Part):
     """What a reader of a row meets."""
 
@@ -158,19 +153,6 @@ def state_where(found: Whereabouts, **more: object) -> StateWhere:
     )
 
 
-def row_read(read: KeyRead) -> RowRead:
-    """What a reader of a row meets, as `srfix state where` shows it."""
-    return RowRead.of(
-        read, subject=read.asked.subject, asked_by=read.asked.asked_by, error_code=read.membership.error_code
-    )
-
-
-MOST_LOOKED_AT: Final = 100_000
-"""Records of a partition in which the newest one of a key is looked for."""
-_FIRST_LOOK: Final = 1_000
-_NO_SUBJECT: Final = 40401
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedSubject:
     """A subject under which a reader looks the version up."""
@@ -180,33 +162,24 @@ class AskedSubject:
     """Which Kafka Streams asks it, in words."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyRead:
-    """What one reader meets."""
-
-    row: str
-    """Which row: `task 0_1`, or `the newest record of users`."""
-    is_in_topic: bool
-    """True for the topic's record: what a restore puts in the store, and what standbys hold."""
-    schema_id: SchemaId
-    """What the value carries."""
-    asked: AskedSubject
-    membership: Membership
-    """What the registry answers."""
-
-    @property
-    def fails(self) -> bool:
-        """True for a reader that looks the version up under the subject, as Connect's AvroConverter and ksqlDB do."""
-        return not self.membership.is_known or self.membership.is_missing
-
-    @property
-    def answer(self) -> str:
-        """In words."""
-        if not self.membership.is_known:
-            return "the registry does not know the id"
-        if self.membership.is_missing:
-            return f"not registered there ({self.membership.error_code})"
-        return "registered"
+def row_read(row: str, asked: AskedSubject, membership: Membership, *, is_in_topic: bool) -> RowRead:
+    """What a reader of a row meets that looks the version up under the subject, as Connect's AvroConverter and ksqlDB do."""
+    if not membership.is_known:
+        answer = "the registry does not know the id"
+    elif membership.is_missing:
+        answer = f"not registered there ({membership.error_code})"
+    else:
+        answer = "registered"
+    return RowRead(
+        row=row,
+        is_in_topic=is_in_topic,
+        schema_id=membership.schema_id,
+        subject=asked.subject,
+        asked_by=asked.asked_by,
+        fails=not membership.is_known or membership.is_missing,
+        error_code=membership.error_code,
+        answer=answer,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,25 +223,24 @@ def asked_subjects(changelog: Topic, topic: Topic | None, traces: Traces) -> tup
 
 def read_key(
     registry: ReadableRegistry, row: str, ids: Iterable[SchemaId], asked: Iterable[AskedSubject], *, is_in_topic: bool
-) -> Iterator[KeyRead]:
-    """What readers of a row meet: the registry is asked for each id under each subject, by content."""
-    subjects = tuple(asked)
-    for schema_id in ids:
-        for each in subjects:
-            membership = ask_membership(registry, each.subject, schema_id)
-            yield KeyRead(row=row, is_in_topic=is_in_topic, schema_id=schema_id, asked=each, membership=membership)
+) -> Iterator[RowRead]:
+    """What readers of a row meet: the registry is asked for each id under each subject, by content.
+
+    A row of the topic is what a restore puts in the store, and what standbys hold.
+    """
+    for schema_id, each in product(ids, asked):
+        yield row_read(row, each, ask_membership(registry, each.subject, schema_id), is_in_topic=is_in_topic)
 
 
-def is_failing(reads: Iterable[KeyRead]) -> bool:
+def is_failing(reads: Iterable[RowRead]) -> bool:
     """True if a row cannot be read, by whatever Kafka Streams runs: none of the subjects has its schema, or one that exists,
     so somebody asks it, has not.
     """
-    by_row: dict[tuple[str, SchemaId], list[KeyRead]] = {}
+    by_row: dict[tuple[str, int], list[RowRead]] = {}
     for read in reads:
         by_row.setdefault((read.row, read.schema_id), []).append(read)
     return any(
-        all(read.fails for read in found)
-        or any(read.fails and read.membership.error_code != _NO_SUBJECT for read in found)
+        all(read.fails for read in found) or any(read.fails and read.error_code != _NO_SUBJECT for read in found)
         for found in by_row.values()
     )
 

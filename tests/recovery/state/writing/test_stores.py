@@ -12,7 +12,6 @@ from srfix.recovery import StateDirectoryError
 from srfix.recovery.state.checkpoints import (
     CheckpointEntry,
     OffsetMeaning,
-    Progress,
     checkpoint_entries,
     checkpoint_text,
     parse_checkpoint,
@@ -136,14 +135,14 @@ class TestProgress:
     )
     def test_the_number_means_what_the_release_takes_it_for(self, version: str, is_global: bool, offset: int) -> None:
         meaning = Release.parse(version).offset_meaning(is_global=is_global)
-        progress = [Progress(topic=Topic("users"), partition=0, next_offset=42)]
-        (entry,) = checkpoint_entries(progress, meaning)
+        starts = [(Topic("users"), 0, 42)]
+        (entry,) = checkpoint_entries(starts, meaning)
         assert entry.offset == offset
         assert entry.restore_start(meaning) == 42
 
     def test_an_empty_store_has_none(self) -> None:
-        progress = [Progress(topic=Topic("users"), partition=0, next_offset=0)]
-        assert checkpoint_entries(progress, OffsetMeaning.LAST_RECORD) == ()
+        starts = [(Topic("users"), 0, 0)]
+        assert checkpoint_entries(starts, OffsetMeaning.LAST_RECORD) == ()
 
     def test_another_releases_number_is_turned_into_this_ones(self) -> None:
         entries = (CheckpointEntry(topic=Topic("users"), partition=0, offset=42),)

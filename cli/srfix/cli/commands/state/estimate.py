@@ -21,7 +21,7 @@ from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted, enumerated
 
 if TYPE_CHECKING:
-    from srfix.recovery.stores.estimates import RestoreEstimate
+    from srfix.recovery.stores.estimates import EstimatedStore
 
 
 @command()
@@ -46,10 +46,10 @@ def estimate(
     if not every store could be looked at.
     """
     from srfix.cli.session import open_cluster
-    from srfix.recovery.stores.estimates import EstimatedStore, StateEstimate, estimate_restore, topic_of
+    from srfix.recovery.stores.estimates import StateEstimate, estimate_restore, topic_of
 
     unseen: list[str] = []
-    found: list[tuple[str, RestoreEstimate]] = []
+    found: list[EstimatedStore] = []
     with open_cluster(connection) as (cluster, _engine):
         topics = cluster.topics()
         pairs = list(choice.stores(directory))
@@ -69,23 +69,23 @@ def estimate(
                 told = estimate_restore(
                     cluster, application, store.task, store.directory, topic, partitions=partitions, rate=rate
                 )
-                found.append((application.application, told))
+                found.append(told)
     document = StateEstimate(
         srfix=version("srfix"),
         generated_at=now(),
         directory=directory,
-        stores=[EstimatedStore.of(each, application=application) for application, each in found],
+        stores=found,
         not_looked_at=unseen,
     )
     code = ExitCode.REFUSED if unseen else ExitCode.OK
-    report = Report(document=document.to_json(), blocks=tuple(_blocks([each for _name, each in found])))
-    records = sum(each.records for _name, each in found)
+    report = Report(document=document.to_json(), blocks=tuple(_blocks(found)))
+    records = sum(each.records for each in found)
     total = f"{counted(records, 'record')} for {counted(len(found), 'store')}."
     lines = (*(f"Not looked at: {each}" for each in unseen), total)
     return conclude(report, output, quiet=quiet, code=code, lines=lines)
 
 
-def _blocks(found: Sequence[RestoreEstimate]) -> Iterator[Block]:
+def _blocks(found: Sequence[EstimatedStore]) -> Iterator[Block]:
     yield Table(
         ("task", "store", "topic", "records", "left", "bytes", "seconds", "memory", "standby spares it"),
         tuple(
@@ -103,7 +103,7 @@ def _blocks(found: Sequence[RestoreEstimate]) -> Iterator[Block]:
             for each in found
         ),
     )
-    if any(each.records_left_at_least < each.records_left for each in found):
+    if any(each.records_left_at_least != each.records_left for each in found):
         yield Paragraph(
             "DIR does not tell whether its checkpoints name the last record in a store (Kafka Streams 2.6 and later) or the "
             "one after it (up to 2.5): one record a partition may be left or not."
@@ -115,6 +115,6 @@ def _blocks(found: Sequence[RestoreEstimate]) -> Iterator[Block]:
         )
 
 
-def _left(each: RestoreEstimate) -> str:
+def _left(each: EstimatedStore) -> str:
     fewest, most = each.records_left_at_least, each.records_left
     return f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -19,8 +20,8 @@ from srfix.recovery.clock import now
 from srfix.recovery.ids_in_words import counted, enumerated
 
 if TYPE_CHECKING:
-    from srfix.recovery.stores.sizes import StoreSize
-    from srfix.serde.subjects.names import Role
+    from srfix.recovery.state.reading.store import StateStore
+    from srfix.recovery.stores.sizes import IdCount, SizedStore
 
 
 @command()
@@ -36,26 +37,28 @@ def size(directory: str, choice: StoreChoice, quiet: bool, output: OutputFormat)
     compaction that is switched off. Kafka Streams lets the LOG tell of errors alone, unless a RocksDBConfigSetter changes that.
     Exit code 1 if a store is damaged.
     """
-    from srfix.recovery.stores.sizes import StateSize, size_of, sized_store
+    from srfix.recovery.stores.sizes import StateSize, size_of
 
     now_ms = int(datetime.fromisoformat(now()).timestamp()) * 1_000
     parts = list(choice.stores(directory))
-    found = [(application.application, size_of(store, now_ms=now_ms)) for application, store in parts]
+    found = [
+        (store, size_of(store, application=application.application, now_ms=now_ms)) for application, store in parts
+    ]
     document = StateSize(
         srfix=version("srfix"),
         generated_at=now(),
         directory=directory,
-        stores=[sized_store(application, size) for application, size in found],
+        stores=[size for _store, size in found],
     )
     unread = not_read(parts, applications=choice.applications(directory))
     code = unread.code()
-    report = Report(document=document.to_json(), blocks=tuple(_blocks([each for _name, each in found])))
-    entries = sum(each.entries for _name, each in found)
+    report = Report(document=document.to_json(), blocks=tuple(_blocks(found)))
+    entries = sum(each.entries for _store, each in found)
     lines = (*unread.lines, f"{counted(entries, 'row')} in {counted(len(found), 'part')} of stores.")
     return conclude(report, output, quiet=quiet, code=code, lines=lines)
 
 
-def _blocks(found: Sequence[StoreSize]) -> Iterator[Block]:
+def _blocks(found: Sequence[tuple[StateStore, SizedStore]]) -> Iterator[Block]:
     yield Table(
         (
             "task",
@@ -70,48 +73,48 @@ def _blocks(found: Sequence[StoreSize]) -> Iterator[Block]:
             "key ids",
             "value ids",
         ),
-        tuple(_row(each) for each in found),
+        tuple(_row(store, each) for store, each in found),
     )
-    ages = {name: sum(each.ages[name] for each in found) for name in (found[0].ages if found else {})}
+    ages: Counter[str] = Counter()
+    for _store, each in found:
+        ages.update({age.age: age.entries for age in each.ages})
     if any(ages.values()):
         yield Bars(("age", "entries"), tuple((name, (count,)) for name, count in ages.items()), title="Ages of rows")
-    told = {(each.store.name, *_rocksdb(each)): None for each in found if each.options}
+    told = {(each.store, *_rocksdb(each)): None for _store, each in found if each.log_of_errors_alone is not None}
     if told:
         yield Table(
             ("store", "RocksDB", "compression", "compaction", "LOG tells of"), tuple(told), title="By its OPTIONS"
         )
-    hurts = (f"{each.store.name} of task {each.store.task.name}: {said}" for each in found for said in each.hurts)
+    hurts = (f"{each.store} of task {each.task}: {said}" for _store, each in found for said in each.hurts)
     yield from titled_list("What is known to hurt", hurts)
 
 
-def _row(each: StoreSize) -> tuple[str, ...]:
+def _row(store: StateStore, each: SizedStore) -> tuple[str, ...]:
     from srfix.cli.reports.rows import time_of
-    from srfix.serde.subjects.names import Role
 
-    is_unread = each.store.is_shut and not each.entries
+    is_unread = store.is_shut and not each.entries
     bytes_ = each.key_bytes + each.value_bytes
     return (
-        each.store.task.name,
-        each.store.name,
-        "-" if is_unread else each.store.format.value,
-        read_so_far(each.entries, each.store),
+        each.task,
+        each.store,
+        "-" if is_unread else each.format,
+        read_so_far(each.entries, store),
         *(("-",) * 3 if is_unread else (f"{bytes_:,}", f"{each.disk_bytes:,}", f"{each.tombstones:,}")),
         time_of(each.oldest_ms),
         time_of(each.newest_ms),
-        _ids(each, Role.KEY),
-        _ids(each, Role.VALUE),
+        _ids(each.key_ids),
+        _ids(each.value_ids),
     )
 
 
-def _rocksdb(each: StoreSize) -> tuple[str, ...]:
-    is_quiet = all(options.logs_errors_alone for options in each.options)
+def _rocksdb(each: SizedStore) -> tuple[str, ...]:
     return (
         enumerated(each.rocksdb_versions) or "-",
         enumerated(each.compressions) or "-",
         enumerated(each.compactions) or "-",
-        "errors alone" if is_quiet else "stalls, tombstones, errors",
+        "errors alone" if each.log_of_errors_alone else "stalls, tombstones, errors",
     )
 
 
-def _ids(each: StoreSize, role: Role) -> str:
-    return enumerated(f"{schema_id} ({count:,})" for schema_id, count in each.schema_ids[role].items()) or "-"
+def _ids(ids: Sequence[IdCount]) -> str:
+    return enumerated(f"{each.id} ({each.entries:,})" for each in ids) or "-"

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from srfix.recovery.cluster.cluster import Cluster
     from srfix.recovery.state.directory import ApplicationState
     from srfix.recovery.state.reading.store import StateStore
-    from srfix.recovery.stores.placing import TaskHost
-    from srfix.recovery.stores.whereabouts import KeyRead, NewestRecord, Whereabouts
+    from srfix.recovery.stores.placing import KeyHost
+    from srfix.recovery.stores.whereabouts import NewestRecord, RowRead, Whereabouts
     from srfix.serde.subjects.names import Topic
 
 
@@ -55,8 +55,8 @@ class KeyLook:
     topic: Topic | None
     """From which the store restores; None if that is not known."""
     newest: NewestRecord | None = None
-    hosts: list[TaskHost] = field(default_factory=list)
-    reads: list[KeyRead] = field(default_factory=list)
+    hosts: list[KeyHost] = field(default_factory=list)
+    reads: list[RowRead] = field(default_factory=list)
     not_looked_at: list[str] = field(default_factory=list)
     """What, and why not."""
 
@@ -141,14 +141,14 @@ class KeyLook:
         for row, ids, is_in_topic in rows:
             self.reads += read_key(registry, row, ids, asked, is_in_topic=is_in_topic)
 
-    def fate(self, host: TaskHost) -> str:
+    def fate(self, host: KeyHost) -> str:
         """Whether a host would fail to read the key, as far as the topic's record tells: what a restore puts there."""
         from srfix.recovery.stores.placing import HostRole
 
         of_topic = [each for each in self.reads if each.is_in_topic]
         if not of_topic:
             return "not known"
-        failing = [each.asked.asked_by for each in of_topic if each.fails]
+        failing = [each.asked_by for each in of_topic if each.fails]
         if not failing:
             return "yes"
         fails = "no" if len(failing) == len(of_topic) else f"not with {failing[0]}"
@@ -192,7 +192,7 @@ def where(
     """
     from srfix.cli.session import open_cluster
     from srfix.recovery.stores.estimates import topic_of
-    from srfix.recovery.stores.whereabouts import is_failing, row_read, state_where, whereabouts
+    from srfix.recovery.stores.whereabouts import is_failing, state_where, whereabouts
     from srfix.serde.subjects.names import Topic
 
     if partitions is not None and topic is not None:
@@ -218,7 +218,7 @@ def where(
         store=first.name,
         partitions_from=source,
         hosts=look.hosts,
-        reads=[row_read(each) for each in look.reads],
+        reads=look.reads,
         not_looked_at=[*look.not_looked_at, *shut_stores(stores)],
     )
     title = f"{first.name} of {application.application}"
@@ -270,10 +270,7 @@ def _blocks(title: str, found: Whereabouts, source: str, look: KeyLook) -> Itera
     if look.reads:
         yield Table(
             ("row", "schema id", "subject", "asked by", "answer"),
-            tuple(
-                (each.row, str(each.schema_id), each.asked.subject, each.asked.asked_by, each.answer)
-                for each in look.reads
-            ),
+            tuple((each.row, str(each.schema_id), each.subject, each.asked_by, each.answer) for each in look.reads),
             title="What a reader meets",
         )
         if any(each.fails for each in look.reads):

@@ -30,7 +30,7 @@ from srfix.recovery.state.formats.windows import INDEX
 from srfix.recovery.state.layouts import KeyOrder, StoreFormat
 from srfix.recovery.state.reading.detection import detect_format
 from srfix.recovery.state.writing.kinds import WrittenKind, stored
-from srfix.recovery.stores.rebuild.report import StoreTally, Tally, UnreadableRow
+from srfix.recovery.stores.rebuild.report import Tally, Unreadable
 from srfix.recovery.stores.rebuild.reserialise import Change
 from srfix.serde.errors import RegistryError, SrfixError, UsageError
 
@@ -90,7 +90,7 @@ class RowChange:
         self._form = form
         self._where = (task, store)
         self._tally = tally
-        self._counts: StoreTally = tally.store(task, store)
+        self._counts = tally.store(task, store)
 
     def family(self, family: str) -> str:
         """The column family in which the rows of one are to be."""
@@ -132,7 +132,7 @@ class RowChange:
     def _note(self, key: bytes, error: SrfixError) -> None:
         task, store = self._where
         self._counts.kept_raw += 1
-        self._tally.note_unreadable(UnreadableRow(task=task, store=store, key=key, problem=error.message))
+        self._tally.note_unreadable(Unreadable(task=task, store=store, key=key.hex(), problem=error.message))
 
 
 def rewritten(form: StoreFormat, family: str, key: bytes, value: bytes, change: Change) -> bytes:

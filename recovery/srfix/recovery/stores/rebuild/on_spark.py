@@ -10,8 +10,8 @@ from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.state.directory import Task
 from srfix.recovery.state.writing.staging import Staging
 from srfix.recovery.stores.parts import PartsEngine, SecondAnswers, new_attempt, take
-from srfix.recovery.stores.rebuild.rebuild import Range, Rebuild, TopicReader, build, take_over
-from srfix.recovery.stores.rebuild.report import Tally
+from srfix.recovery.stores.rebuild.rebuild import Rebuild, TopicReader, build, take_over
+from srfix.recovery.stores.rebuild.report import ReadRange, Tally
 
 _WHOLE, _SCRATCH = "whole", "scratch"
 
@@ -22,7 +22,7 @@ class TaskToBuild:
 
     path: str
     """Where it is, below the application's folder."""
-    ranges: tuple[Range, ...]
+    ranges: tuple[ReadRange, ...]
     """What its store is rebuilt from; none for a task of which other stores alone are taken over."""
     beside: Task | None
     """The task as it is now, whose other stores are taken over; None for none."""
@@ -94,7 +94,7 @@ class BuildOnSpark:
     """Is told what it told."""
 
     def __call__(
-        self, asked: Rebuild, cluster: TopicReader, ranges: Sequence[Range], staging: Staging, tally: Tally
+        self, asked: Rebuild, cluster: TopicReader, ranges: Sequence[ReadRange], staging: Staging, tally: Tally
     ) -> None:
         """See `rebuild.build`: the same directory, and the same tally."""
         tasks = tasks_to_build(asked, ranges)
@@ -119,15 +119,15 @@ class BuildOnSpark:
         )
 
 
-def tasks_to_build(asked: Rebuild, ranges: Sequence[Range]) -> list[TaskToBuild]:
+def tasks_to_build(asked: Rebuild, ranges: Sequence[ReadRange]) -> list[TaskToBuild]:
     """The tasks whose directories are written: those of the state beside, and those that restore something."""
     beside = asked.beside
     taken_over = (
         {} if beside is None else {str(Path(task.path).relative_to(beside.path)): task for task in beside.tasks}
     )
-    restored: dict[str, list[Range]] = {}
+    restored: dict[str, list[ReadRange]] = {}
     for each in ranges:
-        if each.end > 0:
+        if each.end_offset > 0:
             restored.setdefault(asked.task(each.partition), []).append(each)
     return [
         TaskToBuild(path=path, ranges=tuple(restored.get(path, ())), beside=taken_over.get(path))

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
 from srfix.recovery.cluster.raw_record import RawRecord
-from srfix.recovery.state.checkpoints import Progress, checkpoint_entries
+from srfix.recovery.documents import json_of
+from srfix.recovery.state.checkpoints import checkpoint_entries
 from srfix.recovery.state.directory import ApplicationState
 from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.recovery.state.writing.releases import Release
@@ -27,7 +28,7 @@ from srfix.recovery.state.writing.stores import StoreToWrite, store_writer
 from srfix.recovery.stores.choices import OnError, Until
 from srfix.recovery.stores.rebuild.change import StoreChange
 from srfix.recovery.stores.rebuild.migrate import Migration, TaskFolder, check, migrate_into
-from srfix.recovery.stores.rebuild.report import Tally
+from srfix.recovery.stores.rebuild.report import ReadRange, Tally
 from srfix.recovery.stores.rebuild.reserialise import Change
 from srfix.serde.errors import UsageError
 from srfix.serde.properties.kafka_client import Isolation
@@ -99,23 +100,7 @@ class Rebuild:
         return name if self.named_topology is None else f"__{self.named_topology}__/{name}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Range:
-    """What is read of a partition."""
-
-    partition: int
-    """The partition."""
-    begin: int
-    """The first offset, inclusive."""
-    end: int
-    """The last, exclusive."""
-
-    def as_json(self) -> dict[str, Json]:
-        """As commands print it."""
-        return {"partition": self.partition, "start_offset": self.begin, "end_offset": self.end}
-
-
-def build(asked: Rebuild, cluster: TopicReader, ranges: Sequence[Range], staging: Staging, tally: Tally) -> None:
+def build(asked: Rebuild, cluster: TopicReader, ranges: Sequence[ReadRange], staging: Staging, tally: Tally) -> None:
     """Writes the tasks of the state beside, and those that these ranges fill, into `staging.whole`.
 
     :param tally: gets what was written, and what could not be read.
@@ -129,7 +114,7 @@ def build(asked: Rebuild, cluster: TopicReader, ranges: Sequence[Range], staging
         _rewrite(asked, raw, staging.whole, folders, tally)
 
 
-Build: TypeAlias = Callable[[Rebuild, TopicReader, Sequence[Range], Staging, Tally], None]
+Build: TypeAlias = Callable[[Rebuild, TopicReader, Sequence[ReadRange], Staging, Tally], None]
 """`build`, or what does the same by other means."""
 
 
@@ -175,11 +160,11 @@ def rebuild(
             tally.notes.append(
                 f"Of {asked.store.name} the records put are counted: of a key the last one stays, and a tombstone leaves none."
             )
-        staging.report = tally.as_json() | {"ranges": [each.as_json() for each in ranges]}
+        staging.report = tally.as_json() | {"ranges": json_of(ranges)}
     return staging.report
 
 
-def _ranges(asked: Rebuild, cluster: TopicReader) -> tuple[Range, ...]:
+def _ranges(asked: Rebuild, cluster: TopicReader) -> tuple[ReadRange, ...]:
     count = cluster.topics().get(asked.topic)
     if count is None:
         raise UsageError(f"There is no topic {asked.topic!r} among those that this user may see. Check --from-topic.")
@@ -201,7 +186,8 @@ def _ranges(asked: Rebuild, cluster: TopicReader) -> tuple[Range, ...]:
                 "nothing, and process the topic from its start. Check --application; for a changelog say --until end."
             )
     return tuple(
-        Range(partition=partition, begin=logs[partition][0], end=max(limits[partition], 0)) for partition in partitions
+        ReadRange(partition=partition, start_offset=logs[partition][0], end_offset=max(limits[partition], 0))
+        for partition in partitions
     )
 
 
@@ -217,20 +203,20 @@ def _in(parent: Path, release: Release, folders: dict[str, TaskFolder]) -> _Fold
     return folder
 
 
-def _restore(asked: Rebuild, cluster: TopicReader, ranges: Sequence[Range], folder: _Folder, tally: Tally) -> None:
-    by_task: dict[str, list[Range]] = {}
+def _restore(asked: Rebuild, cluster: TopicReader, ranges: Sequence[ReadRange], folder: _Folder, tally: Tally) -> None:
+    by_task: dict[str, list[ReadRange]] = {}
     for each in ranges:
         # Of what the group has not committed, nothing is restored: Kafka Streams makes that task's store itself.
-        if each.end > 0:
+        if each.end_offset > 0:
             by_task.setdefault(asked.task(each.partition), []).append(each)
     for task, parts in by_task.items():
         counts = tally.store(task, asked.store.name)
-        progress = [Progress(topic=asked.topic, partition=each.partition, next_offset=each.end) for each in parts]
-        entries = checkpoint_entries(progress, asked.release.offset_meaning(is_global=asked.is_global))
+        starts = [(asked.topic, each.partition, each.end_offset) for each in parts]
+        entries = checkpoint_entries(starts, asked.release.offset_meaning(is_global=asked.is_global))
         with store_writer(asked.store, folder(task).path, asked.release) as writer:
             for each in parts:
                 for record in cluster.read(
-                    asked.topic, each.partition, each.begin, each.end, isolation=asked.isolation
+                    asked.topic, each.partition, each.start_offset, each.end_offset, isolation=asked.isolation
                 ):
                     if record.key is not None:
                         counts.rows += 1

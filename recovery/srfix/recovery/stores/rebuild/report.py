@@ -2,107 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from srfix.recovery.documents import Count, DatedDocument, Part
+from srfix.recovery.documents import Count, DatedDocument, Part, json_of
 from srfix.recovery.errors import RowsUnreadableError
 from srfix.recovery.stores.choices import OnError
 from srfix.serde.schemas.models import Json
 
 _MOST_LISTED: Final = 20
-_SHOWN_KEY_BYTES: Final = 40
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnreadableRow:
-    """A row that could not be written anew."""
-
-    task: str
-    """The task whose store has it."""
-    store: str
-    """The store."""
-    key: bytes
-    """Its key, as it lies in the store."""
-    problem: str
-    """What is wrong with it."""
-
-    def as_json(self) -> dict[str, Json]:
-        """As commands print it; the key in hexadecimal."""
-        return {"task": self.task, "store": self.store, "key": self.key.hex(), "problem": self.problem}
-
-    def __str__(self) -> str:
-        shown = self.key[:_SHOWN_KEY_BYTES].hex() + ("…" if len(self.key) > _SHOWN_KEY_BYTES else "")
-        return f"task {self.task}, store {self.store}, key {shown}: {self.problem}"
-
-
-@dataclass(slots=True, kw_only=True)
-class StoreTally:
-    """What was written of a store in one task."""
-
-    task: str
-    """The task."""
-    store: str
-    """The store."""
-    rows: int = 0
-    """Its rows; of a store that is rebuilt raw, the records that were put."""
-    rewritten: int = 0
-    """Of them, those whose bytes are others now."""
-    kept_raw: int = 0
-    """Of them, those that could not be written anew and stay as they were."""
-    late: int = 0
-    """Records left out for they were older than the retention."""
-
-
-@dataclass(slots=True, kw_only=True)
-class Tally:
-    """What was written of all stores."""
-
-    stores: list[StoreTally] = field(default_factory=list)
-    """Each store in each task, in the order of writing."""
-    unreadable: list[UnreadableRow] = field(default_factory=list)
-    """The first rows that could not be written anew."""
-    unreadable_rows: int = 0
-    """How many there are."""
-    notes: list[str] = field(default_factory=list)
-    """What a person should know of the directory."""
-
-    def store(self, task: str, store: str) -> StoreTally:
-        """A new line for a store in a task."""
-        self.stores.append(StoreTally(task=task, store=store))
-        return self.stores[-1]
-
-    def note_unreadable(self, row: UnreadableRow) -> None:
-        """Counts a row that could not be written anew."""
-        self.unreadable_rows += 1
-        if len(self.unreadable) < _MOST_LISTED:
-            self.unreadable.append(row)
-
-    def add(self, other: Tally) -> None:
-        """Adds what was written elsewhere."""
-        self.stores += other.stores
-        self.unreadable = [*self.unreadable, *other.unreadable][:_MOST_LISTED]
-        self.unreadable_rows += other.unreadable_rows
-        self.notes += other.notes
-
-    def as_json(self) -> dict[str, Json]:
-        """As commands print it."""
-        return {
-            "stores": [asdict(store) for store in self.stores],
-            "unreadable_rows": self.unreadable_rows,
-            "unreadable": [row.as_json() for row in self.unreadable],
-            "notes": list(self.notes),
-        }
-
-    def refuse_unreadable(self, on_error: OnError) -> None:
-        """:raises RowsUnreadableError: if there are unreadable rows, and they are not to be kept."""
-        if self.unreadable_rows and on_error is OnError.FAIL:
-            raise RowsUnreadableError(
-                f"{self.unreadable_rows:,} rows cannot be written anew, so no directory was completed: "
-                + "; ".join(map(str, self.unreadable))
-                + (" …" if self.unreadable_rows > len(self.unreadable) else "")
-                + ". Register what is missing, or keep their bytes as they are with --on-error keep-raw."
-            )
+_SHOWN_DIGITS: Final = 80
+"""Of a key: 40 bytes."""
 
 
 class WrittenStore(Part):
@@ -138,6 +48,61 @@ class Unreadable(Part):
     key: str
     """In hexadecimal."""
     problem: str
+
+    def __str__(self) -> str:
+        shown = self.key[:_SHOWN_DIGITS] + ("…" if len(self.key) > _SHOWN_DIGITS else "")
+        return f"task {self.task}, store {self.store}, key {shown}: {self.problem}"
+
+
+@dataclass(slots=True, kw_only=True)
+class Tally:
+    """What was written of all stores."""
+
+    stores: list[WrittenStore] = field(default_factory=list)
+    """Each store in each task, in the order of writing."""
+    unreadable: list[Unreadable] = field(default_factory=list)
+    """The first rows that could not be written anew."""
+    unreadable_rows: int = 0
+    """How many there are."""
+    notes: list[str] = field(default_factory=list)
+    """What a person should know of the directory."""
+
+    def store(self, task: str, store: str) -> WrittenStore:
+        """A new line for a store in a task."""
+        self.stores.append(WrittenStore(task=task, store=store, rows=0, rewritten=0, kept_raw=0, late=0))
+        return self.stores[-1]
+
+    def note_unreadable(self, row: Unreadable) -> None:
+        """Counts a row that could not be written anew."""
+        self.unreadable_rows += 1
+        if len(self.unreadable) < _MOST_LISTED:
+            self.unreadable.append(row)
+
+    def add(self, other: Tally) -> None:
+        """Adds what was written elsewhere."""
+        self.stores += other.stores
+        self.unreadable = [*self.unreadable, *other.unreadable][:_MOST_LISTED]
+        self.unreadable_rows += other.unreadable_rows
+        self.notes += other.notes
+
+    def as_json(self) -> dict[str, Json]:
+        """As commands print it."""
+        return {
+            "stores": json_of(self.stores),
+            "unreadable_rows": self.unreadable_rows,
+            "unreadable": json_of(self.unreadable),
+            "notes": list(self.notes),
+        }
+
+    def refuse_unreadable(self, on_error: OnError) -> None:
+        """:raises RowsUnreadableError: if there are unreadable rows, and they are not to be kept."""
+        if self.unreadable_rows and on_error is OnError.FAIL:
+            raise RowsUnreadableError(
+                f"{self.unreadable_rows:,} rows cannot be written anew, so no directory was completed: "
+                + "; ".join(map(str, self.unreadable))
+                + (" …" if self.unreadable_rows > len(self.unreadable) else "")
+                + ". Register what is missing, or keep their bytes as they are with --on-error keep-raw."
+            )
 
 
 class StateWritten(DatedDocument, tag="srfix.state-written/1"):
