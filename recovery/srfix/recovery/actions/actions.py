@@ -75,7 +75,6 @@ class SoftDelete(_SubjectAction):
 
     kind: ClassVar[str] = "soft-delete"
     schema_id: SchemaId
-    """The id whose version is deleted."""
     registered_by: int | None = None
     """The step that registers it, if that accepts any id; None if the id is known."""
 
@@ -86,11 +85,8 @@ class DeleteVersion(_SubjectAction):
 
     kind: ClassVar[str] = "delete-version"
     version: int
-    """Its number."""
     schema_id: SchemaId
-    """The id that it holds."""
     schema: Schema
-    """Its schema, for the undo."""
     holders: tuple[Subject, ...]
     """Other subjects that hold the id live; none where nothing was seen to use it."""
 
@@ -133,10 +129,7 @@ Action: TypeAlias = (
 
 
 def perform(action: Action, registry: Registry, now: SubjectState) -> Json:
-    """Does it, and answers what the registry said.
-
-    :param now: the subject's state right before.
-    """
+    """Does it, and answers what the registry said; `now` is the state of the subject right before."""
     match action:
         case SetCompatibility():
             registry.set_config(action.subject, relaxed_fields(action))
@@ -206,10 +199,7 @@ def as_it_came(action: Action, before: SubjectState, now: SubjectState, registry
 
 
 def with_given_ids(action: Action, given: Mapping[int, SchemaId]) -> Action:
-    """An action with the id that a registration has brought, where the plan could not name it.
-
-    :param given: per step of a registration the id that came back.
-    """
+    """An action with the id that a registration has brought, per its step in `given`, where the plan could not name it."""
     match action:
         case Register(any_id=True) if action.step in given:
             return replace(action, schema_id=given[action.step], any_id=False)

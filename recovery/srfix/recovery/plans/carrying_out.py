@@ -29,7 +29,6 @@ class JournalSetAside:
     """The journal of a plan that was over, never begun or not told of by a whole line, was renamed."""
 
     path: Path
-    """Its new name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +36,6 @@ class LeftForLater:
     """What was asked for is done, and the plan has more steps: the same plan is carried out further by another run."""
 
     steps: tuple[int, ...]
-    """The steps that are not carried out, ascending."""
 
 
 RunEvent = AlreadyApplied | JournalSetAside | LeftForLater

@@ -53,13 +53,11 @@ _BEGINNING: Final = (
 
 
 def chained_documents(path: Path, content: bytes) -> Iterator[tuple[int, dict[str, Json]]]:
-    """The lines of a journal with their numbers, from 1 on, each once it is seen to hang on the one before.
+    """The lines of a journal (each with its end in `content`) with their numbers, from 1 on, each once it is seen to hang on
+    the one before.
 
     The first comes before that: what is no journal at all says so first. What is no object says nothing, nor does a first line
     that is no JSON.
-
-    :param path: the journal, for messages.
-    :param content: its lines, each with its end.
     """
     is_chained, previous = False, b""
     for number, ended in enumerate(content.split(b"\n")[:-1], start=1):
@@ -83,7 +81,7 @@ def chained_documents(path: Path, content: bytes) -> Iterator[tuple[int, dict[st
 
 
 def _is_chained(path: Path, number: int, line: bytes, previous: bytes) -> bool:
-    """True if a line is tied to the one before it; False if it is tied to none."""
+    """False if it is tied to none."""
     found = _CHAIN.search(line)
     if found is None:
         return False

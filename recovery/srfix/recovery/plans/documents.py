@@ -80,7 +80,6 @@ class PlanFiles(Generic[PlanT]):
         return False
 
     def load(self, path: Path) -> PlanT:
-        """Reads a plan file."""
         try:
             content = read_file(path, most_bytes=bounds.MOST_PLAN_BYTES)
         except OSError as error:
@@ -88,10 +87,6 @@ class PlanFiles(Generic[PlanT]):
         return self.plan_in(content, path)
 
     def plan_in(self, content: bytes, path: Path) -> PlanT:
-        """The plan in a file's content.
-
-        :param path: the file, for messages.
-        """
         try:
             document = cast("Json", parse_json(content))
         except ValueError as error:
@@ -99,10 +94,7 @@ class PlanFiles(Generic[PlanT]):
         return self.plan_from(document, where=f"the plan {path}")
 
     def plan_from(self, document: Json, *, where: str) -> PlanT:
-        """The plan of a document, refused if it was edited.
-
-        :param where: what the document is, for messages.
-        """
+        """The plan of a document, refused if it was edited; `where` says what the document is, for messages."""
         untouched = self._untouched(document, where)
         try:
             return self.read(untouched, where)

@@ -84,7 +84,6 @@ class JournalState(ABC, Generic[StepT, BeforeT, AfterT]):
 
     plan: AnyPlan[StepT]
     actions: dict[int, StepT] = field(init=False)
-    """The plan's steps by their numbers."""
     before: dict[int, BeforeT] = field(default_factory=dict)
     """Per step that was begun how things stood right before."""
     after: dict[int, AfterT] = field(default_factory=dict)
@@ -92,7 +91,6 @@ class JournalState(ABC, Generic[StepT, BeforeT, AfterT]):
     only: frozenset[int] | None = None
     """The steps that the last run was asked for; None for all."""
     finished: bool = False
-    """True if the plan was carried out to its end."""
     stopped: bool = False
     """True if the last run said that it stopped: it has done nothing but what stands here."""
     refused: bool = False
@@ -101,7 +99,6 @@ class JournalState(ABC, Generic[StepT, BeforeT, AfterT]):
     undone: set[int] = field(default_factory=set)
     """The steps that a rollback is done with."""
     rolled_back: bool = False
-    """True if a rollback came to its end."""
 
     def __post_init__(self) -> None:
         self.actions = {action.step: action for action in self.plan.actions}
@@ -197,7 +194,6 @@ class JournalFiles(Generic[PlanT, StateT]):
         return open_journal(path, clock, self.replay, create=create)
 
     def read(self, path: Path) -> StateT:
-        """Reads a journal without touching it."""
         return read_journal(path, self.replay)
 
     def is_at(self, path: Path) -> bool:
@@ -210,15 +206,10 @@ class JournalFiles(Generic[PlanT, StateT]):
             return False
 
     def begin(self, journal: Journal, plan: PlanT, **more: Json) -> None:
-        """Writes the first line."""
         journal.begun(self.schema, plan.digest, self.plans.document(plan), **more)
 
     def replay(self, path: Path, content: bytes) -> StateT:
-        """What whole lines say.
-
-        :param path: the journal, for messages.
-        :param content: its lines, each with its end.
-        """
+        """What whole lines say, each with its end."""
         lines = chained_documents(path, content)
         state = self._begun(path, next(lines)[1])
         for number, document in lines:

@@ -71,10 +71,7 @@ class Journal:
         self._last = line
 
     def begun(self, schema: str, digest: str, plan: Json, **more: Json) -> None:
-        """The first line. It carries the plan, so that a rollback needs nothing else.
-
-        :param schema: the journal's own, `srfix.NAME/VERSION`.
-        """
+        """The first line. It carries the plan, so that a rollback needs nothing else."""
         self.write("begun", by=_this_process(), schema=schema, digest=digest, plan=plan, **more)
 
     def resumed(self) -> None:
@@ -88,10 +85,8 @@ def open_journal(
 ) -> Iterator[tuple[Journal, StateT | None]]:
     """Opens or creates a journal, locks it, and reads what it says. Nothing is cut or written before it is recognised.
 
-    A file that holds no more than the beginning of a first line (a crash cut it off; nothing was begun) is renamed.
-
-    :param replayed: says what the whole lines of such a journal say; it gets the path for its messages.
-    :param create: False if one must be there.
+    A file that holds no more than the beginning of a first line (a crash cut it off; nothing was begun) is renamed. `replayed`
+    says what the whole lines of such a journal say; it gets the path for its messages.
     """
     stream, is_ours = _open_locked(path, create=create)
     aside = None

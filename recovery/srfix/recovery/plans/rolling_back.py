@@ -29,7 +29,6 @@ class Left(Generic[StepT]):
 
     action: StepT
     why: str
-    """Why it was left, in words."""
 
 
 class RollingBack(ABC, Generic[PlanT, StateT, StepT, UndoneT]):
@@ -106,7 +105,6 @@ class RollingBack(ABC, Generic[PlanT, StateT, StepT, UndoneT]):
 
     @abstractmethod
     def how_far(self, where: str) -> str:
-        """How far a rollback came that stops: how its sentence ends.
-
-        :param where: the step at which it stopped, with a blank before it; empty before the first.
+        """How far a rollback came that stops: how its sentence ends. `where` is the step at which it stopped, with a blank
+        before it; empty before the first.
         """

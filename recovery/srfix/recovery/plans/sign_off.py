@@ -26,11 +26,7 @@ _PATIENCE_S: Final = 60.0
 
 
 def require_digest(found: str, expected: str | None, *, where: Path) -> None:
-    """Nothing if no digest is expected, or it is that of the plan.
-
-    :param found: the plan's digest.
-    :param where: the plan's file, or a journal, for messages.
-    """
+    """Nothing if no digest is expected, or it is that of the plan in this file or journal."""
     if expected is None:
         return
     if not _DIGEST.fullmatch(expected):
@@ -45,10 +41,8 @@ def require_digest(found: str, expected: str | None, *, where: Path) -> None:
 
 
 def signed_plan(path: Path, *, signature: Path, signer_key: Path) -> bytes:
-    """The content of a plan's file, refused unless the signature is the key's over exactly that.
-
-    :param signature: what `ssh-keygen -Y sign -f KEY -n srfix.plan PLAN` wrote.
-    :param signer_key: the reviewer's public key: one line, as in a `.pub` file.
+    """The content of a plan's file, refused unless the signature, which `ssh-keygen -Y sign -f KEY -n srfix.plan PLAN` wrote,
+    is over exactly that, and by the reviewer's public key: one line, as in a `.pub` file.
     """
     sealed = _read(signature, "signature")
     found = _PUBLIC_KEY.fullmatch(_read(signer_key, "signer's key").decode("ascii", "replace"))

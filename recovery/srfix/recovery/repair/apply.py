@@ -203,9 +203,8 @@ def is_refusal(error: SrfixError) -> bool:
 
 
 def settle_in_flight(state: RepairState, registry: Registry, journal: Journal) -> int | None:
-    """Looks whether the step that was begun and not seen to end has happened, and journals it if so.
-
-    :returns: the step, if it was found done; None if there was none, or it has not happened.
+    """Looks whether the step that was begun and not seen to end has happened, and journals it if so; None if there was none,
+    or it has not.
     """
     step = state.in_flight
     if step is None:

@@ -16,11 +16,10 @@ _CODE: Final = re.compile(r"(?i)srf(\d{3})")
 
 
 def part_of(plan: Plan, only: Collection[str]) -> Plan:
-    """The findings that have one of these codes or applications, and the steps for their subjects; the whole plan for none.
+    """The findings that have one of these codes (in any letter case) or applications, and the steps for their subjects; the
+    whole plan for none.
 
     A subject that several findings share is repaired once, so that its steps are part of each.
-
-    :param only: finding codes in any letter case, and applications.
     """
     if not only:
         return plan

@@ -346,15 +346,12 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def exceeds(self) -> bool:
-        """True if the registry would hold more versions than it takes."""
         return self.held is not None and self.limit is not None and self.held + self.versions > self.limit
 
 
 def cost_of(actions: Iterable[Action], *, held: int | None = None, limit: int | None = None) -> Cost:
-    """The cost of these steps.
-
-    :param held: the versions that the whole registry holds, where they were counted.
-    :param limit: the most that it takes, where somebody said so.
+    """The cost of these steps, in a registry that holds so many versions, where they were counted, and takes so many, where
+    somebody said so.
     """
     steps = tuple(actions)
     registered = [action for action in steps if isinstance(action, Register)]

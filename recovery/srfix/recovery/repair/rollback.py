@@ -44,7 +44,6 @@ class Undone:
 
     action: Action
     what: str
-    """What was done, in words."""
     by_us: bool = True
     """False if others had undone it already."""
 

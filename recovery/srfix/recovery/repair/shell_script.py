@@ -314,7 +314,6 @@ def _undo(action: Action) -> Iterator[str]:
 
 
 def _registered_by(action: SoftDelete, actions: Sequence[Action]) -> int:
-    """The step that registers what is soft-deleted."""
     if action.registered_by is not None:
         return action.registered_by
     before = (
@@ -328,7 +327,6 @@ def _registered_by(action: SoftDelete, actions: Sequence[Action]) -> int:
 
 
 def _sent(method: str, path: str, body: Mapping[str, Json], otherwise: str = "") -> Iterator[str]:
-    """A request with a body from a here-document."""
     text = printable_json(json.dumps(body))
     delimiter = _DELIMITER
     while delimiter in text:

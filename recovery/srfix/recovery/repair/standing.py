@@ -52,10 +52,7 @@ def refuse_untold(state: RepairState, registry: ReadableRegistry, journal_path: 
 
 
 def untold_steps(state: RepairState, registry: ReadableRegistry, *, besides: int | None = None) -> Iterator[Untold]:
-    """Asks the registry about each step that the journal does not tell of.
-
-    :param besides: a step that is left out: the journal says that it was begun.
-    """
+    """Asks the registry about each step that the journal does not tell of, but for one that it says was begun."""
     seen: dict[Subject, SubjectState] = {}
     for action in state.plan.actions:
         if action.step in state.after or action.step == besides:
@@ -100,7 +97,6 @@ def _standing(
 
 
 def _held(action: Register, registry: ReadableRegistry) -> tuple[int, int] | None:
-    """The version under which the subject holds the schema, and its id."""
     answer = look_up(registry, action.subject, action.schema)
     return None if answer is None else (answer.version, answer.schema_id)
 

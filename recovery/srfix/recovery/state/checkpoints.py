@@ -46,7 +46,6 @@ class CheckpointEntry:
     topic: Topic
     """The topic: a changelog, or the source topic where that is reused."""
     partition: int
-    """Its partition."""
     offset: int | None
     """As written; see `OffsetMeaning`. None for -4 (`OFFSET_UNKNOWN`): restored, but nothing flushed yet."""
 
@@ -65,26 +64,19 @@ class Checkpoint:
     """One checkpoint file."""
 
     path: str
-    """Where it was read."""
     entries: tuple[CheckpointEntry, ...]
     """In the order of the file; none in an empty map."""
 
     @property
     def topics(self) -> tuple[Topic, ...]:
-        """The topics in it, sorted."""
         return tuple(sorted({entry.topic for entry in self.entries}))
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
-    """Reads a checkpoint file."""
     return parse_checkpoint(read_file(path, most_bytes=bounds.MOST_EVIDENCE_BYTES), path=str(path))
 
 
 def parse_checkpoint(content: bytes, *, path: str) -> Checkpoint:
-    """The checkpoint in a file's bytes.
-
-    :param path: the file's name for messages.
-    """
     try:
         lines = content.decode("utf-8").split("\n")
     except UnicodeDecodeError as error:
@@ -217,10 +209,6 @@ class StoreOffsets:
 
 
 def parse_offsets(rows: Mapping[bytes, bytes], *, path: str) -> StoreOffsets:
-    """The offsets in the rows of the column family.
-
-    :param path: the store's directory, for messages.
-    """
     entries: list[CheckpointEntry] = []
     is_open = False
     position: tuple[CheckpointEntry, ...] | None = None
@@ -255,10 +243,7 @@ def offsets_rows(entries: Iterable[CheckpointEntry]) -> dict[bytes, bytes]:
 
 
 def parse_position(content: bytes, *, path: str) -> tuple[CheckpointEntry, ...]:
-    """The offsets of the input topics in a position; the zeros behind it are ignored.
-
-    :param path: the store's directory, for messages.
-    """
+    """The offsets of the input topics in a position; the zeros behind it are ignored."""
     try:
         places = decode_position(content)
     except FormatError as error:

@@ -41,11 +41,8 @@ class StoreDirectory:
     """A store of one task."""
 
     name: str
-    """The store's name."""
     kind: StoreKind
-    """How it lies on disk."""
     path: str
-    """Its directory."""
     offsets: StoreOffsets | None = None
     """What the store says itself, from Streams 4.3 on; None where it says nothing, or was not asked."""
 
@@ -63,7 +60,6 @@ class Task:
     name: str
     """As Streams prints it: `3_0`; `global`; with a named topology `<topology>__3_0`."""
     path: str
-    """Its directory."""
     subtopology: int | None
     """The number of its sub-topology; None for the global stores."""
     partition: int | None
@@ -73,11 +69,9 @@ class Task:
     stores: tuple[StoreDirectory, ...] = ()
     """Its stores, by name."""
     checkpoint: Checkpoint | None = None
-    """Its checkpoint file; None if there is none."""
 
     @property
     def is_global(self) -> bool:
-        """True for the global stores."""
         return self.subtopology is None
 
     @property
@@ -110,9 +104,7 @@ class Unreadable:
     """Something in a state directory that could not be looked at."""
 
     path: str
-    """What."""
     reason: str
-    """Why not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,15 +114,12 @@ class ApplicationState:
     application: str
     """The application.id: what the changelogs in its checkpoints are named after, else the folder's name."""
     path: str
-    """The folder."""
     tasks: tuple[Task, ...]
     """Its tasks, by name, the global stores last."""
     traces: Traces
-    """What is seen of the version."""
     is_in_use: bool | None
     """True if a process holds the folder's lock; None if that cannot be told."""
     problems: tuple[Unreadable, ...] = ()
-    """What could not be looked at."""
 
     @property
     def stores(self) -> tuple[str, ...]:

@@ -55,10 +55,7 @@ OffsetsReader = Callable[[Path], StoreOffsets | None]
 
 
 def read_state_directory(path: Path) -> tuple[ApplicationState, ...]:
-    """The applications in a state directory, by application.id.
-
-    :param path: the `state.dir`, or the folder of one application in it.
-    """
+    """The applications in a `state.dir`, or in the folder of one of them, by application.id."""
     try:
         folders = [path] if _is_application(path) else [p for p in sorted(path.iterdir()) if _is_application(p)]
     except (OSError, ValueError) as error:  # ValueError: a null character, or half a surrogate pair

@@ -72,7 +72,6 @@ class StoreFormat(Enum):
 
     @property
     def layout(self) -> Layout:
-        """Its row of the table."""
         return _LAYOUTS[self]
 
     @property
@@ -87,7 +86,6 @@ class StoreFormat(Enum):
 
     @property
     def is_of_sessions(self) -> bool:
-        """True for session stores."""
         return _LAYOUTS[self].windows is SESSIONS
 
 

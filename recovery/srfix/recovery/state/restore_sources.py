@@ -22,11 +22,9 @@ class RestoreSource:
     """A topic that a store may restore from."""
 
     topic: Topic
-    """The topic."""
     weight: Weight
     """Conclusive if nothing else is left, weak if the store is one of several."""
     detail: str
-    """What is seen, in words."""
     rivals: tuple[str, ...] = ()
     """Other stores of the same tasks that may restore from it as well: of all of them at most one does."""
 
@@ -38,13 +36,9 @@ class StoreOnDisk:
     prefix: str
     """The application.id, with a named topology behind it where there is one."""
     name: str
-    """The store's name."""
     kind: StoreKind
-    """How it lies on disk."""
     tasks: tuple[str, ...]
-    """The tasks that hold a part of it."""
     is_global: bool
-    """True for a global store."""
     own_changelog: Topic | None
     """Its own changelog, where one of its tasks names it: then no source topic is reused for it."""
     sources: tuple[RestoreSource, ...]

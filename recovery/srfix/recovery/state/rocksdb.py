@@ -67,7 +67,7 @@ def linked_view(database: Path) -> Iterator[Path]:
 
 
 def _size(file: Path, most: int | None) -> int:
-    """In bytes; links are followed."""
+    """Links are followed."""
     status = file.stat()
     if not stat.S_ISREG(status.st_mode):
         raise StateDirectoryError(
@@ -106,22 +106,17 @@ class OpenedDatabase:
 
     @property
     def families(self) -> frozenset[str]:
-        """The names of its column families."""
         return frozenset(self._families)
 
     def rows(self, family: str, *, start: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
-        """The rows of a column family, by key, one at a time; some are read ahead.
-
-        :param start: the key to begin at, or the next behind it; None for the first.
-        """
+        """The rows of a column family, by key, one at a time, from a key or the next behind it on; some are read ahead."""
         return chain.from_iterable(self.chunks(family, start=start))
 
     def chunks(
         self, family: str, *, start: bytes | None = None, size: int = ROWS_IN_A_CHUNK
     ) -> Iterator[list[tuple[bytes, bytes]]]:
-        """The same rows, in lists: the quickest way to many of them. The first lists are short, for those who want few.
-
-        :param size: how long a list is at most.
+        """The same rows, in lists of at most `size`: the quickest way to many of them. The first lists are short, for those
+        who want few.
         """
         rows = self._families[family]
         pairs = cast("Iterator[tuple[bytes, bytes]]", rows.items() if start is None else rows.items(from_key=start))
@@ -145,7 +140,6 @@ class OpenedDatabase:
         cursor.status()
 
     def get(self, family: str, key: bytes) -> bytes | None:
-        """The value of a key in a column family; None if it has none."""
         return cast("bytes | None", self._families[family].get(key))
 
 
@@ -164,7 +158,6 @@ def _behind(cursor: RdictIter) -> Iterator[tuple[bytes, bytes]]:
 
 @contextmanager
 def opened(database: Path) -> Iterator[OpenedDatabase]:
-    """A database, open for reading."""
     with _viewing(database) as view, _opened_view(view) as found:
         yield found
 

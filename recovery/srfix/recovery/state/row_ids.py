@@ -31,7 +31,6 @@ class RowIds:
     """What the rows of one store carry, as far as it was read."""
 
     rows: int
-    """Rows that were read."""
     schema_ids: Mapping[Role, Mapping[SchemaId, int]]
     """Per role and id the rows whose key or value carries it. A key may begin as a framed one does by chance."""
     guids: Mapping[Role, int] = field(default_factory=dict)
@@ -51,11 +50,9 @@ class RowIds:
 
 
 def count_row_ids(store: StateStore, *, give_up_at: float | None = None) -> RowIds:
-    """Counts the ids in the rows of a store. What damage leaves readable is counted.
+    """Counts the ids in the rows of a store, until some time by `time.monotonic`. What damage leaves readable is counted.
 
     Where the store's form is not certain, and a row has another one, it was taken for the wrong one: nothing is counted.
-
-    :param give_up_at: when it stops, by `time.monotonic`, finished or not; None for never.
     """
     tally = _Tally(store.format)
     told = store.detected

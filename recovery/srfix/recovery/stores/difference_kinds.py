@@ -47,15 +47,12 @@ class Difference:
     """One key that is not as the topic says."""
 
     kind: DifferenceKind
-    """How it differs."""
     key: bytes
     """As the changelog has it: with its window, where it has one."""
     valid_from_ms: int | None = None
     """Of a version, from when it holds."""
     store_id: int | None
-    """The schema id in the store's row; None without one."""
     topic_id: int | None
-    """The schema id in the record; None without one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,9 +60,7 @@ class Comparison:
     """One task's part of a store beside the topic's partitions."""
 
     store: StateStore
-    """Which part."""
     same: int
-    """Keys with the same bytes."""
     counts: dict[DifferenceKind, int]
     """Per kind the keys that differ so."""
     shown: tuple[Difference, ...]
@@ -75,12 +70,11 @@ class Comparison:
 
     @property
     def differ(self) -> int:
-        """Keys that differ for certain."""
         return sum(self.counts.values()) - self.not_known
 
     @property
     def not_known(self) -> int:
-        """Keys of which that cannot be known."""
+        """Keys of which it cannot be known whether they differ."""
         return self.counts[DifferenceKind.NOT_KNOWN]
 
 

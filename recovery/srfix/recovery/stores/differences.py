@@ -58,11 +58,11 @@ _AS_STORED: Final = {
 def compared(
     store: StateStore, records: Iterable[RawRecord], *, is_cut: bool = False, end: int | None = None
 ) -> Comparison:
-    """Compares a part of a store with records, which come in the order of their offsets. Damage is noted in the store.
+    """Compares a part of a store with the records of its partition, of a global store with all, which come in the order of
+    their offsets. Damage is noted in the store.
 
-    :param records: those of the store's partition; of a global store all.
-    :param is_cut: True if the log begins behind offset 0: what stood before is not known.
-    :param end: the offset behind the last that was asked for; None if that is not known.
+    Of a log that is cut, which begins behind offset 0, what stood before is not known. The end is the offset behind the last
+    that was asked for, if that is known.
     """
     counts: Counter[DifferenceKind] = Counter()
     shown: list[Difference] = []
@@ -105,10 +105,8 @@ def _differences(
     absent: DifferenceKind,
     is_let_go: Callable[[bytes], bool],
 ) -> Iterator[Difference | None]:
-    """For each key how it differs; None for one that does not. Both come by key.
-
-    :param absent: what a row is of whose key the topic has no record.
-    :param is_let_go: whether the store may have had a key that it lacks.
+    """For each key how it differs; None for one that does not. Both come by key. `absent` is what a row is of whose key the
+    topic has no record; the store may have let go of a key that it lacks.
     """
     row, record = next(here, None), next(said, None)
     while row is not None or record is not None:
@@ -271,7 +269,6 @@ class StateDiff(DatedDocument, tag="srfix.state-diff/1"):
 
 
 def compared_part(found: Comparison) -> ComparedPart:
-    """A part as `srfix state diff` shows it."""
     return ComparedPart.of(
         found,
         task=found.store.task.name,
@@ -294,7 +291,6 @@ class ToCompare:
     """What of a topic stores are compared with."""
 
     topic: Topic
-    """The topic."""
     ranges: Mapping[int, tuple[int, int]]
     """By partition the first offset, inclusive, and the last, exclusive."""
 
@@ -320,9 +316,8 @@ class ToCompare:
 
 
 def ranges_to_compare(cluster: Cluster, topic: Topic, *, group: str | None) -> ToCompare:
-    """All partitions of a topic, from their starts to their ends.
-
-    :param group: read only up to what it has committed: without a commit nothing is restored.
+    """All partitions of a topic, from their starts to their ends, or to what a group has committed: without a commit nothing
+    is restored.
     """
     partitions = partitions_of(cluster, topic)
     ranges = dict(cluster.watermarks(topic, partitions))
@@ -339,17 +334,14 @@ class CompareWork:
     """Compares each part, with a client of its own."""
 
     to_compare: ToCompare
-    """With what."""
     kafka: Mapping[str, str] = field(repr=False)
     """librdkafka's configuration, secrets filled in."""
     timeout_s: float
     """How long one question to the cluster may take."""
 
     def __call__(self, part: StateStore) -> Comparison:
-        """See `ToCompare.part`."""
         with Cluster(self.kafka, timeout_s=self.timeout_s) as cluster:
             return self.to_compare.part(cluster, part)
 
     def places(self, part: StateStore) -> Sequence[Path]:
-        """The store's directory."""
         return (Path(part.directory.path),)

@@ -81,10 +81,8 @@ def estimate_restore(
     partitions: Iterable[int],
     rate: float | None = None,
 ) -> EstimatedStore:
-    """What the restore of a store will take.
-
-    :param partitions: those that the task restores: its own, or all of a global store's topic.
-    :param rate: records per second; None to measure over a sample of at most 2,000 records.
+    """What the restore of a store will take, from the partitions that the task restores: its own, or all of a global store's
+    topic. Without a rate (records per second) it is measured over a sample of at most 2,000 records.
     """
     wanted = list(partitions)
     logs = dict(cluster.watermarks(topic, wanted))

@@ -76,7 +76,6 @@ Write: TypeAlias = Callable[[DecodedBatch], int]
 
 
 def refuse_existing(path: Path) -> None:
-    """:raises UsageError: if something is there already."""
     if path.exists():
         raise UsageError(f"{path} is there already; srfix writes over nothing. Name another place, or remove it.")
 
@@ -90,10 +89,8 @@ def exporting(
     typed: Mapping[Role, Columns] | None = None,
     retention: Retention | None = None,
 ) -> Iterator[Write]:
-    """Opens a file for rows, which go to it in batches; it takes its name at the end. On an error nothing is left.
-
-    :param typed: the halves that come typed, with their columns.
-    :param retention: marks the rows beyond it.
+    """Opens a file for rows, which go to it in batches; it takes its name at the end. On an error nothing is left. Some halves
+    come typed, with their columns; rows beyond a retention are marked.
     """
     if typed and form not in HOLDS_TYPES:
         raise UsageError(f"{form.value} holds no typed columns: parquet and arrow do.")
@@ -313,9 +310,7 @@ class ExportedPart:
     store: StateStore
     """What is in it, with the damage that was met."""
     path: str
-    """Where it is."""
     rows: int
-    """How many rows it has."""
     failed: int
     """How many of them could not be decoded."""
     notes: tuple[str, ...]
@@ -327,11 +322,8 @@ class ExportWork:
     """Writes the rows of each part to a file."""
 
     form: ExportFormat
-    """What the files are."""
     application: str
-    """Whose store it is."""
     decoder: RecordDecoder
-    """What decodes the rows."""
     second: SecondAnswers
     """What the decoder's policy tells of second subjects."""
     folder: str
@@ -340,7 +332,6 @@ class ExportWork:
     """True for keys and values as typed columns, not as JSON."""
 
     def __call__(self, part: StateStore) -> ExportedPart:
-        """A file in a folder of its own."""
         path = new_attempt(Path(self.folder)) / file_name(part, self.form)
         rows = failed = 0
         typed = typed_columns(self.decoder) if self.is_typed else {}
@@ -351,12 +342,10 @@ class ExportWork:
         return ExportedPart(store=part, path=str(path), rows=rows, failed=failed, notes=self.second.taken())
 
     def places(self, part: StateStore) -> Sequence[Path]:
-        """The store's directory, and where it is written."""
         return (Path(part.directory.path), Path(self.folder))
 
 
 def file_name(store: StateStore, form: ExportFormat) -> str:
-    """How the file of a part is called."""
     return f"{store.name}-{store.task.name}.{form.value}"
 
 

@@ -162,10 +162,7 @@ class StateLs(DatedDocument, tag="srfix.state-ls/1"):
 
 
 def listed_application(application: ApplicationState, forms: Mapping[str, StoreForm]) -> ListedApplication:
-    """An application as `srfix state ls` shows it.
-
-    :param forms: the form of each store, by its directory.
-    """
+    """An application as `srfix state ls` shows it, with the form of each store by its directory."""
     generation = generation_of(application)
     return ListedApplication.of(
         application,
@@ -211,7 +208,6 @@ class StoreForm:
     """What a store was taken for."""
 
     form: StoreFormat | None
-    """The form of its rows; None if that could not be told."""
     because: str
     """What shows it, or why it could not be told, in a clause."""
     is_certain: bool = False
@@ -237,7 +233,7 @@ def form_of(store: StoreDirectory) -> StoreForm:
 
 
 def forms_of(application: ApplicationState) -> dict[str, StoreForm]:
-    """The forms of all stores of an application, by their directories."""
+    """By their directories."""
     return {store.path: form_of(store) for task in application.tasks for store in task.stores}
 
 

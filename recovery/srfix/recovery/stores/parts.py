@@ -58,9 +58,8 @@ class PartsEngine(Protocol):
     """What has the work of many parts done, side by side."""
 
     def run(self, work: Work[Part, Result], parts: Sequence[Part], *, doing: str) -> list[Result]:
-        """What comes of each part, in their order. If one fails, nothing of the others is given.
-
-        :param doing: what is being done, for an error: `exporting users`.
+        """What comes of each part, in their order. If one fails, nothing of the others is given. For an error it is told what
+        is being done: `exporting users`.
         """
         ...
 
@@ -136,7 +135,6 @@ class Shipment:
     job: str
     """What tells it from others: what a registry refused in an earlier one does not count."""
     work: Work[object, object]
-    """What is done."""
     parts: tuple[bytes, ...]
     """To what, each pickled."""
 
@@ -146,9 +144,7 @@ class Answer:
     """What became of a part."""
 
     result: object = None
-    """What came of it."""
     error: SrfixError | None = None
-    """Why nothing did."""
 
 
 @lru_cache(maxsize=2)

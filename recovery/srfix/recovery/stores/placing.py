@@ -48,9 +48,8 @@ class KeyHost(Part):
 
 
 def task_of(task: Task, partition: int) -> str:
-    """The task of the same sub-topology for a partition, as the state directory and the group name it.
-
-    :param task: any of the store's tasks.
+    """The task of the same sub-topology for a partition, as the state directory and the group name it, by any of the store's
+    tasks.
     """
     if task.is_global:
         return task.name
@@ -59,7 +58,6 @@ def task_of(task: Task, partition: int) -> str:
 
 
 def hosts_by_group(told: StreamsMembers, task: Task, partition: int) -> Iterator[KeyHost]:
-    """The members of the application's group that hold the task."""
     name = task_of(task, partition)
     for member in told.members:
         role = (
@@ -120,7 +118,6 @@ def murmur2(data: bytes) -> int:
 
 
 def partition_of(key: bytes, partitions: int) -> int:
-    """The partition of a key among so many."""
     if partitions < 1:
         raise ValueError("There must be a partition.")
     return (murmur2(key) & 0x7FFFFFFF) % partitions

@@ -233,9 +233,8 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def log_that_hurts(log: RocksDBLog, tables: Iterable[int]) -> tuple[str, ...]:
-    """What is known to cost much, in sentences.
-
-    :param tables: the numbers of the tables that the database has now; the tombstones of those alone count.
+    """What is known to cost much, in sentences. Of tombstones those alone count that are in the tables that the database has
+    now.
     """
     said = [f"Writes were held up {count:,} times ({why})." for why, count in sorted(log.stalls.items())]
     if log.most_level_0_files:

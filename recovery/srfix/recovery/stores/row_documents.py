@@ -48,7 +48,6 @@ class DecodedRow:
     """A row with its key and value as a reader sees them."""
 
     store: StateStore
-    """Where it lies."""
     row: StateRow
     """In bytes."""
     record: DecodedRecord
@@ -60,17 +59,12 @@ class DecodedBatch:
     """Rows as columns, with their keys and values as a reader sees them."""
 
     store: StateStore
-    """Where they lie."""
     batch: RowBatch
-    """In bytes."""
     topic: str
     """The topic that serdes were told."""
     keys: DecodedColumn | TypedColumn
-    """Their keys, decoded as far as that was asked for."""
     values: DecodedColumn | TypedColumn
-    """Their values likewise."""
     decoder: RecordDecoder
-    """What decoded them."""
 
     def __len__(self) -> int:
         return len(self.batch)
@@ -99,10 +93,8 @@ def decoded_batches(
     topic: str,
     typed: Collection[Role] = (),
 ) -> Iterator[DecodedBatch]:
-    """Many rows at a time, in the order given: several times as quick as `decoded_rows`.
-
-    :param topic: the topic that serdes are told.
-    :param typed: the halves that come as `TypedColumn`: the decoder has columns for them.
+    """Many rows at a time, in the order given: several times as quick as `decoded_rows`. Serdes are told the topic. The halves
+    that come as `TypedColumn` are those for which the decoder has columns.
     """
     for batch in batches:
         keys, values = (
@@ -124,10 +116,7 @@ def decoded_batches(
 def decoded_rows(
     store: StateStore, rows: Iterable[StateRow], decoder: RecordDecoder, *, topic: str
 ) -> Iterator[DecodedRow]:
-    """Each row, in the order given; one that cannot be decoded has its error.
-
-    :param topic: the topic that serdes are told.
-    """
+    """Each row, in the order given; one that cannot be decoded has its error. Serdes are told the topic."""
     for row in rows:
         raw = RawRecord(
             partition=store.partition or 0,
@@ -186,10 +175,6 @@ class StateRowDocument(Document, tag="srfix.state-row/1"):
 def row_document(
     found: DecodedRow, *, application: str, is_beyond_retention: bool | UnsetType | None = UNSET
 ) -> StateRowDocument:
-    """The document of one row.
-
-    :param is_beyond_retention: where that is to be told.
-    """
     store, row, record = found.store, found.row, found.record
     return StateRowDocument(
         application=application,
@@ -214,7 +199,6 @@ def row_document(
 
 
 def headers_of(headers: Headers) -> list[Header]:
-    """The headers of a record, in order."""
     return [Header(name=name, value=None if value is None else _base64(value)) for name, value in headers]
 
 
@@ -233,7 +217,6 @@ class TypedColumn:
     errors: frozenset[int]
     """The places of those that could not be read."""
     schema_ids: Sequence[SchemaId | None]
-    """The ids that the payloads carry; None where they carry none."""
 
 
 def typed_columns(decoder: RecordDecoder) -> dict[Role, Columns]:
@@ -248,10 +231,6 @@ def typed_column(
     payloads: Sequence[bytes | None],
     headers: Sequence[Headers] | None = None,
 ) -> TypedColumn:
-    """Decodes a column.
-
-    :param headers: of each record; None if none has any.
-    """
     from srfix.serde.arrow.decode import to_arrow
 
     context = SerdeContext(topic, role)

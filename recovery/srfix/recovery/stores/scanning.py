@@ -23,7 +23,6 @@ class RowFilter:
     """Bounds of keys and windows; None for no such bound."""
 
     prefix: bytes | None = None
-    """What the key begins with."""
     first: bytes | None = None
     """The first key, inclusive."""
     last: bytes | None = None
@@ -98,7 +97,6 @@ class Retention:
     """
 
     def __init__(self, retention_ms: int) -> None:
-        """:param retention_ms: how long the store keeps a window, in milliseconds."""
         self._retention_ms = retention_ms
         self._newest_ms: dict[str, int | None] = {}
 
@@ -120,7 +118,6 @@ class ScannedPart:
     store: StateStore
     """The part, with the damage that was met."""
     rows: tuple[DecodedRow, ...]
-    """Its rows, in the order of their keys."""
     notes: tuple[str, ...]
     """Where a second subject answered."""
 
@@ -130,19 +127,15 @@ class ScanWork:
     """Reads the first rows of each part."""
 
     wanted: RowFilter
-    """Which rows."""
     decoder: RecordDecoder
-    """What decodes them."""
     second: SecondAnswers
     """What the decoder's policy tells of second subjects."""
     limit: int
     """How many rows at most, of each part."""
 
     def __call__(self, part: StateStore) -> ScannedPart:
-        """The first rows."""
         rows = decoded_rows(part, self.wanted.rows(part), self.decoder, topic=part.changelog)
         return ScannedPart(store=part, rows=tuple(islice(rows, self.limit)), notes=self.second.taken())
 
     def places(self, part: StateStore) -> Sequence[Path]:
-        """The store's directory."""
         return (Path(part.directory.path),)

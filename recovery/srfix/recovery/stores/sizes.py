@@ -215,7 +215,7 @@ class _Tally:
                 self._add_ids(role, payloads, batch)
 
     def _add_times(self, times: Sequence[int]) -> None:
-        """:param times: in ascending order."""
+        """In ascending order."""
         if not times:
             return
         self.oldest_ms = times[0] if self.oldest_ms is None else min(self.oldest_ms, times[0])

@@ -100,9 +100,8 @@ def version_differences(
 ) -> Iterator[Difference | None]:
     """For each version how it differs; None for one that does not. Damage is noted in the store.
 
-    :param records: those of the store's partition, in the order of their offsets.
-    :param is_cut: True if the log begins behind offset 0.
-    :param end: the offset behind the last that was asked for; None if that is not known.
+    The records are those of the store's partition, in the order of their offsets; of a log that is cut, which begins behind
+    offset 0, what stood before is not known. The end is the offset behind the last that was asked for, if that is known.
     """
     seen = _Seen()
     with in_order(_told_by(records, seen)) as told, in_order(_told_by_rows(store, seen)) as rows:

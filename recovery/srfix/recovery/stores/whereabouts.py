@@ -39,7 +39,6 @@ class Holder:
     """One task's part of a store, and whether the key is in it."""
 
     store: StateStore
-    """Which part."""
     rows: int
     """Rows of the key: windows, sessions and versions each count."""
     schema_ids: tuple[SchemaId, ...]
@@ -55,7 +54,6 @@ class Whereabouts:
     key: bytes
     """As the serializer wrote it, of windowed stores the inner key."""
     partitions: int
-    """The partitions among which it was placed."""
     partition: int
     """The one that the default partitioner chooses."""
     holders: tuple[Holder, ...]
@@ -77,9 +75,8 @@ class Whereabouts:
 
 
 def whereabouts(key: bytes, stores: Iterable[StateStore], *, partitions: int) -> Whereabouts:
-    """Looks a key up in all parts of a store. Damage is noted in them.
-
-    :param partitions: of the sub-topology: the most that one of its source topics has.
+    """Looks a key up in all parts of a store. Damage is noted in them. Of the sub-topology's source topics the one with the
+    most partitions counts.
     """
     partition = partition_of(key, partitions)
     holders = []
@@ -136,7 +133,6 @@ class StateWhere(DatedDocument, tag="srfix.state-where/1"):
 
 
 def state_where(found: Whereabouts, **more: object) -> StateWhere:
-    """The document; `more` is what the whereabouts do not tell."""
     return StateWhere.of(
         found,
         key_hex=found.key.hex(),
@@ -187,7 +183,6 @@ class NewestRecord:
     """The newest record of a key in a partition."""
 
     record: RawRecord | None
-    """None if none was seen."""
     looked_at: int
     """Records that were read for it, the newest ones."""
     is_all: bool
@@ -204,13 +199,10 @@ def value_ids(rows: Iterable[StateRow], store: StateStore) -> tuple[SchemaId, ..
 
 
 def asked_subjects(changelog: Topic, topic: Topic | None, traces: Traces) -> tuple[AskedSubject, ...]:
-    """The subjects under which the store's values are looked up.
+    """The subjects under which the store's values are looked up, where it restores from a topic, if that is known.
 
     Up to Kafka Streams 2.6.3, and in ksqlDB, that is the one of the store's own changelog, whether there is one or not; from
     2.7 on that of the topic from which the store restores (KAFKA-10179).
-
-    :param topic: from which the store restores; None if that is not known.
-    :param traces: what the state directory shows of the version.
     """
     own = AskedSubject(subject=subject_for(changelog, Role.VALUE), asked_by="Kafka Streams")
     if topic is None or topic == changelog:
@@ -268,9 +260,8 @@ def newest_record(
     key_of: Callable[[bytes], bytes] = bytes,
     most: int = MOST_LOOKED_AT,
 ) -> NewestRecord:
-    """The newest record of a key, looked for from the end of the partition.
-
-    :param key_of: takes a record's key to that of the store: `key_in_topic`.
+    """The newest record of a key, looked for from the end of the partition. What takes a record's key to that of the store is
+    `key_in_topic`.
     """
     begin, end = cluster.watermarks(topic, [partition])[partition]
     size, upper, looked_at = _FIRST_LOOK, end, 0

@@ -53,9 +53,8 @@ def apply_topic_plan(
     """Carries out the plan, step by step, and yields each as it is done.
 
     Before the first write the journal exists, is locked and carries the plan, and all that the plan expects is compared.
-    Killed at any instant, the same call goes on: what stands is read from the topic.
-
-    :param kept_path: the file with the records that the plan puts an end to; needed for such a plan.
+    Killed at any instant, the same call goes on: what stands is read from the topic. A plan that puts an end to records needs
+    the file that keeps them.
     """
     yield from _TopicRun(plan, look, hand, kept_path).events(journal_path, clock)
 
@@ -151,9 +150,8 @@ TopicUndoEvent = TopicStepUndone | Left[TopicStep] | AlreadyRolledBack
 def roll_back_topic_plan(
     journal_path: Path, look: Look, hand: Hand, *, kept_path: Path | None = None, clock: Callable[[], str] = now
 ) -> Iterator[TopicUndoEvent]:
-    """Undoes what the journal says was begun, last step first, and yields each. Can be killed and called again.
-
-    :param kept_path: where the file with the records is now; None for where it was when the plan was carried out.
+    """Undoes what the journal says was begun, last step first, and yields each. Can be killed and called again. The file with
+    the records is where it was when the plan was carried out, unless it is named.
     """
     yield from _TopicRollback(look, hand, kept_path).events(journal_path, clock)
 

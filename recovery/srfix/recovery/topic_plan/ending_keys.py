@@ -57,7 +57,6 @@ class KeyWatch:
         self._writes = writes
 
     def take(self, records: Iterable[RawRecord]) -> None:
-        """The next records of the partition."""
         for record in records:
             known = None if record.key is None else self._keys.get(record.key)
             if known is None:
@@ -71,7 +70,6 @@ class KeyWatch:
             known.newest = whose
 
     def newest(self, key: bytes) -> Whose:
-        """Whose the newest record of a planned key is."""
         return self._keys[key].newest
 
     def those(self, whose: Whose) -> list[bytes]:

@@ -50,7 +50,6 @@ class ExpiryRequest:
 
     application: str
     store: str | None
-    """The store whose changelog is meant."""
     topic: Topic | None
     """A topic that the application reads; one of the two is given."""
     older_than_s: int
@@ -66,10 +65,7 @@ def plan_expiry(
     bootstrap_servers: str,
     clock: Callable[[], str] = now,
 ) -> TopicPlan:
-    """Plans it. Writes nothing but the file with the records, beside where the plan goes, if there are any.
-
-    :param plan_path: where the plan will be saved.
-    """
+    """Plans it. Writes nothing but the file with the records, beside where the plan will be saved, if there are any."""
     topic, count = _topic_of(request, look)
     created_at = clock()
     now_ms = int(datetime.fromisoformat(created_at).timestamp() * 1000)

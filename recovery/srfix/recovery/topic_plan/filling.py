@@ -32,11 +32,8 @@ _LOG = Isolation.READ_UNCOMMITTED
 
 
 def check_seed(work: SeedChangelog, look: Look, *, may_exist: bool, must_exist: bool, filled: Iterable[int]) -> None:
-    """Nothing if the world is as the plan expects it, with no more in the changelog than this plan's own work.
-
-    :param may_exist: True if this plan has begun to create the changelog.
-    :param must_exist: True if it has.
-    :param filled: the partitions that this plan has begun to fill.
+    """Nothing if the world is as the plan expects it, with no more in the changelog than this plan's own work: the changelog
+    may exist if the plan has begun to create it, must if it has, and hold rows in the partitions that it has begun to fill.
     """
     require_no_members(look, work.application, why=WHY_STOPPED)
     topics = look.topics()
@@ -126,9 +123,8 @@ def fill(work: SeedChangelog, look: Look, hand: Hand, partition: int) -> tuple[S
 
 
 def unfill(work: SeedChangelog, look: Look, hand: Hand, partition: int, end: int | None) -> StepReport | str:
-    """Writes a tombstone for each row of a partition, or says why it is left.
-
-    :param end: the end of the partition right after it was filled; None if that is not known.
+    """Writes a tombstone for each row of a partition, or says why it is left. Where it ended right after it was filled may not
+    be known.
     """
     planned, below = work.partitions[partition], work.changelog_ends[partition]
     why = others_have_written(work, look, partition, end)
@@ -175,5 +171,4 @@ def _copy(record: RawRecord) -> NewRecord:
 
 
 def copies(records: Iterable[RawRecord]) -> Iterator[NewRecord]:
-    """Records as they are, to be appended."""
     return map(_copy, records)

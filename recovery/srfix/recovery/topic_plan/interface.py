@@ -22,11 +22,9 @@ class NewRecord:
     partition: int
     """The partition: never left to a partitioner."""
     key: bytes
-    """The key's bytes."""
     value: bytes | None = field(repr=False)
     """The value's bytes; None for a tombstone."""
     headers: tuple[tuple[str, bytes | None], ...] = ()
-    """The headers, in order."""
     timestamp_ms: int | None
     """Milliseconds since the epoch; None for the time of writing."""
 
@@ -34,19 +32,16 @@ class NewRecord:
 class Look(Protocol):
     """What is read: `srfix.recovery.cluster.Cluster` does it."""
 
-    def topics(self) -> Mapping[Topic, int]:
-        """Every topic, with its number of partitions."""
+    def topics(self) -> Mapping[Topic, int]: ...
 
     def committed(
         self, group: str, topic_partitions: Iterable[tuple[str, int]]
     ) -> Mapping[tuple[Topic, int], int | None]:
         """The offsets that a group has committed; None where it has none."""
 
-    def group_state(self, group: str) -> GroupState:
-        """Whether a group has members."""
+    def group_state(self, group: str) -> GroupState: ...
 
-    def topic_configs(self, topics: Iterable[str]) -> Mapping[Topic, TopicConfigs]:
-        """The configuration of topics that exist."""
+    def topic_configs(self, topics: Iterable[str]) -> Mapping[Topic, TopicConfigs]: ...
 
     def watermarks(self, topic: str, partitions: Iterable[int]) -> Mapping[int, tuple[int, int]]:
         """Per partition where its log starts (inclusive) and ends (exclusive)."""

@@ -29,7 +29,6 @@ STREAMS_CONFIGS: Final[Mapping[str, str]] = {CLEANUP_POLICY: "compact", TIMESTAM
 
 
 def count_of(look: Look, topic: str) -> int:
-    """How many partitions a topic has."""
     topics = look.topics()
     count = topics.get(Topic(topic))
     if count is None:
@@ -41,10 +40,7 @@ def count_of(look: Look, topic: str) -> int:
 
 
 def require_no_members(look: Look, application: str, *, why: str) -> None:
-    """Nothing if the application's group is known to have no members.
-
-    :param why: what members would do, in a clause.
-    """
+    """Nothing if the application's group is known to have no members; `why` says in a clause what they would do."""
     state = look.group_state(application)
     if state.members is None:
         raise PlanError(
@@ -72,18 +68,14 @@ def known_configs(look: Look, topic: str) -> Mapping[str, str]:
 def newest_of(
     look: Look, topic: str, partition: int, log: tuple[int, int], isolation: Isolation
 ) -> dict[bytes, NewestRecord]:
-    """The newest record of each key of a partition, tombstones too.
-
-    :param log: where to begin (inclusive) and end (exclusive).
+    """The newest record of each key of a partition, tombstones too, from the first (inclusive) to the second offset of `log`
+    (exclusive).
     """
     return newest_records(look.read(topic, partition, *log, isolation=isolation))
 
 
 def changed(what: str) -> PlanError:
-    """The error about a world that is not as the plan expects it.
-
-    :param what: what is other, in words, without capital and full stop.
-    """
+    """The error about a world that is not as the plan expects it: in words what is other, without capital and full stop."""
     return PlanError(f"The world has changed since the plan was made: {what}. Nothing was written for it; plan again.")
 
 
@@ -97,7 +89,6 @@ class NewestRecord:
 
     offset: int
     timestamp_ms: int | None
-    """None if it has none."""
     bytes_: int
     """Of key, value and headers."""
     fingerprint: bytes
@@ -119,7 +110,6 @@ def fingerprint(value: bytes | None, timestamp_ms: int | None, headers: Iterable
 
 
 def fingerprint_of(record: RawRecord) -> bytes:
-    """The same of a record that was read."""
     return fingerprint(record.value, record.timestamp, record.headers)
 
 
@@ -171,9 +161,8 @@ def digest_of(newest: Mapping[bytes, NewestRecord]) -> str:
 
 
 def partition_rows(partition: int, log: tuple[int, int], newest: Mapping[bytes, NewestRecord]) -> PartitionRows:
-    """What a plan says of these records of a partition.
-
-    :param log: where reading began (inclusive) and ended (exclusive).
+    """What a plan says of these records of a partition, read from the first (inclusive) to the second offset of `log`
+    (exclusive).
     """
     times = [record.timestamp_ms for record in newest.values() if record.timestamp_ms is not None]
     return PartitionRows(

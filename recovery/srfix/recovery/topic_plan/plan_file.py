@@ -79,7 +79,6 @@ class SeedChangelog(Struct, frozen=True, kw_only=True, tag_field="kind", tag="se
 
     @property
     def topic(self) -> Topic:
-        """What is written to."""
         return self.changelog
 
 
@@ -136,7 +135,6 @@ class TopicStep:
     """One step of a plan."""
 
     step: int
-    """1, 2, …"""
     kind: str
     """`create-topic`, `fill-partition` or `expire-partition`."""
     partition: int | None
@@ -152,7 +150,6 @@ class TopicPlan:
     created_at: str
     """ISO 8601, UTC."""
     srfix: str
-    """The version that made it."""
     work: Work
     price: tuple[str, ...]
     """What to know before it is carried out, in sentences."""
@@ -182,11 +179,9 @@ class TopicPlan:
 
     @property
     def rows(self) -> int:
-        """How many records it writes."""
         return sum(each.rows for each in self.work.partitions)
 
     def rows_of(self, partition: int) -> PartitionRows:
-        """What it says of a partition."""
         for each in self.work.partitions:
             if each.partition == partition:
                 return each

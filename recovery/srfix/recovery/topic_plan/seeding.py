@@ -66,12 +66,7 @@ def plan_seed(
     given: Given = NOTHING_GIVEN,
     clock: Callable[[], str] = now,
 ) -> TopicPlan:
-    """Plans it. Reads only.
-
-    :param bootstrap_servers: the cluster, as it may be shown.
-    :param registered: asks the registry; None where there is none.
-    :param given: what the commands that the plan names repeat.
-    """
+    """Plans it. Reads only. The cluster is named as it may be shown; without `registered` no registry is asked."""
     changelog = changelog_topic(request.application, request.store)
     if changelog == request.source:
         raise UsageError(f"{changelog} is the store's changelog itself; --source is the topic that the table reads.")

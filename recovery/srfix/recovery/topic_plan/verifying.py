@@ -70,10 +70,8 @@ class Applied:
 def verify_topic_plan(
     plan: TopicPlan, look: Look, *, applied: Applied | None = None, kept_path: Path | None = None
 ) -> Iterator[TopicCheck]:
-    """Reads the topic, and yields what it tells of each partition that the plan writes to.
-
-    :param applied: what the journal says; None without one.
-    :param kept_path: the file with the records that the plan puts an end to.
+    """Reads the topic, and yields what it tells of each partition that the plan writes to, beside what the journal says, where
+    there is one, and the file with the records that the plan puts an end to.
     """
     work = plan.work
     if applied is not None and applied.rolled_back:
@@ -118,9 +116,8 @@ def _configs(work: Work, look: Look) -> Iterator[TopicCheck]:
 
 
 def _filled(work: SeedChangelog, look: Look, planned: PartitionRows, end_then: int | None) -> TopicCheck:
-    """Whether a partition of a changelog holds the rows.
-
-    :param end_then: where it ended right after it was filled; None if no journal says.
+    """Whether a partition of a changelog holds the rows. Where it ended right after it was filled a journal says, if there is
+    one.
     """
     partition, below = planned.partition, work.changelog_ends[planned.partition]
     start, end = look.watermarks(work.changelog, [partition])[partition]
@@ -209,7 +206,7 @@ def _expired(work: ExpireKeys, look: Look, kept_path: Path | None) -> Iterator[T
 
 
 def _ended(work: ExpireKeys, look: Look, planned: PartitionRows, kept: Mapping[bytes, bytes]) -> TopicCheck:
-    """:param kept: per key the fingerprint of the record that was to be ended."""
+    """By the fingerprint of the record of each key that was to be ended."""
     partition = planned.partition
     start, end = look.watermarks(work.topic, [partition])[partition]
     if end < planned.end_offset:

@@ -13,7 +13,6 @@ from srfix.serde.printable import is_printable
 
 
 def seed_price(work: SeedChangelog, given: Given) -> Iterator[str]:
-    """What to know before it is carried out."""
     rows = sum(each.rows for each in work.partitions)
     bytes_ = sum(each.bytes_ for each in work.partitions)
     yield (
@@ -49,7 +48,6 @@ def _subject_lines(work: SeedChangelog, given: Given) -> Iterator[str]:
 
 
 def seed_playbook(work: SeedChangelog) -> Iterator[str]:
-    """What to do, in order."""
     yield f"Keep every instance of {work.application} stopped: apply refuses while its group has members."
     yield "Carry out the plan."
     if any(each.is_registered is not True for each in work.schema_ids):
@@ -72,7 +70,6 @@ def seed_playbook(work: SeedChangelog) -> Iterator[str]:
 
 
 def seed_undo(work: SeedChangelog) -> str:
-    """How it is undone."""
     if work.creates:
         return (
             f"srfix rollback deletes {work.changelog} as long as the application has written nothing to it. Once it has, the "
@@ -88,7 +85,6 @@ _LONGEST_KEY = 60
 
 
 def expiry_price(work: ExpireKeys) -> Iterator[str]:
-    """What to know before it is carried out."""
     rows = sum(each.rows for each in work.partitions)
     bytes_ = sum(each.bytes_ for each in work.partitions)
     times = [time for each in work.partitions for time in (each.oldest_ms, each.newest_ms) if time is not None]
@@ -118,7 +114,6 @@ def expiry_price(work: ExpireKeys) -> Iterator[str]:
 
 
 def expiry_playbook(work: ExpireKeys) -> Iterator[str]:
-    """What to do, in order."""
     yield f"Keep {work.kept.file} beside the plan: without it nothing can be brought back."
     if work.store is not None:
         yield f"Keep every instance of {work.application} stopped: apply refuses while its group has members."
@@ -134,7 +129,6 @@ def expiry_playbook(work: ExpireKeys) -> Iterator[str]:
 
 
 def expiry_undo(work: ExpireKeys) -> str:
-    """How it is undone."""
     return (
         f"A tombstone cannot be taken back, and compaction removes what it deletes. srfix rollback writes the records of "
         f"{work.kept.file} again, with key, value, timestamp and headers, for every key that nobody has written since; those "

@@ -33,24 +33,18 @@ class NotRead:
     """What was not read."""
 
     lines: tuple[str, ...]
-    """In words."""
     is_damaged: bool
-    """True if something is damaged."""
     is_unseen: bool
     """True if something could not be looked at. Rows in the memory of an application that runs are said, and are no such:
     the help says that they are not on disk."""
 
     def code(self, *, is_wrong: bool = False) -> ExitCode:
-        """The exit code.
-
-        :param is_wrong: whether something was found besides.
-        """
+        """The exit code, where something is wrong besides or not."""
         if is_wrong or self.is_damaged:
             return ExitCode.FINDINGS
         return ExitCode.REFUSED if self.is_unseen else ExitCode.OK
 
     def say(self) -> None:
-        """On standard error."""
         for line in self.lines:
             say(line, err=True)
 
@@ -61,10 +55,8 @@ def not_read(
     *,
     applications: Iterable[ApplicationState] = (),
 ) -> NotRead:
-    """What could not be read of stores that were read.
-
-    :param applications: those that were asked for, where none of their stores may have been seen.
-    :param stores: the parts as they were read, where others read them than those of `found`.
+    """What could not be read of stores that were read: the parts as they were read, where others read them than those of
+    `found`. Applications that were asked for count where none of their stores may have been seen.
     """
     pairs = list(found)
     parts = [store for _application, store in pairs] if stores is None else list(stores)
@@ -101,7 +93,6 @@ def not_closed(found: Iterable[tuple[ApplicationState, StateStore]]) -> Iterator
 
 
 def shut_folders_of(application: ApplicationState) -> Iterator[str]:
-    """The folders of the application that this user may not look into."""
     for problem in application.problems:
         if os.path.isdir(problem.path) and not os.access(problem.path, os.R_OK | os.X_OK):
             yield problem.path
@@ -155,14 +146,11 @@ directory_argument = click.argument("directory", metavar="DIR", **path_completio
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreChoice:
-    """Which stores are meant."""
+    """Which stores are meant: of which application and task (`0_3`), and of which name; None for all."""
 
     application: str | None
-    """The application.id; None for all."""
     store: str | None
-    """The store; None for all."""
     task: str | None
-    """The task, `0_3`; None for all."""
 
     def applications(self, directory: str) -> tuple[ApplicationState, ...]:
         """Those of the directory that are meant."""
@@ -226,11 +214,7 @@ choice_options = handing_over(
 
 
 def refuse_within(given: str, option: str, *directories: str) -> None:
-    """Nothing is written to a directory that is read, nor into one of its folders.
-
-    :param given: where a command is to write; `option` said so.
-    :param directories: those that it reads.
-    """
+    """Nothing is written, where an option says, to a directory that is read, nor into one of its folders."""
     for directory in directories:
         if Path(given).resolve().is_relative_to(Path(directory).resolve()):
             raise UsageError(

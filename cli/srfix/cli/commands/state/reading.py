@@ -50,9 +50,8 @@ class RowReading:
         store: str,
         on_second: Callable[[SecondAnswered], None] | None = None,
     ) -> Iterator[RecordDecoder]:
-        """What decodes the halves that have a format; the others stay bytes.
-
-        :param on_second: is told where a second subject answered; None says it on standard error.
+        """What decodes the halves that have a format; the others stay bytes. Where a second subject answered is said on
+        standard error, unless somebody is to be told.
         """
         from srfix.cli.options.decoding import NoRegistry
         from srfix.cli.options.policy import PolicyChoice
@@ -137,7 +136,6 @@ retention_option = click.option(
 
 
 def refuse_retention_on_spark(retention_ms: int | None, engine: CensusEngineChoice) -> None:
-    """:raises UsageError: if both are asked for."""
     if retention_ms is not None and engine.engine == SPARK:
         raise UsageError(
             "--retention-ms looks for the newest window here, which --engine spark does not do: leave one out."

@@ -95,9 +95,8 @@ def seed_changelog(
 
 
 def refuse_existing(path: Path, *beside: Path) -> None:
-    """Nothing is written over: a plan that was reviewed, or a journal, may stand there.
-
-    :param beside: what is written beside the plan.
+    """Nothing is written over, the plan and what is written beside it: a plan that was reviewed, or a journal, may stand
+    there.
     """
     from srfix.recovery.plans.journal_file import is_journal
     from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS

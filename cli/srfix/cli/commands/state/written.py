@@ -73,7 +73,6 @@ class ValuesAnew:
     second_subject: str | None
 
     def check(self) -> None:
-        """:raises UsageError: if the options contradict each other."""
         given = {
             "--schema-version": self.schema_version,
             "--read-subject": self.read_subject,
@@ -97,10 +96,8 @@ class ValuesAnew:
         source: str | None,
         on_second: Callable[[SecondAnswered], None] | None = None,
     ) -> Reserialiser | None:
-        """What writes values anew; None if they stay as they are.
-
-        :param source: the topic that they come from; None if it is not known.
-        :param on_second: is told where a second subject answered; None says it on standard error.
+        """What writes values anew; None if they stay as they are. The topic that they come from may not be known. Where a
+        second subject answered is said on standard error, unless somebody is to be told.
         """
         from srfix.recovery.stores.rebuild.reserialise import Reserialiser
         from srfix.serde.subjects.names import Subject

@@ -66,8 +66,8 @@ def foresee_id(
 ) -> ForeseenId:
     """Which id the content gets, whatever the subject that it is registered under adds to it.
 
-    :param known_under: a subject that ought to hold it: the source's own.
-    :param in_force: the configuration that holds for the subject that gets it.
+    `known_under` is a subject that ought to hold it, the source's own; `in_force` the configuration that holds for the one
+    that gets it.
     """
     answer = _look_up(registry, known_under, schema)
     current, is_gone = _current(registry, schema_id, known_under)

@@ -33,7 +33,6 @@ class Deletion:
 
     @property
     def price(self) -> str:
-        """What it changes for others."""
         ids = enumerated(sorted({action.schema_id for action in self.actions}))
         return (
             f"{self.finding.subject}: schema id {ids} is soft-deleted there and stays readable by its id. Soft-deleted "
@@ -46,9 +45,7 @@ def deletions(
     examination: Examination, survey: Survey, also: Collection[str], engine: CensusEngine | None
 ) -> Iterator[Deletion | Omission]:
     """What was asked for with `also`: the live versions of subjects whose application is proved to be gone, where another
-    subject holds the id live, or no record of any topic carries it.
-
-    :param engine: what counts topics; None if none may be counted.
+    subject holds the id live, or no record of any topic carries it (without an engine none may be counted).
     """
     proved = [f for f in examination.diagnosis.findings if f.code == LITTER and f.repairable]
     if LITTER not in also or not proved:

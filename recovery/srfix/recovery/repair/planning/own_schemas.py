@@ -24,7 +24,6 @@ class OwnVersion:
     """A version that the owner of a subject has registered itself."""
 
     state: VersionState
-    """Its number, id, and whether it is soft-deleted."""
     schema: Schema
 
 
@@ -42,11 +41,8 @@ class Outlook:
 
 
 def outlook(own: Sequence[OwnVersion], live: Sequence[tuple[SchemaId, Schema]], level: str) -> Outlook:
-    """What becomes of the owner's next schema where, besides its own, these versions are live.
-
-    :param own: the owner's own versions, ascending.
-    :param live: what else is live and counts at this level, by id.
-    :param level: the compatibility level in force.
+    """What becomes of the owner's next schema at a level where, besides its own versions (ascending), these are live and
+    count.
     """
     latest = _latest(own)
     if level == "NONE":

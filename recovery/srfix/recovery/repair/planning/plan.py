@@ -184,7 +184,6 @@ def stores_of(needed: Iterable[SubjectRepair]) -> frozenset[tuple[str, str]]:
 
 
 def _actions_of(needed: Iterable[SubjectRepair]) -> tuple[Action, ...]:
-    """What the repairs write, in order, numbered."""
     actions: list[Action] = []
     for repair in needed:
         actions.extend(_numbered(_actions(repair), start=len(actions) + 1))
@@ -262,10 +261,7 @@ def _numbered(actions: Iterable[Action], *, start: int) -> Iterator[Action]:
 
 
 def _planned_finding(repair: SubjectRepair, ids: tuple[SchemaId, ...]) -> PlannedFinding:
-    """What a repair is for, as a plan says it.
-
-    :param ids: every id that the plan registers under its subject.
-    """
+    """What a repair is for, as a plan says it, with every id that the plan registers under its subject."""
     facts = repair.want.facts
     if facts.source is None:
         raise PlanError(f"The source of store {facts.store} is not known; name it with --source.")

@@ -197,10 +197,8 @@ def _users(repair: SubjectRepair) -> str:
 
 
 def cost_within(actions: Sequence[Action], survey: Survey, version_limit: int | None, *, less: str) -> Cost:
-    """The cost of these steps; what the registry holds is counted if there is a limit.
-
-    :param version_limit: the most versions that the registry takes, soft-deleted ones too; None for no limit.
-    :param less: the options that make a smaller plan, for the error.
+    """The cost of these steps; what the registry holds is counted, soft-deleted versions too, if there is a limit. `less`
+    names the options that make a smaller plan, for the error.
     """
     held = None if version_limit is None or not actions else len(list_holders(survey.registry))
     cost = cost_of(actions, held=held, limit=version_limit)

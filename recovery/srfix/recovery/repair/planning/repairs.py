@@ -46,9 +46,7 @@ class SubjectRepair:
     soft_deleted: frozenset[SchemaId] = frozenset()
     """The ids whose version is soft-deleted right after."""
     level: str
-    """The compatibility level in force for the subject."""
     outlook: Outlook = field(default_factory=Outlook)
-    """What becomes of the next schema of the subject's owner."""
     left_live_for: str | None = None
     """Why a version that is better soft-deleted stays live; None if none does."""
     relax: bool = False
@@ -66,10 +64,8 @@ class SubjectRepair:
     holders: Mapping[SchemaId, tuple[Subject, ...]]
     """Per id other subjects that hold it."""
     also_by: tuple[str, ...] = ()
-    """Who else uses the subject, in words."""
 
     def registered_as(self, schema_id: SchemaId) -> SchemaId:
-        """The id under which a missing schema is registered."""
         return schema_id if self.exact else self.given.get(schema_id, schema_id)
 
 
@@ -83,11 +79,9 @@ def repairs(
     also: Collection[str] = (),
     said: CheckContext | None = None,
 ) -> Iterator[SubjectRepair | Omission | PassedOver]:
-    """What each phantom subject needs, what no plan can give it, and what need not be.
-
-    :param also: those of `ON_REQUEST` that were asked for.
-    :param said: what the person said of reader and version: without a census no finding tells whether anything must be
-        repaired.
+    """What each phantom subject needs, what no plan can give it, and what need not be, with those of `ON_REQUEST` that were
+    asked for (`also`). What the person said of reader and version counts where without a census no finding tells whether
+    anything must be repaired.
     """
     wants = wanted(examination, survey, width, also, said or CheckContext(registry=survey.registry))
     yield from decide(wants, survey, keep=keep, exact_ids=exact_ids)

@@ -41,13 +41,8 @@ def make_topic_plan(
     """Plans the repair of what a look at a topic found and a registration mends. Writes nothing.
 
     Wider than what is missing now, unless `width` says otherwise: every id still in the log, and, where another topic's
-    subject holds them, every undeleted version of that.
-
-    :param exact_ids: as for `make_plan`.
-    :param also: `SRF020` to repair notes too: ids that the reader does without, or has read.
-    :param given: what the person gave on the command line, for the commands that the plan prints.
-    :param clock: says the time, ISO 8601, that the plan was made at.
-    :param version_limit: as for `make_plan`.
+    subject holds them, every undeleted version of that. With `also` naming `SRF020` notes are repaired too: ids that the
+    reader does without, or has read. The rest is as for `make_plan`.
     """
     if width is Width.ALL_VERSIONS:
         raise UsageError("--all-versions plans without a census, and --topic is one of its ids: give one of them.")

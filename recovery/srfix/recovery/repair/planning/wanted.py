@@ -37,10 +37,8 @@ ONLY_ON_REQUEST: Final = frozenset(check.code for check in CHECKS if check.repai
 def wanted(
     examination: Examination, survey: Survey, width: Width, also: Collection[str], said: CheckContext
 ) -> Iterator[Want | PassedOver]:
-    """What must be repaired, and those of `ON_REQUEST` that were asked for (`also`); what was not is passed over.
-
-    :param said: what the person said of reader and version: without a census no finding tells whether anything must be
-        repaired.
+    """What must be repaired, and those of `ON_REQUEST` that were asked for (`also`); what was not is passed over. What the
+    person said of reader and version counts where without a census no finding tells whether anything must be repaired.
     """
     request = RepairRequest(
         stores=examination.facts, survey=survey, width=width, also=frozenset(also), given=said.given

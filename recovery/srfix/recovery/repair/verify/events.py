@@ -50,11 +50,8 @@ class Looked:
     """How much was looked at under one subject."""
 
     subject: Subject
-    """The phantom subject."""
     ids: int
-    """Schema ids that were asked for."""
     rows: int
-    """Live rows that were read, or tried."""
     confirmed: int
     problems: int
     not_looked_at: int

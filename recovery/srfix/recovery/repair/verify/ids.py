@@ -37,11 +37,9 @@ class AskedIds:
     live: frozenset[SchemaId]
     """The ids that a restore loads, now or after the next commits."""
     memberships: Mapping[SchemaId, Membership]
-    """What the registry answered for each of them."""
 
     @classmethod
     def ask(cls, plan: Plan, finding: PlannedFinding, live: Iterable[SchemaId], registry: ReadableRegistry) -> AskedIds:
-        """Asks for all of them."""
         texts = {
             action.schema_id: action.schema
             for action in plan.actions
@@ -68,9 +66,8 @@ class AskedIds:
         )
 
     def events(self, registry: ReadableRegistry, *, is_partial: bool = False) -> Iterator[Event]:
-        """What came of it, by ascending id.
-
-        :param is_partial: the topic was not read to its end, or not at all: what was not read may carry an id.
+        """What came of it, by ascending id. A topic that was not read to its end, or not at all, is partial: what was not read
+        may carry an id.
         """
         if self.texts and all(_is_absent(self.memberships[schema_id]) for schema_id in self.texts):
             yield Problem(
@@ -142,10 +139,7 @@ def _is_absent(membership: Membership) -> bool:
 
 
 def left_out_elsewhere(plan: Plan, registry: ReadableRegistry, *, asked: Collection[Subject]) -> Iterator[Event]:
-    """What the plan left out under other subjects than those whose ids were asked for.
-
-    :param asked: the subjects whose ids were asked for.
-    """
+    """What the plan left out under other subjects than those whose ids were asked for."""
     for omission in plan.omissions:
         if omission.subject in asked and omission.schema_ids:
             continue

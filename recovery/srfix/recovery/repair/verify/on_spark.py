@@ -71,7 +71,6 @@ class EveryRowOnSpark:
         window: WindowKind | None = None,
         deadline_s: float | None = None,
     ) -> Iterator[Event]:
-        """See `EveryRow.events`."""
         whole = [p for p in census.partitions if p.stopped_early is None and (p.restore_limit or 0) > p.start_offset]
         source = within_context_of(finding.subject, subject_for(finding.source_topic, finding.role))
         first, second = _fixed(finding.role, finding.subject), _fixed(finding.role, source)

@@ -45,10 +45,8 @@ def rows_read(
 ) -> Iterator[Event]:
     """The newest live record of each (id, partition), and what none was found of.
 
-    :param memberships: what the registry said of each live id.
-    :param known_ids: the ids that the plan speaks of, and those that the subject held before it. A topic in which other
-        ids alone are live may be another cluster's. None where the plan speaks of none: then only what is there is read.
-    :param window: the window behind each key; None if they are not windowed.
+    Known are the ids that the plan speaks of, and those that the subject held before it: a topic in which other ids alone are
+    live may be another cluster's. None where the plan speaks of none: then only what is there is read.
     """
     reader = _Reader(finding, registry, window)
     seen: set[SchemaId] = set()

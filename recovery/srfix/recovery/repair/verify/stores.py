@@ -79,8 +79,7 @@ def next_put(
     """A put that the registry would refuse (SRF016): from Kafka Streams 2.7 on it registers the application's own schema under
     the source's own subject. Rows can be read then, and the stream thread dies at the first that it writes.
 
-    :param before: what stood under the source's own subject when the plan was made.
-    :param carried: the ids that records of the topic carry.
+    `before` is what stood under the source's own subject when the plan was made; records of the topic carry the ids `carried`.
     """
     store = store_of(finding)
     phantom = store.subject(finding.role)

@@ -356,7 +356,6 @@ def look_again(
 
 
 def topic_events(plan: Plan, finding: PlannedFinding, found: TopicCheck, survey: Survey) -> Iterator[Event]:
-    """What holds and what does not of a topic's finding."""
     subject, census = finding.subject, found.answers.census
     for skipped in found.skipped:
         if skipped.could_hide:

@@ -56,7 +56,6 @@ class JoinSideKey:
     timestamp_ms: int
     """Of the records in the list, in milliseconds since the epoch."""
     side: Side
-    """Whose records they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,11 +65,9 @@ class SidedValue:
     payload: bytes
     """As the value's serde wrote it."""
     side: Side
-    """Whose record it is."""
 
 
 def decode_join_side_key(stored: bytes) -> JoinSideKey:
-    """:raises FormatError: if it is too short, or the side is neither."""
     if len(stored) < _LONG.size + 1:
         raise FormatError(f"a key has {len(stored)} bytes, and its time and side need {_LONG.size + 1}")
     timestamp = int(_LONG.unpack_from(stored)[0])
@@ -78,19 +75,16 @@ def decode_join_side_key(stored: bytes) -> JoinSideKey:
 
 
 def decode_sided_value(stored: bytes) -> SidedValue:
-    """:raises FormatError: if it is empty, or the side is neither."""
     if not stored:
         raise FormatError("an entry of a join's list is empty, and its side alone needs a byte")
     return SidedValue(payload=stored[1:], side=_side(stored[0]))
 
 
 def encode_sided_value(value: SidedValue) -> bytes:
-    """The inverse of `decode_sided_value`."""
     return bytes([value.side.value]) + value.payload
 
 
 def decode_list(stored: bytes) -> tuple[bytes | None, ...]:
-    """The entries of a list."""
     if len(stored) < _HEAD.size:
         raise FormatError(f"a list has {len(stored)} bytes, and its head needs {_HEAD.size}")
     strategy, count = _HEAD.unpack_from(stored)
@@ -120,7 +114,6 @@ def decode_list(stored: bytes) -> tuple[bytes | None, ...]:
 
 
 def encode_list(entries: Sequence[bytes | None]) -> bytes:
-    """The inverse of `decode_list`."""
     parts = [_HEAD.pack(_VARIABLE_SIZE, len(entries))]
     for entry in entries:
         parts += [_INT.pack(_NULL)] if entry is None else [_INT.pack(len(entry)), entry]
@@ -161,7 +154,6 @@ class Subscription:
 
 
 def decode_combined_key(stored: bytes) -> CombinedKey:
-    """:raises FormatError: if it is too short for the length that it begins with."""
     if len(stored) < _INT.size:
         raise FormatError(f"a key has {len(stored)} bytes, and the length in it needs {_INT.size}")
     length = int(_INT.unpack_from(stored)[0])
@@ -172,7 +164,6 @@ def decode_combined_key(stored: bytes) -> CombinedKey:
 
 
 def decode_subscription(stored: bytes) -> Subscription:
-    """:raises FormatError: if it is cut short, or of a version or instruction that is not known."""
     if len(stored) < _HEAD_SIZE:
         raise FormatError(f"a subscription has {len(stored)} bytes, and its head needs {_HEAD_SIZE}")
     version, instruction = stored[0] & ~_HASH_IS_NULL, stored[1]

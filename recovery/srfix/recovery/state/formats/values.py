@@ -62,7 +62,6 @@ class StoredValue:
     timestamp_ms: int | None = None
     """Of the record, in milliseconds since the epoch; None where none is kept, or it is unknown (-1)."""
     headers: Headers = ()
-    """The record's headers that were kept beside it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,34 +77,28 @@ class ValueForm:
 
 
 def decode_timestamped(value: bytes) -> StoredValue:
-    """:raises FormatError: if it is too short."""
     return StoredValue(payload=value[_TIMESTAMP.size :], timestamp_ms=_timestamp(value, 0))
 
 
 def encode_timestamped(payload: bytes, timestamp_ms: int | None) -> bytes:
-    """:raises FormatError: if the timestamp is no 64-bit number."""
     return _stamp(timestamp_ms) + payload
 
 
 def decode_with_headers(value: bytes) -> StoredValue:
-    """:raises FormatError: if it has another form."""
     headers, at = _leading_headers(value)
     return StoredValue(payload=value[at + _TIMESTAMP.size :], timestamp_ms=_timestamp(value, at), headers=headers)
 
 
 def encode_with_headers(payload: bytes, timestamp_ms: int | None, headers: Sequence[tuple[str, bytes | None]]) -> bytes:
-    """:raises FormatError: if the timestamp is no 64-bit number, or a header's name is no UTF-8."""
     return _encoded_headers(headers) + _stamp(timestamp_ms) + payload
 
 
 def decode_aggregate_with_headers(value: bytes) -> StoredValue:
-    """The value of a session. :raises FormatError: if it has another form."""
     headers, at = _leading_headers(value)
     return StoredValue(payload=value[at:], headers=headers)
 
 
 def encode_aggregate_with_headers(payload: bytes, headers: Sequence[tuple[str, bytes | None]]) -> bytes:
-    """The inverse of `decode_aggregate_with_headers`. :raises FormatError: if a header's name is no UTF-8."""
     return _encoded_headers(headers) + payload
 
 
@@ -200,7 +193,6 @@ def _bytes(count: int) -> str:
 
 
 def or_none(column: tuple[_T, ...]) -> tuple[_T, ...] | None:
-    """A column, or None if nothing is in it."""
     return None if column.count(None) == len(column) else column
 
 

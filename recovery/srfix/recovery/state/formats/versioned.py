@@ -75,7 +75,6 @@ class VersionedSegment:
 
 
 def decode_versioned_key(stored: bytes) -> VersionedKey:
-    """:raises FormatError: if it is too short, or its segment is none."""
     if len(stored) < _LONG.size:
         raise FormatError(f"a key has {len(stored)} bytes, and its segment alone needs {_LONG.size}")
     segment = int(_LONG.unpack_from(stored)[0])
@@ -85,14 +84,12 @@ def decode_versioned_key(stored: bytes) -> VersionedKey:
 
 
 def encode_versioned_key(key: VersionedKey) -> bytes:
-    """:raises FormatError: if the segment is none."""
     if not LATEST_SEGMENT <= key.segment < 2**63:
         raise FormatError(f"there is no segment {key.segment}")
     return _LONG.pack(key.segment) + key.key
 
 
 def decode_latest(stored: bytes) -> VersionedRecord:
-    """:raises FormatError: if it is too short."""
     if len(stored) < _LONG.size:
         raise FormatError(f"a latest value has {len(stored)} bytes, and its timestamp alone needs {_LONG.size}")
     valid_from = int(_LONG.unpack_from(stored)[0])
@@ -100,14 +97,12 @@ def decode_latest(stored: bytes) -> VersionedRecord:
 
 
 def encode_latest(record: VersionedRecord) -> bytes:
-    """:raises FormatError: if it is a tombstone, which is not kept among latest values, or its time is no 64-bit number."""
     if record.payload is None:
         raise FormatError("a tombstone is not kept among the latest values")
     return _packed(_LONG, record.valid_from_ms) + record.payload
 
 
 def decode_versioned_segment(stored: bytes) -> VersionedSegment:
-    """:raises FormatError: if it is cut short, or its times do not descend."""
     if len(stored) < _HEAD.size:
         raise FormatError(f"a segment has {len(stored)} bytes, and its head needs {_HEAD.size}")
     valid_to, least = _HEAD.unpack_from(stored)
@@ -136,10 +131,7 @@ def decode_versioned_segment(stored: bytes) -> VersionedSegment:
 
 
 def encode_versioned_segment(records: Sequence[VersionedRecord]) -> bytes:
-    """A segment's value.
-
-    :param records: newest first, each valid until the one before it begins.
-    """
+    """The value of a segment with these records, newest first, each valid until the one before it begins."""
     if not records or records[0].valid_to_ms is None:
         raise FormatError("a segment has at least one record, and each of them ends")
     entries = []
@@ -159,10 +151,7 @@ def encode_versioned_segment(records: Sequence[VersionedRecord]) -> bytes:
 
 
 def versioned_segment_interval_ms(history_retention_ms: int) -> int:
-    """How much time a segment covers where nobody said (`Stores.persistentVersionedKeyValueStore`).
-
-    :param history_retention_ms: how long old versions are kept.
-    """
+    """How much time a segment covers where nobody said (`Stores.persistentVersionedKeyValueStore`)."""
     for up_to, parts, least in _INTERVALS:
         if history_retention_ms <= up_to:
             return max(history_retention_ms // parts, least)

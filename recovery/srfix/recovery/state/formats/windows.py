@@ -96,7 +96,6 @@ class WindowedKeys:
         return self.decode(stored[begin:end] + stored[1:begin] + stored[end:])
 
     def encode_time_first(self, key: bytes, window: StoredWindow) -> bytes:
-        """:raises FormatError: as `encode`."""
         tail = self.encode(b"", window)
         return b"".join((_TIME_FIRST, tail[: self.times_size], key, tail[self.times_size :]))
 
@@ -106,7 +105,6 @@ class WindowedKeys:
         return self.decode(stored[1:])
 
     def encode_key_first(self, key: bytes, window: StoredWindow) -> bytes:
-        """:raises FormatError: as `encode`."""
         return INDEX + self.encode(key, window)
 
     def segment_time(self, stored: bytes) -> int:

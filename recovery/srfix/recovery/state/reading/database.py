@@ -33,10 +33,8 @@ class Note(Protocol):
     """Takes what could not be read."""
 
     def __call__(self, read: int, problem: str, ends_it: bool, *, is_shut: bool = False) -> None:
-        """:param read: how many rows were read before it.
-        :param problem: what is wrong, in a clause.
-        :param ends_it: whether it ends the database.
-        :param is_shut: True if this user may not read it, which is no damage.
+        """How many rows were read before it, what is wrong, in a clause, and whether it ends the database. What this user may
+        not read is shut, which is no damage.
         """
 
 
@@ -54,7 +52,6 @@ class _Reached:
     """How many were read."""
 
     def past(self, intervals: Iterable[Interval]) -> Iterator[Interval]:
-        """What is left of them."""
         for each in intervals:
             if self.key is None:
                 yield each
@@ -67,11 +64,9 @@ class _Reached:
 def read_batches(
     path: Path, form: StoreFormat, where: Where, note: Note, *, size: int, salvages: bool, is_in_use: bool | None
 ) -> Iterator[RowBatch]:
-    """The rows of a database, by stored key. Damage is noted: a row of another form is passed over, anything else ends it.
-
-    :param size: how many stored rows are read together at most.
-    :param salvages: True to go on behind damage that ends it with what RocksDB's repair saves, see `salvaged`.
-    :param is_in_use: True if a process writes it: then a table that it does not name yet is no damage.
+    """The rows of a database, by stored key, at most `size` stored rows together. Damage is noted: a row of another form is
+    passed over, anything else ends it, unless what RocksDB's repair saves behind it is read too (`salvaged`). While a
+    process writes the database, a table that it does not name yet is no damage.
     """
     reached = _Reached()
     try:
@@ -152,10 +147,7 @@ def _saved(
 def look_up(
     path: Path, form: StoreFormat, key: bytes, note: Note, *, salvages: bool, is_in_use: bool | None
 ) -> StateRow | None:
-    """The row that stands under a key; None if there is none. Damage is noted.
-
-    :param salvages: as of `read_batches`, and so `is_in_use`.
-    """
+    """The row that stands under a key; None if there is none. Damage is noted, as `read_batches` notes it."""
     try:
         with opened(path) as database:
             if not is_in_use:

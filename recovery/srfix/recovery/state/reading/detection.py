@@ -58,7 +58,6 @@ class Detected:
     """What a store was taken for."""
 
     format: StoreFormat
-    """The form of its rows."""
     why: str
     """What shows it, in a clause."""
     is_certain: bool
@@ -70,10 +69,7 @@ Opening: TypeAlias = Callable[[Path], AbstractContextManager[OpenedDatabase]]
 
 
 def detect_format(store: StoreDirectory, *, opening: Opening = opened) -> Detected:
-    """The form of a store's rows.
-
-    :param opening: `salvaged` for what can be saved of a damaged one.
-    """
+    """The form of a store's rows; `opening` is `salvaged` for what can be saved of a damaged one."""
     if store.kind is StoreKind.KEY_VALUE:
         with opening(Path(store.path)) as database:
             return _key_value(store.name, database)
@@ -115,13 +111,11 @@ def databases(store: StoreDirectory) -> tuple[Path, ...]:
 def segments(
     store: StoreDirectory, *, from_ms: int | None = None, to_ms: int | None = None
 ) -> Iterator[tuple[Path, int | None]]:
-    """Those databases in which Kafka Streams looks for rows of some times, and a time that is beyond the times of each.
+    """Those databases in which Kafka Streams looks for rows of some times, both inclusive, and a time that is beyond the times
+    of each.
 
     A segment begins at a multiple of their interval, which is not stored: it ends where the next one that is there begins, at
     the latest (`AbstractSegments.segmentId`). The time is the start of windows and the end of sessions.
-
-    :param from_ms: from when on, inclusive; None for all.
-    :param to_ms: until when, inclusive.
     """
     paths = databases(store)
     starts = [segment_start(path, store.name) for path in paths]

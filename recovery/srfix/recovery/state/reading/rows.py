@@ -64,26 +64,19 @@ class StateRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowBatch:
-    """Some rows, as columns of the same length and order; a column is None where all of its rows have none (or no headers)."""
+    """Some rows, as columns of the same length and order, each with what `StateRow` has of a row; a column is None where all
+    of its rows have none (or no headers).
+    """
 
     keys: Sequence[bytes]
-    """As the key's serde wrote them; of foreign-key subscriptions the primary keys."""
     values: Sequence[bytes | None]
-    """As the value's serde wrote them, or a restore copied them; None for a tombstone of a versioned store."""
     timestamps_ms: Sequence[int | None] | None = None
-    """Of the records, in milliseconds since the epoch."""
     headers: Sequence[Headers] | None = None
-    """The records' headers."""
     windows: Sequence[StoredWindow | None] | None = None
-    """The windows, in window and session stores."""
     valid_from_ms: Sequence[int | None] | None = None
-    """From when versions hold, inclusive."""
     valid_to_ms: Sequence[int | None] | None = None
-    """Until when, exclusive; None for the latest ones."""
     sides: Sequence[Side | None] | None = None
-    """Whose records they are, in the list store of a stream-stream join."""
     foreign_keys: Sequence[bytes | None] | None = None
-    """What foreign-key subscriptions point to."""
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -106,7 +99,6 @@ class RowBatch:
 
     @classmethod
     def of(cls, rows: Sequence[StateRow]) -> RowBatch:
-        """The batch of such rows."""
         if not rows:
             return cls(keys=(), values=())
         keys, values, timestamps, headers, windows, valid_from, valid_to, sides, foreign_keys = zip(*rows, strict=True)

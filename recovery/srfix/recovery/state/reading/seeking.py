@@ -44,16 +44,11 @@ Where: TypeAlias = Callable[[OpenedDatabase, Sequence[str]], Iterable[Interval]]
 
 
 def everywhere(_database: OpenedDatabase, _families: Sequence[str]) -> tuple[Interval]:
-    """All stored keys."""
     return (Interval(),)
 
 
 def of_key(form: StoreFormat, key: bytes, *, from_ms: int | None = None, to_ms: int | None = None) -> Where:
-    """Where the rows of one key lie.
-
-    :param from_ms: with windows, from which start on; with sessions, from which end on; inclusive.
-    :param to_ms: up to which, inclusive.
-    """
+    """Where the rows of one key lie: with windows, of starts between two times, with sessions, of ends, both inclusive."""
     first, last = _time(from_ms), _time(_LAST if to_ms is None else to_ms)
     match form.layout.order:
         case KeyOrder.KEY:
@@ -69,9 +64,8 @@ def of_key(form: StoreFormat, key: bytes, *, from_ms: int | None = None, to_ms: 
 
 
 def of_keys(form: StoreFormat, lower: bytes | None, upper: bytes | None, *, last_ms: int | None = None) -> Where:
-    """Where the rows of the keys between two lie, both inclusive.
-
-    :param last_ms: the last time that a row of the database can have; None if nobody knows.
+    """Where the rows of the keys between two lie, both inclusive. The last time that a row of the database can have may not be
+    known.
     """
     match form.layout.order:
         case KeyOrder.KEY:
@@ -85,7 +79,6 @@ def of_keys(form: StoreFormat, lower: bytes | None, upper: bytes | None, *, last
 
 
 def with_prefix(form: StoreFormat, prefix: bytes) -> Where:
-    """Where the rows of the keys that begin so lie."""
     match form.layout.order:
         case KeyOrder.KEY | KeyOrder.KEY_AND_TIMES:
             return _always(Interval(prefix, _next(prefix)))

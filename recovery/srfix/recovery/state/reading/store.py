@@ -48,13 +48,9 @@ class StateStore:
     """One store in one task."""
 
     name: str
-    """The store's name."""
     task: Task
-    """The task that it belongs to; the global stores have one, too."""
     directory: StoreDirectory
-    """Where it lies."""
     detected: Detected
-    """What it was taken for."""
     changelog: Topic
     """What its own changelog would be called, whether or not it exists."""
     is_in_use: bool | None
@@ -64,7 +60,6 @@ class StateStore:
     damage: list[StoreDamage] = field(default_factory=list)
     """What could not be read so far; the first 20."""
     damages: int = 0
-    """How many there were."""
 
     @property
     def is_damaged(self) -> bool:
@@ -78,7 +73,6 @@ class StateStore:
 
     @property
     def format(self) -> StoreFormat:
-        """The form of its rows."""
         return self.detected.format
 
     @property
@@ -112,9 +106,8 @@ class StateStore:
             yield from batch.rows()
 
     def batches(self, *, size: int = ROWS_IN_A_CHUNK) -> Iterator[RowBatch]:
-        """The same rows as columns, many at a time: several times as quick. The first batches are short.
-
-        :param size: how many stored rows are read together at most; of lists and versions, each has several.
+        """The same rows as columns, many at a time: several times as quick. The first batches are short; of lists and versions
+        each stored row, of which `size` are read together at most, has several rows.
         """
         if size < 1:
             raise UsageError(f"A batch has at least one row, not {size}.")
@@ -161,9 +154,8 @@ class StateStore:
     def fetch(
         self, key: bytes | None = None, *, from_ms: int | None = None, to_ms: int | None = None
     ) -> Iterator[StateRow]:
-        """The rows of windows that start between two times, both inclusive (`ReadOnlyWindowStore.fetch`).
-
-        :param key: of one key; None for all.
+        """The rows of windows that start between two times, both inclusive (`ReadOnlyWindowStore.fetch`), of one key or of
+        all.
         """
         if not self.format.is_windowed:
             raise StateDirectoryError(f"store {self.name} ({self.format.value}) has no windows to fetch.")
@@ -176,9 +168,8 @@ class StateStore:
     def sessions(
         self, key: bytes | None = None, *, earliest_end_ms: int | None = None, latest_start_ms: int | None = None
     ) -> Iterator[StateRow]:
-        """The sessions that end no earlier and start no later than two times (`SessionStore.findSessions`).
-
-        :param key: of one key; None for all.
+        """The sessions that end no earlier and start no later than two times (`SessionStore.findSessions`), of one key or of
+        all.
         """
         if not self.format.is_of_sessions:
             raise StateDirectoryError(f"store {self.name} ({self.format.value}) has no sessions.")
@@ -268,12 +259,8 @@ def open_stores(
     form: StoreFormat | None = None,
     salvages: bool = False,
 ) -> Iterator[StateStore]:
-    """The stores of an application, task after task; each is opened when its rows are read.
-
-    :param name: of one store; None for all.
-    :param task: of one task; None for all.
-    :param form: what the store is, where a person says so; None to have it told from what lies there.
-    :param salvages: True to read behind damage, too: `StateStore.salvages`.
+    """The stores of an application, or those of one name or task, task after task; each is opened when its rows are read. See
+    `open_store`.
     """
     for each in state.tasks:
         if task not in (None, each.name):
@@ -292,10 +279,8 @@ def open_store(
     form: StoreFormat | None = None,
     salvages: bool = False,
 ) -> StateStore:
-    """One store of a task; its databases are opened when its rows are read. What keeps it from being told is its damage.
-
-    :param form: what the store is, where a person says so; None to have it told from what lies there.
-    :param salvages: True to read behind damage, too: `StateStore.salvages`.
+    """One store of a task; its databases are opened when its rows are read. What keeps it from being told is its damage. Its
+    form is told from what lies there, unless a person says so.
     """
     problem: StateDirectoryError | None = None
     if form is not None:

@@ -53,31 +53,22 @@ class DatabaseWriter:
         self._read: dict[str, Rdict] = {}
 
     def put(self, family: str, key: bytes, value: bytes) -> None:
-        """Puts a row.
-
-        :param family: one of the column families that the database was made with.
-        """
         self._batch.put(key, value, self._handles[family])
         self._write_if(self._batch.len() >= _BATCH)
 
     def delete(self, family: str, key: bytes) -> None:
-        """Removes a row, if it is there."""
         self._has_deleted.add(family)
         self._batch.delete(key, self._handles[family])
         self._write_if(self._batch.len() >= _BATCH)
 
     def delete_prefix(self, family: str, prefix: bytes) -> None:
-        """Removes all rows whose keys begin so.
-
-        :param prefix: bytes that are not all `ff`.
-        """
+        """Removes all rows whose keys begin so: with bytes that are not all `ff`."""
         self._has_deleted.add(family)
         end = (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix), "big")
         self._batch.delete_range(prefix, end, self._handles[family])
         self._write_if(self._batch.len() >= _BATCH)
 
     def get(self, family: str, key: bytes) -> bytes | None:
-        """The value of a row; None if there is none."""
         self._write_if(not self._batch.is_empty())
         if family not in self._read:
             self._read[family] = self._database.get_column_family(family)
@@ -119,9 +110,8 @@ class DatabaseWriter:
 
 @contextmanager
 def new_database(folder: Path, families: Iterable[str], release: Release) -> Iterator[DatabaseWriter]:
-    """A new database in a folder that does not exist yet; complete and synced at the end.
-
-    :param families: its column families beside `default`, which every database has.
+    """A new database in a folder that does not exist yet, with `default`, which every database has, and these column families;
+    complete and synced at the end.
     """
     if folder.exists() and any(folder.iterdir()):
         raise StateDirectoryError(f"{folder} is not empty; a new database is written to a folder of its own.")

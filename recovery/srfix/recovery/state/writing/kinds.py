@@ -69,12 +69,10 @@ class WrittenKind(Enum):
 
     @property
     def family(self) -> str:
-        """The column family that holds its rows."""
         return _KINDS[self].family
 
     @property
     def format(self) -> StoreFormat:
-        """The form in which its rows are read."""
         return _KINDS[self].format
 
     @property
@@ -89,19 +87,14 @@ class WrittenKind(Enum):
 
 
 def stored(kind: WrittenKind, payload: bytes, *, timestamp_ms: int | None, headers: Headers = ()) -> bytes:
-    """A value as the store holds it; of a versioned store see `state.writing.versions`.
-
-    :param payload: the serde's bytes, or the record's as they are.
-    :param timestamp_ms: the record's timestamp; None is `NO_TIMESTAMP`.
+    """A value as the store holds it: the payload is the serde's bytes, or the record's as they are; no timestamp is
+    `NO_TIMESTAMP`. Of a versioned store see `state.writing.versions`.
     """
     return _KINDS[kind].encode(payload, timestamp_ms, headers)
 
 
 def stored_keys(kind: WrittenKind, key: bytes) -> tuple[bytes, bytes | None]:
-    """The key of the row that a record makes, and of its entry in the store's index; None if it has none.
-
-    :param key: the record's.
-    """
+    """The key of the row that a record's key makes, and of its entry in the store's index; None if it has none."""
     layout = _KINDS[kind]
     if layout.windows is None or not layout.is_time_first:
         return key, None
@@ -132,7 +125,6 @@ def segment_time(kind: WrittenKind, key: bytes) -> int:
 
 
 def check_kind(kind: WrittenKind, release: Release) -> None:
-    """:raises UsageError: if the release has no stores of the kind."""
     since = _KINDS[kind].since
     if release < since:
         raise UsageError(f"Kafka Streams {release} has no stores of the kind {kind.value}; {since} was the first.")

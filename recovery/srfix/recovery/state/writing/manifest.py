@@ -36,16 +36,12 @@ _MOST_VARINT_BYTES: Final = 10
 
 
 def strip_manifest(content: bytes, *, path: str, tags: frozenset[int] = UNKNOWN_TO_5_18) -> bytes:
-    """A MANIFEST without the fields of these tags; its checksums are computed anew. An edit with no field left is left out.
-
-    :param path: the file's name, for messages.
-    """
+    """A MANIFEST without the fields of these tags; its checksums are computed anew. An edit with no field left is left out."""
     stripped = (strip_edit(record, path=path, tags=tags) for record in read_records(content, path=path))
     return write_records(edit for edit in stripped if edit)
 
 
 def strip_edit(record: bytes, *, path: str, tags: frozenset[int] = UNKNOWN_TO_5_18) -> bytes:
-    """One version edit without the fields of these tags."""
     out = bytearray()
     for tag, begin, end in fields_of(record, path):
         if tag not in tags:
@@ -161,7 +157,7 @@ _TABLE: Final = _crc_table()
 
 
 def crc32c(content: bytes) -> int:
-    """The CRC-32 with Castagnoli's polynomial."""
+    """With the polynomial of Castagnoli."""
     crc = 0xFFFFFFFF
     for byte in content:
         crc = crc >> 8 ^ _TABLE[(crc ^ byte) & 0xFF]
@@ -175,10 +171,6 @@ def masked_crc(content: bytes) -> int:
 
 
 def read_records(content: bytes, *, path: str) -> Iterator[bytes]:
-    """The records of a file.
-
-    :param path: the file's name, for messages.
-    """
     pieces: list[bytes] = []
     at = 0
     while at < len(content):
@@ -199,7 +191,6 @@ def read_records(content: bytes, *, path: str) -> Iterator[bytes]:
 
 
 def write_records(records: Iterable[bytes]) -> bytes:
-    """A file with these records."""
     out = bytearray()
     for record in records:
         at, is_first = 0, True

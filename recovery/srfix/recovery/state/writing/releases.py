@@ -17,11 +17,8 @@ class Release:
     """A version of Kafka Streams, and what it finds on disk."""
 
     major: int
-    """2 in 2.6.3."""
     minor: int
-    """6 in 2.6.3."""
     patch: int = 0
-    """3 in 2.6.3."""
 
     @classmethod
     def parse(cls, text: str) -> Release:
@@ -69,7 +66,6 @@ class Release:
 
     @property
     def minor_line(self) -> tuple[int, int]:
-        """Major and minor."""
         return self.major, self.minor
 
     def offset_meaning(self, *, is_global: bool) -> OffsetMeaning:

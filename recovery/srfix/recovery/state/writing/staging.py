@@ -84,9 +84,8 @@ def finished_before(target: Path, request: Mapping[str, Json]) -> Json:
 def staged(target: Path, request: Mapping[str, Json]) -> Iterator[Staging]:
     """Builds a directory: fills `whole` in its block, which becomes `target` when the block ends without an error.
 
-    After an error or an interrupt nothing is left of it, unless it was whole already.
-
-    :param request: what is asked for, as JSON: a later run knows by it whether it wants the same.
+    After an error or an interrupt nothing is left of it, unless it was whole already. By what is asked for a later run knows
+    whether it wants the same.
     """
     _refuse_existing(target)
     unfinished = unfinished_path(target)

@@ -28,9 +28,7 @@ class StoreToWrite:
     """A store, and what it is."""
 
     name: str
-    """Its name."""
     kind: WrittenKind
-    """What it is."""
     retention_ms: int | None = None
     """Of windows and sessions, how long it keeps rows; of versions, the history retention; None for a key-value store."""
     segment_interval_ms: int | None = None
@@ -92,9 +90,8 @@ class StoreWriter:
             database.put(kind.family, index_key, b"")
 
     def finish(self, entries: Iterable[CheckpointEntry]) -> None:
-        """Completes the databases; what is older than the retention goes.
-
-        :param entries: how far the store has come, which it holds itself from Kafka Streams 4.3 on.
+        """Completes the databases, with how far the store has come, which it holds itself from Kafka Streams 4.3 on; what is
+        older than the retention goes.
         """
         rows = offsets_rows(entries) if self._release.keeps_offsets_in_stores else {}
         if self._versions is not None:
@@ -110,7 +107,6 @@ class StoreWriter:
                 _remove(self._path(segment))
 
     def abandon(self, error: BaseException) -> None:
-        """Closes the databases as they are."""
         self._open.__exit__(type(error), error, error.__traceback__)
 
     def _database_of(self, key: bytes) -> DatabaseWriter | None:

@@ -54,7 +54,7 @@ class VersionedRows:
         self._pending: dict[bytes, bytes | None] = {}
 
     def put(self, key: bytes, payload: bytes | None, timestamp_ms: int) -> bool:
-        """Puts a record; False if it was too old, and left out."""
+        """False if it was too old, and left out."""
         if timestamp_ms < 0:
             raise StateDirectoryError(
                 f"a record of the key {key.hex()} has the timestamp {timestamp_ms}, which a versioned store cannot hold"
@@ -74,7 +74,6 @@ class VersionedRows:
         return True
 
     def finish(self) -> None:
-        """Writes what was put."""
         self._flush()
 
     def _replace_latest(self, key: bytes, latest: VersionedRecord, new: VersionedRecord) -> None:
@@ -83,10 +82,7 @@ class VersionedRows:
         self._put_latest(key, new)
 
     def _put_before(self, key: bytes, valid_to_ms: int | None, new: VersionedRecord) -> None:
-        """Puts a record that no latest value precedes.
-
-        :param valid_to_ms: where the latest value begins; None if there is none.
-        """
+        """Puts a record that no latest value precedes; where the latest value begins, if there is one, is `valid_to_ms`."""
         for segment in reversed(self._segments):
             if segment < self._segment_of(new.valid_from_ms):
                 break

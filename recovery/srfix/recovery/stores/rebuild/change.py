@@ -50,7 +50,6 @@ class StoreChange:
 
 
 def form_to_change(store: StoreDirectory, change: StoreChange) -> StoreFormat:
-    """The form of a store's rows."""
     form, why = change.form, "as was said"
     if form is None:
         found = detect_format(store)
@@ -136,10 +135,7 @@ class RowChange:
 
 
 def rewritten(form: StoreFormat, family: str, key: bytes, value: bytes, change: Change) -> bytes:
-    """The value of a row with other values of the serde in it.
-
-    :param family: the column family that the row is in.
-    """
+    """The value of a row in a column family with other values of the serde in it."""
     if form is StoreFormat.VERSIONED:
         return _versioned(key, value, change)
     if form is StoreFormat.LIST_VALUE:

@@ -52,17 +52,14 @@ class Migration:
     changes: Mapping[str, StoreChange]
     """Store → what becomes of its rows; the others are taken over as they are."""
     on_error: OnError = OnError.FAIL
-    """What becomes of a row that cannot be written anew."""
     takes_open: bool = False
     """Whether stores are taken that a killed process left open, as is right unless it runs exactly-once."""
 
 
 def migrate(state: ApplicationState, target: Path, migration: Migration, *, request: Mapping[str, Json]) -> Json:
-    """Writes the new directory; it is there whole, or not at all, whenever the process dies.
-
-    :param target: the application's new folder, which must not exist.
-    :param request: what was asked for: a run that died just before its end is recognised by it.
-    :return: what was written, as `Tally.as_json`.
+    """Writes the new directory, the application's folder, which must not exist; it is there whole, or not at all, whenever the
+    process dies. A run that died just before its end is recognised by what was asked for. What was written is told as
+    `Tally.as_json`.
     """
     check(state, migration, frozenset())
     done = finished_before(target, request)
@@ -78,10 +75,7 @@ def migrate(state: ApplicationState, target: Path, migration: Migration, *, requ
 
 
 def check(state: ApplicationState, migration: Migration, without: frozenset[str]) -> None:
-    """What can be told before anything is written.
-
-    :param without: stores that are left out.
-    """
+    """What can be told before anything is written; some stores are left out."""
     if state.is_in_use:
         raise StateDirectoryError(
             f"{state.path}: a process holds its lock, and rows that it has not flushed would be missing. Stop the "
@@ -106,11 +100,8 @@ def migrate_into(
     without: frozenset[str] = frozenset(),
     folders: dict[str, TaskFolder] | None = None,
 ) -> dict[str, TaskFolder]:
-    """Writes the tasks into a folder.
-
-    :param without: stores that are left out.
-    :param folders: the tasks that are there already, by their paths below the application's folder.
-    :return: these and the others.
+    """Writes the tasks into a folder, without some stores; tasks that are there already are given by their paths below the
+    application's folder, and returned with the others.
     """
     folders = {} if folders is None else folders
     for task in state.tasks:
@@ -199,10 +190,8 @@ def refuse_open(offsets: StoreOffsets, path: str) -> None:
 def copy_database(
     source: Path, folder: Path, release: Release, change: RowChange, *, takes_open: bool = False
 ) -> tuple[CheckpointEntry, ...]:
-    """Writes a database anew, row by row.
-
-    :param takes_open: whether one is taken that was not closed.
-    :return: how far it had come, as it says itself; nothing where it does not.
+    """Writes a database anew, row by row; one that was not closed is refused, unless it is taken open. Says how far it had
+    come, as it says itself; nothing where it does not.
     """
     with opened(source) as before:
         rows = in_order(before.families - {OFFSETS_COLUMN_FAMILY})

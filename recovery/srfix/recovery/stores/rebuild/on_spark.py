@@ -33,9 +33,7 @@ class BuiltTask:
     """A task's directory that was written."""
 
     folder: str
-    """Where it is now."""
     tally: Tally
-    """What is in it."""
     notes: tuple[str, ...]
     """Where a second subject answered."""
 
@@ -49,14 +47,12 @@ class RebuildWork:
     kafka: Mapping[str, str] = field(repr=False)
     """librdkafka's configuration, secrets filled in."""
     timeout_s: float
-    """How long one question to the cluster may take."""
     folder: str
     """Where attempts have their folders."""
     second: SecondAnswers
     """What the policy of `asked.payload` tells of second subjects."""
 
     def __call__(self, part: TaskToBuild) -> BuiltTask:
-        """A task's directory, in a folder of this attempt's."""
         attempt = new_attempt(Path(self.folder))
         whole, scratch = new_attempt(attempt), new_attempt(attempt)
         beside = self.asked.beside
@@ -73,7 +69,6 @@ class RebuildWork:
         return BuiltTask(folder=str(whole / part.path), tally=tally, notes=self.second.taken())
 
     def places(self, part: TaskToBuild) -> Sequence[Path]:
-        """Where it is written, and what is taken over."""
         taken_over = () if part.beside is None else (Path(part.beside.path),)
         return (Path(self.folder), *taken_over)
 
@@ -83,11 +78,8 @@ class BuildOnSpark:
     """What `rebuild` builds with: a task of Spark's for each task of the application."""
 
     engine: PartsEngine
-    """The session."""
     kafka: Mapping[str, str] = field(repr=False)
-    """librdkafka's configuration, secrets filled in."""
     timeout_s: float
-    """How long one question to the cluster may take."""
     second: SecondAnswers
     """What the policy of a rebuild's payload tells of second subjects."""
     tell: Callable[[Iterable[str]], None]
@@ -96,7 +88,6 @@ class BuildOnSpark:
     def __call__(
         self, asked: Rebuild, cluster: TopicReader, ranges: Sequence[ReadRange], staging: Staging, tally: Tally
     ) -> None:
-        """See `rebuild.build`: the same directory, and the same tally."""
         tasks = tasks_to_build(asked, ranges)
         work = RebuildWork(
             asked=asked,

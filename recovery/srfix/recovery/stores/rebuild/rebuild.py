@@ -63,11 +63,8 @@ class Rebuild:
     application: str
     """The application.id, which is the group's name and the folder's."""
     store: StoreToWrite
-    """The store."""
     topic: Topic
-    """The topic that it restores from."""
     until: Until
-    """Up to where."""
     release: Release
     """The Kafka Streams that is to open it."""
     subtopology: int | None
@@ -81,7 +78,6 @@ class Rebuild:
     payload: Change | None = None
     """What each value becomes; None leaves the record's bytes as they are."""
     on_error: OnError = OnError.FAIL
-    """What becomes of a row that cannot be written anew."""
     beside: ApplicationState | None = None
     """The application's present state, whose other stores are taken over; None writes this store alone."""
     takes_open: bool = False
@@ -89,7 +85,6 @@ class Rebuild:
 
     @property
     def is_global(self) -> bool:
-        """True for a global store."""
         return self.subtopology is None
 
     def task(self, partition: int) -> str:
@@ -101,9 +96,8 @@ class Rebuild:
 
 
 def build(asked: Rebuild, cluster: TopicReader, ranges: Sequence[ReadRange], staging: Staging, tally: Tally) -> None:
-    """Writes the tasks of the state beside, and those that these ranges fill, into `staging.whole`.
-
-    :param tally: gets what was written, and what could not be read.
+    """Writes the tasks of the state beside, and those that these ranges fill, into `staging.whole`. The tally gets what was
+    written, and what could not be read.
     """
     folders = {} if asked.beside is None else take_over(asked, staging, tally)
     if asked.payload is None:
@@ -119,9 +113,8 @@ Build: TypeAlias = Callable[[Rebuild, TopicReader, Sequence[ReadRange], Staging,
 
 
 def take_over(asked: Rebuild, staging: Staging, tally: Tally) -> dict[str, TaskFolder]:
-    """Writes the other stores of the state beside, and what belongs to no task.
-
-    :return: the tasks, by their paths below the application's folder.
+    """Writes the other stores of the state beside, and what belongs to no task; returns the tasks, by their paths below the
+    application's folder.
     """
     assert asked.beside is not None
     return migrate_into(asked.beside, staging.whole, _taken_over(asked), tally, without=_without(asked))
@@ -138,12 +131,8 @@ def _without(asked: Rebuild) -> frozenset[str]:
 def rebuild(
     asked: Rebuild, cluster: TopicReader, target: Path, *, request: Mapping[str, Json], build: Build = build
 ) -> Json:
-    """Writes the directory; it is there whole, or not at all, whenever the process dies.
-
-    :param target: the application's new folder, which must not exist.
-    :param request: what was asked for: a run that died just before its end is recognised by it.
-    :param build: what fills it.
-    :return: what was written, as `Tally.as_json`.
+    """Writes the application's new folder, which must not exist; it is there whole, or not at all, whenever the process dies.
+    A run that died just before its end is recognised by what was asked for. What was written is told as `Tally.as_json`.
     """
     if asked.beside is not None:
         check(asked.beside, _taken_over(asked), _without(asked))

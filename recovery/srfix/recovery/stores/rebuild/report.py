@@ -63,30 +63,25 @@ class Tally:
     unreadable: list[Unreadable] = field(default_factory=list)
     """The first rows that could not be written anew."""
     unreadable_rows: int = 0
-    """How many there are."""
     notes: list[str] = field(default_factory=list)
     """What a person should know of the directory."""
 
     def store(self, task: str, store: str) -> WrittenStore:
-        """A new line for a store in a task."""
         self.stores.append(WrittenStore(task=task, store=store, rows=0, rewritten=0, kept_raw=0, late=0))
         return self.stores[-1]
 
     def note_unreadable(self, row: Unreadable) -> None:
-        """Counts a row that could not be written anew."""
         self.unreadable_rows += 1
         if len(self.unreadable) < _MOST_LISTED:
             self.unreadable.append(row)
 
     def add(self, other: Tally) -> None:
-        """Adds what was written elsewhere."""
         self.stores += other.stores
         self.unreadable = [*self.unreadable, *other.unreadable][:_MOST_LISTED]
         self.unreadable_rows += other.unreadable_rows
         self.notes += other.notes
 
     def as_json(self) -> dict[str, Json]:
-        """As commands print it."""
         return {
             "stores": json_of(self.stores),
             "unreadable_rows": self.unreadable_rows,

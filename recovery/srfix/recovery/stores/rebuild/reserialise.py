@@ -66,7 +66,6 @@ class Reserialiser:
         return _made_anew, self._made_of
 
     def __call__(self, payload: bytes) -> bytes:
-        """The value under the schema."""
         if payload.startswith(self._prefix):
             return payload
         written = self._write(self._read(payload, self._context), self._context)
