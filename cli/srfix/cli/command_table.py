@@ -21,25 +21,25 @@ class CommandEntry:
 
 STATE_COMMANDS: Final[dict[str, CommandEntry]] = {
     "ls": CommandEntry("srfix.cli.commands.state.ls:ls", "Applications, tasks and stores on disk, and who wrote them."),
-    "get": CommandEntry("srfix.cli.commands.state.get:get", "The rows of one key."),
-    "scan": CommandEntry("srfix.cli.commands.state.scan:scan", "The rows of a store, raw or decoded."),
+    "get": CommandEntry("srfix.cli.commands.state.rows:get", "The rows of one key."),
+    "scan": CommandEntry("srfix.cli.commands.state.rows:scan", "The rows of a store, raw or decoded."),
     "export": CommandEntry("srfix.cli.commands.state.export:export", "The rows of a store as files."),
     "diff": CommandEntry("srfix.cli.commands.state.diff:diff", "A store beside the topic that it restores from."),
     "size": CommandEntry("srfix.cli.commands.state.size:size", "Entries, bytes, ages and schema ids, and what hurts."),
     "where": CommandEntry("srfix.cli.commands.state.where:where", "The partition and task of a key, and who holds it."),
     "estimate": CommandEntry("srfix.cli.commands.state.estimate:estimate", "What a restore will take."),
     "seed-changelog": CommandEntry(
-        "srfix.cli.commands.state.seed_changelog:seed_changelog",
+        "srfix.cli.commands.state.topic_plans:seed_changelog",
         "Plan to fill a store's changelog from its source, so that reuse can be turned off.",
     ),
     "plan-expiry": CommandEntry(
-        "srfix.cli.commands.state.plan_expiry:plan_expiry", "Plan tombstones for keys that nobody has written for long."
+        "srfix.cli.commands.state.topic_plans:plan_expiry", "Plan tombstones for keys that nobody has written for long."
     ),
     "rebuild": CommandEntry(
         "srfix.cli.commands.state.rebuild:rebuild", "A store's directory anew, from the topic that it restores from."
     ),
     "migrate": CommandEntry(
-        "srfix.cli.commands.state.migrate:migrate", "A directory anew: another schema, another Kafka Streams."
+        "srfix.cli.commands.state.rebuild:migrate", "A directory anew: another schema, another Kafka Streams."
     ),
 }
 """Those of `srfix state`, in the order of its help."""

@@ -1,1 +1,1 @@
-"""The commands of `srfix state`, a module each."""
+"""The commands of `srfix state`."""

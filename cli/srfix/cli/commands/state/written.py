@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, cast
 
@@ -63,7 +63,7 @@ output_dir_option = click.option(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValuesAnew:
-    """What the options say about values that are written under another schema."""
+    """What the options say about values that are written under another schema, and about stores and values that cannot be."""
 
     subject: str | None
     """The subject whose schema they get; None leaves them as they are."""
@@ -71,6 +71,8 @@ class ValuesAnew:
     resolve: str
     read_subject: str | None
     second_subject: str | None
+    take_open: bool
+    on_error: str
 
     def check(self) -> None:
         given = {
@@ -141,13 +143,7 @@ class ValuesAnew:
 
     def as_json(self) -> dict[str, Json]:
         """What was asked for, for a run that is taken up again."""
-        return {
-            "subject": self.subject,
-            "schema_version": self.schema_version,
-            "resolve": self.resolve,
-            "read_subject": self.read_subject,
-            "second_subject": self.second_subject,
-        }
+        return asdict(self)
 
 
 values_options = handing_over(
@@ -182,22 +178,21 @@ values_options = handing_over(
         metavar="SUBJECT",
         help="The subject to fall back to. Default: that of --from-topic, where there is one.",
     ),
+    click.option(
+        "--take-open",
+        is_flag=True,
+        help="Take stores of Kafka Streams 4.3 and later that a killed process left open, too: right unless it runs "
+        "exactly-once.",
+    ),
+    click.option(
+        "--on-error",
+        type=Choice([each.value for each in OnError]),
+        default=OnError.FAIL.value,
+        show_default=True,
+        help="What becomes of a value that cannot be written anew: no directory is completed, or its bytes stay as they are.",
+    ),
 )
-"""Adds `--subject` and what belongs to it; the command gets `values: ValuesAnew`."""
-take_open_option = click.option(
-    "--take-open",
-    is_flag=True,
-    help="Take stores of Kafka Streams 4.3 and later that a killed process left open, too: right unless it runs exactly-once.",
-)
-"""Adds `--take-open`; the command gets `take_open: bool`."""
-on_error_option = click.option(
-    "--on-error",
-    type=Choice([each.value for each in OnError]),
-    default=OnError.FAIL.value,
-    show_default=True,
-    help="What becomes of a value that cannot be written anew: no directory is completed, or its bytes stay as they are.",
-)
-"""Adds `--on-error`."""
+"""Adds `--subject` and what belongs to it, `--take-open` and `--on-error`; the command gets `values: ValuesAnew`."""
 
 
 def show_written(
