@@ -23,8 +23,7 @@ import pytest
 import yaml
 from fastavro.utils import generate_one
 
-from srfix.recovery.state.writing.kinds import WrittenKind
-from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state.writing.kinds import Release, WrittenKind
 from srfix.recovery.state.writing.stores import StoreToWrite, store_writer
 from srfix.serde.wire import frame_id
 from tests.cli.kept_demo import Parts, srfix, staged_parts

@@ -12,8 +12,7 @@ from parts.streams.every_store.model import EveryStoreSetup
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.state.checkpoints import checkpoint_text, parse_checkpoint
 from srfix.recovery.state.directory_reader import read_state_directory
-from srfix.recovery.state.writing.kinds import WrittenKind
-from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state.writing.kinds import Release, WrittenKind
 from srfix.recovery.state.writing.stores import StoreToWrite
 from srfix.recovery.stores.choices import Until
 from srfix.recovery.stores.rebuild.rebuild import Rebuild, rebuild

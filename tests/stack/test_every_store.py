@@ -30,8 +30,7 @@ from srfix.recovery.state.formats.windows import WINDOWS
 from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading.rows import StateRow
 from srfix.recovery.state.reading.store import StateStore, open_stores
-from srfix.recovery.state.writing.kinds import WrittenKind
-from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state.writing.kinds import Release, WrittenKind
 from srfix.recovery.stores.difference_kinds import DifferenceKind
 from srfix.recovery.stores.differences import ranges_to_compare
 from srfix.recovery.stores.rebuild.change import StoreChange

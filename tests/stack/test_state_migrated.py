@@ -17,7 +17,7 @@ from parts.streams.application import StreamsApplication
 from parts.streams.model import SerdeKind
 from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.recovery.state.directory_reader import read_state_directory
-from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state.writing.kinds import Release
 from srfix.recovery.stores.rebuild.change import StoreChange
 from srfix.recovery.stores.rebuild.migrate import Migration, migrate
 from tests.stack.streams_world import World, new_world

@@ -10,9 +10,8 @@ import pytest
 from srfix.recovery import AppliedInPartError, Plan, PlanError
 from srfix.recovery.actions.actions import Register
 from srfix.recovery.plans.carrying_out import LeftForLater
-from srfix.recovery.repair.apply import Event, StepDone, StepFound, apply_plan
+from srfix.recovery.repair.apply import Event, StepDone, StepFound, apply_plan, part_of, shared_subjects
 from srfix.recovery.repair.journal import REPAIR_JOURNALS
-from srfix.recovery.repair.part import part_of, shared_subjects
 from srfix.serde import UsageError
 from tests.recovery.repair.scene import TILLS, dies, mostly_slow, two_applications
 from tests.recovery.staging import PHANTOM, W1, clock

@@ -19,13 +19,12 @@ from srfix.recovery.facts.decoding import RecordDecoder
 from srfix.recovery.state.directory import ApplicationState
 from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.recovery.state.reading.store import StateStore
-from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state.writing.kinds import Release
 from srfix.recovery.stores.choices import OnError, Until
 from srfix.recovery.stores.differences import CompareWork, ranges_to_compare
 from srfix.recovery.stores.exporting import ExportFormat, export_on_spark, exporting
 from srfix.recovery.stores.parts import SecondAnswers
-from srfix.recovery.stores.rebuild.on_spark import BuildOnSpark
-from srfix.recovery.stores.rebuild.rebuild import Rebuild, rebuild
+from srfix.recovery.stores.rebuild.rebuild import BuildOnSpark, Rebuild, rebuild
 from srfix.recovery.stores.rebuild.reserialise import Reserialiser
 from srfix.recovery.stores.row_documents import decoded_batches, decoded_rows, row_document
 from srfix.recovery.stores.scanning import RowFilter, ScanWork

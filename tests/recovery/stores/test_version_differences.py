@@ -18,8 +18,7 @@ from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.recovery.state.formats.values import PLAIN, TIMESTAMPED, encode_timestamped
 from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading.store import StateStore, open_stores
-from srfix.recovery.state.writing.kinds import WrittenKind
-from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state.writing.kinds import Release, WrittenKind
 from srfix.recovery.state.writing.stores import StoreToWrite
 from srfix.recovery.stores.difference_kinds import Comparison, DifferenceKind
 from srfix.recovery.stores.differences import compared

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from srfix.recovery.cluster.answers import GroupState, TopicConfigs
 from srfix.recovery.cluster.raw_record import RawRecord
-from srfix.recovery.topic_plan.interface import NewRecord
-from srfix.recovery.topic_plan.logs import STREAMS_CONFIGS
+from srfix.recovery.topic_plan.logs import STREAMS_CONFIGS, NewRecord
 from srfix.serde import Topic
 from srfix.serde.properties.kafka_client import Isolation
 

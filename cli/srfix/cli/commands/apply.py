@@ -98,10 +98,9 @@ def apply(
     from srfix.recovery.plans.carrying_out import AlreadyApplied, JournalSetAside, LeftForLater
     from srfix.recovery.plans.journal_file import default_journal_path
     from srfix.recovery.plans.sign_off import require_digest, signed_plan
-    from srfix.recovery.repair.apply import Reopened, StepDone, StepFound, apply_plan
-    from srfix.recovery.repair.part import part_of, shared_subjects
+    from srfix.recovery.repair.apply import Reopened, StepDone, StepFound, apply_plan, part_of, shared_subjects
     from srfix.recovery.repair.plan_file import REPAIR_PLANS, load_plan
-    from srfix.recovery.repair.planning.soft_deletion import is_of_no_use
+    from srfix.recovery.repair.planning.own_schemas import is_of_no_use
     from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS
 
     if TOPIC_PLANS.is_at(path):

@@ -82,8 +82,8 @@ def verify(
     from srfix.recovery.census.processes import ProcessCensus
     from srfix.recovery.findings import ApplicationAdvice
     from srfix.recovery.plans.sign_off import require_digest
+    from srfix.recovery.repair.apply import part_of
     from srfix.recovery.repair.journal import read_plan_or_journal
-    from srfix.recovery.repair.part import part_of
     from srfix.recovery.repair.verify.events import NotLookedAt, tally
     from srfix.recovery.repair.verify.verify import circumstances_now, outcome_of
     from srfix.recovery.repair.verify.verify import verify as verify_plan

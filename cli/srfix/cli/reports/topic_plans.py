@@ -21,9 +21,9 @@ from srfix.recovery.plans.rolling_back import AlreadyRolledBack, Left
 from srfix.recovery.plans.sign_off import require_digest
 from srfix.recovery.topic_plan.apply import TopicStepDone, TopicStepUndone, apply_topic_plan, roll_back_topic_plan
 from srfix.recovery.topic_plan.hand import KafkaHand
-from srfix.recovery.topic_plan.interface import StepReport
 from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS
 from srfix.recovery.topic_plan.kept_records import kept_records_path
+from srfix.recovery.topic_plan.logs import StepReport
 from srfix.recovery.topic_plan.plan_file import TopicPlan, TopicStep, describe
 
 _WRITE_S = 60.0

@@ -13,9 +13,15 @@ from msgspec import UNSET, Meta, UnsetType
 
 from srfix.recovery.documents import Instant, Part, Sha256
 from srfix.recovery.errors import PlanError
-from srfix.recovery.plans.chain import chained_documents, does_not_follow, unreadable
 from srfix.recovery.plans.documents import AnyPlan, PlanFiles, PlanT, StepT
-from srfix.recovery.plans.journal_file import Journal, open_journal, read_journal
+from srfix.recovery.plans.journal_file import (
+    Journal,
+    chained_documents,
+    does_not_follow,
+    open_journal,
+    read_journal,
+    unreadable,
+)
 from srfix.serde.files import open_file
 from srfix.serde.schemas.models import Json
 

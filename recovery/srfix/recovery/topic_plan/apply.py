@@ -17,9 +17,8 @@ from srfix.recovery.plans.carrying_out import CarryingOut, RunEvent
 from srfix.recovery.plans.rolling_back import AlreadyRolledBack, Left, RollingBack
 from srfix.recovery.topic_plan.ending_keys import bring_back, check_expiry, expire
 from srfix.recovery.topic_plan.filling import check_seed, fill, others_have_written, unfill
-from srfix.recovery.topic_plan.interface import Hand, Look, StepReport
 from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS, TopicState
-from srfix.recovery.topic_plan.logs import require_no_members
+from srfix.recovery.topic_plan.logs import Hand, Look, StepReport, require_no_members
 from srfix.recovery.topic_plan.plan_file import SCHEMA, ExpireKeys, SeedChangelog, TopicPlan, TopicStep
 from srfix.serde.errors import ClusterError, SrfixError
 from srfix.serde.schemas.models import Json

@@ -13,9 +13,17 @@ from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.errors import PlanError
 from srfix.recovery.topic_plan.expiring import ISOLATION, WHY_STOPPED
 from srfix.recovery.topic_plan.filling import copies
-from srfix.recovery.topic_plan.interface import Hand, Look, NewRecord, StepReport
 from srfix.recovery.topic_plan.kept_records import check_kept_records, kept_records
-from srfix.recovery.topic_plan.logs import changed, fingerprint_of, known_configs, require_no_members
+from srfix.recovery.topic_plan.logs import (
+    Hand,
+    Look,
+    NewRecord,
+    StepReport,
+    changed,
+    fingerprint_of,
+    known_configs,
+    require_no_members,
+)
 from srfix.recovery.topic_plan.plan_file import OUR_HEADER, ExpireKeys
 from srfix.serde.properties.kafka_client import Isolation
 

@@ -10,11 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.errors import PlanError
-from srfix.recovery.topic_plan.interface import Hand, Look, NewRecord, StepReport
 from srfix.recovery.topic_plan.logs import (
     CLEANUP_POLICY,
     TIMESTAMP_TYPE,
+    Hand,
+    Look,
     NewestRecord,
+    NewRecord,
+    StepReport,
     changed,
     chosen,
     digest_of,

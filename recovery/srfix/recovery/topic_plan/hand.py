@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final, Self
 
-from srfix.recovery.topic_plan.interface import NewRecord
+from srfix.recovery.topic_plan.logs import NewRecord
 from srfix.serde.errors import ClusterError
 from srfix.serde.properties.kafka_client import ReadOnlyClient
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from srfix.recovery import StateDirectoryError
 from srfix.recovery.state.writing.database import new_database
+from srfix.recovery.state.writing.kinds import Release
 from srfix.recovery.state.writing.manifest import (
     BLOCK_SIZE,
     UNKNOWN_TO_5_18,
@@ -22,7 +23,6 @@ from srfix.recovery.state.writing.manifest import (
     strip_manifest,
     write_records,
 )
-from srfix.recovery.state.writing.releases import Release
 
 NAME = "MANIFEST-000005"
 

@@ -17,8 +17,7 @@ import pytest
 from srfix.recovery.state.checkpoints import OFFSETS_COLUMN_FAMILY
 from srfix.recovery.state.formats.values import Headers
 from srfix.recovery.state.rocksdb import opened
-from srfix.recovery.state.writing.kinds import WrittenKind
-from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state.writing.kinds import Release, WrittenKind
 from srfix.recovery.state.writing.stores import StoreToWrite, store_writer
 
 DATA: Final = Path(__file__).parents[1] / "data" / "restored"

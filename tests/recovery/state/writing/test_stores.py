@@ -20,8 +20,7 @@ from srfix.recovery.state.checkpoints import (
 from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.recovery.state.formats.values import PLAIN, TIMESTAMPED
 from srfix.recovery.state.rocksdb import opened
-from srfix.recovery.state.writing.kinds import WrittenKind, segment_time
-from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state.writing.kinds import Release, WrittenKind, segment_time
 from srfix.recovery.state.writing.stores import StoreToWrite, store_writer
 from srfix.serde import Topic, UsageError
 

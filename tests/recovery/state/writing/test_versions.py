@@ -16,8 +16,7 @@ from srfix.recovery.state.formats.versioned import versioned_segment_interval_ms
 from srfix.recovery.state.layouts import StoreFormat
 from srfix.recovery.state.reading.rows import StateRow, decoder
 from srfix.recovery.state.rocksdb import opened
-from srfix.recovery.state.writing.kinds import WrittenKind
-from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state.writing.kinds import Release, WrittenKind
 from srfix.recovery.state.writing.stores import StoreToWrite, store_writer
 
 RETENTION_MS = 60_000

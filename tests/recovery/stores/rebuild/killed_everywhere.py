@@ -21,8 +21,7 @@ from types import FrameType
 from typing import TypeVar, cast
 
 from srfix.recovery.state.directory_reader import read_state_directory
-from srfix.recovery.state.writing.kinds import WrittenKind
-from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state.writing.kinds import Release, WrittenKind
 from srfix.recovery.state.writing.stores import StoreToWrite
 from srfix.recovery.stores.rebuild.change import StoreChange
 from srfix.recovery.stores.rebuild.migrate import Migration, migrate

@@ -17,8 +17,7 @@ from srfix.recovery.state.formats.values import PLAIN, TIMESTAMPED, WITH_HEADERS
 from srfix.recovery.state.reading.store import open_stores
 from srfix.recovery.state.rocksdb import opened
 from srfix.recovery.state.writing.database import new_database
-from srfix.recovery.state.writing.kinds import WrittenKind
-from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state.writing.kinds import Release, WrittenKind
 from srfix.recovery.stores.choices import OnError
 from srfix.recovery.stores.rebuild.change import StoreChange
 from srfix.recovery.stores.rebuild.migrate import Migration, database_paths, migrate

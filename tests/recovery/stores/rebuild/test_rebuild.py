@@ -14,8 +14,7 @@ from srfix.recovery.state.formats.values import TIMESTAMPED
 from srfix.recovery.state.formats.windows import WINDOWS, StoredWindow
 from srfix.recovery.state.reading.store import open_stores
 from srfix.recovery.state.rocksdb import opened
-from srfix.recovery.state.writing.kinds import WrittenKind
-from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state.writing.kinds import Release, WrittenKind
 from srfix.recovery.state.writing.stores import StoreToWrite
 from srfix.recovery.stores.choices import OnError, Until
 from srfix.recovery.stores.rebuild.rebuild import Rebuild, rebuild

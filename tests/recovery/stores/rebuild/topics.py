@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from srfix.recovery.cluster.raw_record import RawRecord
-from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state.writing.kinds import Release
 from srfix.recovery.state.writing.stores import StoreToWrite
 from srfix.recovery.stores.choices import Until
 from srfix.recovery.stores.rebuild.rebuild import Rebuild

@@ -107,8 +107,7 @@ def rebuild(
     from srfix.cli.ending import tidying_up
     from srfix.cli.session import open_cluster
     from srfix.recovery.facts.known_transactions import restore_isolation
-    from srfix.recovery.state.writing.kinds import WrittenKind
-    from srfix.recovery.state.writing.releases import Release
+    from srfix.recovery.state.writing.kinds import Release, WrittenKind
     from srfix.recovery.state.writing.stores import StoreToWrite
     from srfix.recovery.stores.choices import OnError
     from srfix.recovery.stores.parts import SecondAnswers
@@ -186,8 +185,7 @@ def _builder(
 ) -> Build:
     from srfix.cli.on_spark import WatchedParts, tell_notes
     from srfix.cli.session import patience_s
-    from srfix.recovery.stores.rebuild.on_spark import BuildOnSpark
-    from srfix.recovery.stores.rebuild.rebuild import build
+    from srfix.recovery.stores.rebuild.rebuild import BuildOnSpark, build
 
     if second is None:
         return build
@@ -263,8 +261,7 @@ def migrate(
     from srfix.cli.commands.state.written import show_written
     from srfix.cli.ending import tidying_up
     from srfix.recovery.state.directory_reader import read_state_directory
-    from srfix.recovery.state.writing.kinds import WrittenKind
-    from srfix.recovery.state.writing.releases import Release
+    from srfix.recovery.state.writing.kinds import Release, WrittenKind
     from srfix.recovery.stores.choices import OnError
     from srfix.recovery.stores.rebuild.change import StoreChange
     from srfix.recovery.stores.rebuild.migrate import Migration

@@ -23,8 +23,14 @@ from srfix.recovery.repair.planning.foreseen_ids import (
     inherited_metadata,
     obstacle_to_exact_ids,
 )
-from srfix.recovery.repair.planning.own_schemas import Outlook, OwnVersion, leaves_room, outlook, passes
-from srfix.recovery.repair.planning.soft_deletion import not_found_once_deleted
+from srfix.recovery.repair.planning.own_schemas import (
+    Outlook,
+    OwnVersion,
+    leaves_room,
+    not_found_once_deleted,
+    outlook,
+    passes,
+)
 from srfix.recovery.repair.planning.wanted import Keep, wanted
 from srfix.serde.formats.table import as_readers_ask
 from srfix.serde.schemas.errors import RegistryAnswerError, RegistryProtocolError

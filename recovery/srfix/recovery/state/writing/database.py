@@ -22,8 +22,8 @@ from srfix.recovery.errors import LibraryMissingError, StateDirectoryError
 from srfix.recovery.state.formats.values import PLAIN
 from srfix.recovery.state.rocksdb import opened
 from srfix.recovery.state.views import view_directory
+from srfix.recovery.state.writing.kinds import Release
 from srfix.recovery.state.writing.manifest import strip_manifest
-from srfix.recovery.state.writing.releases import Release
 
 if TYPE_CHECKING:
     from rocksdict import ColumnFamily, Options, Rdict, WriteBatch

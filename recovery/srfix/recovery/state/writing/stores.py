@@ -13,8 +13,15 @@ from srfix.recovery.state.checkpoints import OFFSETS_COLUMN_FAMILY, CheckpointEn
 from srfix.recovery.state.formats.values import Headers
 from srfix.recovery.state.formats.versioned import versioned_segment_interval_ms
 from srfix.recovery.state.writing.database import DatabaseWriter, new_database
-from srfix.recovery.state.writing.kinds import NO_TIMESTAMP, WrittenKind, check_kind, segment_time, stored, stored_keys
-from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state.writing.kinds import (
+    NO_TIMESTAMP,
+    Release,
+    WrittenKind,
+    check_kind,
+    segment_time,
+    stored,
+    stored_keys,
+)
 from srfix.recovery.state.writing.versions import VersionedRows
 from srfix.serde.errors import UsageError
 

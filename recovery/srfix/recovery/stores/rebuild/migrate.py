@@ -25,7 +25,7 @@ from srfix.recovery.state.directory import ApplicationState, StoreDirectory, Tas
 from srfix.recovery.state.formats.values import SESSION_WITH_HEADERS, WINDOW_WITH_HEADERS, WITH_HEADERS
 from srfix.recovery.state.rocksdb import opened
 from srfix.recovery.state.writing.database import new_database
-from srfix.recovery.state.writing.releases import Release
+from srfix.recovery.state.writing.kinds import Release
 from srfix.recovery.state.writing.staging import finished_before, staged
 from srfix.recovery.stores.choices import OnError
 from srfix.recovery.stores.rebuild.change import RowChange, StoreChange, form_to_change, in_order
