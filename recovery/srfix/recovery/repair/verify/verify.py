@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol
+from typing import Final, Protocol, TypedDict
 
 from msgspec import structs
 
@@ -90,50 +90,24 @@ def verify(
     """
     registry = usable(registry)
     registry.forget_unknown_ids()
-    supplied = supplied or Supplied()
-    known_global = {
-        (known.application, store.name) for known in plan.circumstances for store in known.stores if store.is_global
-    }
-
-    asked = Survey(cluster=cluster, registry=registry, isolation=isolation)
-
-    def count(finding: PlannedFinding, partitions: int) -> Census:
-        store = store_of(finding)
-        where = (store.application, store.name)
-        is_global = where in known_global or supplied.is_global(*where)
-        return engine.count(
-            CensusRequest(
-                topic=finding.source_topic,
-                partitions=tuple(range(partitions)),
-                committed=None if is_global else _commits(cluster, finding, partitions),
-                isolation=asked.restore_isolation(store.application).isolation,
-                deadline_s=deadline_s,
-                max_records=max_records,
-            ),
-            on_progress=on_progress,
-        )
-
-    looked: dict[tuple[Topic, Role, Subject | None], TopicCheck] = {}
-
-    def look(finding: PlannedFinding, read: TopicRead, survey: Survey) -> TopicCheck:
-        # A strategy that names subjects by the record has many findings of one topic.
-        where = finding.source_topic, finding.role, finding.subject if read.strategy is Strategy.TOPIC else None
-        if where not in looked:
-            looked[where] = look_again(
-                finding, read, survey, engine, deadline_s=deadline_s, max_records=max_records, on_progress=on_progress
-            )
-        return looked[where]
-
     run = _Run(
         plan=plan,
         cluster=cluster,
+        engine=engine,
         registry=registry,
-        count=count,
-        look=look,
+        supplied=supplied or Supplied(),
+        survey=Survey(cluster=cluster, registry=registry),
+        restores=Survey(cluster=cluster, registry=registry, isolation=isolation),
+        limits={"deadline_s": deadline_s, "max_records": max_records},
+        on_progress=on_progress,
         every_row=every_row,
-        deadline_s=deadline_s,
     )
     yield from run.events()
+
+
+class _Limits(TypedDict):
+    deadline_s: float | None
+    max_records: int | None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -142,16 +116,20 @@ class _Run:
 
     plan: Plan
     cluster: Cluster
+    engine: CensusEngine
     registry: Registry
-    count: Callable[[PlannedFinding, int], Census]
-    look: Callable[[PlannedFinding, TopicRead, Survey], TopicCheck]
+    supplied: Supplied
+    survey: Survey
+    restores: Survey
+    """Knows how restores read."""
+    limits: _Limits
+    on_progress: Callable[[CensusProgress], None] | None
     every_row: EveryRow | None
-    deadline_s: float | None
     _keys: dict[tuple[SuspectStore, Topic], KeyRole] = field(default_factory=dict)
+    _looked: dict[tuple[Topic, Role, Subject | None], TopicCheck] = field(default_factory=dict)
 
     def events(self) -> Iterator[Event]:
-        topics = self.cluster.topics()
-        survey = Survey(cluster=self.cluster, registry=self.registry)
+        topics, survey = self.cluster.topics(), self.survey
         asked = {finding.subject for finding in self.plan.findings}
         for finding in self.plan.findings:
             deletions = [a for a in self.plan.actions if isinstance(a, DeleteVersion) and a.subject == finding.subject]
@@ -163,13 +141,13 @@ class _Run:
                 yield from self._without_topic(finding)
                 continue
             if finding.read is not None:
-                yield from topic_events(self.plan, finding, self.look(finding, finding.read, survey), survey)
+                yield from topic_events(self.plan, finding, self._look(finding, finding.read), survey)
                 yield from _standing(self.plan.expects[finding.subject], self.registry)
                 continue
             where = store_of(finding), finding.source_topic
             is_first = where not in self._keys
             if is_first:
-                self._keys[where] = keys_of(finding, self.count(finding, partitions), survey)
+                self._keys[where] = keys_of(finding, self._count(finding, partitions), survey)
             keys = self._keys[where]
             yield from self._of_finding(finding, keys)
             if is_first:
@@ -178,6 +156,44 @@ class _Run:
                     asked.add(beside.subject)
                     yield from self._of_other_role(beside, keys)
         yield from left_out_elsewhere(self.plan, self.registry, asked=asked)
+
+    def _count(self, finding: PlannedFinding, partitions: int) -> Census:
+        store = store_of(finding)
+        is_global = self.supplied.is_global(store.application, store.name) or any(
+            each.is_global
+            for known in self.plan.circumstances
+            for each in known.stores
+            if (known.application, each.name) == (store.application, store.name)
+        )
+        request = CensusRequest(
+            topic=finding.source_topic,
+            partitions=tuple(range(partitions)),
+            committed=None if is_global else _commits(self.cluster, finding, partitions),
+            isolation=self.restores.restore_isolation(store.application).isolation,
+            **self.limits,
+        )
+        return self.engine.count(request, on_progress=self.on_progress)
+
+    def _look(self, finding: PlannedFinding, read: TopicRead) -> TopicCheck:
+        # A strategy that names subjects by the record has many findings of one topic.
+        subject = finding.subject if read.strategy is Strategy.TOPIC else None
+        where = finding.source_topic, finding.role, subject
+        if where not in self._looked:
+            question = TopicQuestion(topic=finding.source_topic, roles=(finding.role,), subject=subject, read=read)
+            self._looked[where] = self._look_again(question)
+        return self._looked[where]
+
+    def _look_again(self, question: TopicQuestion) -> TopicCheck:
+        """The topic, looked at as its reader would look.
+
+        A group that has no committed offsets any more is left out: then the whole topic counts.
+        """
+        try:
+            return check_topic(question, self.survey, self.engine, on_progress=self.on_progress, **self.limits)
+        except UsageError:
+            if question.read.group is None:
+                raise
+            return self._look_again(replace(question, read=replace(question.read, group=None)))
 
     def _without_topic(self, finding: PlannedFinding) -> Iterator[Event]:
         whose = ", from which the store restores" if finding.read is None else ", which is read under this subject"
@@ -207,7 +223,7 @@ class _Run:
         yield from _standing(before, self.registry)
         if self.every_row is not None:
             yield from self.every_row.events(
-                finding, census, self.registry, window=keys.window, deadline_s=self.deadline_s
+                finding, census, self.registry, window=keys.window, deadline_s=self.limits["deadline_s"]
             )
 
     def _beside(self, finding: PlannedFinding, keys: KeyRole) -> Iterator[PlannedFinding]:
@@ -310,49 +326,6 @@ def outcome_of(application: str, plan: Plan, events: Iterable[Event]) -> Verifie
 
 _OF_THE_LATEST: Final = (Trouble.NO_LATEST, Trouble.LATEST_CANNOT_READ)
 """What no look-up of an id tells: a reader that takes the latest version fails all the same."""
-
-
-def look_again(
-    finding: PlannedFinding,
-    read: TopicRead,
-    survey: Survey,
-    engine: CensusEngine,
-    *,
-    deadline_s: float | None = None,
-    max_records: int | None = None,
-    on_progress: Callable[[CensusProgress], None] | None = None,
-) -> TopicCheck:
-    """The topic of a planned finding, looked at as its reader would look.
-
-    A group that has no committed offsets any more is left out: then the whole topic counts.
-    """
-    question = TopicQuestion(
-        topic=finding.source_topic,
-        roles=(finding.role,),
-        subject=finding.subject if read.strategy is Strategy.TOPIC else None,
-        read=read,
-    )
-    try:
-        return check_topic(
-            question, survey, engine, deadline_s=deadline_s, max_records=max_records, on_progress=on_progress
-        )
-    except UsageError:
-        if read.group is None:
-            raise
-        return look_again(
-            finding,
-            TopicRead(
-                reader=read.reader,
-                strategy=read.strategy,
-                with_metadata=read.with_metadata,
-                isolation=read.isolation,
-            ),
-            survey,
-            engine,
-            deadline_s=deadline_s,
-            max_records=max_records,
-            on_progress=on_progress,
-        )
 
 
 def topic_events(plan: Plan, finding: PlannedFinding, found: TopicCheck, survey: Survey) -> Iterator[Event]:
