@@ -174,19 +174,11 @@ class PlanDocument(VersionedDocument, tag=SCHEMA, kw_only=True):
 
 def plan_document(plan: Plan) -> dict[str, Json]:
     """The `srfix.plan/1` document, digest included."""
-    document = PlanDocument(
-        srfix=plan.srfix,
-        created_at=plan.created_at,
-        registry=plan.registry,
-        bootstrap_servers=plan.bootstrap_servers,
+    document = PlanDocument.of(
+        plan,
         findings=[PlannedFindingPart.of(finding, read=_read_of(finding)) for finding in plan.findings],
         actions=[action_part(action) for action in plan.actions],
         expects={subject: subject_part(plan.expects[subject]) for subject in sorted(plan.expects)},
-        price=list(plan.price),
-        left_out=list(plan.left_out),
-        omissions=list(plan.omissions),
-        passed_over=list(plan.passed_over),
-        playbook=list(plan.playbook),
         applications=[known_application(known) for known in plan.applications],
         cost=UNSET if plan.cost is None else plan.cost,
         digest="",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -50,8 +50,6 @@ _ROCKSDB_VERSION: Final = re.compile(rb"^\s*rocksdb_version=(\d+)\.(\d+)\.(\d+)"
 _BEGINNING: Final = 4_096
 """Bytes of an options file that are read: its version stands first."""
 _PROCESS_METADATA: Final = "kafka-streams-process-metadata"
-
-OffsetsReader = Callable[[Path], StoreOffsets | None]
 
 
 def read_state_directory(path: Path) -> tuple[ApplicationState, ...]:

@@ -222,16 +222,8 @@ class TopicPlanDocument(VersionedDocument, tag=SCHEMA):
 
 def topic_plan_document(plan: TopicPlan) -> dict[str, Json]:
     """The `srfix.topic-plan/1` document, digest included."""
-    document = TopicPlanDocument(
-        srfix=plan.srfix,
-        created_at=plan.created_at,
-        bootstrap_servers=plan.bootstrap_servers,
-        work=plan.work,
-        actions=[TopicStepPart.of(step, topic=plan.work.topic) for step in plan.actions],
-        price=list(plan.price),
-        playbook=list(plan.playbook),
-        undo=plan.undo,
-        digest="",
+    document = TopicPlanDocument.of(
+        plan, actions=[TopicStepPart.of(step, topic=plan.work.topic) for step in plan.actions], digest=""
     ).to_json()
     return document | {"digest": plan_digest(document)}
 
