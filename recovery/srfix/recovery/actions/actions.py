@@ -30,8 +30,6 @@ _FILLED_IN: Final = "BACKWARD"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SubjectAction:
-    """What every action says."""
-
     step: int
     """Its place in the plan, from 1."""
     subject: Subject

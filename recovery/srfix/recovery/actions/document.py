@@ -162,7 +162,6 @@ def action_part(action: Action) -> ActionPart:
 
 
 def _own_fields(action: Action) -> dict[str, object]:
-    """What not every kind of action has, and what it expects and leaves."""
     match action:
         case SetCompatibility():
             return {
@@ -213,7 +212,6 @@ def _schema(schema: Schema) -> dict[str, object]:
 
 
 def action_from(document: Json) -> Action:
-    """Reads what `action_part` gave, as JSON."""
     match document:
         case {"step": int(step), "kind": str(kind), "subject": str(subject)} if isinstance(document, dict):
             found = _action(kind, document, step, Subject(subject))

@@ -20,8 +20,7 @@ class Step(Protocol):
     """One write of a plan."""
 
     @property
-    def step(self) -> int:
-        """Its number: 1, 2, …"""
+    def step(self) -> int: ...
 
 
 StepT = TypeVar("StepT", bound=Step)
@@ -29,15 +28,11 @@ StepT_co = TypeVar("StepT_co", bound=Step, covariant=True)
 
 
 class AnyPlan(Protocol[StepT_co]):
-    """A plan, whatever it writes."""
+    @property
+    def actions(self) -> Sequence[StepT_co]: ...
 
     @property
-    def actions(self) -> Sequence[StepT_co]:
-        """What it writes, in order."""
-
-    @property
-    def digest(self) -> str:
-        """`plan_digest` of its document."""
+    def digest(self) -> str: ...
 
 
 PlanT = TypeVar("PlanT", bound=AnyPlan[Any])
@@ -54,8 +49,6 @@ def plan_digest(document: Mapping[str, Json]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanFiles(Generic[PlanT]):
-    """The files of one kind of plan."""
-
     schema: str
     """`srfix.plan/1` and its like; its family is what stands before the slash."""
     what: str

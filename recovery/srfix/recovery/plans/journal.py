@@ -179,8 +179,6 @@ StateT = TypeVar("StateT", bound=JournalState[Any, Any, Any])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalFiles(Generic[PlanT, StateT]):
-    """The journals of one kind of plan."""
-
     schema: str
     """`srfix.journal/1` and its like."""
     plans: PlanFiles[PlanT]

@@ -51,7 +51,6 @@ class Journal:
 
     @property
     def is_blank(self) -> bool:
-        """True while it holds no whole line."""
         return not self._length
 
     def write(self, event: str, **details: Json) -> None:

@@ -174,7 +174,6 @@ class _Repair(CarryingOut[Plan, RepairState, Action, RepairEvent]):
             )
 
     def _settle_and_compare(self) -> int | None:
-        """The step in flight if it was found done."""
         in_flight = settle_in_flight(self.state, self.registry, self.journal)
         changed = self._changed()
         if changed is not None and self.state.in_flight is not None:
@@ -189,7 +188,6 @@ class _Repair(CarryingOut[Plan, RepairState, Action, RepairEvent]):
         return in_flight
 
     def _changed(self) -> str | None:
-        """In words, what is not as expected; None if all is."""
         self.now = self.state.expected
         for subject in self.part.expects:
             expected = self.now[subject]

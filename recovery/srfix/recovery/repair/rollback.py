@@ -40,8 +40,6 @@ from srfix.serde.subjects.names import Subject, split_context
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undone:
-    """A step was undone."""
-
     action: Action
     what: str
     by_us: bool = True
@@ -135,7 +133,6 @@ def _refuse_elsewhere(state: RepairState, registry: Registry) -> None:
 
 
 def _is_known(action: DeleteVersion, registry: Registry) -> bool:
-    """True if the registry has the id under that subject, in whatever version."""
     return read_subject_state(registry, action.subject).version_of(action.schema_id) is not None
 
 

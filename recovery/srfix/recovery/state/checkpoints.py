@@ -61,8 +61,6 @@ class CheckpointEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """One checkpoint file."""
-
     path: str
     entries: tuple[CheckpointEntry, ...]
     """In the order of the file; none in an empty map."""
@@ -233,7 +231,6 @@ def parse_offsets(rows: Mapping[bytes, bytes], *, path: str) -> StoreOffsets:
 
 
 def offsets_rows(entries: Iterable[CheckpointEntry]) -> dict[bytes, bytes]:
-    """The rows of a store's column family `offsets`, closed."""
     rows = {
         f"{entry.topic}-{entry.partition}".encode(): _LONG.pack(entry.offset)
         for entry in entries

@@ -111,7 +111,6 @@ def _is_application(path: Path) -> bool:
 
 
 def _application_above(path: Path) -> Path | None:
-    """The application's folder that a task's, a store's or a database's is in."""
     return next((above for above in list(path.absolute().parents)[:_DEEPEST] if _is_application(above)), None)
 
 
@@ -229,7 +228,6 @@ class _Reader:
         return next((offsets for each in databases if (offsets := self._offsets(each)) is not None), None)
 
     def _segments(self, store: StoreDirectory) -> list[Path]:
-        """A store's segments, the newest first."""
         starts = {child: segment_start(child, store.name) for child in self._children(Path(store.path))}
         segments = [child for child, start in starts.items() if start is not None]
         return sorted(segments, key=lambda child: starts[child] or 0, reverse=True)

@@ -67,7 +67,6 @@ def linked_view(database: Path) -> Iterator[Path]:
 
 
 def _size(file: Path, most: int | None) -> int:
-    """Links are followed."""
     status = file.stat()
     if not stat.S_ISREG(status.st_mode):
         raise StateDirectoryError(

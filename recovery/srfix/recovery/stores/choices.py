@@ -25,8 +25,6 @@ class Until(Enum):
 
 
 class ExportFormat(Enum):
-    """What the files are."""
-
     PARQUET = "parquet"
     JSONL = "jsonl"
     CSV = "csv"

@@ -115,7 +115,7 @@ class Keeping:
 
 
 def kind_of(here: Said, topic: Said) -> DifferenceKind:
-    """How two values of one key differ that are not the same."""
+    """Of two values of one key that are not the same."""
     if here.timestamp is not None and topic.timestamp is not None and here.timestamp < topic.timestamp:
         return DifferenceKind.STALE
     if here.schema_id is not None and topic.schema_id is not None and here.schema_id != topic.schema_id:

@@ -177,7 +177,6 @@ def _difference(key: bytes, here: Said, topic: Said) -> Difference | None:
 
 
 def _told_by(records: Iterable[RawRecord], *, has_ids: bool) -> Iterator[tuple[bytes, bytes]]:
-    """What a topic says of each key."""
     keep = Keeping(has_ids=has_ids)
     records = iter(records)
     while chunk := list(islice(records, _CHUNK)):
@@ -209,7 +208,6 @@ def _told_by_rows(store: StateStore, *, has_ids: bool) -> Iterator[tuple[bytes, 
 
 
 def changelog_key(store: StateStore, row: StateRow) -> bytes:
-    """The key under which a row stands in its changelog."""
     windows = store.format.layout.windows
     if windows is not None and row.window is not None:
         return windows.encode(row.key, row.window)

@@ -305,8 +305,6 @@ class _Cells:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedPart:
-    """A file."""
-
     store: StateStore
     """What is in it, with the damage that was met."""
     path: str

@@ -84,7 +84,6 @@ class SecondAnswers:
 
 @contextmanager
 def unfinished_folder(out: Path) -> Iterator[Path]:
-    """A folder for the attempts of a job."""
     folder = out / f"{_PREFIX}{uuid4().hex}"
     try:
         folder.mkdir()
@@ -97,7 +96,6 @@ def unfinished_folder(out: Path) -> Iterator[Path]:
 
 
 def new_attempt(folder: Path) -> Path:
-    """An empty folder for what this attempt writes."""
     attempt = folder / uuid4().hex
     try:
         attempt.mkdir()
@@ -109,7 +107,6 @@ def new_attempt(folder: Path) -> Path:
 
 
 def take(written: Path, place: Path) -> None:
-    """Gives what an attempt has written its name."""
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         os.rename(written, place)
@@ -141,8 +138,6 @@ class Shipment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What became of a part."""
-
     result: object = None
     error: SrfixError | None = None
 

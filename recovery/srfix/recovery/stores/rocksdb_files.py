@@ -56,8 +56,6 @@ _MOST_ERRORS: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RocksDBOptions:
-    """What an OPTIONS file says."""
-
     rocksdb_version: str | None
     """The RocksDB that wrote it, `5.18.4`; None if it does not say."""
     database: Mapping[str, str]
@@ -163,14 +161,11 @@ def _number(options: Mapping[str, str], name: str) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RocksDBLog:
-    """What LOG files say."""
-
     stalls: Mapping[str, int]
     """Why writes were slowed or stopped → how often."""
     most_level_0_files: int
     """The most files on level 0 that a stall names; 0 if none does."""
     errors: tuple[str, ...]
-    """The first lines that tell of an error."""
     tombstones: Mapping[int, tuple[int, int]]
     """Per number of a table its entries, and how many of those are tombstones."""
 

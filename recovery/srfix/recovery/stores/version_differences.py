@@ -57,9 +57,7 @@ class _Told(NamedTuple):
     version: _Version
     is_tombstone: bool
     late_ms: int
-    """By how much it was late."""
     offset: int
-    """Its offset."""
     end_late_ms: int
     """By how much the record was late that ends it; 0 if it holds."""
 

@@ -81,7 +81,6 @@ class KeyWatch:
         return self._keys[key].newest
 
     def those(self, whose: Whose) -> list[bytes]:
-        """The planned keys whose newest record is so."""
         return [key for key, known in self._keys.items() if known.newest is whose]
 
     def overtaken(self) -> Iterator[RawRecord]:

@@ -50,8 +50,6 @@ _LONGEST_KEY: Final = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpiryRequest:
-    """What a person asks for."""
-
     application: str
     store: str | None
     topic: Topic | None

@@ -69,7 +69,6 @@ class KafkaHand:
         self._wait_until(doing, lambda: self._partitions_of(topic) == partitions and self._is_led(topic, partitions))
 
     def delete_topic(self, topic: str) -> None:
-        """Deletes a topic, and returns when the cluster lists it no more."""
         from concurrent.futures import TimeoutError as LateError
 
         from confluent_kafka import KafkaException
@@ -82,7 +81,6 @@ class KafkaHand:
         self._wait_until(doing, lambda: self._partitions_of(topic) is None)
 
     def append(self, topic: str, records: Iterable[NewRecord]) -> int:
-        """Appends records in order, and returns how many when all of them are acknowledged."""
         producer = self._open_producer()
         refused: list[KafkaError] = []
 

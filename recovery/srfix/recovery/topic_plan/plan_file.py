@@ -132,8 +132,6 @@ EXPIRE_PARTITION: Final = "expire-partition"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicStep:
-    """One step of a plan."""
-
     step: int
     kind: str
     """`create-topic`, `fill-partition` or `expire-partition`."""

@@ -46,8 +46,6 @@ Registered = Callable[[str, SchemaId], bool | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedRequest:
-    """What a person asks for."""
-
     application: str
     store: str
     source: Topic
@@ -128,7 +126,6 @@ def restorable(look: Look, application: str, source: Topic, count: int) -> dict[
 
 
 def _empty_ends(look: Look, changelog: Topic, count: int) -> tuple[int, ...]:
-    """The ends of a changelog that is there and holds no row."""
     found = count_of(look, changelog)
     if found != count:
         raise PlanError(

@@ -50,7 +50,6 @@ class TopicCheck:
     partition: int | None = None
     """None for the topic as a whole."""
     planned: int = 0
-    """Keys that the plan writes there."""
     stands: int = 0
     """Of them those that are as the plan left them."""
     since: int = 0
@@ -185,7 +184,6 @@ def _place(now: NewestRecord | None, row: NewestRecord, below: int) -> _Place:
 
 
 def _expired(work: ExpireKeys, look: Look, kept_path: Path | None) -> Iterator[TopicCheck]:
-    """Whether keys have no row any more, or one that was written since."""
     if kept_path is None:
         what = "which keys were to be deleted is not known: the file with the records of the plan was not named"
         yield TopicCheck(outcome=TopicOutcome.NOT_KNOWN, what=what)
@@ -205,7 +203,6 @@ def _expired(work: ExpireKeys, look: Look, kept_path: Path | None) -> Iterator[T
 
 
 def _ended(work: ExpireKeys, look: Look, planned: PartitionRows, kept: Mapping[bytes, bytes]) -> TopicCheck:
-    """By the fingerprint of the record of each key that was to be ended."""
     partition = planned.partition
     start, end = look.watermarks(work.topic, [partition])[partition]
     if end < planned.end_offset:

@@ -11,10 +11,7 @@ from srfix.serde.wire import SchemaId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Told:
-    """What every event says."""
-
     subject: Subject
-    """The phantom subject."""
     what: str
     """What was asked and answered, what is wrong and what to do, or what could not be asked and why; in words."""
     schema_id: SchemaId | None = None
@@ -58,7 +55,6 @@ class Looked:
 
 
 def tally(events: Iterable[Event]) -> tuple[Looked, ...]:
-    """How much was looked at, subject by subject, in the order of the events."""
     by_subject: dict[Subject, list[Event]] = {}
     for event in events:
         by_subject.setdefault(event.subject, []).append(event)

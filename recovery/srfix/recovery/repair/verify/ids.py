@@ -134,7 +134,6 @@ class AskedIds:
 
 
 def _is_absent(membership: Membership) -> bool:
-    """True if the registry does not know the id, or does not hold it under the subject."""
     return not membership.is_known or (membership.is_missing and membership.problem is None)
 
 

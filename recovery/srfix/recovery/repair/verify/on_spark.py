@@ -176,7 +176,6 @@ def _events(subject: Subject, census: Census, found: list[_Rows], policy: str, h
 
 
 def _told(of_them: list[_Rows], policy: str) -> str:
-    """Why they cannot be read, by number, and where the first ones are."""
     reasons: dict[str, int] = {}
     for each in of_them:
         reason = each.reasons[policy] or ""

@@ -66,7 +66,6 @@ def left_open(finding: PlannedFinding, keys: KeyRole) -> Iterator[NotLookedAt]:
 
 
 def store_of(finding: PlannedFinding) -> SuspectStore:
-    """The store of a planned finding, in the context of its subject."""
     if finding.application is None or finding.store is None:
         raise PlanError(f"The finding of {finding.subject} is of no store.")
     context = split_context(finding.subject)[0]

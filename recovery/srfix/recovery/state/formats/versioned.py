@@ -44,7 +44,6 @@ class VersionedKey:
     key: bytes
     """As the key's serde wrote it."""
     segment: int
-    """`LATEST_SEGMENT`, or the number of the segment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -277,7 +277,6 @@ class Span(NamedTuple):
     """Exclusive; no less than that of the segment."""
 
     def has(self, time_ms: int) -> bool:
-        """True if a row of that time belongs there."""
         return self.start_ms <= time_ms < self.end_ms
 
 

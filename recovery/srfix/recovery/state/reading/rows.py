@@ -123,7 +123,6 @@ _Value: TypeAlias = Callable[[bytes], StoredValue]
 
 
 def decoder(form: StoreFormat, family: str) -> Decode:
-    """How rows of a column family are read in a store of some form."""
     layout = form.layout
     value_form = layout.values[family]
     match layout.order:

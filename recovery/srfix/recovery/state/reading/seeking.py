@@ -180,6 +180,5 @@ def _base_of(windows: WindowedKeys, stored: bytes, key: bytes) -> bytes | None:
 
 
 def _first_key(database: OpenedDatabase, families: Iterable[str], start: bytes) -> bytes | None:
-    """The first stored key from one on."""
     found = (next(database.rows(family, start=start), None) for family in families)
     return min((row[0] for row in found if row is not None), default=None)

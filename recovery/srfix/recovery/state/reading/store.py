@@ -45,8 +45,6 @@ class StoreDamage:
 
 @dataclass(slots=True, kw_only=True)
 class StateStore:
-    """One store in one task."""
-
     name: str
     task: Task
     directory: StoreDirectory
@@ -77,7 +75,6 @@ class StateStore:
 
     @property
     def partition(self) -> int | None:
-        """Its partition; None for a global store, which holds all."""
         return self.task.partition
 
     @property

@@ -107,7 +107,6 @@ class Release:
         return self.major, self.minor
 
     def offset_meaning(self, *, is_global: bool) -> OffsetMeaning:
-        """What a number in its checkpoints is."""
         if is_global or self < Release(2, 6):
             return OffsetMeaning.POSITION
         return OffsetMeaning.LAST_RECORD
@@ -145,7 +144,6 @@ class WrittenKind(Enum):
 
     @property
     def is_segmented(self) -> bool:
-        """True if it has a database for each segment of time."""
         return _KINDS[self].windows is not None
 
     @property

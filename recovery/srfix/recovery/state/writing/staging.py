@@ -60,7 +60,6 @@ class Staging:
 
 
 def unfinished_path(target: Path) -> Path:
-    """Where a directory is built."""
     return target.with_name(f".{target.name}{_SUFFIX}")
 
 

@@ -32,8 +32,6 @@ _MOST_OPEN: Final = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreToWrite:
-    """A store, and what it is."""
-
     name: str
     kind: WrittenKind
     retention_ms: int | None = None

@@ -43,8 +43,6 @@ _CHECKPOINT: Final = ".checkpoint"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Migration:
-    """What a new directory is to be."""
-
     release: Release
     """The Kafka Streams that is to open it."""
     before: Release | None = None

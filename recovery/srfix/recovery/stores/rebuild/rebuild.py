@@ -60,8 +60,6 @@ class TopicReader(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuild:
-    """A store that is to be rebuilt."""
-
     application: str
     """The application.id, which is the group's name and the folder's."""
     store: StoreToWrite
@@ -90,7 +88,6 @@ class Rebuild:
         return self.subtopology is None
 
     def task(self, partition: int) -> str:
-        """The task's directory below the application's folder."""
         if self.is_global:
             return _GLOBAL
         name = f"{self.subtopology}_{partition}"
@@ -232,8 +229,6 @@ _WHOLE, _SCRATCH = "whole", "scratch"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskToBuild:
-    """The directory of one task."""
-
     path: str
     """Where it is, below the application's folder."""
     ranges: tuple[ReadRange, ...]
@@ -244,8 +239,6 @@ class TaskToBuild:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltTask:
-    """A task's directory that was written."""
-
     folder: str
     tally: Tally
     notes: tuple[str, ...]
