@@ -11,7 +11,7 @@ from srfix.fixtures.registry.emulation import Habits, Release
 from srfix.recovery import PlanError, Reader
 from srfix.recovery.facts.subject_state import read_subject_state
 from srfix.recovery.inspect.checkup import check_registry
-from srfix.recovery.plans.rolling_back import Left
+from srfix.recovery.plans.runs import Left
 from srfix.recovery.repair.rollback import Undone
 from srfix.recovery.repair.verify.events import Confirmed
 from srfix.serde.schemas.errors import SchemaNotFoundError, SubjectNotFoundError

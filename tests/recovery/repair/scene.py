@@ -14,7 +14,7 @@ from srfix.fixtures.registry.emulation import Release
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery import Plan, shell_script
 from srfix.recovery.actions.actions import Action, Register
-from srfix.recovery.plans.rolling_back import Left
+from srfix.recovery.plans.runs import Left
 from srfix.recovery.repair import apply, rollback
 from srfix.recovery.repair.verify.events import Confirmed
 from srfix.serde import RegistryClient, RetryPolicy, Schema

@@ -12,7 +12,7 @@ from srfix.fixtures.registry.http.intercept import Answer, CutAfter, CutBefore, 
 from srfix.recovery import AppliedInPartError, PlanError
 from srfix.recovery.actions.actions import restore_config, restore_mode, soft_delete
 from srfix.recovery.facts.subject_state import read_subject_state
-from srfix.recovery.plans.carrying_out import AlreadyApplied, JournalSetAside
+from srfix.recovery.plans.runs import AlreadyApplied, JournalSetAside
 from srfix.recovery.repair.apply import StepDone, StepFound, apply_plan
 from srfix.recovery.repair.journal import REPAIR_JOURNALS
 from srfix.serde import RegistryClient, RetryPolicy, Schema, Subject

@@ -11,7 +11,7 @@ import pytest
 from srfix.recovery import AppliedInPartError, PlanError
 from srfix.recovery.actions.actions import Register
 from srfix.recovery.facts.subject_state import read_subject_state
-from srfix.recovery.plans.rolling_back import Left
+from srfix.recovery.plans.runs import Left
 from srfix.recovery.repair.rollback import Undone
 from srfix.serde import Schema
 from tests.recovery.repair.scene import Scene, mostly_slow, staged_scene

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from srfix.fixtures.registry.http.intercept import Answer, CutBefore, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery import AppliedInPartError, PlanError
-from srfix.recovery.plans.rolling_back import Left
+from srfix.recovery.plans.runs import Left
 from srfix.recovery.repair.journal import REPAIR_JOURNALS
 from srfix.recovery.repair.rollback import Undone, roll_back
 from srfix.serde import RegistryClient, SrfixError

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from srfix.recovery import PlanError, save_plan
-from srfix.recovery.plans.carrying_out import JournalSetAside
 from srfix.recovery.plans.journal_file import is_cut_first_line
+from srfix.recovery.plans.runs import JournalSetAside
 from srfix.recovery.repair.apply import StepDone, apply_plan
 from srfix.recovery.repair.journal import REPAIR_JOURNALS, read_plan_or_journal
 from srfix.recovery.repair.rollback import roll_back

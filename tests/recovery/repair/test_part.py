@@ -9,7 +9,7 @@ import pytest
 
 from srfix.recovery import AppliedInPartError, Plan, PlanError
 from srfix.recovery.actions.actions import Register
-from srfix.recovery.plans.carrying_out import LeftForLater
+from srfix.recovery.plans.runs import LeftForLater
 from srfix.recovery.repair.apply import Event, StepDone, StepFound, apply_plan, part_of, shared_subjects
 from srfix.recovery.repair.journal import REPAIR_JOURNALS
 from srfix.serde import UsageError

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from srfix.recovery import PlanError
-from srfix.recovery.plans.carrying_out import AlreadyApplied
+from srfix.recovery.plans.runs import AlreadyApplied
 from srfix.recovery.repair.apply import Reopened, StepDone, StepFound
 from srfix.recovery.repair.journal import REPAIR_JOURNALS
 from srfix.serde import Schema

@@ -12,7 +12,7 @@ from srfix.fixtures.registry.emulation import Release
 from srfix.fixtures.registry.http.intercept import Answer, CutAfter, CutBefore, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery import AppliedInPartError, PlanError, RolledBackInPartError
-from srfix.recovery.plans.rolling_back import AlreadyRolledBack, Left
+from srfix.recovery.plans.runs import AlreadyRolledBack, Left
 from srfix.recovery.repair.rollback import Undone, roll_back
 from srfix.serde import RegistryClient, Schema
 from tests.recovery.repair.scene import Scene, mostly_slow, staged_scene

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from srfix.recovery.state.directory import ApplicationState, Traces
+from srfix.recovery.state.directory import ApplicationState, Traces, stores_on_disk
 from srfix.recovery.state.directory_reader import read_state_directory
-from srfix.recovery.state.restore_sources import stores_on_disk
 from srfix.serde import UsageError
 
 DATA = Path(__file__).parent / "data"

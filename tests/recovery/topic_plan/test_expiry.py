@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.recovery import PlanError
-from srfix.recovery.plans.carrying_out import AlreadyApplied
+from srfix.recovery.plans.runs import AlreadyApplied
 from srfix.recovery.topic_plan.apply import (
     TopicEvent,
     TopicStepDone,

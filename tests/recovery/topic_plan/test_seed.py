@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from srfix.recovery import AppliedInPartError, PlanError, RolledBackInPartError
-from srfix.recovery.plans.carrying_out import AlreadyApplied, JournalSetAside
-from srfix.recovery.plans.rolling_back import AlreadyRolledBack, Left
+from srfix.recovery.plans.runs import AlreadyApplied, AlreadyRolledBack, JournalSetAside, Left
 from srfix.recovery.topic_plan.apply import (
     TopicEvent,
     TopicStepDone,

@@ -16,7 +16,7 @@ from srfix.recovery.errors import AppliedInPartError, PlanError
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Diagnosis, Finding, Severity, Weight
 from srfix.recovery.internal_topics import parse
-from srfix.recovery.plans.rolling_back import Left
+from srfix.recovery.plans.runs import Left
 from srfix.recovery.repair.apply import apply_plan
 from srfix.recovery.repair.plan_file import Plan
 from srfix.recovery.repair.planning.plan import make_plan

@@ -95,8 +95,8 @@ def apply(
     from srfix.cli.reports.topic_plans import apply_to_topic
     from srfix.recovery.actions.document import describe
     from srfix.recovery.advice.playbook import afterwards, afterwards_in_short
-    from srfix.recovery.plans.carrying_out import AlreadyApplied, JournalSetAside, LeftForLater
     from srfix.recovery.plans.journal_file import default_journal_path
+    from srfix.recovery.plans.runs import AlreadyApplied, JournalSetAside, LeftForLater
     from srfix.recovery.plans.sign_off import require_digest, signed_plan
     from srfix.recovery.repair.apply import Reopened, StepDone, StepFound, apply_plan, part_of, shared_subjects
     from srfix.recovery.repair.plan_file import REPAIR_PLANS, load_plan

@@ -21,7 +21,7 @@ from srfix.recovery.ids_in_words import counted
 if TYPE_CHECKING:
     from srfix.cli.reports.steps import StepTold
     from srfix.recovery.actions.actions import Action
-    from srfix.recovery.plans.rolling_back import Left
+    from srfix.recovery.plans.runs import Left
     from srfix.recovery.repair.plan_file import Plan
     from srfix.recovery.repair.rollback import Undone
 
@@ -54,7 +54,7 @@ def rollback(
     from srfix.cli.reports.topic_plans import roll_back_topic
     from srfix.recovery.actions.document import describe
     from srfix.recovery.plans.journal_file import default_journal_path
-    from srfix.recovery.plans.rolling_back import AlreadyRolledBack, Left
+    from srfix.recovery.plans.runs import AlreadyRolledBack, Left
     from srfix.recovery.plans.sign_off import require_digest
     from srfix.recovery.repair.journal import REPAIR_JOURNALS, journal_of
     from srfix.recovery.repair.rollback import Undone, roll_back

@@ -10,7 +10,7 @@ from srfix.cli.output.speaking import say_on_the_way
 from srfix.recovery.actions.actions import Action
 from srfix.recovery.actions.document import describe, why_nothing_is_undone
 from srfix.recovery.documents import Sha256, VersionedDocument
-from srfix.recovery.plans.rolling_back import Left
+from srfix.recovery.plans.runs import Left
 from srfix.recovery.repair.plan_file import Plan
 from srfix.recovery.repair.rollback import Undone
 

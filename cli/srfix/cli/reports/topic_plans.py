@@ -16,8 +16,7 @@ from srfix.cli.session import open_cluster, patience_s
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.documents import Part, Sha256, VersionedDocument
 from srfix.recovery.ids_in_words import counted
-from srfix.recovery.plans.carrying_out import AlreadyApplied, JournalSetAside
-from srfix.recovery.plans.rolling_back import AlreadyRolledBack, Left
+from srfix.recovery.plans.runs import AlreadyApplied, AlreadyRolledBack, JournalSetAside, Left
 from srfix.recovery.plans.sign_off import require_digest
 from srfix.recovery.topic_plan.apply import TopicStepDone, TopicStepUndone, apply_topic_plan, roll_back_topic_plan
 from srfix.recovery.topic_plan.hand import KafkaHand

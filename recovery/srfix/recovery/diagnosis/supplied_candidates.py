@@ -16,8 +16,7 @@ from srfix.recovery.findings import Skipped, Weight
 from srfix.serde.subjects.names import Subject
 
 if TYPE_CHECKING:
-    from srfix.recovery.state.directory import ApplicationState
-    from srfix.recovery.state.restore_sources import StoreOnDisk
+    from srfix.recovery.state.directory import ApplicationState, StoreOnDisk
 
 
 def supplied_stores(survey: Survey) -> Iterator[SuspectStore]:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from srfix.recovery.facts.table_sources import TableSource
     from srfix.recovery.ksqldb.models import KsqldbAnswers, QueryDescription
-    from srfix.recovery.state.directory import ApplicationState, Unreadable
-    from srfix.recovery.state.restore_sources import StoreOnDisk
+    from srfix.recovery.state.directory import ApplicationState, StoreOnDisk, Unreadable
     from srfix.recovery.topology import Topology
 
 
@@ -75,7 +74,7 @@ class Supplied:
 
     def stores_on_disk(self) -> Iterator[StoreOnDisk]:
         """Every store of every state directory; one that lies in several of them comes several times."""
-        from srfix.recovery.state.restore_sources import stores_on_disk
+        from srfix.recovery.state.directory import stores_on_disk
 
         for application in self.state:
             yield from stores_on_disk(application)

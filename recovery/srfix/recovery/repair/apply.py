@@ -30,8 +30,8 @@ from srfix.recovery.facts.subject_state import (
     read_subject_state,
     subject_state_document,
 )
-from srfix.recovery.plans.carrying_out import CarryingOut, RunEvent
 from srfix.recovery.plans.journal_file import Journal
+from srfix.recovery.plans.runs import CarryingOut, RunEvent
 from srfix.recovery.registry import GivenRegistry, Registry, usable
 from srfix.recovery.repair.journal import REPAIR_JOURNALS, RepairState
 from srfix.recovery.repair.left_open import still_relaxed

@@ -28,7 +28,7 @@ from srfix.recovery.clock import now
 from srfix.recovery.errors import PlanError
 from srfix.recovery.facts.subject_state import SubjectState, look_up, read_subject_state
 from srfix.recovery.plans.journal_file import Journal
-from srfix.recovery.plans.rolling_back import AlreadyRolledBack, Left, RollingBack
+from srfix.recovery.plans.runs import AlreadyRolledBack, Left, RollingBack
 from srfix.recovery.registry import GivenRegistry, Registry, usable
 from srfix.recovery.repair.apply import note_done, undo_wrong_id
 from srfix.recovery.repair.journal import REPAIR_JOURNALS, RepairState

@@ -19,8 +19,7 @@ from srfix.recovery.documents import Count, DatedDocument, Part
 from srfix.recovery.facts.rows_on_disk import Place
 from srfix.recovery.findings import Weight
 from srfix.recovery.state.checkpoints import OffsetMeaning
-from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task
-from srfix.recovery.state.restore_sources import stores_on_disk
+from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, stores_on_disk
 from srfix.recovery.stores.listing import databases_of
 from srfix.serde.subjects.names import Topic
 

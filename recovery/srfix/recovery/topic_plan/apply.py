@@ -13,8 +13,7 @@ from typing import assert_never
 
 from srfix.recovery.clock import now
 from srfix.recovery.errors import PlanError
-from srfix.recovery.plans.carrying_out import CarryingOut, RunEvent
-from srfix.recovery.plans.rolling_back import AlreadyRolledBack, Left, RollingBack
+from srfix.recovery.plans.runs import AlreadyRolledBack, CarryingOut, Left, RollingBack, RunEvent
 from srfix.recovery.topic_plan.ending_keys import bring_back, check_expiry, expire
 from srfix.recovery.topic_plan.filling import check_seed, fill, others_have_written, unfill
 from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS, TopicState

@@ -18,7 +18,7 @@ import requests
 
 from srfix.recovery import Keep, Plan, PlanError, plan_document, shell_script
 from srfix.recovery.actions.actions import Register, SetCompatibility, SoftDelete
-from srfix.recovery.plans.rolling_back import Left
+from srfix.recovery.plans.runs import Left
 from srfix.recovery.repair.plan_file import REPAIR_PLANS
 from srfix.serde import Schema
 from tests.recovery.repair.scene import carried_out, carried_out_and_undone, dies, mostly_slow, run_as_shell
