@@ -43,11 +43,9 @@ RunEvent = AlreadyApplied | JournalSetAside | LeftForLater
 
 
 class CarryingOut(ABC, Generic[PlanT, StateT, StepT, EventT]):
-    """A run that carries out a plan. What is expected, and what a step does, is its kind's own.
+    """A run that carries out a plan, or a part of it. What is expected, and what a step does, is its kind's own.
 
     Before the first write the journal exists, is locked and carries the plan, and all that the plan expects is compared.
-
-    :param part: what of the plan this run carries out; None for the whole.
     """
 
     journals: JournalFiles[PlanT, StateT]

@@ -28,12 +28,7 @@ from srfix.recovery.repair.plan_file import Plan, plan_document
 from srfix.serde.errors import RegistryError
 from srfix.serde.formats.table import as_readers_ask
 from srfix.serde.printable import capitalized
-from srfix.serde.schemas.errors import (
-    ForbiddenError,
-    RegistryUnreachableError,
-    SchemaNotFoundError,
-    UnauthorizedError,
-)
+from srfix.serde.schemas.errors import ForbiddenError, RegistryUnreachableError, SchemaNotFoundError, UnauthorizedError
 from srfix.serde.schemas.models import Schema, same_content
 from srfix.serde.subjects.names import Subject
 

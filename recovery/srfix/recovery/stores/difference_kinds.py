@@ -96,9 +96,8 @@ class Said(NamedTuple):
 
 
 class Keeping:
-    """Takes values and timestamps to what is kept of them: `Said.read` reads it.
-
-    :param has_ids: False for values that no serde wrote, in which nothing is a schema id.
+    """Takes values and timestamps to what is kept of them: `Said.read` reads it. In values that no serde wrote nothing is a
+    schema id.
     """
 
     def __init__(self, *, has_ids: bool = True) -> None:

@@ -27,10 +27,7 @@ _MOST_LETTERS: Final = 600
 
 
 class PartsOnSpark:
-    """Does the work of every part on a session of Spark, classic or Connect.
-
-    :param spark: the session. It is used, not configured.
-    """
+    """Does the work of every part on a session of Spark, classic or Connect, which is used, not configured."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark

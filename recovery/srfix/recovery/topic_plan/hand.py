@@ -25,10 +25,8 @@ _POLL_S: Final = 0.1
 
 
 class KafkaHand:
-    """Writes to one cluster. Close it after use.
-
-    :param config: librdkafka's names; what would join, commit, print or open a transaction is left out.
-    :param timeout_s: how long the cluster may take for one request, or for the records that are under way.
+    """Writes to one cluster. Close it after use. Of librdkafka's configuration what would join, commit, print or open a
+    transaction is left out; so long the cluster may take for one request, or for the records that are under way.
     """
 
     def __init__(self, config: Mapping[str, str], *, timeout_s: float = 60.0) -> None:

@@ -169,7 +169,6 @@ def _told(
     rows: int,
     failed: int,
 ) -> ExitCode:
-
     from srfix.cli.reports.rows import not_decoded
 
     for path in paths:

@@ -10,12 +10,7 @@ import click
 
 from srfix.cli.command_classes import command
 from srfix.cli.commands.state.choosing import refuse_within
-from srfix.cli.commands.state.written import (
-    kind_option,
-    output_dir_option,
-    release_option,
-    values_options,
-)
+from srfix.cli.commands.state.written import kind_option, output_dir_option, release_option, values_options
 from srfix.cli.completion import path_completion
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode

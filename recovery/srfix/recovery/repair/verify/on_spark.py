@@ -50,17 +50,11 @@ class _Rows:
 
 
 class EveryRowOnSpark:
-    """An `EveryRow` on a session of Spark, classic or Connect, whose workers have srfix.
+    """An `EveryRow` on a session of Spark, classic or Connect, whose workers have srfix; configured as `SparkCensus` is."""
 
-    :param config: librdkafka's configuration names, as for `SparkCensus`.
-    :param kafka_options: options of Spark's Kafka source, as for `SparkCensus`.
-    """
-
-    def __init__(
-        self, spark: SparkSession, config: Mapping[str, str], *, kafka_options: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, spark: SparkSession, config: Mapping[str, str]) -> None:
         self._spark = spark
-        self._topics = SparkTopics(spark, config, kafka_options or {})
+        self._topics = SparkTopics(spark, config, {})
 
     def events(
         self,

@@ -21,8 +21,6 @@ from srfix.recovery.state.reading.rows import Decode, RowBatch, StateRow, decode
 from srfix.recovery.state.reading.seeking import Interval, Where
 from srfix.recovery.state.rocksdb import OpenedDatabase, opened, salvaged
 
-__all__ = ["Note", "look_up", "read_batches", "some_rows"]
-
 _SAVED: Final = (
     "What RocksDB's repair of the view saves behind it was read too; a row that was overwritten or deleted where it is damaged "
     "shows as it was before"

@@ -22,8 +22,6 @@ from srfix.recovery.state.formats.windows import INDEX, WindowedKeys
 from srfix.recovery.state.layouts import KeyOrder, StoreFormat
 from srfix.recovery.state.rocksdb import OpenedDatabase
 
-__all__ = ["Interval", "Where", "everywhere", "of_key", "of_keys", "of_times", "with_prefix"]
-
 _LONG: Final = struct.Struct(">q")
 _LAST: Final = 2**63 - 1
 _SEGMENT_SIZE: Final = _LONG.size

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from srfix.recovery.errors import LibraryMissingError, NotPermittedError, StateDirectoryError
 from srfix.recovery.state.directory import ApplicationState, StoreDirectory, StoreKind, Task, segment_start
 from srfix.recovery.state.layouts import StoreFormat
-from srfix.recovery.state.reading.database import Note, look_up, read_batches
+from srfix.recovery.state.reading.database import look_up, read_batches
 from srfix.recovery.state.reading.detection import Detected, detect_format, segments
 from srfix.recovery.state.reading.rows import RowBatch, StateRow
 from srfix.recovery.state.reading.seeking import Where, everywhere, of_key, of_keys, of_times, with_prefix
@@ -118,7 +119,7 @@ class StateStore:
         if not self.format.is_key_value:
             raise StateDirectoryError(f"store {self.name} ({self.format.value}) has no single row of a key.")
         for path in self._databases():
-            note = self._noting(path)
+            note = partial(self._note, path)
             found = look_up(path, self.format, key, note, salvages=self.salvages, is_in_use=self.is_in_use)
             if found is not None:
                 return found
@@ -212,7 +213,7 @@ class StateStore:
             yield from segments(self.directory, from_ms=from_ms, to_ms=to_ms)
         except StateDirectoryError as error:
             problem, is_shut = error.message.removesuffix("."), isinstance(error, NotPermittedError)
-            self._note(Path(self.directory.path), 0, problem, ends_it=True, is_shut=is_shut)
+            self._note(Path(self.directory.path), 0, problem, True, is_shut=is_shut)
 
     def _read(self, path: Path, where: Where) -> Iterator[StateRow]:
         for batch in self._batches(path, where):
@@ -223,19 +224,13 @@ class StateStore:
             path,
             self.format,
             where,
-            self._noting(path),
+            partial(self._note, path),
             size=size,
             salvages=self.salvages,
             is_in_use=self.is_in_use,
         )
 
-    def _noting(self, path: Path) -> Note:
-        def note(read: int, problem: str, ends_it: bool, *, is_shut: bool = False) -> None:
-            self._note(path, read, problem, ends_it=ends_it, is_shut=is_shut)
-
-        return note
-
-    def _note(self, path: Path, read: int, problem: str, *, ends_it: bool, is_shut: bool = False) -> None:
+    def _note(self, path: Path, read: int, problem: str, ends_it: bool, *, is_shut: bool = False) -> None:
         told = StoreDamage(database=str(path), rows_before=read, problem=problem, ends_it=ends_it, is_shut=is_shut)
         for index, each in enumerate(self.damage):
             is_of_this = each.database in (str(path), self.directory.path)
@@ -300,16 +295,8 @@ def open_store(
         salvages=salvages,
     )
     if problem is not None:
-        store.damages = 1
-        store.damage.append(
-            StoreDamage(
-                database=directory.path,
-                rows_before=0,
-                problem=problem.message.removesuffix("."),
-                ends_it=True,
-                is_shut=isinstance(problem, NotPermittedError),
-            )
-        )
+        clause, is_shut = problem.message.removesuffix("."), isinstance(problem, NotPermittedError)
+        store._note(Path(directory.path), 0, clause, True, is_shut=is_shut)
     return store
 
 

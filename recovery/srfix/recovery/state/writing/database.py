@@ -1,12 +1,7 @@
 """One RocksDB as a version of Kafka Streams opens it: written with rocksdict, and rid of what an older RocksDB refuses.
 
-| part | value |
-|---|---|
-| tables | block-based, `format_version` of the release, CRC32C, blocks of 4 KiB, no compression |
-| compaction | universal |
-| write-ahead log | none |
-| MANIFEST | up to Kafka Streams 2.8 without the tags 8193 and 8201 |
-| left out | `rocksdict-config.json`, OPTIONS, LOG, LOCK: Kafka Streams makes its own |
+There is no write-ahead log, compaction is universal, and up to Kafka Streams 2.8 the MANIFEST is without tags 8193 and 8201.
+OPTIONS, LOG and LOCK are left out: Kafka Streams makes its own.
 """
 
 from __future__ import annotations

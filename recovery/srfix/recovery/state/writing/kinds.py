@@ -1,22 +1,5 @@
 """What a version of Kafka Streams opens, and the kinds of stores that can be written for it: where their rows lie, under which
-keys, and what stands before a value.
-
-| kind | column family | key | before the value | segments by |
-|---|---|---|---|---|
-| plain-kv | default | the record's | | |
-| timestamped-kv | keyValueWithTimestamp | the record's | 8 bytes of timestamp | |
-| headers-kv | keyValueWithTimestampAndHeaders | the record's | headers, 8 bytes of timestamp | |
-| plain-window | default | the record's | | the window's start |
-| timestamped-window | keyValueWithTimestamp | the record's | 8 bytes of timestamp | the window's start |
-| headers-window | keyValueWithTimestampAndHeaders | the record's | headers, 8 bytes of timestamp | the window's start |
-| time-first-window | default | time first | 8 bytes of timestamp | the window's start |
-| indexed-time-first-window | default | time first, and an index | 8 bytes of timestamp | the window's start |
-| headers-time-first-window | windowKeyValueWithHeaders | time first, and an index | headers, 8 bytes of timestamp | as above |
-| session | default | the record's | | the session's end |
-| headers-session | sessionKeyValueWithHeaders | the record's | headers | the session's end |
-| time-first-session | default | time first, and an index | | the session's end |
-| headers-time-first-session | sessionKeyValueWithHeaders | time first, and an index | | the session's end |
-| versioned | default | segment, the record's | see `state.writing.versions` | |
+keys, and what stands before a value (`_KINDS`, of `state.layouts`).
 
 The time-first kinds are those of `EmitStrategy.onWindowClose`: of time windows the plain one, of sliding windows the indexed
 one (`RocksDbIndexedTimeOrderedWindowBytesStoreSupplier`). A join's window store is a plain-window one (with headers a

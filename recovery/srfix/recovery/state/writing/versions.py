@@ -36,13 +36,7 @@ _Change: TypeAlias = Callable[[VersionedSegment | None], _Records | None]
 
 
 class VersionedRows:
-    """Puts records in a versioned store; `finish` writes what is left.
-
-    :param database: the store's, empty.
-    :param family: the column family of its rows.
-    :param retention_ms: its history retention.
-    :param interval_ms: how much time a segment covers.
-    """
+    """Puts records in the column family of an empty database; `finish` writes what is left."""
 
     def __init__(self, database: DatabaseWriter, family: str, *, retention_ms: int, interval_ms: int) -> None:
         self._database = database

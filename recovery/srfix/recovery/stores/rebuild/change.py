@@ -76,10 +76,8 @@ def _kinds_of(form: StoreFormat) -> tuple[WrittenKind, ...]:
 
 
 class RowChange:
-    """Changes the rows of one store in one task, and counts them.
-
-    :param change: None takes all rows over as they are.
-    :param form: the form of the rows; None where none of them changes.
+    """Changes the rows of one store in one task, and counts them; None takes all over as they are. Their form is needed only
+    where one of them changes.
     """
 
     def __init__(

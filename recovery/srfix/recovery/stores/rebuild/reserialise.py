@@ -33,12 +33,9 @@ _TOPIC: Final = "the store"
 
 
 class Reserialiser:
-    """Writes values anew, under one schema of one subject. Picklable if its registry is.
-
-    :param registry: is only asked.
-    :param subject: the subject that the application's reader asks.
-    :param version: which of its schemas; the latest, unless said otherwise.
-    :param resolver: how the writers' schemas are found; by id, unless said otherwise.
+    """Writes values anew, under one schema of the subject that the application's reader asks: the latest, unless said
+    otherwise. The writers' schemas are found by id, unless said otherwise. The registry is only asked. Picklable if that
+    is.
     """
 
     def __init__(
