@@ -7,14 +7,15 @@ the file, so that neither can be changed without the other.
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import json
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
+
+import msgspec
 
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.errors import PlanError
@@ -81,8 +82,8 @@ def kept_records(path: Path) -> Iterator[RawRecord]:
         with open_file(path) as stream:
             for number, line in enumerate(stream, start=1):
                 try:
-                    yield _record(parse_json(line))
-                except (ValueError, binascii.Error) as error:
+                    yield _record(cast("dict[str, Json]", parse_json(line)))
+                except ValueError as error:
                     raise PlanError(f"Line {number} of {path} is no record of a plan. Put the file back.") from error
     except OSError as error:
         raise PlanError(f"The records of the plan cannot be read from {path} ({error.strerror}).") from error
@@ -100,34 +101,11 @@ def _line(record: RawRecord) -> bytes:
     return json.dumps(document).encode() + b"\n"
 
 
-def _record(document: object) -> RawRecord:
-    match document:
-        case {
-            "partition": int(partition),
-            "offset": int(offset),
-            "key": str(key),
-            "value": str(value),
-            "timestamp": (None | int()) as timestamp,
-            "headers": list(headers),
-        }:
-            return RawRecord(
-                partition=partition,
-                offset=offset,
-                key=base64.b64decode(key, validate=True),
-                value=base64.b64decode(value, validate=True),
-                timestamp=timestamp,
-                headers=tuple(_header(each) for each in headers),
-            )
-    raise ValueError("another form")
-
-
-def _header(document: object) -> tuple[str, bytes | None]:
-    match document:
-        case [str(name), None]:
-            return name, None
-        case [str(name), str(content)]:
-            return name, base64.b64decode(content, validate=True)
-    raise ValueError("another form")
+def _record(document: dict[str, Json]) -> RawRecord:
+    record = msgspec.convert(document, RawRecord)  # bytes from base64
+    if record.key is None or record.value is None:
+        raise ValueError("another form")
+    return record
 
 
 def _text(content: bytes | None) -> str | None:

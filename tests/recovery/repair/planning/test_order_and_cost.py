@@ -10,10 +10,12 @@ from msgspec import convert, to_builtins
 
 from srfix.recovery import Keep, PlanError, Severity, plan_document
 from srfix.recovery.checks.interface import Width
+from srfix.recovery.facts.reader import CheckContext
 from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.repair.plan_file import REPAIR_PLANS, Cost
 from srfix.recovery.repair.planning.plan import by_what_they_unblock
-from srfix.recovery.repair.planning.repairs import SubjectRepair, repairs
+from srfix.recovery.repair.planning.repairs import SubjectRepair, decide
+from srfix.recovery.repair.planning.wanted import wanted
 from tests.recovery.repair.scene import two_applications
 from tests.recovery.world import World
 
@@ -28,11 +30,9 @@ def ordered(world: World, *, states: dict[str, str | None], worst: str | None = 
     """The applications in the order of their repairs."""
     examination = world.examine()
     survey = world.survey()
-    needed = [
-        each
-        for each in repairs(examination, survey, keep=Keep.AUTO, width=Width.WIDE, exact_ids=False)
-        if isinstance(each, SubjectRepair)
-    ]
+    wants = wanted(examination, survey, Width.WIDE, (), CheckContext(registry=survey.registry))
+    decided = decide(wants, survey, keep=Keep.AUTO, exact_ids=False)
+    needed = [each for each in decided if isinstance(each, SubjectRepair)]
     applications = [replace(known, state=states.get(known.application)) for known in examination.applications]
     findings = [
         replace(f, severity=Severity.BREAKS_ON_RESTORE) if worst not in (None, f.application) else f

@@ -32,7 +32,8 @@ from srfix.recovery.repair.plan_file import Omission, Plan, PlannedFinding
 from srfix.recovery.repair.planning.foreseen_ids import content_key
 from srfix.recovery.repair.planning.litter import Deletion, deletions
 from srfix.recovery.repair.planning.price import cost_within, price
-from srfix.recovery.repair.planning.repairs import Keep, SubjectRepair, decide, repairs
+from srfix.recovery.repair.planning.repairs import Keep, SubjectRepair, decide
+from srfix.recovery.repair.planning.wanted import wanted
 from srfix.serde.printable import capitalized
 from srfix.serde.subjects.names import Role, Subject, Topic, split_context, split_subject
 from srfix.serde.wire import SchemaId
@@ -70,7 +71,8 @@ def make_plan(
     :raises EndpointNotSupportedError: if `version_limit` is given and the registry does not list its versions.
     :raises RegistryError: if the registry does not answer.
     """
-    decided = tuple(repairs(examination, survey, keep=keep, width=width, exact_ids=exact_ids, also=also, said=said))
+    wants = wanted(examination, survey, width, also, said or CheckContext(registry=survey.registry))
+    decided = tuple(decide(wants, survey, keep=keep, exact_ids=exact_ids))
     needed = by_what_they_unblock([each for each in decided if isinstance(each, SubjectRepair)], examination)
     litter = tuple(deletions(examination, survey, also, engine))
     going = tuple(each for each in litter if isinstance(each, Deletion))

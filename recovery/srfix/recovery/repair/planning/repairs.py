@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from srfix.recovery.checks.interface import Owner, PassedOver, Want, Width
-from srfix.recovery.diagnosis.diagnose import Examination
+from srfix.recovery.checks.interface import Owner, PassedOver, Want
 from srfix.recovery.facts.internal_schemas import own_versions
-from srfix.recovery.facts.reader import CheckContext
 from srfix.recovery.facts.refusals import foreseen_refusals
 from srfix.recovery.facts.stores import Membership, RoleFacts, StoreFacts
 from srfix.recovery.facts.survey import Survey
@@ -31,7 +29,7 @@ from srfix.recovery.repair.planning.own_schemas import (
     outlook,
     passes,
 )
-from srfix.recovery.repair.planning.wanted import Keep, wanted
+from srfix.recovery.repair.planning.wanted import Keep
 from srfix.serde.formats.table import as_readers_ask
 from srfix.serde.schemas.errors import RegistryAnswerError, RegistryProtocolError
 from srfix.serde.schemas.models import Json, Schema, answered_elsewhere, same_content
@@ -73,24 +71,6 @@ class SubjectRepair:
 
     def registered_as(self, schema_id: SchemaId) -> SchemaId:
         return schema_id if self.exact else self.given.get(schema_id, schema_id)
-
-
-def repairs(
-    examination: Examination,
-    survey: Survey,
-    *,
-    keep: Keep,
-    width: Width,
-    exact_ids: bool,
-    also: Collection[str] = (),
-    said: CheckContext | None = None,
-) -> Iterator[SubjectRepair | Omission | PassedOver]:
-    """What each phantom subject needs, what no plan can give it, and what need not be, with those of `ON_REQUEST` that were
-    asked for (`also`). What the person said of reader and version counts where without a census no finding tells whether
-    anything must be repaired.
-    """
-    wants = wanted(examination, survey, width, also, said or CheckContext(registry=survey.registry))
-    yield from decide(wants, survey, keep=keep, exact_ids=exact_ids)
 
 
 def decide(
