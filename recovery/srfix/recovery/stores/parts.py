@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar
 from uuid import uuid4
 
 from srfix.recovery.errors import LibraryMissingError, StateDirectoryError
-from srfix.serde.arrow.pyarrow_or_error import pyarrow
 from srfix.serde.errors import AccessDeniedError, ClusterError, RegistryError, SrfixError, UsageError
 
 if TYPE_CHECKING:
@@ -184,6 +183,8 @@ def _see(place: Path) -> None:
 
 
 def _pieces(number: int, answer: bytes) -> Batches:
+    from srfix.serde.arrow.pyarrow_or_error import pyarrow
+
     pa = pyarrow()
     for piece, start in enumerate(range(0, len(answer), _PIECE_BYTES)):
         yield pa.record_batch(
