@@ -112,7 +112,9 @@ class _Repair(CarryingOut[Plan, RepairState, Action, RepairEvent]):
         self.now: dict[Subject, SubjectState] = {}
 
     def reopen(self) -> Reopened | None:
-        missing = tuple(missing_registrations(self.part, self.registry))
+        registrations = (action for action in self.part.actions if isinstance(action, Register))
+        # Asked by content, as the failing reader asks.
+        missing = tuple(r for r in registrations if held_version(self.registry, r.subject, r.schema) is None)
         if not missing:
             return None
         reopen(self.plan, missing, self.state, self.registry, self.journal)
@@ -267,13 +269,6 @@ def _wrong_id(action: Action) -> PlanError:
         f"Step {action.step}: the registry gave the schema another id under {action.subject} than the plan says; that version "
         "was taken back. The subject's latest version may carry metadata, which a new one inherits, or the schema has two ids."
     )
-
-
-def missing_registrations(plan: Plan, registry: Registry) -> Iterator[Register]:
-    """The registrations of a plan whose schema is not under its subject, asked by content as the failing reader asks."""
-    for action in plan.actions:
-        if isinstance(action, Register) and held_version(registry, action.subject, action.schema) is None:
-            yield action
 
 
 def reopen(plan: Plan, missing: tuple[Register, ...], state: RepairState, registry: Registry, journal: Journal) -> None:

@@ -99,7 +99,9 @@ def _refuse_elsewhere(state: RepairState, registry: Registry) -> None:
     deleted = [
         action for action in state.plan.actions if isinstance(action, DeleteVersion) and action.step in state.after
     ]
-    if deleted and not any(_is_known(action, registry) for action in deleted):
+    if deleted and all(
+        read_subject_state(registry, action.subject).version_of(action.schema_id) is None for action in deleted
+    ):
         raise PlanError(
             f"None of the versions that this plan soft-deleted is in the registry at {registry.url}; the plan was made for "
             f"{state.plan.registry}. This looks like another registry (or another context of it), so nothing was written. "
@@ -130,10 +132,6 @@ def _refuse_elsewhere(state: RepairState, registry: Registry) -> None:
         "the plan's own with --registry; if it is that one by another URL, and everything was deleted for good by others, "
         "there is nothing left to undo."
     )
-
-
-def _is_known(action: DeleteVersion, registry: Registry) -> bool:
-    return read_subject_state(registry, action.subject).version_of(action.schema_id) is not None
 
 
 def _not_told(untold: Untold) -> str:
@@ -225,7 +223,7 @@ def _unregister(action: Register, state: RepairState, registry: Registry, journa
             registry.delete_version(action.subject, ours.version)
         what = f"version {ours.version} soft-deleted, as version {replaced.version} was, whose place it had taken"
         return Undone(action=action, what=what)
-    if not _has_other_holder(action, registry):
+    if not any(_holds(subject, action, registry) for subject in _other_subjects(action, registry)):
         return Left(
             action=action,
             why=f"{action.subject} version {ours.version} is the last holder of schema id {action.schema_id}: "
@@ -302,12 +300,8 @@ def _put_back_what_went_along(before: SubjectState, now: SubjectState, registry:
     return said
 
 
-def _has_other_holder(action: Register, registry: Registry) -> bool:
-    """True if another subject holds the id: the known holders are asked first, then all others, by content."""
-    return any(_holds(subject, action, registry) for subject in _other_subjects(action, registry))
-
-
 def _other_subjects(action: Register, registry: Registry) -> Iterator[Subject]:
+    """Those that may hold the id by content: the known holders first, then all others."""
     yield from action.holders
     known: Iterable[Subject] = {*action.holders, action.subject}
     context = split_context(action.subject)[0]

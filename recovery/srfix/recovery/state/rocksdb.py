@@ -180,7 +180,7 @@ def _opened_view(view: Path) -> Iterator[OpenedDatabase]:
     from rocksdict import AccessType, Options, Rdict
 
     with ExitStack() as stack:
-        names = _families(view)
+        names = list(Rdict.list_cf(str(view), Options(raw_mode=True)))
         # An open must name all of them.
         whole = Rdict(
             str(view),
@@ -200,12 +200,6 @@ def _unlisted(view: Path, whole: Rdict) -> list[str]:
     known = max((int(Path(str(file["name"])).stem) for file in whole.live_files()), default=-1)
     numbered = (name for name in os.listdir(view) if name.endswith(".sst") and name.removesuffix(".sst").isdecimal())
     return sorted(name for name in numbered if int(name.removesuffix(".sst")) > known)
-
-
-def _families(view: Path) -> list[str]:
-    from rocksdict import Options, Rdict
-
-    return list(Rdict.list_cf(str(view), Options(raw_mode=True)))
 
 
 @contextmanager

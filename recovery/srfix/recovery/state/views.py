@@ -48,16 +48,8 @@ def view_directory() -> Iterator[Path]:
                 view.parent.rmdir()  # if no other is in it
 
 
-def _usual_home() -> Path:
-    return Path(tempfile.gettempdir()) / f"{_HOME}{_user()}"
-
-
-def _user() -> int:
-    return os.getuid() if hasattr(os, "getuid") else 0
-
-
 def _home() -> Path:
-    home = _usual_home()
+    home = Path(tempfile.gettempdir()) / f"{_HOME}{os.getuid() if hasattr(os, 'getuid') else 0}"
     with suppress(FileExistsError):
         home.mkdir(mode=0o700)
     # Somebody else's, or a link, in a /tmp that all share: then one whose name nobody could foresee.

@@ -9,7 +9,7 @@ from srfix.recovery.actions.actions import DeleteVersion
 from srfix.recovery.census.interface import CensusEngine, CensusRequest
 from srfix.recovery.checks.srf009 import CODE as LITTER
 from srfix.recovery.diagnosis.diagnose import Examination
-from srfix.recovery.facts.holders import Holder, list_holders
+from srfix.recovery.facts.holders import list_holders
 from srfix.recovery.facts.subject_state import SubjectState, read_subject_state
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Finding
@@ -62,7 +62,8 @@ def deletions(
         state = read_subject_state(survey.registry, finding.subject)
         actions: list[DeleteVersion] = []
         for version in reversed(state.live):
-            others = tuple(sorted({h.subject for h in holders if _is_other(h, version.schema_id, leaving)}))
+            live = {h.subject for h in holders if h.schema_id == version.schema_id and not h.deleted}
+            others = tuple(sorted(live - leaving))
             reason = _why_not(finding.subject, version.version, version.schema_id, others, survey, usage)
             if reason is not None:
                 yield _left(finding, (version.schema_id,), reason)
@@ -79,11 +80,6 @@ def deletions(
             )
         if actions:
             yield Deletion(finding=finding, state=state, actions=tuple(actions))
-
-
-def _is_other(holder: Holder, schema_id: SchemaId, leaving: Collection[Subject]) -> bool:
-    """True of a live version that the plan leaves where it is."""
-    return holder.schema_id == schema_id and not holder.deleted and holder.subject not in leaving
 
 
 def _left(finding: Finding, ids: tuple[SchemaId, ...], reason: str) -> Omission:

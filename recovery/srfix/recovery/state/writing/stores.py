@@ -100,7 +100,7 @@ class StoreWriter:
         """
         rows = offsets_rows(entries) if self._release.keeps_offsets_in_stores else {}
         if self._versions is not None:
-            self._versions.finish()
+            self._versions.flush()
         if not self._store.kind.is_segmented:
             self._database(0)
         for database in self._databases.values():
@@ -143,7 +143,8 @@ class StoreWriter:
                 raise StateDirectoryError(
                     f"{self._folder}: {self._store.name} would have more than {_MOST_OPEN:,} segments. Check --retention-ms."
                 )
-            families = families_of(self._store.kind.family, self._release)
+            own = (OFFSETS_COLUMN_FAMILY,) if self._release.keeps_offsets_in_stores else ()
+            families = (self._store.kind.family, *own)
             self._databases[segment] = self._open.enter_context(
                 new_database(self._path(segment), families, self._release)
             )
@@ -153,11 +154,6 @@ class StoreWriter:
         if not self._store.kind.is_segmented:
             return self._folder / _ROCKSDB / self._store.name
         return self._folder / self._store.name / f"{self._store.name}.{segment * self._store.interval_ms}"
-
-
-def families_of(family: str, release: Release) -> tuple[str, ...]:
-    """The column families of a database whose rows are in this one, beside `default`."""
-    return (family, OFFSETS_COLUMN_FAMILY) if release.keeps_offsets_in_stores else (family,)
 
 
 @contextmanager

@@ -36,7 +36,7 @@ _Change: TypeAlias = Callable[[VersionedSegment | None], _Records | None]
 
 
 class VersionedRows:
-    """Puts records in the column family of an empty database; `finish` writes what is left."""
+    """Puts records in the column family of an empty database; `flush` writes what is left."""
 
     def __init__(self, database: DatabaseWriter, family: str, *, retention_ms: int, interval_ms: int) -> None:
         self._database = database
@@ -58,7 +58,7 @@ class VersionedRows:
         self._newest_ms = max(self._newest_ms, timestamp_ms)
         self._forget_expired()
         if len(self._pending) > _MOST_PENDING:
-            self._flush()
+            self.flush()
         new = VersionedRecord(payload=payload, valid_from_ms=timestamp_ms, valid_to_ms=None)
         latest = self._latest(key)
         if latest is not None and timestamp_ms >= latest.valid_from_ms:
@@ -66,9 +66,6 @@ class VersionedRows:
         else:
             self._put_before(key, None if latest is None else latest.valid_from_ms, new)
         return True
-
-    def finish(self) -> None:
-        self._flush()
 
     def _replace_latest(self, key: bytes, latest: VersionedRecord, new: VersionedRecord) -> None:
         if new.valid_from_ms > latest.valid_from_ms:
@@ -126,7 +123,7 @@ class VersionedRows:
     def _forget_expired(self) -> None:
         while self._segments and self._segments[0] < self._oldest_segment:
             segment = self._segments.pop(0)
-            self._flush()
+            self.flush()
             self._database.delete_prefix(self._family, encode_versioned_key(VersionedKey(key=b"", segment=segment)))
 
     @property
@@ -159,7 +156,8 @@ class VersionedRows:
     def _put(self, key: bytes, segment: int, value: bytes | None) -> None:
         self._pending[encode_versioned_key(VersionedKey(key=key, segment=segment))] = value
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Writes what was put."""
         for key, value in self._pending.items():
             if value is None:
                 self._database.delete(self._family, key)

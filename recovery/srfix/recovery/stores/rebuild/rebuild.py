@@ -116,15 +116,11 @@ def take_over(asked: Rebuild, staging: Staging, tally: Tally) -> dict[str, TaskF
     application's folder.
     """
     assert asked.beside is not None
-    return migrate_into(asked.beside, staging.whole, _taken_over(asked), tally, without=_without(asked))
+    return migrate_into(asked.beside, staging.whole, _taken_over(asked), tally, without=frozenset({asked.store.name}))
 
 
 def _taken_over(asked: Rebuild) -> Migration:
     return Migration(release=asked.release, changes={}, on_error=asked.on_error, takes_open=asked.takes_open)
-
-
-def _without(asked: Rebuild) -> frozenset[str]:
-    return frozenset({asked.store.name})
 
 
 def rebuild(
@@ -134,7 +130,7 @@ def rebuild(
     A run that died just before its end is recognised by what was asked for. What was written is told as `Tally.as_json`.
     """
     if asked.beside is not None:
-        check(asked.beside, _taken_over(asked), _without(asked))
+        check(asked.beside, _taken_over(asked), frozenset({asked.store.name}))
     done = finished_before(target, request)
     if done is not None:
         return done
