@@ -6,12 +6,13 @@ What cannot be read so is a problem; what nothing here can read (Protobuf), or w
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from srfix.recovery.census.interface import Census
 from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.facts.decoding import Deserializer
-from srfix.recovery.facts.live_records import LiveRecord, newest_live
+from srfix.recovery.facts.live_records import newest_live
 from srfix.recovery.facts.stores import Membership
 from srfix.recovery.facts.windowed_keys import key_deserializer
 from srfix.recovery.ids_in_words import counted, listed
@@ -48,7 +49,7 @@ def rows_read(
     Known are the ids that the plan speaks of, and those that the subject held before it: a topic in which other ids alone are
     live may be another cluster's. None where the plan speaks of none: then only what is there is read.
     """
-    reader = _Reader(finding, registry, window)
+    read_record = _reader(finding, registry, window)
     seen: set[SchemaId] = set()
     read: Counter[SchemaId] = Counter()
     unread: dict[str, Counter[SchemaId]] = {}
@@ -65,7 +66,7 @@ def rows_read(
         reason = _no_serde(memberships[schema_id])
         if reason is None:
             try:
-                reader(live)
+                read_record(live.record)
             except _READER_FAILS as error:
                 yield Problem(subject=finding.subject, what=f"{where} cannot be read: {error}", rows=1)
                 continue
@@ -88,21 +89,16 @@ def rows_read(
         yield from _nothing_seen(finding, census, seen, memberships, known_ids)
 
 
-class _Reader:
+def _reader(
+    finding: PlannedFinding, registry: ReadableRegistry, window: WindowKind | None
+) -> Callable[[RawRecord], object]:
     """Reads a record's key or value as the failing reader does: its id, and that the one subject holds its content."""
-
-    def __init__(self, finding: PlannedFinding, registry: ReadableRegistry, window: WindowKind | None) -> None:
-        resolver = UnderOneSubject(registry, FixedSubject(**{finding.role.value: finding.subject}))
-        self._deserialize: Deserializer = SchemaDeserializer(resolver)
-        if finding.role is Role.KEY:
-            self._deserialize = key_deserializer(resolver, window)
-        self._finding = finding
-
-    def __call__(self, live: LiveRecord) -> None:
-        assert live.record is not None
-        role, record = self._finding.role, live.record
-        context = SerdeContext(self._finding.source_topic, role, record.headers)
-        self._deserialize(record.key if role is Role.KEY else record.value, context)
+    role = finding.role
+    resolver = UnderOneSubject(registry, FixedSubject(**{role.value: finding.subject}))
+    read: Deserializer = key_deserializer(resolver, window) if role is Role.KEY else SchemaDeserializer(resolver)
+    return lambda record: read(
+        record.key if role is Role.KEY else record.value, SerdeContext(finding.source_topic, role, record.headers)
+    )
 
 
 def _no_serde(membership: Membership) -> str | None:
