@@ -1,4 +1,4 @@
-"""Aliases and defaults of a reader's schema, as Avro's schema resolution has them.
+"""Aliases and defaults of a reader's schema, as Avro's schema resolution has them; and what it promotes.
 
 | the writer's record | the reader's field | it is |
 |---|---|---|
@@ -31,7 +31,7 @@ from srfix.serde.arrow.value_wise import ValueWise
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.deserializer import AvroDeserializer, SchemaDeserializer
-from srfix.serde.errors import ColumnError, NothingFedError, SchemaError, UsageError
+from srfix.serde.errors import ColumnError, DecodeError, NothingFedError, SchemaError, UsageError
 from srfix.serde.formats.avro.read.resolution import ReaderSchema, resolved_root
 from srfix.serde.formats.avro.schema import load
 from srfix.serde.formats.table import Format
@@ -218,6 +218,123 @@ class TestAsFastavro:
             assert {name: row[name] for name in expected} == expected
 
 
+PROMOTIONS = {
+    "int": ("int", "long", "float", "double"),
+    "long": ("long", "float", "double"),
+    "float": ("float", "double"),
+    "string": ("string", "bytes"),
+    "bytes": ("bytes", "string"),
+    "boolean": ("boolean",),
+}
+"""`Resolver.ReadingAction`: what Avro reads as what."""
+PLAIN = {
+    "int": st.integers(-(2**24), 2**24),  # a float holds it: fastavro rounds none
+    "long": st.integers(-(2**24), 2**24),
+    "float": st.floats(width=32, allow_nan=False, allow_infinity=False),
+    "string": st.text(max_size=5),
+    "bytes": st.text(max_size=5).map(str.encode),
+    "boolean": st.booleans(),
+}
+
+
+@st.composite
+def promoted(draw: st.DrawFn, depth: int = 2) -> tuple[Any, Any, st.SearchStrategy[Any]]:
+    """A writer's type, one that Avro reads it as, and its values."""
+    how = draw(st.sampled_from(["plain", "null", "array", "map", "record"] if depth else ["plain"]))
+    if how == "plain":
+        writer = draw(st.sampled_from(sorted(PROMOTIONS)))
+        return writer, draw(st.sampled_from(PROMOTIONS[writer])), PLAIN[writer]
+    old, new, values = draw(promoted(depth - 1))
+    match how:
+        case "null" if not isinstance(old, list):
+            both = draw(st.booleans())
+            nullable = new if isinstance(new, list) else ["null", new]
+            return (["null", old], nullable, st.none() | values) if both else (old, nullable, values)
+        case "array":
+            return array(old), array(new), st.lists(values, max_size=2)
+        case "map":
+            kinds = ({"type": "map", "values": each} for each in (old, new))
+            return *kinds, st.dictionaries(st.text(max_size=3), values, max_size=2)  # type: ignore[return-value]
+        case "record" if depth == 2:  # a name stands once in a schema
+            inner = draw(promoted(0))
+            return (
+                record("In", a=old, b=inner[0]),
+                record("In", a=new, b=inner[1]),
+                st.fixed_dictionaries({"a": values, "b": inner[2]}),
+            )
+        case _:
+            return old, new, values
+
+
+class TestPromotions:
+    """In every way of reading a value is what Avro's resolution makes of it, at any depth."""
+
+    @given(types=promoted(), data=st.data())
+    def test_as_fastavro(self, types: tuple[Any, Any, st.SearchStrategy[Any]], data: st.DataObject) -> None:
+        writer, reader, values = record(v=types[0]), record(v=types[1]), types[2]
+        registry = MemoryRegistry()
+        payload = framed(registry, writer, {"v": data.draw(values)})
+        expected = fastavro.schemaless_reader(BytesIO(payload[5:]), fastavro.parse_schema(writer), reader)
+        read = AvroDeserializer(ById(registry), reader_schema=json.dumps(reader))
+        row = read(payload, USERS)
+        assert row == expected
+        assert json.dumps(row, default=repr) == json.dumps(expected, default=repr)  # 5 is no 5.0
+        for engine in (None, ValueWise):
+            table = to_arrow([payload], USERS, read, engine=engine)
+            flat = AvroDeserializer(ById(registry), reader_schema=json.dumps(reader))
+            assert table.column("v").to_pylist() == to_arrow([payload], USERS, flat).column("v").to_pylist()
+
+    @pytest.mark.parametrize(
+        ("writer", "value", "read"),
+        [
+            ("int", 16_777_217, 16_777_216.0),
+            ("long", 16_777_219, 16_777_220.0),
+            ("long", (1 << 60) + (1 << 36) + 1, float((1 << 60) + (1 << 37))),  # by way of a double it would be 1 << 60
+            ("long", -(2**63), -(2.0**63)),
+            ("long", 2**63 - 1, 2.0**63),
+            ("int", 0, 0.0),
+        ],
+    )
+    def test_a_float_has_32_bits_and_is_rounded_once(self, writer: str, value: int, read: float) -> None:
+        """As Java's cast."""
+        registry = MemoryRegistry()
+        payload = framed(registry, record(v=writer), {"v": value})
+        deserialize = AvroDeserializer(ById(registry), reader_schema=json.dumps(record(v="float")))
+        assert deserialize(payload, USERS) == {"v": read}
+        assert to_arrow([payload], USERS, deserialize).column("v").to_pylist() == [read]
+
+    def test_bytes_that_are_no_text_make_a_bad_row(self) -> None:
+        registry = MemoryRegistry()
+        payload = framed(registry, record(v="bytes"), {"v": b"\xff"})
+        read = AvroDeserializer(ById(registry), reader_schema=json.dumps(record(v="string")))
+        with pytest.raises(DecodeError, match="->v"):
+            read(payload, USERS)
+
+    def test_a_branch_of_a_union_goes_where_the_reader_has_it(self) -> None:
+        registry = MemoryRegistry()
+        writer, reader = record(v=["null", "int", "string"]), record(v=["null", "string", "double"])
+        read = AvroDeserializer(ById(registry), reader_schema=json.dumps(reader))
+        rows = [read(framed(registry, writer, {"v": value}), USERS) for value in (5, "x", None)]
+        assert rows == [{"v": {"string": None, "double": 5.0}}, {"v": {"string": "x", "double": None}}, {"v": None}]
+
+    def test_columns_take_what_the_reader_has(self) -> None:
+        registry = MemoryRegistry()
+        payload = framed(registry, record(v="int"), {"v": 5})
+        read = AvroDeserializer(ById(registry), columns="V STRING", reader_schema=json.dumps(record(v="double")))
+        assert read(payload, USERS) == {"V": "5.0"}
+
+    def test_a_plan_of_the_newest_schema_reads_the_older_rows(
+        self, registry: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        """Seen wrong: each row of the older version was a TYPE_MISMATCH, though the registry calls it BACKWARD-compatible."""
+        older, newer = record(n="int", s="string"), record(n="double", s="bytes")
+        first = registry.seed("users-value", json.dumps(older))
+        registry.seed("users-value", json.dumps(newer))
+        row = decoded(plan_read(client, "users", NEWEST), frame_id(first, body(older, {"n": 5, "s": "x"})))
+        assert (row["reason"], row["row"]) == (None, {"n": 5.0, "s": b"x"})
+        jvm_read(plan_read(client, "users", NEWEST))
+
+
 def decoded(plan: ReadPlan, payload: bytes) -> Any:
     return PlanDecoder(pickle.loads(pickle.dumps(plan)))(pa.array([payload])).to_pylist()[0]
 
@@ -239,7 +356,10 @@ class TestPlans:
         row = decoded(plan, payload)
         assert row["reason"] is None
         assert row["row"] == READ
-        assert "aliases and defaults of version 2 of 'users-value', the newest, count" in plan.explain().splitlines()[1]
+        assert (
+            "aliases, defaults and promotions of version 2 of 'users-value', the newest, count"
+            in plan.explain().splitlines()[1]
+        )
         assert "<- mail" in plan.explain(extended=True)
         assert "<- 7: the default of the reader's schema" in plan.explain(extended=True)
         assert plan != plan_read(client, "users", plan.columns, missing_columns="null")
@@ -259,7 +379,7 @@ class TestPlans:
         assert plan.columns == plan_read(client, "users", NEWEST).columns
         some = plan_read(client, "users", "`email` STRING, `points` INT", reader_schema=json.dumps(NEW), strict=True)
         assert some.deserializer()(payload, USERS) == {"email": "a@b", "points": 7}
-        assert "aliases and defaults of the reader's schema count" in some.explain()
+        assert "aliases, defaults and promotions of the reader's schema count" in some.explain()
 
     def test_under_named_columns_they_do_not_count_and_it_says_so_first(
         self, registry: FixtureRegistry, client: RegistryClient

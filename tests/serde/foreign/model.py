@@ -12,7 +12,7 @@ Where Avro's resolution has a value and the row is bad all the same, this is why
 | refusal | source |
 |---|---|
 | one field that could feed two columns, or two fields one column, by case | `casing`; the table of test_casing |
-| int or long into DOUBLE, bytes into STRING, under NEWEST too | ksqlDB's coercions (facts/ksqldb.md; DESIGN, "Coercions") |
+| int or long into DOUBLE, bytes into STRING, where no reader's schema promotes | ksqlDB's coercions (DESIGN, "Coercions") |
 | a null of a type that the column never holds; of items only where there are some | DESIGN, "Coercions" |
 | a default of the reader's that the column cannot hold | the word BAD_SCHEMA is srfix's own: no document has it |
 | bytes that are not UTF-8, in a field that feeds no column too | the site, "Engines, and what executors need" |
@@ -21,6 +21,7 @@ Where Avro's resolution has a value and the row is bad all the same, this is why
 from __future__ import annotations
 
 import decimal
+import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -157,6 +158,7 @@ def _resolved(
             if want.kind == of.kind == "record" and want.type_name == of.type_name:
                 inner, parts = _resolved(of.fields, value or {}, want.fields)
                 of, value = replace(of, fields=inner), None if value is None else parts
+            of, value = _promoted(of, want, value)
             made.append(replace(of, name=want.name))
             read[want.name] = value
             claimed.add(name)
@@ -165,6 +167,32 @@ def _resolved(
             read[want.name] = want.default[0]
     # Those that the reader does not have stay: a column's name may differ from a field's by case.
     return tuple(made + defaults + [each for each in fields if each.name not in claimed]), {**values, **read}
+
+
+def _promoted(of: Field, want: Field, value: Any) -> tuple[Field, Any]:
+    """A field as Avro promotes it to the reader's type (its specification, "Schema Resolution"), where Connect would not."""
+    word = of.scalar.type if of.kind == "scalar" and of.scalar is not None else of.kind
+    wanted = want.scalar.type if want.kind == "scalar" and want.scalar is not None else want.kind
+    word, wanted = (each["type"] if isinstance(each, dict) else each for each in (word, wanted))
+    match word, wanted:
+        case (("int" | "long"), ("float" | "double")):
+            number = None if value is None else float(value)
+            if number is not None and wanted == "float":
+                (number,) = struct.unpack("<f", struct.pack("<f", number))
+            return replace(of, kind="double", scalar=None), number
+        case "string", "bytes":
+            made = value if value is None or value == NOT_UTF8 else value.encode()
+            return replace(of, kind="scalar", scalar=want.scalar), made
+        case "bytes", "string":
+            return replace(of, kind="string", scalar=None), value if value is None else _as_text(value)
+    return of, value
+
+
+def _as_text(value: bytes) -> str | bytes:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return NOT_UTF8
 
 
 def _struct(

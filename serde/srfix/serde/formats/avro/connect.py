@@ -202,8 +202,11 @@ def _finished(schema: ConnectSchema, node: AvroNode, default: object, *, optiona
 
 def union_field_name(branch: AvroNode) -> str:
     """The field of a union's STRUCT that stands for a branch (`AvroData.unionMemberFieldName`): a record's, enum's or
-    fixed type's name without its namespace, the word of any other type."""
-    return branch.name.rpartition(".")[2] if branch.kind in ("record", "enum", "fixed") else branch.kind
+    fixed type's name without its namespace, the word of any other type. Of one that a reader's schema
+    promotes, what it becomes.
+    """
+    known = branch.read_as or branch
+    return known.name.rpartition(".")[2] if known.kind in ("record", "enum", "fixed") else known.kind
 
 
 def map_entry_types(node: AvroNode) -> tuple[AvroNode, AvroNode] | None:

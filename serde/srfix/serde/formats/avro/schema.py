@@ -80,6 +80,8 @@ class AvroNode:
     """The documentation of a record, enum or fixed."""
     props: Mapping[str, object] = field(default_factory=dict)
     """The properties that are no part of Avro's own: connect.*, logicalType, scale, precision, an enum's default."""
+    read_as: AvroNode | None = None
+    """Of a type that was resolved: the reader's, where Avro promotes the writer's to it and Connect does not."""
     is_map_entry: bool = False
     """Connect's stand-in for an entry of a map whose keys are not plain strings (`AvroData`)."""
 

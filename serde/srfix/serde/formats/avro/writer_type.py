@@ -59,7 +59,7 @@ class AvroType:
 
     @property
     def unit(self) -> TimeUnit | None:
-        if self.value.kind not in ("int", "long") or self.connect is None:
+        if self.value.kind not in ("int", "long") or self.value.read_as is not None or self.connect is None:
             return None
         return time_unit(self.connect, self.value.logical, self.value.props.get("connect.name"))
 
@@ -156,7 +156,10 @@ def _has_null(node: AvroNode) -> bool:
 
 
 def connect_type(node: AvroNode) -> tuple[ConnectType | None, str | None]:
-    """The type and the logical name that AvroData gives it; None for null, which it refuses."""
+    """The type and the logical name that AvroData gives it; None for null, which it refuses. Of a type that a reader's schema
+    promotes, those of what it becomes."""
+    if node.read_as is not None:
+        return connect_type(node.read_as)
     match node.kind:
         case "null":
             return None, None

@@ -12,11 +12,12 @@ from srfix.serde.columns.text import print_columns, print_type
 from srfix.serde.errors import ColumnError, EngineRefusedError, SchemaError
 from srfix.serde.formats.avro import projection
 from srfix.serde.formats.avro.read.decoder import left_to_python
-from srfix.serde.formats.table import SCHEMA_FORMATS, Format, schema_module_of
+from srfix.serde.formats.table import RESOLVING, SCHEMA_FORMATS, Format, schema_module_of
 from srfix.serde.resolve.policies import ById, DualSubject, PlannablePolicy, UnderOneSubject
 from srfix.serde.spark.interface import Feed, ListedVersion, PlannedRefusal, PlannedSchema
 from srfix.serde.spark.read.decisions import ReadDecisions
 from srfix.serde.spark.read.jvm.read import jvm_read
+from srfix.serde.specs import ReaderSchema
 
 _WIDTH: Final = 120
 _TYPE_WIDTH: Final = 30
@@ -66,14 +67,14 @@ def format_words(plan: ReadDecisions) -> str:
 
 
 def resolution_words(plan: ReadDecisions) -> str | None:
-    """Whether aliases and defaults count; None where there are none."""
-    if plan.reader is not None:
-        newest = plan.newest
+    """Whether aliases, defaults and promotions count; None where there are none."""
+    newest = plan.newest
+    if plan.reader is not None and (newest is None or _has_any(plan.reader)):
         whose = (
             "the reader's schema" if newest is None else f"version {newest.version} of {newest.subject!r}, the newest,"
         )
-        return f"as Avro's: aliases and defaults of {whose} count"
-    if not any(map(_has_hints, plan.schemas)):
+        return f"as Avro's: aliases, defaults and promotions of {whose} count"
+    if plan.reader is not None or not any(map(_has_hints, plan.schemas)):
         return None
     if plan.case_rule in (CaseRule.KSQLDB, CaseRule.KSQLDB_2020):
         return "as ksqlDB's: aliases and defaults in the schemas do not count"
@@ -81,6 +82,10 @@ def resolution_words(plan: ReadDecisions) -> str | None:
         "by the columns: aliases and defaults in the schemas do not count, as in ksqlDB. NEWEST or reader_schema= makes them "
         "count"
     )
+
+
+def _has_any(reader: ReaderSchema) -> bool:
+    return schema_module_of(RESOLVING).has_hints(reader.text, reader.references)
 
 
 def _has_hints(planned: PlannedSchema) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import math
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from operator import itemgetter
@@ -24,6 +25,8 @@ Target: TypeAlias = tuple[tuple[str, ...], Finish | None]
 """The columns that get one value, none if it does not count, and what makes it."""
 
 _MAX_SCALE: Final = 100_000
+_FLOAT_BITS: Final = 24
+"""Of a float's digits."""
 _EXACT: Final = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
 
 
@@ -58,6 +61,39 @@ def check_int(path: str) -> Finish:
 def int_error(value: object, path: str) -> DecodeError:
     """An int of more than 32 bits."""
     return DecodeError(f"At {path or 'the root'}, the body has an int of {value}, which needs more than 32 bits.")
+
+
+def promotion(writer: str, reader: str, path: str) -> Finish:
+    """What a writer's value becomes by a reader's schema (`avro.read.resolution`); null stays null."""
+    match writer, reader:
+        case (("int" | "long"), "float"):
+            return unless_none(float32_of)
+        case (("int" | "long"), "double"):
+            return unless_none(float)
+        case (("int" | "float"), ("long" | "double")):
+            return lambda value: value
+        case "string", "bytes":
+            return unless_none(lambda value: value.encode())
+        case _:
+            return unless_none(lambda value: _text(value, path))
+
+
+def float32_of(number: int) -> float:
+    """The nearest float of 32 bits, of two the even one, as Java's cast has it: by way of 64 bits it would be rounded twice."""
+    cut = max(abs(number).bit_length() - _FLOAT_BITS, 0)
+    kept, rest = divmod(abs(number), 1 << cut)
+    half = (1 << cut) >> 1
+    kept += cut > 0 and (rest > half or (rest == half and kept & 1 == 1))
+    return math.copysign(float(kept << cut), number)
+
+
+def _text(value: bytes, path: str) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError as error:
+        raise DecodeError(
+            f"At {path or 'the root'}, bytes that the reader's schema has as a string are no UTF-8: {error}."
+        ) from None
 
 
 def decimal_of_unscaled(value: bytes, scale: int, most_bytes: int, path: str) -> decimal.Decimal:

@@ -279,6 +279,8 @@ class Description:
         if scalar.refusal is not None:
             return {"kind": "refused"}
         column = scalar.type
+        if node.read_as is not None:
+            return _promoted(node, node.read_as, scalar)
         if isinstance(column, Decimal):
             if scalar.name != DECIMAL_NAME or column.precision > MOST_DIGITS:
                 raise NotTakenError(
@@ -312,6 +314,15 @@ class Description:
             "precision": precision,
             "to_scale": to_scale,
         }
+
+
+def _promoted(node: AvroNode, reader: AvroNode, scalar: Scalar) -> _Part:
+    """A type that a reader's schema promotes. A string and bytes are alike on the wire."""
+    if scalar.coercion is not Coercion.SAME or isinstance(scalar.type, Decimal):
+        raise NotTakenError(f"a reader's {reader.kind} that becomes {scalar.coercion.value}")
+    if node.kind not in ("int", "long"):
+        return {"kind": "float" if node.kind == "float" else reader.kind}
+    return _number(node, becomes="same" if reader.kind == "long" else reader.kind)
 
 
 def _becomes(scalar: Scalar) -> object:

@@ -29,7 +29,14 @@ from srfix.serde.connect.coercions import coercion
 from srfix.serde.connect.schema import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME, ConnectType
 from srfix.serde.connect.time_units import MICROS
 from srfix.serde.formats.avro.engine import ParsedSchema
-from srfix.serde.formats.avro.read.finish import Finish, chain, check_int, decimal_of_bytes, decimal_of_unscaled
+from srfix.serde.formats.avro.read.finish import (
+    Finish,
+    chain,
+    check_int,
+    decimal_of_bytes,
+    decimal_of_unscaled,
+    promotion,
+)
 from srfix.serde.formats.avro.schema import AvroNode
 from srfix.serde.formats.avro.writer_type import AvroType
 from srfix.serde.java_ints import INT_MAX, INT_MIN
@@ -109,6 +116,8 @@ def leaf(value: Projected[AvroType], scalar: Scalar, *, is_shared: bool) -> Read
     """The type for a column without parts. It is left as it is on the wire where other columns are fed by it too
     (`is_shared`)."""
     node, column, path = value.writer.value, scalar.type, value.path
+    if node.read_as is not None:
+        return _promoted(node, node.read_as, scalar, path)
     if scalar.name == DECIMAL_NAME and isinstance(column, Decimal):
         return ReadStep(schema=head(node, logical=None), finish=decimal_of_bytes(node.scale, column, path))
     finish = coercion(scalar.connect, scalar.name, column, path, per_second=scalar.per_second)
@@ -125,6 +134,19 @@ def leaf(value: Projected[AvroType], scalar: Scalar, *, is_shared: bool) -> Read
     if finish is None:
         return ReadStep(schema=schema, is_int=True)
     return ReadStep(schema=schema, finish=chain(check_int(path), finish))
+
+
+def _promoted(node: AvroNode, reader: AvroNode, scalar: Scalar, path: str) -> ReadStep:
+    """A type that a reader's schema promotes: as it is on the wire, made into what the reader has, then into the column's."""
+    column = scalar.type
+    if scalar.name == DECIMAL_NAME and isinstance(column, Decimal):
+        finish: Finish | None = decimal_of_bytes(reader.scale, column, path)
+    else:
+        finish = coercion(scalar.connect, scalar.name, column, path, per_second=scalar.per_second)
+    finish = chain(promotion(node.kind, reader.kind, path), finish)
+    if node.kind == "int":
+        finish = chain(check_int(path), finish)
+    return ReadStep(schema=head(node, logical=None), finish=finish)
 
 
 def _read_by_fastavro(scalar: Scalar) -> str | None:

@@ -1,13 +1,24 @@
-"""Avro's schema resolution, as far as names go: the aliases and the defaults of a reader's schema.
+"""Avro's schema resolution: the aliases, the defaults and the promotions of a reader's schema.
 
 Whoever reads by the newest schema, or by one of their own, expects what every Avro reader does: a renamed field is found
-by its alias, one that the writer lacks is its default, and a symbol that the reader's enum lacks is the enum's default. Names
-are not in the bytes. So a writer schema is rewritten once, as Java's `Schema.applyAliases` does: its fields get the reader's
-names, and its records know the defaults. All that reads, explains or projects writer schemas reads the rewritten ones.
+by its alias, one that the writer lacks is its default, a symbol that the reader's enum lacks is the enum's default, and a
+number or a string becomes what the reader has. Names are not in the bytes. So a writer schema is rewritten once, as Java's
+`Schema.applyAliases` does: its fields get the reader's names, and its records know the defaults. All that reads, explains or
+projects writer schemas reads the rewritten ones.
 
 A writer's record, or enum, is resolved where Avro resolves it: where it has the reader's name (namespaces aside), or one of
-the reader's aliases. Another record type in the topic gets no defaults. Types are left alone: what feeds a column of which
-type `connect.coercions` decides: an int feeds a BIGINT, as in Avro, and also a STRING, which Avro does not allow.
+the reader's aliases. Another record type in the topic gets no defaults.
+
+What feeds a column of which type `connect.coercions` decides: an int feeds a BIGINT, as in Avro, and also a STRING, which Avro
+does not allow. Where Avro promotes and Connect does not (`Resolver.ReadingAction`), the type knows what it is read as:
+
+| writer | reader |
+|---|---|
+| int, long | float, double |
+| string | bytes |
+| bytes | string |
+
+Of a reader's union it is the first branch of the writer's own kind, else the first that it is promoted to.
 """
 
 from __future__ import annotations
@@ -15,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import Final
 
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.casing import CaseRule
@@ -22,6 +34,15 @@ from srfix.serde.errors import SchemaError
 from srfix.serde.formats.avro.schema import AvroField, AvroNode, load
 from srfix.serde.formats.rows.value_check import MISSING
 from srfix.serde.specs import ReaderSchema
+
+_PROMOTED: Final = {
+    "int": ("float", "double"),
+    "long": ("float", "double"),
+    "string": ("bytes",),
+    "bytes": ("string",),
+}
+"""What Avro promotes to what, beside what Connect takes anyhow."""
+_WIDER: Final = {"int": ("long",), "float": ("double",)}
 
 
 @lru_cache(maxsize=256)
@@ -58,10 +79,11 @@ class _Resolution:
             )
         made = self._done[writer, reader] = replace(writer)
         if writer.kind == "union":
-            made.branches = tuple(self._branch(branch, reader) for branch in writer.branches)
+            made.branches = tuple(self.node(branch, reader) for branch in writer.branches)
             return made
         found = _branch_for(writer, reader)
         if found is None:
+            made.read_as = _promoted(writer, reader)
             return made
         if writer.kind == "record":
             self._record(made, writer, found)
@@ -74,10 +96,6 @@ class _Resolution:
         elif writer.items is not None and found.items is not None:
             made.items = self.node(writer.items, found.items)
         return made
-
-    def _branch(self, branch: AvroNode, reader: AvroNode) -> AvroNode:
-        found = _branch_for(branch, reader)
-        return branch if found is None else self.node(branch, found)
 
     def _record(self, made: AvroNode, writer: AvroNode, reader: AvroNode) -> None:
         names = {part.name for part in writer.fields}
@@ -103,12 +121,25 @@ class _Resolution:
 
 def _branch_for(writer: AvroNode, reader: AvroNode) -> AvroNode | None:
     """The reader's type that a writer's type, no union, is read as; None if there is none of its kind."""
-    branches: Sequence[AvroNode] = reader.branches if reader.kind == "union" else (reader,)
-    alike = [branch for branch in branches if branch.kind == writer.kind]
+    alike = [branch for branch in _branches(reader) if branch.kind == writer.kind]
     if writer.kind in ("record", "enum", "fixed"):
         alike = [branch for branch in alike if _are_one(writer, branch)]
         alike = [branch for branch in alike if branch.name == writer.name] or alike
     return alike[0] if alike else None
+
+
+def _promoted(writer: AvroNode, reader: AvroNode) -> AvroNode | None:
+    """The reader's type that a writer's is promoted to; None if there is none, or Connect takes it anyhow. Of several types
+    it is the one whose field the value goes into."""
+    branches = [branch for branch in _branches(reader) if branch.kind != "null"]
+    kinds = _PROMOTED.get(writer.kind, ())
+    if len(branches) > 1:
+        kinds = (*_WIDER.get(writer.kind, ()), *kinds)
+    return next((branch for branch in branches if branch.kind in kinds), None)
+
+
+def _branches(node: AvroNode) -> Sequence[AvroNode]:
+    return node.branches if node.kind == "union" else (node,)
 
 
 def _are_one(writer: AvroNode, reader: AvroNode) -> bool:

@@ -14,6 +14,7 @@
 | string, enum | STRING | the same |
 | bytes, fixed | BYTES | the same |
 | decimal | DECIMAL of no smaller scale | decimal of the writer's scale; cast |
+| what a reader's schema promotes | the reader's | the reader's, by Avro's promotion; cast from float |
 
 What the writer's numbers of days and instants are, and which column takes them, `connect` says; nanoseconds are left to
 the arrow engine, which looks at each. Of other logical types those count that Connect's AvroData knows. What is put on the
@@ -85,6 +86,8 @@ class Unfit:
 def leaf(node: AvroNode, scalar: Scalar) -> Leaf | Unfit:
     """How a type is read for a column that takes it."""
     kind, name, column = scalar.connect, scalar.name, scalar.type
+    if node.read_as is not None:
+        return _promoted(node.read_as.kind, scalar)
     if isinstance(column, Decimal) or name == DECIMAL_NAME:
         if isinstance(column, Decimal) and name == DECIMAL_NAME:
             return _decimal(node, column)
@@ -109,6 +112,13 @@ def leaf(node: AvroNode, scalar: Scalar) -> Leaf | Unfit:
     if not isinstance(reader, str):
         return Unfit("a time of day is taken as days or milliseconds since 1970, and cannot be looked at any more then")
     return Leaf(reader=reader, fix=Bounds(low=-1, high=_DAY_MS + 1), is_exact=is_exact)
+
+
+def _promoted(reader: str, scalar: Scalar) -> Leaf | Unfit:
+    """A type that a reader's schema promotes: Spark's Avro does it, as long as the reader's own type is asked for."""
+    if scalar.coercion is not Coercion.SAME or scalar.name is not None:
+        return Unfit(f"the reader's schema makes a {reader} of it, which the column then makes something else of")
+    return Leaf(reader=reader, is_exact=reader != "float")
 
 
 def reader_of(type_: ScalarType | Decimal) -> object | None:
