@@ -1,18 +1,24 @@
-"""Aliases and defaults of the newest schema, through `from_registry`, by every engine."""
+"""Aliases, defaults and promotions of the newest schema, through `from_registry`, by every engine."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
+from random import Random
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.avro.functions import from_avro
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import RegistryClient, SerdeContext
 from srfix.serde.spark import NEWEST, plan_read
 from srfix.serde.wire import frame_id
-from tests.serde.avro_schemas import body, entries
-from tests.serde.test_schema_resolution import NEW, OLD, READ, WRITTEN
+from tests.serde.avro_schemas import array, body, entries, record
+from tests.serde.test_schema_resolution import NEW, OLD, PROMOTIONS, READ, WRITTEN
 from tests.spark.reading_world import ENGINES, EngineCase, frame
 
 ENUM = {"type": "enum", "name": "Colour", "symbols": ["RED", "OTHER"], "default": "OTHER"}
@@ -113,3 +119,60 @@ def test_so_are_symbols_and_defaults_with_parts(
     df = frame(spark, [payload]).transform(case.read(plan))
     (row,) = df.select("value.*").collect()
     assert row.asDict(recursive=True) == expected
+
+
+VALUES: dict[str, Callable[[Random], Any]] = {
+    "int": lambda random: random.choice((0, -1, 16_777_217, 2**31 - 1, -(2**31), random.getrandbits(31))),
+    "long": lambda random: random.choice((0, (1 << 60) + (1 << 36) + 1, -(2**63), 2**63 - 1, random.getrandbits(63))),
+    "float": lambda random: random.choice((0.0, -1.5, 3.4028234663852886e38, 1.401298464324817e-45)),
+    "string": lambda random: random.choice(("", "Ada", "Zoë", "\U0001f600")),
+    "bytes": lambda random: random.choice(("", "Ada", "Zoë", "\U0001f600")).encode(),
+    "boolean": lambda random: random.random() < 0.5,
+}
+WRAPS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], Callable[[Callable[[], Any], Random], Any]]] = {
+    "plain": (lambda old: old, lambda new: new, lambda draw, _: draw()),
+    "null": (
+        lambda old: ["null", old],
+        lambda new: ["null", new],
+        lambda draw, r: None if r.random() < 0.3 else draw(),
+    ),
+    "made_null": (lambda old: old, lambda new: [new, "null"], lambda draw, _: draw()),
+    "array": (array, array, lambda draw, r: [draw() for _ in range(r.randrange(3))]),
+    "array_null": (array, lambda new: array(["null", new]), lambda draw, r: [draw() for _ in range(r.randrange(3))]),
+    "map": (
+        lambda old: {"type": "map", "values": old},
+        lambda new: {"type": "map", "values": new},
+        lambda draw, r: {f"k{place}": draw() for place in range(r.randrange(3))},
+    ),
+}
+"""How a type stands in the writer's and in the reader's schema, and what is written."""
+
+
+@pytest.mark.parametrize("case", ENGINES, ids=str)
+def test_values_are_promoted_as_javas_avro_does(
+    spark: SparkSession, registry: FixtureRegistry, case: EngineCase
+) -> None:
+    """Each pair that Avro knows, in each place; expected is what Spark's own `from_avro` makes of it by Java's resolution."""
+    pairs = {
+        f"{old}_{new}_{wrap}": (WRAPS[wrap], old, new)
+        for wrap in WRAPS
+        for old, wanted in PROMOTIONS.items()
+        for new in wanted
+    }
+    writer = record(**{name: outer[0](old) for name, (outer, old, _new) in pairs.items()})
+    reader = record(**{name: outer[1](new) for name, (outer, _old, new) in pairs.items()})
+    random = Random(60_000)
+    rows = [
+        {name: outer[2](partial(VALUES[old], random), random) for name, (outer, old, _new) in pairs.items()}
+        for _ in range(20)
+    ]
+    first = registry.seed("users-value", json.dumps(writer))
+    bodies = [body(writer, row) for row in rows]
+    by_hand = from_avro(F.substring("value", 6, 2**31 - 1), json.dumps(writer), {"avroSchema": json.dumps(reader)})
+    df = frame(spark, [frame_id(first, each) for each in bodies])
+    expected = [row["it"].asDict(recursive=True) for row in df.orderBy("offset").select(by_hand.alias("it")).collect()]
+    with RegistryClient(registry.url) as client:
+        plan = plan_read(client, "users", reader_schema=json.dumps(reader))
+    read = df.transform(case.read(plan)).orderBy("offset").select("value.*").collect()
+    assert [row.asDict(recursive=True) for row in read] == expected
+    assert len(pairs) > 80
