@@ -27,7 +27,7 @@ IN_ORDER = (
     "Step 6 of 6: ",
     "Applied: 6 of 6 steps carried out\n",
     "$ srfix verify ",
-    "5 confirmed, 0 problems.\n",
+    "5 checks passed, 0 problems.\n",
     "$ srfix diagnose\n",
     "0 findings, 1 note",
     "The read that failed\n",

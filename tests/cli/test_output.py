@@ -12,6 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from srfix.cli.output.interface import (
@@ -105,6 +107,37 @@ class TestTable:
             "  state soft-deleted, of",
             name,
         ]
+
+    @example(
+        rows=[
+            (
+                ["shop-users-store"],
+                ["Kafka-Streams-"],
+                ["reuses", "the", "source", "topic"],
+                ["users-store-changelog-topic"],
+            )
+        ],
+        columns=80,
+    )
+    @given(
+        rows=st.integers(1, 5).flatmap(
+            lambda columns: st.lists(
+                st.tuples(*[st.lists(st.text("abcdefgh", min_size=1, max_size=26), max_size=4)] * columns),
+                min_size=1,
+                max_size=4,
+            )
+        ),
+        columns=st.integers(40, 120),
+    )
+    def test_no_word_of_a_table_is_cut(self, rows: list[tuple[list[str], ...]], columns: int) -> None:
+        """Seen wrong at 80 columns: the end of a changelog's name was not there."""
+        cells = tuple(tuple(" ".join(words) for words in row) for row in rows)
+        with pytest.MonkeyPatch.context() as patched:
+            for name, value in {"COLUMNS": str(columns), "TERM": "xterm", "NO_COLOR": "1"}.items():
+                patched.setenv(name, value)
+            text = render(OutputFormat.TABLE, Terminal(), of(Table(("head",) * len(cells[0]), cells)))
+        shown = re.sub(r"\x1b\[[0-9;]*m|[,]", "", text).split()
+        assert not {word for row in rows for words in row for word in words}.difference(shown)
 
     def test_no_color_is_honoured_on_a_terminal(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("TERM", "xterm")

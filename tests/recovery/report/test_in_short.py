@@ -53,7 +53,7 @@ TRUNCATED: Final = UndecodableRows(
         (Bodies(undecodable=(), decoded=0, live_keys=3, newest_only=True), "not looked at"),
         (
             Bodies(undecodable=(), decoded=2, live_keys=3, newest_only=True),
-            "intact as far as looked at: 2 of 3 live rows read, all decode",
+            "2 of 3 live rows were read, and all decode",
         ),
         (
             Bodies(undecodable=(TRUNCATED,), decoded=3, live_keys=3, newest_only=True),
@@ -65,13 +65,13 @@ TRUNCATED: Final = UndecodableRows(
         ),
         (
             Bodies(undecodable=(), decoded=1, live_keys=3, newest_only=True),
-            "intact as far as looked at: 1 of 3 live rows read, it decodes",
+            "1 of 3 live rows was read, and decodes",
         ),
         (Bodies(undecodable=(), decoded=3, live_keys=3, newest_only=True), "intact: all 3 live rows decode"),
         (Bodies(undecodable=(), decoded=1, live_keys=1, newest_only=False), "intact: the only live row decodes"),
         (
             Bodies(undecodable=(), decoded=3, live_keys=3, newest_only=False, left_out=("x",)),
-            "intact as far as looked at: 3 of 3 live rows read, all decode",
+            "3 of 3 live rows were read, and all decode",
         ),
     ],
 )
@@ -84,7 +84,7 @@ def test_a_topic_that_was_not_read_to_its_end_is_not_called_intact() -> None:
     bodies = Bodies(undecodable=(), decoded=3, live_keys=3, newest_only=False)
     partial = replace(finding("SRF001"), schema_ids=(replace(FAULT, is_partial=True),))
     [store] = in_short(examined(partial, bodies=bodies), None).stores
-    assert store.data == "intact as far as looked at: 3 live rows read, all decode"
+    assert store.data == "3 live rows were read, and all decode"
 
 
 def test_what_another_finding_of_the_store_says_of_the_rows_counts() -> None:

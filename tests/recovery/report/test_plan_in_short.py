@@ -95,4 +95,4 @@ def test_of_many_writes_of_a_kind_there_is_one_line(plan: Plan) -> None:
         )
         for step in range(1, 8)
     ]
-    assert only(plan, *gone) == ["- soft-delete the versions of ids 1, 2, 3, 4, 5, 6 and 7"]
+    assert only(plan, *gone) == ["- soft-delete the versions of ids 1, 2, 3, 4, 5, 6, 7"]

@@ -155,9 +155,16 @@ def _code_report(known: CatalogueEntry) -> Report:
     )
 
 
+_UNTIL_THEN: Final = (
+    "Until srfix diagnose has said what is wrong, do not wipe a state directory, and do not TERMINATE or DROP a query."
+)
+
+
 def _reading_blocks(reading: StackTraceReading) -> list[Block]:
     title = reading.title if reading.finding is None else f"{reading.finding}: {reading.title}"
     blocks: list[Block] = [Heading(title), Paragraph(reading.explanation)]
+    if reading.finding is not None:
+        blocks.insert(1, Paragraph(_UNTIL_THEN, is_warning=True))
     facts = {
         "schema id": reading.schema_id,
         "other ids": ", ".join(map(str, reading.other_schema_ids)),

@@ -157,7 +157,7 @@ def _is_wanted(plan: Plan, *, begun: Collection[int]) -> bool:
     steps = [action for action in reversed(plan.actions) if action.step in begun]
     blocks: list[Block] = []
     for subject in dict.fromkeys(action.subject for action in steps):
-        lines = (f"step {action.step}: {describe(action)}" for action in steps if action.subject == subject)
+        lines = (f"undo step {action.step}: {describe(action)}" for action in steps if action.subject == subject)
         blocks += [Paragraph(subject), ItemList(tuple(lines))]
     which = "this step" if len(steps) == 1 else f"these {len(steps)} steps, last first," if steps else "the repair"
     unasked = "Pass --yes to undo the repair without being asked. Nothing was written."

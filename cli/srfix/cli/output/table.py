@@ -205,11 +205,16 @@ def _print_table(console: Console, block: Table) -> None:
         max((cell_len(word) for cell in (head, *column) for word in cell.split()), default=0)
         for head, column in zip(heads, zip(*rows, strict=True) if rows else [()] * len(heads), strict=True)
     ]
-    if sum(widths) + _BETWEEN * (len(widths) - 1) <= console.width:
+    left = console.width - sum(widths) - _BETWEEN * (len(widths) - 1)
+    if left >= 0:
         # The title is not rich's: that one is folded to the table, and a subject is longer than most tables are wide.
         table = RichTable(box=None, pad_edge=False, padding=(0, _BETWEEN, 0, 0))
-        for head, width in zip(heads, widths, strict=True):
-            table.add_column(Text(head), overflow="fold", min_width=width)
+        for number, width in enumerate(widths):
+            # Rich shares out what there is, and cuts a word where it runs out: so each column is told its width.
+            wanted = max(cell_len(cell) for cell in (heads[number], *(row[number] for row in rows)))
+            more = min(left, wanted - width)
+            left -= more
+            table.add_column(Text(heads[number]), width=width + more)
         for row in rows:
             table.add_row(*map(Text, row))
         console.print(table)

@@ -205,7 +205,7 @@ def _facts(store: StoreInShort, *, has_table: bool = False) -> Iterator[tuple[st
             else "srfix plan says how"
         )
         how = counted(store.writes, "write") if store.writes else unplanned
-        around = f"; what the registry would refuse is planned around ({', '.join(overcome)})" if overcome else ""
+        around = f"; the plan avoids what the registry would refuse ({', '.join(overcome)})" if overcome else ""
         yield "repair", how + around
     for note in finding.notes:
         if not note.repairable:

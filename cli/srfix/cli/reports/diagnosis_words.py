@@ -41,7 +41,7 @@ def verdict_of(diagnosis: Diagnosis) -> Verdict:
     if hiding := sum(skipped.could_hide for skipped in diagnosis.not_looked_at):
         unseen = f"; not looked at, which could hide more: {counted(hiding, 'thing')}"
     elif others := len(diagnosis.not_looked_at):
-        unseen = f"; {counted(others, 'thing')} not looked at can hide no finding"
+        unseen = f"; {counted(others, 'thing')} left out, none could hide more"
     else:
         unseen = "; all was looked at"
     noted = f", {counted(notes, 'note')}" if notes else ""

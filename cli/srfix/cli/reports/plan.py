@@ -91,6 +91,9 @@ def _blocks(plan: Plan, path: Path | None, given: Given, *, details: bool, folds
 
 def _in_short(plan: Plan, path: Path | None, given: Given, *, folds: bool) -> Iterator[Block]:
     yield Heading(_title(plan))
+    around = until_repaired(plan.circumstances)
+    if around is not None:
+        yield Paragraph(around, is_warning=True)
     for subject, lines in changes(plan):
         yield Changes(title=subject, lines=lines)
         if folds:
@@ -100,9 +103,6 @@ def _in_short(plan: Plan, path: Path | None, given: Given, *, folds: bool) -> It
         yield Heading("What it costs", level=2)
     yield ItemList(plan.price)
     yield from _not_planned(plan)
-    around = until_repaired(plan.circumstances)
-    if around is not None:
-        yield Paragraph(around, is_warning=True)
     if folds:
         yield Folded("What to do around it", (ItemList(plan.playbook, is_numbered=True),))
         yield Folded("What it expects to find, and the schemas", (*_expects(plan), *_schemas(plan)))
@@ -173,8 +173,10 @@ _MOST_IDS: Final = 8
 def before_apply(plan: Plan, journal: str, given: Given) -> Iterator[Block]:
     """Subjects, ids, and the undo; the number of steps is the question's."""
     subjects = sorted(plan.expects)
+    items: list[str] = []
     if len(subjects) <= _FEW_SUBJECTS:
-        items = [f"schema ids {_ids(plan, {subject})} under {subject}" for subject in subjects]
+        for subject, lines in changes(plan):
+            yield Changes(title=subject, lines=lines)
     else:
         items = [f"schema ids {_ids(plan, set(subjects))} under {len(subjects)} subjects:", *subjects[:_MOST_SUBJECTS]]
         if len(subjects) > _MOST_SUBJECTS:

@@ -41,7 +41,7 @@ def verification_blocks(events: Sequence[Event], *, details: bool, folds: bool) 
 def verification_totals(events: Sequence[Event]) -> str:
     problems, unseen = _count(events, Problem), _count(events, NotLookedAt)
     not_seen = f", {counted(unseen, 'thing')} not looked at" if unseen else ""
-    return f"{_count(events, Confirmed)} confirmed, {counted(problems, 'problem')}{not_seen}"
+    return f"{counted(_count(events, Confirmed), 'check')} passed, {counted(problems, 'problem')}{not_seen}"
 
 
 def _count(events: Sequence[Event], kind: type[Event]) -> int:
@@ -77,7 +77,7 @@ def _in_short(events: Sequence[Event]) -> Iterator[Block]:
     looked = tally(events)
     holds = [each for each in looked if each.confirmed and not each.problems and not each.not_looked_at]
     if holds and len(looked) == 1:
-        yield Paragraph(holds[0].subject)
+        yield Paragraph(f"Subject {holds[0].subject}")
     elif holds:
         yield Heading("Confirmed", level=2)
         yield ItemList(tuple(f"{each.subject}: {looked_at(each.ids, each.rows)}" for each in holds))

@@ -139,7 +139,7 @@ def _intact(bodies: Bodies, *, is_partial: bool) -> str:
     if not bodies.is_whole or is_partial:
         decoded = bodies.decoded
         rows = counted(decoded, "live row") if is_partial else f"{decoded:,} of {bodies.live_keys:,} live rows"
-        return f"intact as far as looked at: {rows} read, {'it decodes' if decoded == 1 else 'all decode'}"
+        return f"{rows} {'was read, and decodes' if decoded == 1 else 'were read, and all decode'}"
     return (
         "intact: the only live row decodes"
         if bodies.live_keys == 1

@@ -30,10 +30,12 @@ def ids_in_short(faults: Sequence[IdAtFault]) -> str:
 
 
 def keys_in_short(fault: IdAtFault) -> str:
-    """How many keys carry an id, in the cell of a table: `4`, `3, 1 not yet committed`; `-` of what was not counted."""
+    """How many keys carry an id, in the cell of a table: `4`, `3 (+1 uncommitted)`; `-` of what was not counted."""
     least = "at least " if fault.is_partial else ""
-    keys = _keys([fault]).replace(" live keys", "").replace(" live key", "")
-    return f"{least}{keys}" if keys else "-"
+    pending = sum(place.pending_keys for place in fault.partitions)
+    if fault.live_keys is None:
+        return "-" if not fault.partitions else f"{fault.records:,} records"
+    return f"{least}{fault.live_keys:,}{f' (+{pending:,} uncommitted)' if pending else ''}"
 
 
 def ranges(partitions: Iterable[int]) -> str:
