@@ -42,7 +42,7 @@ from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.spark.read.planning import plan_read
 from srfix.serde.spark.reading import bad_rows, from_registry, good_rows, read_stream, read_topic
 from srfix.serde.spark.releases import lacks_arrow
-from srfix.serde.spark.session.session import check_session
+from srfix.serde.spark.session import check_session
 from srfix.serde.spark.write.plan import WritePlan, plan_write
 from srfix.serde.spark.writing import to_registry, write_stream, write_topic
 from srfix.serde.subjects.names import Topic

@@ -113,7 +113,7 @@ def test_jars_that_somebody_has_added_are_seen_by_the_threads_that_are_told(tmp_
 
         from srfix.serde.errors import JarMissingError
         from srfix.serde.spark import check_session, start_session
-        from srfix.serde.spark.session.session import jars_of_this_thread
+        from srfix.serde.spark.session import jars_of_this_thread
 
         config = {{"spark.ui.enabled": "false", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}}
         spark = start_session("jars by hand", master="local[1]", packages=(), config=config)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import pytest
 
 from srfix.serde import EncodeError, SchemaError, parse_columns
-from srfix.serde.columns.halves import struct_of
+from srfix.serde.columns.half import struct_of
 from srfix.serde.formats.avro.schema import load
 from srfix.serde.formats.avro.write.encoder import encoder, written
 from srfix.serde.formats.avro.write.under_existing import encoder_under

@@ -8,7 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Final, TypeVar
 from uuid import uuid4
 
-from srfix.serde.spark.session.session import jars_of_this_thread
+from srfix.serde.spark.session import jars_of_this_thread
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, overload
 from srfix.serde.arrow.encode_kernel_wise import EncodeKernelWise
 from srfix.serde.arrow.pyarrow_or_error import pyarrow
 from srfix.serde.arrow.values import TimeUnit
-from srfix.serde.batches.arrow_payloads import refuse_malformed
-from srfix.serde.batches.rows import contexts_of, error_at, usable_contexts
+from srfix.serde.batches.rows import contexts_of, error_at, refuse_malformed, usable_contexts
 from srfix.serde.engine import BatchEncode, EncodedBatch
 from srfix.serde.errors import UsageError
 from srfix.serde.interface import GivenContexts, OnError, Serializer

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from srfix.serde.arrow.encode_row_wise import EncodeRowWise
-from srfix.serde.arrow.one_array import one_array
-from srfix.serde.arrow.pyarrow_or_error import pyarrow, pyarrow_compute
+from srfix.serde.arrow.pyarrow_or_error import one_array, pyarrow, pyarrow_compute
 from srfix.serde.arrow.values import TimeUnit
 from srfix.serde.batches.rows import ROWS_AT_A_TIME
 from srfix.serde.engine import EncodedBatch

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from srfix.serde.arrow.one_array import one_array
-from srfix.serde.arrow.pyarrow_or_error import pyarrow
+from srfix.serde.arrow.pyarrow_or_error import one_array, pyarrow
 from srfix.serde.arrow.values import Read, TimeUnit, struct_reader
 from srfix.serde.batches.rows import ROWS_AT_A_TIME, reason_of, without_frames
 from srfix.serde.engine import EncodedBatch

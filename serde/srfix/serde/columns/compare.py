@@ -9,8 +9,8 @@ from typing import assert_never
 
 from srfix.serde.casing import declared_name
 from srfix.serde.columns.text import print_columns, print_type
+from srfix.serde.columns.tokens import quoted_name
 from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Map, Struct, usable_columns
-from srfix.serde.columns.words import quoted_name
 
 
 class DifferenceKind(Enum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NoReturn
 
 from srfix.serde.casing import declared_name
-from srfix.serde.columns.tokens import Token, next_token
+from srfix.serde.columns.tokens import RESERVED_WORDS, Token, next_token
 from srfix.serde.columns.types import (
     MAX_NESTING,
     STRING,
@@ -19,7 +19,6 @@ from srfix.serde.columns.types import (
     ScalarType,
     Struct,
 )
-from srfix.serde.columns.words import RESERVED_WORDS
 from srfix.serde.errors import ColumnError
 from srfix.serde.hints import nearest
 from srfix.serde.java_ints import INT_MAX

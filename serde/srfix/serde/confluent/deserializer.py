@@ -17,10 +17,17 @@ from srfix.serde.columns.times import with_times
 from srfix.serde.columns.types import Columns
 from srfix.serde.confluent.columns import AnyPolicy, Shape, check_no_latest, policy_of, remade
 from srfix.serde.confluent.config import Conf, check_callable, settings
-from srfix.serde.confluent.errors import make_confluents, missing_context
 from srfix.serde.confluent.framing import SchemaId, deserializer_of, header_role
-from srfix.serde.confluent.rules import Direction, check_migrations, check_rules
-from srfix.serde.confluent.serde import Codec, ConfluentSerde, check_no_columns
+from srfix.serde.confluent.serde import (
+    Codec,
+    ConfluentSerde,
+    Direction,
+    check_migrations,
+    check_no_columns,
+    check_rules,
+    make_confluents,
+    missing_context,
+)
 from srfix.serde.engine import Decode
 from srfix.serde.errors import (
     DecodeError,

@@ -13,10 +13,16 @@ from confluent_kafka.serialization import Serializer
 from srfix.serde.arguments import plain_row, usable_context
 from srfix.serde.confluent.columns import WrittenColumns
 from srfix.serde.confluent.config import Conf, check_callable, settings
-from srfix.serde.confluent.errors import make_confluents, missing_context
 from srfix.serde.confluent.framing import SchemaId, add_header, required_guid, serializer_of
-from srfix.serde.confluent.rules import Direction, check_rules
-from srfix.serde.confluent.serde import ConfluentSerde, check_no_columns, references_of
+from srfix.serde.confluent.serde import (
+    ConfluentSerde,
+    Direction,
+    check_no_columns,
+    check_rules,
+    make_confluents,
+    missing_context,
+    references_of,
+)
 from srfix.serde.errors import EncodeError, SchemaError, SrfixError, SubjectVersionError, UsageError
 from srfix.serde.forking import ForkLock
 from srfix.serde.interface import Context

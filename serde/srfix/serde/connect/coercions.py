@@ -31,15 +31,54 @@ import datetime
 import decimal
 from collections.abc import Callable
 from enum import Enum
-from typing import Final, TypeAlias, cast
+from typing import Final, NamedTuple, TypeAlias, cast
 
 from srfix.serde.columns.times import READ_AS_INTEGERS
-from srfix.serde.columns.types import Array, ColumnType, Decimal, Map, ScalarType, Struct, type_name
-from srfix.serde.connect.decimal_fit import NOT_FITTING, decimal_fit
+from srfix.serde.columns.types import MAX_DIGITS, Array, ColumnType, Decimal, Map, ScalarType, Struct, type_name
 from srfix.serde.connect.java_text import double_text, float_text, plain_decimal_text
 from srfix.serde.connect.schema import DECIMAL_NAME, TIME_NAME, ConnectType
 from srfix.serde.errors import IncompatibleTypeError, OutOfRangeError
 from srfix.serde.interface import Value
+
+NOT_FITTING: Final = (decimal.Inexact, decimal.InvalidOperation)
+"""What `quantize` raises for a number that does not fit."""
+
+
+class DecimalFit(NamedTuple):
+    """What `number.quantize(unit, None, exact)` gives the fitting number with: exactly of the scale, or `NOT_FITTING`.
+
+    Parts instead of a function: a call per value would cost as much as the work. Keywords, too.
+    """
+
+    unit: decimal.Decimal
+    """1 at the last digit."""
+    exact: decimal.Context
+    """Wide enough for all that fits, and at most `MAX_DIGITS` wide."""
+    low: decimal.Decimal
+    """-`bound`: a minus would go through the caller's context, and its greatest exponent."""
+    bound: decimal.Decimal
+    """The least size that has too many digits in front of the point."""
+
+    def is_within(self, number: decimal.Decimal) -> bool:
+        """False if the number has too many digits in front of the point."""
+        return self.low < number < self.bound
+
+
+def decimal_fit(precision: int, scale: int) -> DecimalFit:
+    """The parts for DECIMAL(precision, scale), as ksqlDB's `DecimalUtil.ensureFit` asks, which never rounds.
+
+    Zeros behind the last digit are no digits: 1.50 fits DECIMAL(2, 1). What does not fit has too many digits in front of the
+    point, or would lose some behind it.
+    """
+    bound = decimal.Decimal((0, (1,), precision - scale))
+    exact = decimal.Context(
+        prec=min(max(precision, 1), MAX_DIGITS),
+        Emax=decimal.MAX_EMAX,
+        Emin=decimal.MIN_EMIN,
+        traps=list(NOT_FITTING),
+    )
+    return DecimalFit(decimal.Decimal((0, (1,), -scale)), exact, bound.copy_negate(), bound)
+
 
 Coerce: TypeAlias = Callable[[Value], Value]
 """A writer's value that is not null → the column's value. Raises a DecodeError if it does not fit."""

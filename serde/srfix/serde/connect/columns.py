@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias, assert_never
 
 from srfix.serde.bounds import CONNECT_COLUMNS as _MAX_COLUMNS
 from srfix.serde.casing import declared_name
-from srfix.serde.columns.halves import only_column
+from srfix.serde.columns.half import only_column
 from srfix.serde.columns.types import (
     BIGINT,
     BOOLEAN,

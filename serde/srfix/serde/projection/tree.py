@@ -3,22 +3,167 @@
 A writer's fields stand in the order of the body; one that no `Target` names is read past, and its `WriterField.type` says how
 long it is. What feeds a column by which coercion, what null is read as, and which types refuse their column, is decided
 here and nowhere else.
+
+A column is fed if the writer's schema has a field for it, or a JSON document without a schema a key, whatever the value is:
+a field that holds null feeds its column. So does the default of a reader's schema, where the writer's record is resolved
+against it (`formats.avro.read.resolution`). A row of which no column is fed is no row of these columns: another record type in
+the topic, or columns that are misspelt. As a row it would be all null, as if the writer had written that. ksqlDB makes that
+row (`ConnectDataTranslator.toKsqlStruct`), and so do its case rules, unless every column is asked for (`strict`).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, NoReturn, TypeAlias, TypeVar
+from typing import Final, Generic, NoReturn, Protocol, Self, TypeAlias, TypeVar
 
+from srfix.serde.casing import CaseRule, have_in_common
 from srfix.serde.columns.types import Column, Columns, ColumnType, Decimal, ScalarType
 from srfix.serde.connect.coercions import Coercion
 from srfix.serde.connect.schema import ConnectType
 from srfix.serde.connect.time_units import TimeUnit
-from srfix.serde.errors import IncompatibleTypeError
-from srfix.serde.projection.fed import Unfed
-from srfix.serde.projection.writer_type import W, WriterField
+from srfix.serde.errors import ColumnNotFedError, IncompatibleTypeError, NothingFedError
+
+
+class WriterType(Protocol):
+    """A type, and whether null stands beside it."""
+
+    @property
+    def connect(self) -> ConnectType | None:
+        """Its Connect type; STRUCT for a union of several types; None where every value is null."""
+
+    @property
+    def name(self) -> str | None:
+        """The name of its Connect schema, which says that it is a logical type."""
+
+    @property
+    def is_nullable(self) -> bool:
+        """Whether null stands beside it."""
+
+    @property
+    def unit(self) -> TimeUnit | None:
+        """What the schema says that its numbers are; None if it says nothing."""
+
+    @property
+    def default(self) -> object:
+        """What null is read as; None where it stays null."""
+
+    @property
+    def word(self) -> str:
+        """The type, in an explanation."""
+
+    @property
+    def holder(self) -> str:
+        """What holds its fields, in an error: "the writer schema", "the union"."""
+
+    @property
+    def defaults(self) -> Sequence[WriterField[Self]]:
+        """The fields of a reader's schema that the writer lacks, and that have a default."""
+
+    def fields(self, path: str) -> Sequence[WriterField[Self]]:
+        """Of what a STRUCT takes: the fields, or the branches of a union, in the writer's order."""
+
+    def items(self) -> Self:
+        """Of what an ARRAY takes."""
+
+    def entries(self, path: str) -> tuple[Self, Self]:
+        """Of what a MAP takes: keys and values."""
+
+    def by_name(self, columns: Columns) -> Mapping[str, Column]:
+        """The columns by the names that fields are compared with."""
+
+    def is_type_of(self, column: ColumnType) -> bool:
+        """Whether it is the type that a column is written as: values are what they were."""
+
+
+W = TypeVar("W", bound=WriterType)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriterField(Generic[W]):
+    """A field of a record, or a branch of a union."""
+
+    number: int
+    """Its place in the record; the number of the branch."""
+    name: str
+    """The name by which columns are found."""
+    written: str
+    """The writer's name for it, where a reader's alias gave it another."""
+    type: W
+    """Its type."""
+    default: object = None
+    """Its own default, in JSON, where the format knows such; that of a reader's field that the writer lacks always."""
+
+
+_SHOWN: Final = 20
+
+
+class Unfed:
+    """Why what a writer writes is no row. Made once, raised for each row."""
+
+    def __init__(self, kind: type[ColumnNotFedError], message: str, columns: tuple[str, ...]) -> None:
+        self._kind = kind
+        self._message = message
+        self._columns = columns
+
+    def error(self) -> ColumnNotFedError:
+        """A new one each time: an exception that is raised twice collects tracebacks."""
+        return self._kind(self._message, columns=self._columns)
+
+    def refuse(self, _: object = None) -> NoReturn:
+        """Raises it."""
+        raise self.error()
+
+
+def unfed(
+    columns: Collection[str],
+    absent: Collection[str],
+    inside: Iterable[str],
+    fields: Iterable[str],
+    *,
+    strict: bool,
+    what: str,
+) -> Unfed | None:
+    """Why a writer's rows are none; None if they are.
+
+    :param columns: the row's columns.
+    :param absent: those that nothing feeds, no default either.
+    :param inside: the fields inside of columns, by path, that nothing feeds, no default either.
+    :param fields: what the writer has instead.
+    :param what: what has those fields: "the writer schema", "the document".
+    """
+    what = f"The {what.removeprefix('the ')}"
+    if len(absent) == len(columns):
+        fields = list(fields)
+        why = (
+            "They differ in letter case, which the case rule does not ignore; another does."
+            if have_in_common(columns, fields)
+            else "Its record is of another type than theirs, or they are misspelt. Leave such rows out, or name columns that "
+            "it has."
+        )
+        message = f"{what} feeds none of the columns {_named(columns)}: it has {_named(fields) or 'no fields'}. {why}"
+        return Unfed(NothingFedError, message, tuple(columns))
+    lacking = [*absent, *inside]
+    if not strict or not lacking:
+        return None
+    message = (
+        f"{what} does not feed {_named(lacking)}, and every column was asked for (strict): it has {_named(fields)}. Leave "
+        "such rows out, or read them without strict: the columns are null there."
+    )
+    return Unfed(ColumnNotFedError, message, tuple(lacking))
+
+
+def has_rows_of_nulls(case_rule: CaseRule, *, strict: bool) -> bool:
+    """True if a row of which no column is fed is a row."""
+    return not strict and case_rule in (CaseRule.KSQLDB, CaseRule.KSQLDB_2020)
+
+
+def _named(names: Iterable[str]) -> str:
+    every = list(names)
+    more = f" and {len(every) - _SHOWN:,} more" if len(every) > _SHOWN else ""
+    return ", ".join(map(repr, every[:_SHOWN])) + more
+
 
 Part = TypeVar("Part")
 """`Projected`, or `Written`."""

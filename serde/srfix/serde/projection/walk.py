@@ -6,13 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from srfix.serde.casing import placements
-from srfix.serde.columns.halves import only_column, struct_of
+from srfix.serde.columns.half import only_column, struct_of
 from srfix.serde.columns.times import with_times
 from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct
 from srfix.serde.connect.coercions import coercion_of, incompatible, refusal_of_values
 from srfix.serde.connect.schema import TIME_NAME
 from srfix.serde.connect.time_units import MILLIS, TimeUnit, reads_units, refusal_in_unit
-from srfix.serde.projection.fed import Unfed, has_rows_of_nulls, unfed
 from srfix.serde.projection.tree import (
     Absent,
     Entries,
@@ -24,8 +23,12 @@ from srfix.serde.projection.tree import (
     Refused,
     Scalar,
     Target,
+    Unfed,
+    W,
+    WriterField,
+    has_rows_of_nulls,
+    unfed,
 )
-from srfix.serde.projection.writer_type import W, WriterField
 from srfix.serde.specs import ReadSpec
 
 _READER: Final = "the reader's schema"

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeAlias
 
 from srfix.serde.columns.types import Column, ColumnType, Decimal
-from srfix.serde.projection.tree import Entries, Items
-from srfix.serde.projection.writer_type import W, WriterField
+from srfix.serde.projection.tree import Entries, Items, W, WriterField
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

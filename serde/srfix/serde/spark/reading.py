@@ -16,11 +16,19 @@ from srfix.serde.errors import UsageError
 from srfix.serde.spark.choosing import choose_engine
 from srfix.serde.spark.errors.kafka_errors import kafka_error_of
 from srfix.serde.spark.errors.missing_jars import missing_jar
-from srfix.serde.spark.interface import ENGINES, Engine, OnBadRow
-from srfix.serde.spark.read.kafka_options import Offsets, Options, kafka_options
+from srfix.serde.spark.interface import ENGINES, Engine, OnBadRow, check_word
 from srfix.serde.spark.read.plan import ReadPlan
-from srfix.serde.spark.read.topics import Assignment, Plans, TopicsAsked, plan_given, topic_plans, topics_asked
-from srfix.serde.spark.words import check_word
+from srfix.serde.spark.read.topics import (
+    Assignment,
+    Offsets,
+    Options,
+    Plans,
+    TopicsAsked,
+    kafka_options,
+    plan_given,
+    topic_plans,
+    topics_asked,
+)
 from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:

@@ -15,11 +15,9 @@ from srfix.serde.column_sources.from_spark import spark_schema
 from srfix.serde.columns.types import Columns
 from srfix.serde.errors import Reason, UsageError
 from srfix.serde.spark._pyspark.counts import count_columns, default_columns
-from srfix.serde.spark._pyspark.engines import Decoding
-from srfix.serde.spark._pyspark.header_framing import PAYLOAD, PROBLEM, framed_by_header
+from srfix.serde.spark._pyspark.engines import PAYLOAD, PROBLEM, Decoding, framed_by_header
 from srfix.serde.spark._pyspark.jvm import in_words
-from srfix.serde.spark._pyspark.strict import BEYOND_PYTHON, is_pythons
-from srfix.serde.spark._pyspark.types import struct_type
+from srfix.serde.spark._pyspark.strict import BEYOND_PYTHON, is_pythons, struct_type
 from srfix.serde.spark.errors.driver_errors import BAD_ROW_END
 from srfix.serde.spark.frame_types import quoted
 from srfix.serde.spark.interface import OnBadRow, reason_columns

@@ -22,7 +22,7 @@ from srfix.serde.spark._pyspark.frames import (
     raised_where,
 )
 from srfix.serde.spark._pyspark.jvm import in_words
-from srfix.serde.spark._pyspark.types import struct_type
+from srfix.serde.spark._pyspark.strict import struct_type
 from srfix.serde.spark.frame_types import quoted
 from srfix.serde.spark.interface import OnBadRow, reason_columns
 from srfix.serde.spark.read.plan import ReadPlan

@@ -12,8 +12,7 @@ from srfix.serde.columns.types import type_name
 from srfix.serde.connect.time_units import as_written
 from srfix.serde.errors import DecodeError, IncompatibleTypeError, TimeUnitError
 from srfix.serde.formats.table import Format, schema_module_of
-from srfix.serde.projection.tree import ByKeys, Entries, Fields, Items, Projected, Projection, Refused, Scalar
-from srfix.serde.projection.writer_type import W
+from srfix.serde.projection.tree import ByKeys, Entries, Fields, Items, Projected, Projection, Refused, Scalar, W
 from srfix.serde.resolve.resolved import ResolvedSchema
 from srfix.serde.spark.interface import Feed
 from srfix.serde.specs import ReadSpec

@@ -16,10 +16,9 @@ from typing import cast
 from srfix.serde.html import preformatted
 from srfix.serde.registries.given import AnyClient, usable_registry
 from srfix.serde.spark.read.decisions import ReadDecisions
-from srfix.serde.spark.read.explain import explanation
+from srfix.serde.spark.read.explain import explanation, summary
 from srfix.serde.spark.read.filling import filled
 from srfix.serde.spark.read.plan_registry import Asked, PlanRegistry
-from srfix.serde.spark.read.summary import summary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)

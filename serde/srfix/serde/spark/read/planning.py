@@ -18,13 +18,12 @@ from srfix.serde.formats.table import RESOLVING, SCHEMA_FORMATS, Format, schema_
 from srfix.serde.registries.given import AnyClient, usable_registry
 from srfix.serde.resolve.policies import ById, PlannablePolicy, Resolver
 from srfix.serde.serdes.plans import decode_plan, usable_reader
-from srfix.serde.spark.interface import MissingColumns, NewestSchema
+from srfix.serde.spark.interface import MissingColumns, NewestSchema, check_word
 from srfix.serde.spark.read.filling import filled
 from srfix.serde.spark.read.newest_schema import newest_half, reader_half
 from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.spark.read.plan_checks import check_fed, check_times
 from srfix.serde.spark.read.plan_registry import Asked, PlanRegistry
-from srfix.serde.spark.words import check_word
 from srfix.serde.specs import ReaderSchema, ReadSpec
 from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject, join_context, split_context
 from srfix.serde.subjects.strategies import TopicSubject

@@ -12,10 +12,9 @@ from srfix.serde.arrow.pyarrow_or_error import pyarrow, pyarrow_compute
 from srfix.serde.errors import BadRowError, Reason
 from srfix.serde.spark.errors.driver_errors import BAD_ROW_END
 from srfix.serde.spark.interface import OnBadRow
-from srfix.serde.spark.source.files import read_part
 from srfix.serde.spark.source.frame import FieldKind, SourceFrame
 from srfix.serde.spark.source.offsets import OffsetRange
-from srfix.serde.spark.source.records import RecordReader, record_type
+from srfix.serde.spark.source.records import RecordReader, read_part, record_type
 from srfix.serde.spark.worker.decode import plan_decoder, spark_type
 from srfix.serde.subjects.names import Role
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Final, cast
 
 from srfix.serde.casing import are_distinct, match_fields
-from srfix.serde.columns.halves import only_column, struct_of
+from srfix.serde.columns.half import only_column, struct_of
 from srfix.serde.columns.times import with_times
 from srfix.serde.errors import ColumnError, EngineRefusedError
 from srfix.serde.formats.avro import AvroNode, AvroType, analyse, describe, load, with_plain_times

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from srfix.serde.batches.rows import reason_of
 from srfix.serde.bounds import AVRO_JVM_ITEMS, AVRO_JVM_TEXT_BYTES
@@ -235,3 +235,21 @@ def _reader(row: Schemas) -> Json:
 
 def _text(schema: Json) -> str:
     return json.dumps(schema, separators=(",", ":"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineChoice:
+    """An engine, and why it is this one. Its text says both."""
+
+    engine: Literal["arrow", "jvm"]
+    """What decodes."""
+    fallback: bool
+    """The arrow engine reads what the jvm engine's plan knows nothing about: schema ids born later, GUIDs."""
+    why: str
+    """A sentence."""
+    read: JvmRead | None = None
+    """What Spark's Avro is told; None for the arrow engine."""
+
+    def __str__(self) -> str:
+        beside = " with arrow for unknown ids" if self.fallback else ""
+        return f"engine {self.engine}{beside}: {self.why}"
