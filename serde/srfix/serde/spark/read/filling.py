@@ -1,29 +1,185 @@
-"""Which schemas a plan holds: those of its subjects' versions, and of the ids that were named."""
+"""Which schemas a plan holds: those of its subjects' versions, and of the ids that were named; and which writer field feeds
+which column, a projection read aloud."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import TypeVar
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
 
 from srfix.serde.batches.rows import reason_of
+from srfix.serde.casing import match_keys
+from srfix.serde.columns.types import type_name
+from srfix.serde.connect.time_units import as_written
 from srfix.serde.errors import (
     CasingError,
     ColumnError,
+    DecodeError,
+    IncompatibleTypeError,
     NoSubjectError,
     ResolveError,
     SchemaError,
     SrfixError,
+    TimeUnitError,
 )
-from srfix.serde.formats.table import check_schema_type, format_of
+from srfix.serde.formats.table import Format, check_schema_type, format_of, schema_module_of
+from srfix.serde.projection.tree import ByKeys, Entries, Fields, Items, Projected, Projection, Refused, Scalar, W
 from srfix.serde.resolve.policies import PlannablePolicy
 from srfix.serde.resolve.resolved import ResolvedSchema, SecondAnswered
 from srfix.serde.serdes.plans import decode_plan
-from srfix.serde.spark.interface import PlannedRefusal, PlannedSchema
+from srfix.serde.spark.interface import Feed, PlannedRefusal, PlannedSchema
 from srfix.serde.spark.read.decisions import ReadDecisions
-from srfix.serde.spark.read.feeds import Feeds, planned_feeds
 from srfix.serde.spark.read.plan_registry import Asked, listed, side_by_side
+from srfix.serde.specs import ReadSpec
 from srfix.serde.wire import SchemaId
+
+_SHOWN_CHARACTERS: Final = 40
+_BY_KEYS: Final = "by each document's keys, whatever the schema says"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feeds:
+    """What a schema feeds."""
+
+    feeds: tuple[Feed, ...]
+    """Every column, in order, each with those inside it."""
+    unused: tuple[str, ...] = ()
+    """The writer fields that feed no column."""
+    problem: DecodeError | None = None
+    """What no row of the schema comes past: a type, or that no column is fed."""
+
+
+def planned_feeds(format_: Format, resolved: ResolvedSchema, spec: ReadSpec) -> Feeds:
+    """What a writer schema feeds."""
+    projection = schema_module_of(format_).projection(resolved.schema.text, spec, resolved.references)
+    return _by_keys(projection, spec) if isinstance(projection, ByKeys) else _feeds(projection)
+
+
+def _by_keys(documents: ByKeys, spec: ReadSpec) -> Feeds:
+    """The schema does not count. It tells which keys are to be expected."""
+    columns = [column.name for column in spec.known_columns]
+    if not spec.wrapped:
+        return Feeds(feeds=(Feed(column=columns[0], field="", detail=_BY_KEYS),))
+    keys = match_keys(columns, documents.expected, spec.case_rule, where=documents.holder)
+    return Feeds(feeds=tuple(Feed(column=column, field=keys.get(column), detail=_BY_KEYS) for column in columns))
+
+
+def _feeds(projection: Projection[W]) -> Feeds:
+    walk, root = _Walk(), projection.root
+    is_certain = not root.writer.is_nullable
+    if not projection.is_wrapped:
+        walk.bare = projection.columns[0].name
+        walk.value(root, "", is_certain=is_certain)
+    elif isinstance(root.how, Fields):
+        walk.fields(root.how, "", "", is_certain=True)
+        # Beside null a body may be no row at all, which is a tombstone.
+        if projection.unfed is not None and is_certain:
+            walk.problem = projection.unfed.error()
+    elif isinstance(root.how, Refused):
+        walk.problem = error = root.how.error
+        walk.feeds += [Feed(column=one.name, field=None, refusal=error.message) for one in projection.columns]
+    return Feeds(feeds=tuple(walk.feeds), unused=tuple(walk.unused), problem=walk.problem)
+
+
+class _Walk:
+    def __init__(self) -> None:
+        self.bare = ""
+        """The column that the root feeds, if that is no record of columns."""
+        self.feeds: list[Feed] = []
+        self.unused: list[str] = []
+        self.problem: DecodeError | None = None
+
+    def value(self, value: Projected[W], field: str, *, is_certain: bool, over: Sequence[str] = ()) -> None:
+        """What feeds a column, and all inside.
+
+        :param field: the writer's path.
+        :param is_certain: whether each row comes here.
+        :param over: fields that are read before, whose values this one's replaces.
+        """
+        how, is_value = value.how, is_certain and not value.writer.is_nullable
+        if isinstance(how, Refused):
+            self._feed(value, field, over, how.error, is_certain=is_certain)
+            return
+        self._feed(value, field, over, how.refusal if isinstance(how, Scalar) else None, is_certain=is_value)
+        match how:
+            case Fields():
+                self.fields(how, self._column(value), field, is_certain=is_value)
+            case Items(items):
+                self._inside(items, _joined(field, "ARRAY"))
+            case Entries(keys, values):
+                self._inside(keys, _joined(field, "MAP_KEY"))
+                self._inside(values, _joined(field, "MAP_VAL"))
+
+    def _inside(self, value: Projected[W], field: str) -> None:
+        """Items, keys and values have a line of their own only where there is something to say of them."""
+        first = len(self.feeds)
+        self.value(value, field, is_certain=False)
+        feed = self.feeds[first]
+        if feed.detail is None and feed.refusal is None and feed.numbers is None:
+            del self.feeds[first]
+
+    def fields(self, of: Fields[W], column: str, field: str, *, is_certain: bool) -> None:
+        """:param column: the path of the STRUCT; empty for a row's columns."""
+        fed = of.by_field()
+        self.unused += [_joined(field, one.written) for one in of.fields if not fed[one.number]]
+        absent = {one.column.name: one for one in of.absent}
+        in_order = sorted(of.targets, key=lambda target: target.field.number)
+        for one in of.columns:
+            if one.name in absent:
+                default = absent[one.name].default
+                shown = None if default is None else _shown(default.field.default)
+                self.feeds.append(Feed(column=_joined(column, one.name), field=None, default=shown))
+            targets = [target for target in in_order if target.column is one]
+            over = [target.field.name for target in targets if not target.counts]
+            for target in targets:
+                written = _joined(field, target.field.written)
+                if target.counts:
+                    self.value(target.value, written, is_certain=is_certain, over=over)
+                elif isinstance(target.value.how, Refused):
+                    # It is looked at all the same.
+                    self._feed(target.value, written, (), target.value.how.error, is_certain=is_certain)
+
+    def _feed(
+        self,
+        value: Projected[W],
+        field: str,
+        over: Sequence[str],
+        refused: IncompatibleTypeError | None,
+        *,
+        is_certain: bool,
+    ) -> None:
+        if refused is not None and is_certain and self.problem is None:
+            self.problem = refused
+        unit, column = as_written(value.unit, value.column), value.column
+        said = [] if value.writer.is_type_of(column) else [f"{value.writer.word} to {type_name(column)}"]
+        if value.default is not None:
+            said.append(f"null as {_shown(value.default)}")
+        if over:
+            said.append(f"overrides {', '.join(over)}")
+        self.feeds.append(
+            Feed(
+                column=self._column(value),
+                field=field,
+                detail="; ".join(said) or None,
+                refusal=None if refused is None else refused.message,
+                other_time=refused.column_type if isinstance(refused, TimeUnitError) else None,
+                numbers=None if unit is None else unit.numbers,
+            )
+        )
+
+    def _column(self, value: Projected[W]) -> str:
+        return (self.bare + value.path).removeprefix("->")
+
+
+def _joined(path: str, name: str) -> str:
+    return f"{path}->{name}" if path else name
+
+
+def _shown(default: object) -> str:
+    shown = json.dumps(default, ensure_ascii=False, default=str)
+    return shown if len(shown) <= _SHOWN_CHARACTERS else f"{shown[:_SHOWN_CHARACTERS]}…"
+
 
 P = TypeVar("P", bound=ReadDecisions)
 """A plan."""
