@@ -138,10 +138,7 @@ def _of_its_schema(refused: Mapping[int | bytes, SrfixError], payload: bytes) ->
 
 
 def _about(payload: bytes, ctx: Context, known: dict[bytes, str]) -> str:
-    """What stands before an error's words.
-
-    :param known: what was found for schema ids so far, by their bytes.
-    """
+    """What stands before an error's words; `known` is what was found for schema ids so far, by their bytes."""
     prefix = prefix_of(payload)
     about = known.get(prefix)
     if about is None:
@@ -211,10 +208,7 @@ class FaultyRow(BadRow):
     """The error's class and words, the payload's context, and what stands before the words in the error's sentence."""
 
     def __init__(self, position: int, kind: str, words: str, payload: bytes, ctx: Context, *, about: str) -> None:
-        """
-        :param kind: the kernel's word for the reason.
-        :param about: what stands before the words in the error's sentence.
-        """
+        """`kind` is the kernel's word for the reason, `about` what stands before the words in the error's sentence."""
         error, reason = _KINDS[kind]
         # A field of its own each would cost as much as the row's reading.
         put = object.__setattr__

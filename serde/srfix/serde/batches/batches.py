@@ -37,7 +37,6 @@ from srfix.serde.batches.rows import ROWS_AT_A_TIME, chunks_of_rows, error_at, u
 from srfix.serde.interface import BadRow, Deserializer, GivenContexts, InstanceDeserializer, OnError, Payloads, Value
 
 R = TypeVar("R")
-"""A class, such as a dataclass."""
 
 
 @overload

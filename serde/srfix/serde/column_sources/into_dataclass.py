@@ -50,10 +50,7 @@ class _Rule(NamedTuple):
 def dataclass_builder(
     class_: type, columns: Columns, case_rule: CaseRule, name_of: NameOf = str
 ) -> Callable[[object], object]:
-    """What makes an instance of a row of these columns; None stays None.
-
-    :param name_of: what a field is called among the columns.
-    """
+    """What makes an instance of a row of these columns, among which a field is called as `name_of` says; None stays None."""
     rule = _Rule(CaseRule.EXACT if case_rule is CaseRule.EXACT else CaseRule.UNIQUE, name_of)
     build = _record(class_, columns, rule, path="")
 

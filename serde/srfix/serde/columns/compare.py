@@ -25,7 +25,6 @@ class DifferenceKind(Enum):
     NAMESPACE = "namespace"
     """A key in one and a value in the other, or a KEY and a PRIMARY KEY."""
     TYPE = "type"
-    """The types differ."""
     ORDER = "order"
     """What both have stands in another order."""
 
@@ -35,7 +34,6 @@ class ColumnDifference:
     """One difference between two column lists."""
 
     kind: DifferenceKind
-    """What differs."""
     path: str
     """Where, by the first list's names: `->A->ARRAY->B`; of an order, what holds the fields, empty for the columns."""
     first: str | None

@@ -49,9 +49,7 @@ class Parser:
     """Reads one text, once."""
 
     def __init__(self, text: str, *, plain_names: bool = False) -> None:
-        """
-        :param plain_names: names stand as they are, without quotes and in any case, up to a blank, as `DESCRIBE` prints them.
-        """
+        """Plain names stand as they are, without quotes and in any case, up to a blank, as `DESCRIBE` prints them."""
         self._text = text
         self._plain_names = plain_names
         self._token = next_token(text, 0)

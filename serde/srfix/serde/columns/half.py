@@ -49,10 +49,8 @@ def check_key_columns(columns: Columns) -> None:
 
 
 def require_string_keys(columns: Columns, format_word: str) -> None:
-    """What ksqlDB's `AvroDataTranslator` and `KsqlJsonSerdeFactory` check of every MAP, nested ones too.
-
-    :param format_word: the format's name for the message, such as "Avro" or "JSON".
-    """
+    """What ksqlDB's `AvroDataTranslator` and `KsqlJsonSerdeFactory` check of every MAP, nested ones too. The format's word
+    is for the message."""
     for column in columns:
         for path, part in _parts(column.type, f"->{column.name}"):
             if isinstance(part, Map) and part.keys is not STRING:
@@ -83,7 +81,6 @@ class Half:
     """A key or a value, as its format gets it."""
 
     columns: Columns
-    """Its columns."""
     wrapped: bool
     """False if the body is the bare value of the only one."""
 

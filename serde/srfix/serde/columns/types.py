@@ -17,7 +17,6 @@ MAX_PRECISION: Final = INT_MAX
 MAX_DIGITS: Final = DIGITS
 """Of a value, whatever its column allows."""
 MAX_NESTING: Final = COLUMN_LEVELS
-"""How deep types may nest."""
 
 
 class ScalarType(Enum):
@@ -73,7 +72,6 @@ class Array:
     """A list of values of one type; items may be null."""
 
     items: ColumnType
-    """The type of the items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +79,7 @@ class Map:
     """Values by keys; values may be null. Formats take STRING keys only, and say so (`require_string_keys`)."""
 
     values: ColumnType
-    """The type of the values."""
     keys: ColumnType = STRING
-    """The type of the keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +87,6 @@ class Struct:
     """Named fields; each may be null."""
 
     fields: tuple[Column, ...]
-    """The fields, in order."""
 
     def __post_init__(self) -> None:
         check_columns(self.fields, what="fields of one STRUCT")
@@ -152,10 +147,7 @@ def check_columns(columns: Iterable[Column], *, what: str) -> None:
 
 
 def columns_of_one_half(columns: Columns, *, holder: str) -> Columns:
-    """The usable columns of what has no halves: a frame, an Arrow batch.
-
-    :param holder: what it is, for the message.
-    """
+    """The usable columns of what has no halves: a holder such as a frame or an Arrow batch."""
     try:
         check_columns(usable_columns(columns), what="columns")
     except ColumnError as error:

@@ -62,7 +62,6 @@ else:
 
     T = TypeVar("T")
 R = TypeVar("R")
-"""A dataclass."""
 FromDict: TypeAlias = "Callable[[Value, Context], object]"
 _Identity: TypeAlias = "int | UUID"
 _Writer: TypeAlias = "tuple[Schema, Codec]"
@@ -93,10 +92,8 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
         policy: AnyPolicy | None,
         own: Mapping[str, Any],
     ) -> None:
-        """Takes what the constructors have in common.
-
-        :param own: the arguments that are of this format alone, for its codec.
-        """
+        """Takes what the constructors have in common; `own` are the arguments that are of this format alone, for its
+        codec."""
         check_callable("from_dict", from_dict, "(dict, context) -> object")
         asked = settings(self._kind, conf)
         check_no_columns(schema_str)

@@ -66,10 +66,7 @@ class JsonSchema:
         json_encode: JsonEncode | None = None,
         json_decode: JsonDecode | None = None,
     ) -> None:
-        """
-        :param json_encode: writes in place of orjson.
-        :param json_decode: reads in place of orjson.
-        """
+        """What encodes and decodes JSON stands in place of orjson."""
         self._text, self._reference_texts = text, tuple(dict.fromkeys(referred for _, referred in references))
         self._document = _document(text)
         self._references: Mapping[str, Json] = {name: _document(referred) for name, referred in references}

@@ -133,11 +133,8 @@ def check_rules(rule_set: Mapping[str, Json] | None, direction: Direction, *, wh
 
 
 def check_migrations(registry: SchemaVersions, subject: str, source: int, latest: SchemaVersion) -> None:
-    """Asks what confluent-kafka asks before it reads as the latest version has it (`BaseDeserializer._get_migrations`): the
-    rules of the versions between may rewrite records.
-
-    :param source: the subject's version that a record was written under.
-    """
+    """Asks what confluent-kafka asks before it reads a record of the version `source` as the latest has it
+    (`BaseDeserializer._get_migrations`): the rules of the versions between may rewrite records."""
     direction = Direction.UPGRADE if source < latest.version else Direction.DOWNGRADE
     first, last = sorted((source, latest.version))
     for number in range(first + 1, last + 1):

@@ -134,10 +134,8 @@ def connect_type_of(column: ColumnType) -> ConnectType:
 
 
 def refusal(writer: ConnectType, column: ColumnType, path: str) -> IncompatibleTypeError | None:
-    """Why a column does not take values of that type, null or not; None if it does (`validateSchema`).
-
-    :param path: where, as the engine has it: `->A->ARRAY->B`, empty at the root.
-    """
+    """Why a column does not take values of that type, null or not; None if it does (`validateSchema`). The path is as the
+    engine has it: `->A->ARRAY->B`, empty at the root."""
     wanted = connect_type_of(column)
     return None if writer in _ACCEPTED.get(wanted, {wanted}) else incompatible(writer.word, column, path)
 
@@ -193,11 +191,9 @@ def coercion_of(writer: ConnectType, column: ScalarType | Decimal) -> Coercion:
 def coercion(
     writer: ConnectType, name: str | None, column: ScalarType | Decimal, path: str, *, per_second: int = _PER_SECOND
 ) -> Coerce | None:
-    """What makes the column's value of a writer's value that is not null; None if it is it already (`coercion_of`).
-
-    :param name: the name of the writer's Connect schema; of a logical type it counts.
-    :param per_second: how many of the writer's numbers are a second, for a TIME or a TIMESTAMP.
-    """
+    """What makes the column's value of a writer's value that is not null; None if it is it already (`coercion_of`). The name
+    of the writer's Connect schema counts, if that is of a logical type; of a TIME or a TIMESTAMP so many numbers are a
+    second."""
     if refusal_of_values(writer, name, column, path) is not None:
 
         def refuse(_: Value) -> Value:

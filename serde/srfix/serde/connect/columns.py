@@ -84,7 +84,6 @@ class Inferred:
     """What a schema's columns are."""
 
     columns: Columns
-    """The columns, in the order of the fields."""
     dropped: tuple[Dropped, ...] = ()
     """The fields that are not among them, nor in them."""
 
@@ -104,12 +103,12 @@ def columns_of(
 ) -> Inferred:
     """The columns of a schema.
 
-    :param for_spark: leaves out also what no column of Spark's holds, and types that contain themselves: the innermost field
-        that has them.
-    :param keeps_time: True for TIME columns with `for_spark` also, whose numbers it holds.
-    :param role: names the one column of an un-wrapped schema: ROWKEY or ROWVAL.
-    :param wrapped: False takes the whole schema as the type of one column (`SerdeUtils.wrapSingle`). None is ksqlDB's
-        default: every key is taken so (`DefaultSchemaInjector`), a record's too, which becomes a STRUCT, and no value.
+    For Spark also that is left out, by the innermost field that has it, which no column of Spark's holds: types that contain
+    themselves, and TIME, unless it `keeps_time`, whose numbers it holds. The role names the one column of an un-wrapped
+    schema: ROWKEY or ROWVAL.
+
+    `wrapped=False` takes the whole schema as the type of one column (`SerdeUtils.wrapSingle`). None is ksqlDB's default:
+    every key is taken so (`DefaultSchemaInjector`), a record's too, which becomes a STRUCT, and no value.
     """
     if not (role is Role.VALUE if wrapped is None else wrapped):
         schema = struct((ConnectField(_WRAPPERS[role], schema),))

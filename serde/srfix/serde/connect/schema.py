@@ -66,9 +66,7 @@ class ConnectField:
     """A field of a STRUCT."""
 
     name: str
-    """Its name."""
     schema: ConnectSchema
-    """Its type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -80,19 +78,16 @@ class ConnectSchema:
     """
 
     type: ConnectType
-    """What it is."""
     name: str | None = None
     """The name of a STRUCT or of a logical type."""
     version: int | None = None
     """The version of a named type."""
     optional: bool = False
-    """Whether null is a value of it."""
     parameters: Mapping[str, str] = field(default_factory=lambda: _NO_PARAMETERS, hash=False)
     """Properties beyond these, in the order in which they were set."""
     default: object = field(default=None, hash=False)
     """The default value; None is none, as in Connect."""
     doc: str | None = None
-    """The documentation."""
     fields: tuple[ConnectField, ...] = field(default=(), hash=False)
     """Of a STRUCT, in order."""
     key_schema: ConnectSchema | None = field(default=None, hash=False)

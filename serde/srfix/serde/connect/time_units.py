@@ -36,9 +36,7 @@ from srfix.serde.errors import IncompatibleTypeError, TimeUnitError
 MILLIS: Final = 1_000
 """Milliseconds: so many in a second."""
 MICROS: Final = 1_000_000
-"""Microseconds."""
 NANOS: Final = 1_000_000_000
-"""Nanoseconds."""
 
 
 _UNITS: Final = {MILLIS: "milliseconds", MICROS: "microseconds", NANOS: "nanoseconds"}
@@ -59,7 +57,6 @@ class TimeUnit:
     word: str
     """The writer's name of it, as it stands in the schema."""
     counts: _Counts
-    """What they count."""
     per_second: int = 0
     """How many are a second: `MILLIS`, `MICROS` or `NANOS`; 0 for days, and where no column takes them."""
 
@@ -118,12 +115,8 @@ def reads_units(case_rule: CaseRule) -> bool:
 
 
 def time_unit(writer: ConnectType, logical: object, name: object) -> TimeUnit | None:
-    """What the writer's schema says that a number is; None if it says nothing.
-
-    :param writer: its Connect type.
-    :param logical: Avro's `logicalType`, or what stands in its place.
-    :param name: the name of its Connect schema (`connect.name`, or `title`).
-    """
+    """What the writer's schema says that a number is, by Avro's `logicalType` (or what stands in its place) and the name of
+    its Connect schema (`connect.name`, or `title`); None if it says nothing."""
     if writer not in _NUMBERS:
         return None
     by_logical = _of_logical(writer, logical) if isinstance(logical, str) else None

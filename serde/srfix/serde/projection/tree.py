@@ -91,7 +91,6 @@ class WriterField(Generic[W]):
     written: str
     """The writer's name for it, where a reader's alias gave it another."""
     type: W
-    """Its type."""
     default: object = None
     """Its own default, in JSON, where the format knows such; that of a reader's field that the writer lacks always."""
 
@@ -125,14 +124,9 @@ def unfed(
     strict: bool,
     what: str,
 ) -> Unfed | None:
-    """Why a writer's rows are none; None if they are.
-
-    :param columns: the row's columns.
-    :param absent: those that nothing feeds, no default either.
-    :param inside: the fields inside of columns, by path, that nothing feeds, no default either.
-    :param fields: what the writer has instead.
-    :param what: what has those fields: "the writer schema", "the document".
-    """
+    """Why a writer's rows are none; None if they are. Nothing, no default either, feeds those of the columns that are
+    `absent`, and the fields `inside` of columns, by path; `fields` are what the writer has instead, and `what` has those:
+    "the writer schema", "the document"."""
     what = f"The {what.removeprefix('the ')}"
     if len(absent) == len(columns):
         fields = list(fields)
@@ -198,9 +192,7 @@ class Projected(Generic[W]):
     """A type of the writer's, for a column's."""
 
     writer: W
-    """The writer's type."""
     column: ColumnType
-    """The column's."""
     path: str
     """Where, by the columns' names: `->A->ARRAY->B`, empty at the root."""
     unit: TimeUnit | None
@@ -208,7 +200,6 @@ class Projected(Generic[W]):
     default: object
     """What null is read as, in the form that the writer's values have; None where it stays null, or is refused."""
     how: How[W]
-    """What becomes of a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +207,6 @@ class Refused:
     """The column does not take the type: a row that comes here is bad, null or not."""
 
     error: IncompatibleTypeError
-    """Why."""
 
     def refuse(self, _: object = None) -> NoReturn:
         """Raises it: a new one each time, as an exception that is raised twice collects tracebacks."""
@@ -228,13 +218,11 @@ class Scalar:
     """A value without parts."""
 
     type: ScalarType | Decimal
-    """The column's."""
     connect: ConnectType
     """The writer's, to Connect: an int8 or int16 is cut from what is written."""
     name: str | None
     """The name of its Connect schema, by which it is a logical type."""
     coercion: Coercion
-    """What makes the column's value."""
     per_second: int
     """How many of the writer's numbers are a second, for a TIME or a TIMESTAMP."""
     refusal: IncompatibleTypeError | None
@@ -246,7 +234,6 @@ class Items(Generic[Part]):
     """The items of an ARRAY."""
 
     items: Part
-    """How each item is read, or written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,9 +241,7 @@ class Entries(Generic[Part]):
     """The entries of a MAP. Of a key that comes twice the last value counts."""
 
     keys: Part
-    """How each key is read, or written."""
     values: Part
-    """How each value is read, or written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,13 +270,10 @@ class Target(Generic[W]):
     """A column that a field feeds."""
 
     field: WriterField[W]
-    """The field."""
     column: Column
-    """The column."""
     counts: bool
     """False if a later field feeds the column too: the value is read, and may be refused, but the later one counts."""
     value: Projected[W]
-    """How its value is read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,10 +281,8 @@ class Absent(Generic[W]):
     """A column that no field feeds."""
 
     column: Column
-    """The column."""
     default: Target[W] | None
     """The field of a reader's schema whose default it is in every row, read as a value of the field's type; None for null."""
 
 
 How: TypeAlias = Refused | Scalar | Items[Projected[W]] | Entries[Projected[W]] | Fields[W]
-"""What becomes of a value."""

@@ -52,7 +52,6 @@ def project(writer: W, spec: ReadSpec) -> Projection[W]:
 
 
 def _unfed(root: Projected[W], absent: Sequence[str], spec: ReadSpec) -> Unfed | None:
-    """:param absent: all paths that nothing feeds."""
     if not isinstance(root.how, Fields) or has_rows_of_nulls(spec.case_rule, strict=spec.strict):
         return None
     columns = [column.name for column in root.how.columns]
@@ -70,7 +69,7 @@ class _Walk:
         """The paths of columns, and of fields inside them, that nothing feeds."""
 
     def value(self, writer: W, column: ColumnType, path: str, declared: ColumnType) -> Projected[W]:
-        """:param declared: the column's type with its times, which decides what feeds it; else they are the same."""
+        """`declared` is the column's type with its times, which decides what feeds it; else they are the same."""
         unit = writer.unit if self._reads_units else None
         how = self._how(writer, column, path, unit, declared)
         default = None if isinstance(how, Refused) else writer.default

@@ -18,7 +18,6 @@ class Written(Generic[W]):
     """How values of a column's type are written under a type of the schema. Null is written where the type allows it."""
 
     writer: W
-    """The type of the schema."""
     column: ColumnType | None
     """The column's; None where values are as the schema has them."""
     how: WriteHow[W]
@@ -77,7 +76,6 @@ class WriteField(Generic[W]):
     """A field of a record, or a branch of a union."""
 
     field: WriterField[W]
-    """The field."""
     column: Column | None
     """The column that feeds it; None where a row has the field's own name, or `value` is None."""
     value: Written[W] | None
@@ -94,4 +92,3 @@ class WriteField(Generic[W]):
 
 
 WriteHow: TypeAlias = Forbidden | Free | WriteScalar | Items[Written[W]] | Entries[Written[W]] | WriteFields[W]
-"""What becomes of a value."""

@@ -138,11 +138,8 @@ class Question:
     """Which schema is it, of which payload?"""
 
     identity: Identity
-    """The id, or the GUID."""
     topic: str
-    """The payload's topic."""
     role: Role
-    """Key or value."""
 
     def resolved(self, registry: SchemaSource, subject: Subject | None) -> ResolvedSchema:
         """The schema and what it refers to; `subject` only picks the context."""

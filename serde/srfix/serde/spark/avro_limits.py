@@ -81,10 +81,8 @@ def limits_needed(read: JvmRead) -> tuple[str, ...]:
 
 
 def unbounded(spark: SparkSession, needed: Iterable[str]) -> str | None:
-    """Why the jvm engine is not safe in a session, in sentences that say how to make it so; None if it is.
-
-    :param needed: what `limits_needed` says. A session is asked once, by a small job, and not at all for none.
-    """
+    """Why the jvm engine is not safe in a session, in sentences that say how to make it so; None if it is. A session is
+    asked once, by a small job, and not at all where nothing is needed."""
     wanted = tuple(needed)
     if not wanted:
         return None

@@ -20,9 +20,7 @@ class FrameField:
     """A column of a frame, or a field of a struct in one."""
 
     name: str
-    """Its name."""
     type: FrameType
-    """Its type."""
 
 
 def frame_fields(schema: SparkSchema) -> tuple[FrameField, ...]:

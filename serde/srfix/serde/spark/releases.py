@@ -41,10 +41,7 @@ ABILITIES: Final[Mapping[str, Abilities]] = {
 
 
 def abilities_in_words(spark_version: str) -> str:
-    """What srfix does on that Spark: `jvm engine, arrow engine, format("srfix")`.
-
-    :param spark_version: as in `4.3.0`.
-    """
+    """What srfix does on a Spark such as `4.3.0`: `jvm engine, arrow engine, format("srfix")`."""
     line = ".".join(spark_version.split(".")[:2])
     if line not in ABILITIES:
         return f"not tried with srfix; {', '.join(ABILITIES)} were"

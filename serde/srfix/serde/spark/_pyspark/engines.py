@@ -59,18 +59,16 @@ def _malformed(role: Role) -> str:
 def arrow_decoded(
     plan: ReadPlan, payload: Column, *, headers: Column | None = None, behind_barrier: bool = False
 ) -> Column:
-    """`struct<row: struct<the plan's columns>, reason: string, message: string>` for payloads in binary.
+    """`struct<row: struct<the plan's columns>, reason: string, message: string>` for payloads in binary, and for the
+    records' headers (`array<struct<key: string, value: binary>>`), of which only those that name a schema travel.
 
-    The row is null where there is a reason, a `batches.Reason`'s word (TOMBSTONE too), and only there. Nothing about a
-    row raises: a job fails of it only if the registry cannot be asked, or a worker lacks srfix.
+    The row is null where there is a reason, a `batches.Reason`'s word (TOMBSTONE too), and only there. Nothing about a row
+    raises: a job fails of it only if the registry cannot be asked, or a worker lacks srfix. Several such columns in one
+    projection travel to the workers together.
 
-    Several such columns in one projection travel to the workers together.
-
-    :param headers: the records' headers, `array<struct<key: string, value: binary>>`, for payloads whose schema is named
-        there. Only headers of that name travel.
-    :param behind_barrier: whether the column stands in a generator (`frames`), which nothing is pushed through that needs
-        it. Else Spark is told that it is not deterministic, so that no filter on it becomes a second decoding; then filters
-        on other columns have to wait for it too.
+    Behind a barrier, in a generator (`frames`), nothing is pushed through that needs the column. Else Spark is told that it
+    is not deterministic, so that no filter on it becomes a second decoding; then filters on other columns have to wait for
+    it too.
     """
     columns = [payload]
     if headers is not None:
@@ -110,7 +108,6 @@ class Decoding:
     """An engine, made for a plan."""
 
     plan: ReadPlan
-    """What is read."""
     read: JvmRead | None
     """What the jvm engine is told; None for the arrow engine."""
     fallback: Callable[[Column], Column] | None = None
@@ -129,11 +126,8 @@ class Decoding:
         return ("row",) if self.fallback is None else ("row", "left")
 
     def made(self, payload: Column, headers: Column | None = None, name: str | None = None) -> Column:
-        """A struct of `names`, to be computed once a row: behind the barrier of `frames`, or in a lambda's array.
-
-        :param payload: binary.
-        :param name: the payload in SQL, if it has a name.
-        """
+        """A struct of `names`, to be computed once a row: behind the barrier of `frames`, or in a lambda's array. `name` is
+        the payload in SQL."""
         if self.read is None:
             return arrow_decoded(self.plan, payload, headers=headers, behind_barrier=True)
         return jvm_rows(self.read, payload, fallback=self.fallback, name=name)
@@ -146,10 +140,8 @@ class Decoding:
         problem: Column | None = None,
         name: str | None = None,
     ) -> Column | None:
-        """As `made`, a struct of the row alone, where bad rows raise by themselves; None for the arrow engine, whose do not.
-
-        :param raised: what raises, of words.
-        """
+        """As `made`, a struct of the row alone, where bad rows raise by themselves; None for the arrow engine, whose do
+        not."""
         if self.read is None:
             return None
         return jvm_rows_or_raised(self.read, payload, raised, fallback=self.fallback, problem=problem, name=name)
@@ -168,12 +160,8 @@ class Decoding:
         problem: Column | None = None,
         name: str | None = None,
     ) -> Judged:
-        """What is said of what `made` gave.
-
-        :param made: its fields, by `names`.
-        :param is_good: of its row; it is looked at several times.
-        :param problem: what is wrong with the payload's framing, in words, where there is something.
-        """
+        """What is said of what `made` gave. `is_good`, of its row, is looked at several times; a `problem` is what is wrong
+        with the payload's framing, in words."""
         row = made["row"]
         if self.read is not None:
             return judged(

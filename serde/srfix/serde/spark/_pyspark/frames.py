@@ -32,12 +32,8 @@ _HAS_TOP_K: Final = tuple(int(part) for part in pyspark.__version__.split(".")[:
 
 
 def count_columns(reason: Column, payload: Column, *, is_of_topics: bool = False) -> list[Column]:
-    """`rows`, `tombstones`, `bad`, one for each `Reason` of an error, `unknown_ids`.
-
-    :param reason: a `Reason`'s word, or null.
-    :param payload: the bytes as they came.
-    :param is_of_topics: whether there are several topics, and some may have no plan. Each aggregate costs time for each row.
-    """
+    """`rows`, `tombstones`, `bad`, one for each `Reason` of an error, `unknown_ids`; of topics, some may have no plan. Each
+    aggregate costs time for each row."""
     never = {Reason.ENCODE_FAILED} if is_of_topics else {Reason.ENCODE_FAILED, Reason.NO_PLAN}
     errors = [one for one in Reason if one.is_error and one not in never]
     return [
@@ -117,10 +113,7 @@ def decode_frame(
     observe: str | Observation | None,
     counts_unasked: bool = True,
 ) -> DataFrame:
-    """See `reading.from_registry`.
-
-    :param counts_unasked: False if a stream's rows are counted by the caller.
-    """
+    """See `reading.from_registry`. Where `counts_unasked` is false, the caller counts a stream's rows."""
     role, names = plan.role, reason_columns(plan.role)
     column = role.value if column is None else column
     check_payloads(df, column, (*_OURS, names.tombstone, names.reason, names.message, names.payload))
@@ -293,10 +286,8 @@ def check_payloads(df: DataFrame, column: str, ours: tuple[str, ...]) -> None:
 
 
 def failure(columns: Sequence[str], role: Role, words: Column) -> Column:
-    """What is said for a bad row, with its place as far as the frame's columns have it. `driver_errors` reads it.
-
-    :param words: why (`jvm.in_words`).
-    """
+    """What is said for a bad row, with its place as far as the frame's columns have it, and why (`jvm.in_words`).
+    `driver_errors` reads it."""
     place = [
         F.coalesce(F.concat(F.lit(before), _named(name).cast("string"), F.lit(after)), F.lit(""))
         for name, before, after in (

@@ -33,11 +33,9 @@ class Shipped:
     """
 
     def __init__(self, factory: str, frozen: bytes) -> None:
-        """
-        :param factory: where the worker finds what makes the function: module, colon, name. It is asked once per task: what
-            is to last longer it keeps itself.
-        :param frozen: what it is made of. Bytes, since unpickling anything of srfix's would need srfix.
-        """
+        """`factory` is where the worker finds what makes the function: module, colon, name. It is asked once per task: what
+        is to last longer it keeps itself. What it is made of is bytes, since unpickling anything of srfix's would need
+        srfix."""
         self._factory = factory
         self._frozen = frozen
         self._function: Callable[..., object] | None = None

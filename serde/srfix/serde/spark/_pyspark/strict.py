@@ -38,10 +38,8 @@ _MICROSECONDS: Final = (_DAYS[0] * 86_400_000_000, (_DAYS[1] + 1) * 86_400_000_0
 
 
 def is_pythons(columns: Columns, row: Column) -> Column | None:
-    """Whether a row, null or not, has no such value; None if no row of the columns can have one. Never null.
-
-    :param row: a column of a frame: it is looked at in many places.
-    """
+    """Whether a row, null or not, has no such value; None if no row of the columns can have one. Never null. The row is a
+    column of a frame, for it is looked at in many places."""
     return _of_fields(columns, row)
 
 

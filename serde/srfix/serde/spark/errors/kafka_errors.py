@@ -60,13 +60,8 @@ def kafka_error_of(
     servers: str | None = None,
     writes: bool = False,
 ) -> SrfixError | None:
-    """The error for what Spark said, Java's stack trace with it; None if that is not Kafka's.
-
-    :param topic: the topic that was asked for; None if it is not known.
-    :param of_topic: words for what was asked for, in place of `topic`: one of several, say.
-    :param servers: where.
-    :param writes: it was to be written, not read.
-    """
+    """The error for what Spark said, Java's stack trace with it; None if that is not Kafka's. `of_topic` are words for what
+    was asked for, in place of the topic: one of several, say."""
     if of_topic is None:
         of_topic = "the topic" if topic is None else f"the topic {foreign(topic)!r}"
     where = "the Kafka cluster" if servers is None else f"the Kafka cluster at {foreign(servers)}"

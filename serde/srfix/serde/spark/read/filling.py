@@ -43,9 +43,7 @@ class Feeds:
     """What a schema feeds."""
 
     feeds: tuple[Feed, ...]
-    """Every column, in order, each with those inside it."""
     unused: tuple[str, ...] = ()
-    """The writer fields that feed no column."""
     problem: DecodeError | None = None
     """What no row of the schema comes past: a type, or that no column is fed."""
 
@@ -91,12 +89,8 @@ class _Walk:
         self.problem: DecodeError | None = None
 
     def value(self, value: Projected[W], field: str, *, is_certain: bool, over: Sequence[str] = ()) -> None:
-        """What feeds a column, and all inside.
-
-        :param field: the writer's path.
-        :param is_certain: whether each row comes here.
-        :param over: fields that are read before, whose values this one's replaces.
-        """
+        """What feeds a column, and all inside, by the writer's field at a path to which each row comes, or not. Its value
+        replaces those of the fields `over`, which are read before."""
         how, is_value = value.how, is_certain and not value.writer.is_nullable
         if isinstance(how, Refused):
             self._feed(value, field, over, how.error, is_certain=is_certain)
@@ -120,7 +114,7 @@ class _Walk:
             del self.feeds[first]
 
     def fields(self, of: Fields[W], column: str, field: str, *, is_certain: bool) -> None:
-        """:param column: the path of the STRUCT; empty for a row's columns."""
+        """`column` is the path of the STRUCT; empty for a row's columns."""
         fed = of.by_field()
         self.unused += [_joined(field, one.written) for one in of.fields if not fed[one.number]]
         absent = {one.column.name: one for one in of.absent}
@@ -182,7 +176,6 @@ def _shown(default: object) -> str:
 
 
 P = TypeVar("P", bound=ReadDecisions)
-"""A plan."""
 
 
 def filled(plan: P, asked: Asked, ids: Iterable[SchemaId]) -> P:

@@ -38,12 +38,12 @@ from srfix.serde.wire import given_schema_id
 def newest_half(
     asked: Asked, subjects: Iterable[Subject], spec: ReadSpec, *, format_: Format | None, role: Role
 ) -> tuple[ReadSpec, NewestSchema]:
-    """The spec with the columns of the highest live version of the first subject that has one, in its own letters; and with the
-    schema itself, if it has aliases or defaults, which count then.
+    """The spec with the columns of the highest live version of the first subject that has one, in its own letters; and with
+    the schema itself, if it has aliases or defaults, which count then.
 
-    :param spec: what else is said of the rows. ksqlDB's own case rules take instants in microseconds for numbers, as it does;
-        `times="integers"` keeps times of day, whose numbers Spark holds; `wrap=None` takes the fields of a record or an
-        object, and anything else as the one column ROWKEY or ROWVAL.
+    ksqlDB's own case rules take instants in microseconds for numbers, as it does; `times="integers"` keeps times of day,
+    whose numbers Spark holds; `wrap=None` takes the fields of a record or an object, and anything else as the one column
+    ROWKEY or ROWVAL.
     """
     names = tuple(subjects)
     for subject in names:

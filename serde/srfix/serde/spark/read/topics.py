@@ -56,7 +56,6 @@ class TopicPlans:
     by_topic: Mapping[str, ReadPlan]
     """Topic → its plan, in the order in which they were given."""
     columns: Columns
-    """What a row has."""
 
     @property
     def role(self) -> Role:
@@ -86,7 +85,6 @@ class TopicsAsked:
     option: str
     """`subscribe`, `subscribePattern` or `assign`."""
     value: str
-    """What it says."""
     topics: tuple[str, ...]
     """The topics, as far as they are named: none for a pattern."""
 
@@ -169,10 +167,7 @@ def topics_asked(
 
 
 def plan_given(given: object, more: str = "") -> ReadPlan:
-    """The plan, if it is one.
-
-    :param more: what else is said if it is none.
-    """
+    """The plan, if it is one; else an error, which ends in `more`."""
     if not isinstance(given, ReadPlan):
         raise UsageError(f"A plan is what plan_read gives, not {type(given).__name__}. {more}".rstrip())
     return given
@@ -256,7 +251,6 @@ Offsets: TypeAlias = str | Mapping[int, int] | Mapping[str, Mapping[int, int]]
 """`earliest`, `latest`, or an offset for each partition; of several topics, for each topic such a mapping."""
 
 Options: TypeAlias = Mapping[str, str | int | bool]
-"""Options of the source or the sink, by name."""
 
 _SOURCES: Final = {
     "kafka.bootstrap.servers": "bootstrap_servers",
@@ -281,10 +275,8 @@ def kafka_options(
     ending_offsets: Offsets | None,
     options: Options,
 ) -> dict[str, str]:
-    """All options of the source. Headers are read, for schemas that are named there; lost data fails the job.
-
-    :param ending_offsets: None for a stream.
-    """
+    """All options of the source; without ending offsets, of a stream. Headers are read, for schemas that are named there;
+    lost data fails the job."""
     _check(options, _SOURCES)
     told = {
         "kafka.bootstrap.servers": bootstrap_servers,

@@ -138,7 +138,6 @@ class GivenOptions:
     """The options by our names for them."""
 
     use: Final[Use]
-    """What they are for."""
 
     def __init__(self, options: Mapping[str, str], use: Use) -> None:
         """:raises UsageError: if one is unknown, or not for this use."""

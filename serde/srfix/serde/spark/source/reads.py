@@ -220,7 +220,6 @@ class There:
     """The records of a topic that a micro-batch may read."""
 
     log: Log
-    """The topic."""
     begun: Mapping[int, int]
     """Partition → its next offset, as the checkpoint has it."""
     starts: Mapping[int, int]

@@ -55,13 +55,10 @@ class RecordReader:
     """Reads ranges of one topic, each with a consumer of its own: assigned, never subscribed, nothing committed."""
 
     topic: str
-    """The topic."""
     kafka: Mapping[str, str] = field(repr=False)
     """Client properties, librdkafka's names; values may be `env:NAME` or `file:PATH`."""
     isolation: Isolation
-    """Whether records of open and aborted transactions are read."""
     fail_on_data_loss: bool
-    """Whether records that are gone are an error."""
     poll_timeout_s: float
     """How long no record may come, in seconds."""
 
@@ -215,11 +212,8 @@ class CapturedTopic:
 
 
 def captured_topic(path: str, names: Collection[str]) -> CapturedTopic:
-    """A file, or all Parquet files below a folder.
-
-    :param path: a path on this machine and on the workers', or the URI of a file system that pyarrow knows (s3, gs, hdfs).
-    :param names: the record's columns that are needed.
-    """
+    """A file, or all Parquet files below a folder: a path on this machine and on the workers', or the URI of a file system
+    that pyarrow knows (s3, gs, hdfs). The names are those of the record's columns that are needed."""
     dataset = _dataset()
     place = path if "://" in path else str(Path(path.removeprefix("file:")).absolute())
     try:
@@ -243,10 +237,8 @@ def captured_topic(path: str, names: Collection[str]) -> CapturedTopic:
 
 
 def read_part(part: bytes, names: Sequence[str], at_a_time: int, topic: str | None) -> Iterator[pa.RecordBatch]:
-    """The records of one row group: batches with the columns of these names.
-
-    :param topic: read the records of this topic only, where the files say theirs.
-    """
+    """The records of one row group, of the topic alone where the files say theirs: batches with the columns of these
+    names."""
     dataset = _dataset()
     fragment = pickle.loads(part)  # noqa: S301 - the driver's, by the same way as the code that is running
     schema = _with_partitions(fragment)

@@ -31,11 +31,9 @@ class ReadTask:
     """What a task reads, and how. Picklable."""
 
     frame: SourceFrame
-    """What the batches have."""
     plan: bytes | None
     """The pickled `ReadPlan`; None for raw records."""
     role: Role
-    """What is decoded."""
     names: tuple[str, ...]
     """The record's columns that are read."""
     topic: str | None
@@ -43,9 +41,7 @@ class ReadTask:
     records: RecordReader | None
     """What reads the topic; None for files."""
     on_error: OnBadRow
-    """What a bad row does."""
     drops_tombstones: bool
-    """Whether tombstones are left out."""
     at_a_time: int
     """Records of a batch."""
 
@@ -165,7 +161,6 @@ class ReadTasks:
     """The tasks of several topics. Picklable."""
 
     by_topic: tuple[ReadTask, ...]
-    """One for each."""
 
     def read(self, part: Part) -> Iterator[pa.RecordBatch]:
         """The batches of one part of one topic; otherwise as `ReadTask.read`."""

@@ -54,7 +54,6 @@ class RememberedRefusals:
         most: int = 10_000,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """:param most: how many refusals are remembered."""
         self._policy = policy
         self._forget_after_s = forget_after_s
         self._most = most
@@ -111,12 +110,9 @@ class PlanDecoder:
         return pyarrow().struct(self._result)
 
     def __call__(self, payloads: pa.Array, headers: pa.Array | None = None) -> pa.Array:
-        """`struct<row, reason, message>`, as long as the payloads: the row is null where there is a reason, a
-        `batches.Reason`'s word (TOMBSTONE too), and only there; the message is null for a tombstone.
-
-        :param payloads: of any binary type; a null is a tombstone.
-        :param headers: each record's headers: lists of structs of key and value.
-        """
+        """`struct<row, reason, message>`, as long as the payloads, of any binary type: the row is null where there is a
+        reason, a `batches.Reason`'s word (TOMBSTONE too), and only there; the message is null for a tombstone, which a null
+        is. Headers are lists of structs of key and value, for each record."""
         pa = pyarrow()
         context = self._context if headers is None else contexts_with(headers, self._topic, self._role)
         decoded = self._decode(payloads, context)

@@ -35,9 +35,7 @@ class JudgedReader:
     policy: Resolver
     """Which ids it accepts, under which subjects."""
     topic: str
-    """The topic."""
     role: Role
-    """Keys or values."""
     job: str
     """What tells this job from others of the same reader: what a worker was refused in an earlier one does not count."""
 
@@ -50,12 +48,9 @@ class RowJudge:
         self._topic, self._role = reader.topic, reader.role
 
     def __call__(self, payloads: pa.Array, headers: pa.Array) -> pa.Array:
-        """`struct<reason, message>`, as long as the payloads: both null where the row can be read, and for a tombstone; else
-        a `batches.Reason`'s word and the error's.
-
-        :param payloads: of any binary type.
-        :param headers: each record's headers: lists of structs of key and value.
-        """
+        """`struct<reason, message>`, as long as the payloads, of any binary type: both null where the row can be read, and
+        for a tombstone; else a `batches.Reason`'s word and the error's. Headers are lists of structs of key and value, for
+        each record."""
         pa = pyarrow()
         reasons: list[str | None] = [None] * len(payloads)
         messages: list[str | None] = [None] * len(payloads)

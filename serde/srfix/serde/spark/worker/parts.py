@@ -18,10 +18,8 @@ class _Header(TypedDict):
 
 
 def contexts_with(headers: pa.Array, topic: str, role: Role) -> Contexts:
-    """The contexts that a deserializer is called with: one context for all records if none has headers.
-
-    :param headers: each record's headers: lists of structs of key and value.
-    """
+    """The contexts that a deserializer is called with, of each record's headers, lists of structs of key and value: one
+    context for all records if none has any."""
     plain = SerdeContext(topic, role)
     if not len(headers.flatten()):
         return plain

@@ -40,7 +40,6 @@ class JvmWrite:
     """What `to_avro` is given."""
 
     schema: str
-    """The Avro schema."""
     row: str
     """The row, in Spark's SQL: over the frame's columns."""
     is_null: str | None

@@ -70,7 +70,6 @@ class Leaf:
     reader: object | None
     """The reader's type in Avro's JSON; None is the writer's own."""
     fix: Fix | None = None
-    """What is left to do."""
     is_exact: bool = True
     """Spark makes the column's own type of it; else a cast does."""
 

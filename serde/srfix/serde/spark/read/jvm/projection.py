@@ -46,9 +46,7 @@ class Schemas:
     writer: Json
     """In Avro's JSON, with names of our own."""
     reader: Json
-    """The same for the reader."""
     fix: Fix | None = None
-    """What neither Avro's resolution nor a cast does."""
     is_exact: bool = False
     """Spark makes the column's type of it, names and all, but for what may be null: no cast is needed."""
 
@@ -104,7 +102,7 @@ class _Schemas:
         )
 
     def record(self, of: Fields[AvroType], *, level: int, own: bool = False) -> Schemas:
-        """:param own: whether fields that feed columns are called as the columns are; else they have names of ours."""
+        """A record of which fields that feed columns are called as the columns are, or (not `own`) have names of ours."""
         fed = of.by_field()
         reasons = [_several(targets) for targets in fed.values() if len(targets) > 1]
         name = self._name()

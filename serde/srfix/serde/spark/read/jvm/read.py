@@ -69,7 +69,7 @@ UNSEEN: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JvmShape:
-    """Writer schemas that are read alike."""
+    """Writer schemas that are read alike. What is left to do with a row then is its `fix`."""
 
     schema_ids: tuple[SchemaId, ...]
     """Their ids, ascending."""
@@ -78,21 +78,17 @@ class JvmShape:
     reader_schema: str
     """What is wanted of it: `ROW`, and that `AFTER` follows."""
     fix: Fix | None
-    """What is left to do with a row."""
     is_exact: bool
     """What Spark reads is the row, and not only by position."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JvmVerdict:
-    """Schema ids none of whose rows can be read."""
+    """Schema ids, ascending, none of whose rows can be read: why in one word, and in full."""
 
     schema_ids: tuple[SchemaId, ...]
-    """The ids, ascending."""
     reason: Reason
-    """Why, in one word."""
     message: str
-    """Why, in full."""
     is_refusal: bool
     """The policy did not accept the id when the plan was made: another engine asks again."""
 
@@ -108,7 +104,6 @@ class JvmRead:
     verdicts: tuple[JvmVerdict, ...]
     """By their first ids."""
     unseen: tuple[str, ...]
-    """What the engine cannot see, in sentences."""
     left: tuple[SchemaId, ...] = ()
     """Ids of shapes beyond `MAX_SHAPES`, ascending: another engine reads them."""
 
