@@ -232,7 +232,6 @@ class FaultyRow(BadRow):
 
     @property
     def message(self) -> str:
-        """The error's sentence."""
         _, words, _, about = self._told
         whole = about + words
         # What is short and printable as a whole is so in its parts.

@@ -39,7 +39,6 @@ def _loaded(name: str) -> ModuleType:
 
 
 def one_array(parts: Sequence[pa.Array], what: str) -> pa.Array:
-    """The parts as one."""
     arrow = pyarrow()
     problem: Exception | None = None
     array: object = None

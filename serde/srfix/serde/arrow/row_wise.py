@@ -171,7 +171,6 @@ REFUSED: Final = (ArithmeticError, AttributeError, LookupError, TypeError, Value
 
 
 def vouched_columns(deserializer: object, role: Role) -> Columns | None:
-    """The columns that a deserializer vouches for."""
     columns_of: Callable[[Role], Columns | None] | None = getattr(deserializer, "columns_of", None)
     return None if columns_of is None else columns_of(role)
 

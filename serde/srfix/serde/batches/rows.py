@@ -186,7 +186,6 @@ def usable_contexts(ctx: GivenContexts) -> Contexts:
 
 
 def contexts_of(ctx: GivenContexts, rows: int) -> Sequence[Context]:
-    """A context for each row."""
     contexts = usable_contexts(ctx)
     if not isinstance(contexts, Sequence):
         return [contexts] * rows

@@ -55,7 +55,6 @@ class Parser:
         self._token = next_token(text, 0)
 
     def whole(self) -> Columns:
-        """All columns."""
         if self._keyword() == "CREATE" and declared_name(next_token(self._text, self._token.end).text) in _CREATED:
             return self._statement()
         if self._keyword() == "STRUCT" and next_token(self._text, self._token.end).text in ("<", "<>"):
@@ -73,7 +72,6 @@ class Parser:
         return columns
 
     def type_alone(self) -> ColumnType:
-        """One type, and nothing behind it."""
         type_ = self._type(1)
         self._end("the end of the type")
         return type_

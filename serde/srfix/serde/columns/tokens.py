@@ -80,7 +80,6 @@ class Token:
 
 
 def next_token(text: str, start: int) -> Token:
-    """The first token from `start` on."""
     skipped = _SKIPPED.match(text, start)
     begin = start if skipped is None else skipped.end()
     if begin == len(text):

@@ -84,8 +84,6 @@ class Map:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """Named fields; each may be null."""
-
     fields: tuple[Column, ...]
 
     def __post_init__(self) -> None:
@@ -136,7 +134,6 @@ Columns: TypeAlias = tuple[Column, ...]
 
 
 def check_columns(columns: Iterable[Column], *, what: str) -> None:
-    """:raises ColumnError: if two of them have the same name."""
     seen: set[str] = set()
     for column in columns:
         if column.name in seen:

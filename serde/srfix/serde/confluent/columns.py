@@ -65,7 +65,6 @@ class Shape:
             raise problems[-1]
 
     def half(self, role: Role) -> ReadSpec:
-        """How keys, or values, are read."""
         spec = ReadSpec(columns=self.columns, wrap=self.wrap, case_rule=self.case_rule, strict=self.strict)
         return spec.half(role)
 

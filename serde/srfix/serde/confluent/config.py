@@ -61,7 +61,6 @@ class SerdeSettings:
 
 
 def settings(kind: SerdeClass, conf: Conf) -> SerdeSettings:
-    """The settings of a serde."""
     if conf is not None and not isinstance(conf, Mapping):
         raise UsageError(f"The configuration of {kind.value} is {described(conf)}; it must be a dict, or None.")
     given = conf or {}

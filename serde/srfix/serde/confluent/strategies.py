@@ -175,7 +175,6 @@ def _asking(strategy: SubjectStrategy, name: str = "") -> Ask:
 
 
 def _own(call: Callable[..., object], more: tuple[object, ...]) -> Ask:
-    """A callable of the user's."""
 
     def ask(ctx: Context | None, record_name: str | None) -> Subject | None:
         subject = call(ctx, record_name, *more)

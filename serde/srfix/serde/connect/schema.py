@@ -63,8 +63,6 @@ class ConnectType(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ConnectField:
-    """A field of a STRUCT."""
-
     name: str
     schema: ConnectSchema
 
@@ -133,17 +131,14 @@ def primitive(type_: ConnectType, *, optional: bool = False) -> ConnectSchema:
 
 
 def array(values: ConnectSchema, *, optional: bool = False) -> ConnectSchema:
-    """An ARRAY."""
     return ConnectSchema(type=ConnectType.ARRAY, value_schema=values, optional=optional)
 
 
 def map_of(keys: ConnectSchema, values: ConnectSchema, *, optional: bool = False) -> ConnectSchema:
-    """A MAP."""
     return ConnectSchema(type=ConnectType.MAP, key_schema=keys, value_schema=values, optional=optional)
 
 
 def struct(fields: Iterable[ConnectField], *, name: str | None = None, optional: bool = False) -> ConnectSchema:
-    """A STRUCT."""
     return ConnectSchema(type=ConnectType.STRUCT, fields=tuple(fields), name=name, optional=optional)
 
 
@@ -155,7 +150,6 @@ def complete(schema: ConnectSchema, fields: Iterable[ConnectField]) -> None:
 
 
 def optional(schema: ConnectSchema, *, optional: bool = True) -> ConnectSchema:
-    """The schema, with null among its values or not."""
     return schema if schema.optional is optional else replace(schema, optional=optional)
 
 

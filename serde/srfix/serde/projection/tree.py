@@ -111,7 +111,6 @@ class Unfed:
         return self._kind(self._message, columns=self._columns)
 
     def refuse(self, _: object = None) -> NoReturn:
-        """Raises it."""
         raise self.error()
 
 

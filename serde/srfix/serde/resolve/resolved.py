@@ -156,7 +156,6 @@ class Question:
         return context_alone(subject_of(strategy, self.topic, self.role, lambda: _ANY_RECORD))
 
     def subject(self, strategy: SubjectStrategy, resolved: ResolvedSchema) -> Subject:
-        """The subject, when the schema is known."""
         return subject_of(strategy, self.topic, self.role, lambda: record_name(resolved.schema, resolved.references))
 
     def lookup(self, registry: SchemaLookup, resolved: ResolvedSchema, subject: Subject) -> SchemaVersion:

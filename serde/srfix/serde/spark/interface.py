@@ -138,6 +138,5 @@ def reason_columns(role: Role) -> ReasonColumns:
 
 
 def check_word(name: str, given: str, words: tuple[str, ...]) -> None:
-    """:raises UsageError: if the argument is none of the words."""
     if given not in words:
         raise UsageError(f"{name}={given!r} is none of {', '.join(words)}.")

@@ -74,7 +74,6 @@ def takes_jars_later() -> bool:
 
 
 def require_arrow() -> None:
-    """:raises EngineRefusedError: if the PySpark at hand cannot have the arrow engine."""
     if (lacking := lacks_arrow()) is not None:
         raise EngineRefusedError(f'{lacking}. Use engine="jvm".', reasons=(f"{lacking}.",))
 

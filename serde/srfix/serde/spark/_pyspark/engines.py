@@ -178,6 +178,5 @@ class Decoding:
 
 
 def decoding_of(plan: ReadPlan, choice: EngineChoice) -> Decoding:
-    """The engine that was chosen for a plan."""
     fallback = partial(arrow_fallback, plan) if choice.fallback else None
     return Decoding(plan=plan, read=choice.read, fallback=fallback)

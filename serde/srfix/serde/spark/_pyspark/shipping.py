@@ -43,7 +43,6 @@ class Shipped:
 
     # Without annotations: Spark takes those of a function for the kind of function that it is.
     def __call__(self, *columns):  # type: ignore[no-untyped-def]
-        """What the function gives."""
         try:
             return self._made()(*columns)
         except ModuleNotFoundError as error:

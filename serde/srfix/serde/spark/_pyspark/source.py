@@ -66,13 +66,11 @@ def source_schema(options: Mapping[str, str]) -> StructType:
 
 
 def batch_reader(options: Mapping[str, str], schema: StructType) -> DataSourceReader:
-    """What reads once."""
     found = source_options(options, Use.BATCH)
     return BatchReader(batch_read(found, _frame(found, schema)))
 
 
 def stream_reader(options: Mapping[str, str], schema: StructType) -> DataSourceStreamReader:
-    """What reads on and on."""
     found = source_options(options, Use.STREAM)
     frame = _frame(found, schema)
     if HAS_ADMISSION_CONTROL:
@@ -127,11 +125,9 @@ class AnyStreamReader(DataSourceStreamReader):
         self._worker = WorkerReader(Shipped(_READER, read.task))
 
     def initialOffset(self) -> dict[str, object]:
-        """Where a new stream begins."""
         return self._stream.initial()
 
     def partitions(self, start: dict[str, object], end: dict[str, object]) -> Sequence[InputPartition]:
-        """One for each part of a micro-batch."""
         return [InputPartition(part) for part in self._stream.parts(start, end)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -145,7 +141,6 @@ class StreamReader(AnyStreamReader):
     """Reads all there is, each time: as PySpark 4.1 has it."""
 
     def latestOffset(self) -> dict[str, object]:  # type: ignore[override]
-        """Where the topic ends now."""
         return self._stream.latest()
 
 
@@ -176,12 +171,10 @@ if HAS_ADMISSION_CONTROL:
 
 
 def batch_writer(options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> DataSourceArrowWriter:
-    """What writes once."""
     return BatchWriter(_shipped(options, schema, overwrite=overwrite))
 
 
 def stream_writer(options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> DataSourceStreamArrowWriter:
-    """What writes a stream."""
     if not HAS_STREAM_WRITER:
         lacking = str(lacks_source_stream_writer())
         raise EngineRefusedError(

@@ -119,7 +119,6 @@ class Kept:
         self._made: dict[object, object] = {}
 
     def get(self, make: Callable[[], _T], name: str) -> _T:
-        """The result of that name, which `make` makes at the first call."""
         if name not in self._made:
             self._made[name] = make()
         return cast("_T", self._made[name])

@@ -61,7 +61,6 @@ def _head(plan: ReadDecisions) -> list[str]:
 
 
 def format_words(plan: ReadDecisions) -> str:
-    """What bodies are written in."""
     if plan.format is not None:
         return plan.format.word
     return f"{' or '.join(known.word for known in SCHEMA_FORMATS)}, as each schema says"
@@ -236,7 +235,6 @@ def _kernel(plan: ReadDecisions) -> Iterator[str]:
 
 
 def _entry(label: str, text: str) -> list[str]:
-    """A labelled text, in lines."""
     first, *more = wrap(text, _WIDTH - 14, break_long_words=False, break_on_hyphens=False) or [""]
     return [f"  {label:<10}  {first}", *(f"{'':14}{line}" for line in more)]
 

@@ -40,8 +40,6 @@ _BY_KEYS: Final = "by each document's keys, whatever the schema says"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feeds:
-    """What a schema feeds."""
-
     feeds: tuple[Feed, ...]
     unused: tuple[str, ...] = ()
     problem: DecodeError | None = None
@@ -49,7 +47,6 @@ class Feeds:
 
 
 def planned_feeds(format_: Format, resolved: ResolvedSchema, spec: ReadSpec) -> Feeds:
-    """What a writer schema feeds."""
     projection = schema_module_of(format_).projection(resolved.schema.text, spec, resolved.references)
     return _by_keys(projection, spec) if isinstance(projection, ByKeys) else _feeds(projection)
 

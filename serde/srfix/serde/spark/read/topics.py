@@ -59,7 +59,6 @@ class TopicPlans:
 
     @property
     def role(self) -> Role:
-        """Keys or values, in all plans."""
         return next(iter(self.by_topic.values())).role
 
     @property
@@ -111,7 +110,6 @@ class TopicsAsked:
 
 
 def topic_plans(plans: Sequence[ReadPlan] | Mapping[str, ReadPlan]) -> TopicPlans:
-    """The plans by their topics."""
     pairs = list(plans.items()) if isinstance(plans, Mapping) else [(plan_given(plan).topic, plan) for plan in plans]
     if not pairs:
         raise UsageError("There is no plan: give one for each topic that is read.")
@@ -179,7 +177,6 @@ def _check_topic(topic: object, who: str) -> None:
 
 
 def _partitions(assign: Assignment) -> dict[str, list[int]]:
-    """Each topic's partitions, in order."""
     if not isinstance(assign, Mapping):
         raise UsageError(
             f"assign= is a mapping from topics to partitions, {{'users': [0, 2]}}, not {type(assign).__name__}."
@@ -291,7 +288,6 @@ def kafka_options(
 
 
 def sink_options(topic: str, *, bootstrap_servers: str, options: Options) -> dict[str, str]:
-    """All options of the sink."""
     _check(options, _SINKS)
     ours = {"kafka.bootstrap.servers": bootstrap_servers, "topic": topic}
     return ours | {name: _text(value) for name, value in options.items()}

@@ -60,8 +60,6 @@ _REASON_TYPES: Final[Mapping[FieldKind, FrameType]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFrameField:
-    """A field of the frame."""
-
     name: str
     kind: FieldKind
     source: str = ""

@@ -24,16 +24,12 @@ _Words = TypeVar("_Words", bound=Enum)
 
 
 class Policy(Enum):
-    """Which schema ids are accepted."""
-
     BY_ID = "by-id"
     ONE_SUBJECT = "one-subject"
     DUAL_SUBJECT = "dual-subject"
 
 
 class Tombstones(Enum):
-    """What becomes of tombstones."""
-
     KEEP = "keep"
     DROP = "drop"
     REFUSE = "refuse"
@@ -56,7 +52,6 @@ _ALL: Final = frozenset(Use)
 
 
 def flag(name: str, value: str) -> bool:
-    """:raises UsageError: if the value is neither true nor false."""
     if not is_among(value, ("true", "false")):
         raise UsageError(f"The option {name} is true or false, not {value!r}.")
     return is_same(value, "true")

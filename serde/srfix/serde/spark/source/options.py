@@ -79,16 +79,13 @@ class SourceOptions:
 
     @property
     def is_raw(self) -> bool:
-        """True if the bytes are left alone."""
         return self.format is None
 
     @property
     def is_several(self) -> bool:
-        """True if there may be several topics."""
         return bool(self.topics) or self.pattern is not None
 
     def required_topic(self) -> str:
-        """The topic."""
         if self.topic is None:
             raise UsageError('No topic was named. Give .option("topic", NAME).')
         return self.topic

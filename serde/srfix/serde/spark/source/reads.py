@@ -236,7 +236,6 @@ class StreamRead:
     """A stream's offsets, on the driver. Offsets are the JSON of a `StreamCheckpoint`; nothing is committed anywhere else."""
 
     def __init__(self, options: SourceOptions, frame: SourceFrame) -> None:
-        """:raises RegistryError: if the registry could not be asked."""
         names = tuple(dict.fromkeys((*needed_names(frame, options.role), *useful_names(frame))))
         self._options = options
         self._log = _topic_log(options)
@@ -275,7 +274,6 @@ class StreamRead:
         return There(log=log, begun=begun, starts=starts, ends=ends)
 
     def beginning(self) -> dict[str, object]:
-        """Where the topic's records begin now."""
         log = self._log.now()
         return StreamCheckpoint.of(log, log.starts).to_json()
 
@@ -289,7 +287,6 @@ class StreamRead:
         return StreamCheckpoint.of(log, log.ends).to_json()
 
     def parts(self, start: Mapping[str, object], end: Mapping[str, object]) -> Sequence[Part]:
-        """What the tasks of a micro-batch read."""
         log = self._log.now()
         ends = StreamCheckpoint.from_json(end, log.topic).offsets
         return _split(self._options, log, self._begun(start, log, ends), ends)

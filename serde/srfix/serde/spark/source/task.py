@@ -171,7 +171,6 @@ class ReadTasks:
 
 
 def part_of(range_: OffsetRange) -> Part:
-    """A range, as it travels."""
     return range_.partition, range_.start, range_.end
 
 

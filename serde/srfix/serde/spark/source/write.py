@@ -186,7 +186,6 @@ class _Delivery:
         self._producer.flush()
 
     def done(self) -> int:
-        """How many were written."""
         if self._failed:
             raise ClusterError(
                 f"{self._failed} of {self._sent} records were not written to the topic {self._topic!r}: "

@@ -85,8 +85,6 @@ class RememberedRefusals:
 
 
 class PlanDecoder:
-    """What decodes the batches of one plan."""
-
     def __init__(self, plan: ReadPlan, *, engine: BatchEngine | None = None) -> None:
         """:raises ColumnError: if Spark's Arrow cannot hold a column."""
         pa = pyarrow()

@@ -41,8 +41,6 @@ class JudgedReader:
 
 
 class RowJudge:
-    """What judges the batches of one reader."""
-
     def __init__(self, reader: JudgedReader) -> None:
         self._deserializer = SchemaDeserializer(RememberedRefusals(reader.policy))
         self._topic, self._role = reader.topic, reader.role

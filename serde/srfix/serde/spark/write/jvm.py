@@ -51,7 +51,6 @@ class JvmWrite:
 
 
 def jvm_write(plan: WriteDecisions, row: FrameRow) -> JvmWrite:
-    """What Spark is told for rows of a frame."""
     writer, made = _walked(plan, row)
     wrong = [refusal.why for refusal in writer.refusals if refusal.is_final]
     if wrong:

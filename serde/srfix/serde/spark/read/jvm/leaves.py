@@ -65,8 +65,6 @@ _OF_COLUMNS: Final[dict[ScalarType, object]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaf:
-    """How a type is read."""
-
     reader: object | None
     """The reader's type in Avro's JSON; None is the writer's own."""
     fix: Fix | None = None
