@@ -15,7 +15,17 @@ from typing import TYPE_CHECKING, Final, assert_never, cast
 from srfix.serde.arrow.pyarrow_or_error import one_array, pyarrow
 from srfix.serde.arrow.types import arrow_schema
 from srfix.serde.batches.rows import chunks_of_rows, reason_of
-from srfix.serde.columns.types import Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct, type_name
+from srfix.serde.columns.types import (
+    PYTHON_TYPES,
+    Array,
+    Columns,
+    ColumnType,
+    Decimal,
+    Map,
+    ScalarType,
+    Struct,
+    type_name,
+)
 from srfix.serde.engine import DecodedBatch
 from srfix.serde.errors import CoercionError, DecodeError, IncompatibleTypeError, OutOfRangeError, Reason
 from srfix.serde.interface import BadRow, Context, Contexts, Deserializer, Payloads, Row, Value
@@ -27,18 +37,6 @@ if TYPE_CHECKING:
 
 
 _SHOWN_FIELDS: Final = 10
-_PYTHON: Final[dict[ScalarType, type]] = {
-    ScalarType.BOOLEAN: bool,
-    ScalarType.INTEGER: int,
-    ScalarType.BIGINT: int,
-    ScalarType.DOUBLE: float,
-    ScalarType.STRING: str,
-    ScalarType.BYTES: bytes,
-    ScalarType.DATE: datetime.date,
-    ScalarType.TIME: datetime.time,
-    ScalarType.TIMESTAMP: datetime.datetime,
-    ScalarType.TIMESTAMP_NTZ: datetime.datetime,
-}
 _BOUNDS: Final = {ScalarType.INTEGER: INT_MAX + 1, ScalarType.BIGINT: LONG_MAX + 1}
 
 
@@ -98,7 +96,7 @@ def _misfits(type_: ColumnType, value: object, path: str) -> Iterator[DecodeErro
 
 def _scalar(type_: ScalarType, value: object, path: str) -> Iterator[DecodeError]:
     # A bool is an int to Python, and a datetime a date; here they are neither.
-    if not isinstance(value, _PYTHON[type_]) or (
+    if not isinstance(value, PYTHON_TYPES[type_]) or (
         isinstance(value, bool | datetime.datetime)
         and type_ not in (ScalarType.BOOLEAN, ScalarType.TIMESTAMP, ScalarType.TIMESTAMP_NTZ)
     ):

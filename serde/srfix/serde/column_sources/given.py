@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from srfix.serde.column_sources.from_dataclass import columns_from_dataclass
 from srfix.serde.column_sources.from_spark import SparkSchema, columns_from_spark
-from srfix.serde.column_sources.into_dataclass import row_class
+from srfix.serde.column_sources.row_classes import columns_from_dataclass, row_class
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.columns.types import Column, Columns, usable_columns
 from srfix.serde.connect.columns import NameRule

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -45,6 +46,19 @@ DATE: Final = ScalarType.DATE
 TIME: Final = ScalarType.TIME
 TIMESTAMP: Final = ScalarType.TIMESTAMP
 TIMESTAMP_NTZ: Final = ScalarType.TIMESTAMP_NTZ
+PYTHON_TYPES: Final[dict[ScalarType, type]] = {
+    ScalarType.STRING: str,
+    ScalarType.BOOLEAN: bool,
+    ScalarType.INTEGER: int,
+    ScalarType.BIGINT: int,
+    ScalarType.DOUBLE: float,
+    ScalarType.BYTES: bytes,
+    ScalarType.DATE: datetime.date,
+    ScalarType.TIME: datetime.time,
+    ScalarType.TIMESTAMP: datetime.datetime,
+    ScalarType.TIMESTAMP_NTZ: datetime.datetime,
+}
+"""What a value of a row is."""
 
 
 @dataclass(frozen=True, slots=True)

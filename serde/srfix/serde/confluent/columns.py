@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from srfix.serde.arguments import flag, flag_or_none, member, type_words
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.given import GivenColumns, given_columns
-from srfix.serde.column_sources.into_dataclass import dataclass_builder, row_class
+from srfix.serde.column_sources.row_classes import dataclass_builder, row_class
 from srfix.serde.columns.half import roles_of
 from srfix.serde.columns.times import Times
 from srfix.serde.columns.types import Columns
