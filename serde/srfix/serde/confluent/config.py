@@ -87,12 +87,6 @@ def check_no_rules(rule_conf: object, rule_registry: object) -> None:
         raise UsageError(f"rule_registry has executors or actions, but {_NO_RULES}")
 
 
-def check_callable(what: str, value: object, signature: str) -> None:
-    """:raises UsageError: unless the value is None or can be called."""
-    if value is not None and not callable(value):
-        raise UsageError(f"{what} is {described(value)}; it must be a callable {signature}, or None.")
-
-
 def described(value: object) -> str:
     """What a value of the wrong type is, in an error's words."""
     return "None" if value is None else f"of the type {type(value).__name__}"

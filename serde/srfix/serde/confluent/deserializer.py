@@ -9,14 +9,14 @@ from uuid import UUID
 
 from confluent_kafka.serialization import Deserializer
 
-from srfix.serde.arguments import usable_context, usable_payload
+from srfix.serde.arguments import check_callable, usable_context, usable_payload
 from srfix.serde.bounds import payload_bounds, remember
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.half import roles_of
 from srfix.serde.columns.times import with_times
 from srfix.serde.columns.types import Columns
 from srfix.serde.confluent.columns import AnyPolicy, Shape, check_no_latest, policy_of, remade
-from srfix.serde.confluent.config import Conf, check_callable, settings
+from srfix.serde.confluent.config import Conf, settings
 from srfix.serde.confluent.framing import SchemaId, deserializer_of, header_role
 from srfix.serde.confluent.serde import (
     Codec,

@@ -31,10 +31,11 @@ from typing import Any, TypeAlias, Unpack, overload
 
 import orjson
 
+from srfix.serde.arguments import check_callable
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.given import GivenColumns
 from srfix.serde.confluent.columns import AnyPolicy, shape_of, written_columns
-from srfix.serde.confluent.config import Conf, SerdeClass, SerdeSettings, check_callable, check_no_rules
+from srfix.serde.confluent.config import Conf, SerdeClass, SerdeSettings, check_no_rules
 from srfix.serde.confluent.deserializer import ConfluentDeserializer, FromDict, R, ReadOptions, T
 from srfix.serde.confluent.serde import References, in_order
 from srfix.serde.confluent.serializer import ConfluentSerializer, ToDict

@@ -82,7 +82,7 @@ def _both(kind: type[SrfixError], theirs: type[Exception]) -> type[Any]:
     body: dict[str, object] = {
         "__doc__": kind.__doc__,
         "__module__": kind.__module__,
-        "__reduce__": _reduced(kind, theirs),
+        "__reduce__": lambda error: (partial(_revived, kind, theirs, error.args), (), dict(error.__dict__)),
     }
     body["__str__"] = kind.__str__  # not theirs
     if issubclass(kind, RegistryAnswerError):
@@ -91,10 +91,6 @@ def _both(kind: type[SrfixError], theirs: type[Exception]) -> type[Any]:
             "error_message": property(lambda error: error.registry_message),
         }
     return _MADE.setdefault((kind, theirs), type(kind.__name__, (kind, theirs), body))
-
-
-def _reduced(kind: type[SrfixError], theirs: type[Exception]) -> Callable[[SrfixError], tuple[object, ...]]:
-    return lambda error: (partial(_revived, kind, theirs, error.args), (), dict(error.__dict__))
 
 
 def _revived(kind: type[SrfixError], theirs: type[Exception], args: tuple[object, ...]) -> SrfixError:

@@ -109,7 +109,8 @@ _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND: Final = datetime.timedelta(microseconds=1)
 _PER_SECOND: Final = 1_000
 """Of a TIME's and a TIMESTAMP's numbers, where no unit says otherwise."""
-_UNITS: Final = {1_000: "milliseconds", 1_000_000: "microseconds", 1_000_000_000: "nanoseconds"}
+UNITS: Final = {1_000: "milliseconds", 1_000_000: "microseconds", 1_000_000_000: "nanoseconds"}
+"""How many are a second → what they are called."""
 _EPOCH_ORDINAL: Final = datetime.date(1970, 1, 1).toordinal()
 _DAY_S: Final = 86_400
 _DAY_MS: Final = 86_400_000
@@ -224,22 +225,10 @@ def _coerce(writer: ConnectType, column: ScalarType | Decimal, path: str, per_se
             return None
 
 
-def _boolean_text(value: Value) -> Value:
-    return "true" if value else "false"
-
-
-def _double_text(value: Value) -> Value:
-    return double_text(cast("float", value))
-
-
-def _float_text(value: Value) -> Value:
-    return float_text(cast("float", value))
-
-
-_TEXTS: Final[dict[ConnectType, Coerce]] = {
-    ConnectType.BOOLEAN: _boolean_text,
-    ConnectType.FLOAT32: _float_text,
-    ConnectType.FLOAT64: _double_text,
+_TEXTS: Final = {
+    ConnectType.BOOLEAN: lambda value: "true" if value else "false",
+    ConnectType.FLOAT32: cast("Coerce", float_text),
+    ConnectType.FLOAT64: cast("Coerce", double_text),
 }
 
 
@@ -291,7 +280,7 @@ def _to_date(path: str) -> Coerce:
 
 
 def _to_time(path: str, per_second: int) -> Coerce:
-    unit, a_day = _UNITS[per_second], _DAY_S * per_second
+    unit, a_day = UNITS[per_second], _DAY_S * per_second
     micros = _to_micros(ScalarType.TIME, path, per_second)
 
     def coerce(value: Value) -> Value:
@@ -308,7 +297,7 @@ def _to_time(path: str, per_second: int) -> Coerce:
 
 
 def _to_timestamp(path: str, per_second: int, column: ScalarType, epoch: datetime.datetime) -> Coerce:
-    unit, duration = _UNITS[per_second], _MICROSECOND * max(1, 1_000_000 // per_second)
+    unit, duration = UNITS[per_second], _MICROSECOND * max(1, 1_000_000 // per_second)
     micros = _to_micros(column, path, per_second) if per_second > 1_000_000 else None
 
     def coerce(value: Value) -> Value:

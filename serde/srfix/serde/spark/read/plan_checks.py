@@ -20,7 +20,12 @@ _INSIDE: Final = re.compile(r"->(?:ARRAY|MAP_KEY|MAP_VAL)$")
 
 def check_fed(plan: ReadDecisions) -> None:
     """Checks nothing where no version is known, or no version's fields are."""
-    told = [planned for planned in plan.schemas if _is_told(planned)]
+    # A root that feeds no columns at all says nothing about one of them; nor does a schema that cannot be walked.
+    told = [
+        planned
+        for planned in plan.schemas
+        if any(feed.field is not None or feed.refusal is None for feed in planned.feeds)
+    ]
     missing = _missing(told) if told else []
     if not missing:
         return
@@ -33,11 +38,6 @@ def check_fed(plan: ReadDecisions) -> None:
         f"{', '.join(map(repr, plan.subjects)) or 'ids alone'}. Name the fields that the writers have, give subjects= whose "
         "versions feed them, or say missing_columns='null'."
     )
-
-
-def _is_told(planned: PlannedSchema) -> bool:
-    """A root that feeds no columns at all says nothing about one of them; nor does a schema that cannot be walked."""
-    return bool(planned.feeds) and not all(feed.field is None and feed.refusal is not None for feed in planned.feeds)
 
 
 def _missing(told: list[PlannedSchema]) -> list[str]:

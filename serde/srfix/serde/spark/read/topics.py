@@ -32,6 +32,7 @@ from srfix.serde.java_ints import INT_MAX
 from srfix.serde.printable import foreign
 from srfix.serde.resolve.policies import ById
 from srfix.serde.spark.read.plan import ReadPlan
+from srfix.serde.spark.short_text import first_ones
 from srfix.serde.subjects.names import Role
 
 Plans: TypeAlias = "ReadPlan | Sequence[ReadPlan] | Mapping[str, ReadPlan]"
@@ -72,9 +73,7 @@ class TopicPlans:
     @property
     def name(self) -> str:
         """The topics, for a person: the first ones, if they are many."""
-        topics = list(self.by_topic)
-        more = f" and {len(topics) - _NAMED} more" if len(topics) > _NAMED else ""
-        return f"{', '.join(topics[:_NAMED])}{more}"
+        return first_ones(self.by_topic, _NAMED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,7 +283,9 @@ def kafka_options(
     }
     if ending_offsets is not None:
         told["endingOffsets"] = _offsets("ending_offsets", asked, ending_offsets)
-    return _without_doubles(told, options) | {name: _text(value) for name, value in options.items()}
+    # Spark takes an option's name in any letters.
+    ours = {name: value for name, value in told.items() if not is_among(name, options)}
+    return ours | {name: _text(value) for name, value in options.items()}
 
 
 def sink_options(topic: str, *, bootstrap_servers: str, options: Options) -> dict[str, str]:
@@ -317,11 +318,6 @@ def _offsets(parameter: str, asked: TopicsAsked, offsets: Offsets) -> str:
     return json.dumps(
         {topic: {str(partition): offset for partition, offset in some.items()} for topic, some in by_topic.items()}
     )
-
-
-def _without_doubles(told: Mapping[str, str], options: Options) -> dict[str, str]:
-    # Spark takes an option's name in any letters.
-    return {name: value for name, value in told.items() if not is_among(name, options)}
 
 
 def _text(value: str | int | bool) -> str:

@@ -206,11 +206,6 @@ def _is_property(name: str) -> bool:
     return name.startswith((_KAFKA, _REGISTRY)) or is_registry_property(name)
 
 
-def has_option(options: Mapping[str, str], name: str) -> bool:
-    """Whether an option was given, in any letters."""
-    return is_among(name, options)
-
-
 def _unknown(name: str, use: Use) -> UsageError:
     near = _OTHERS_NAMES.get(name) or nearest(name, taken_by(_OPTIONS, use))
     hint = f" Did you mean {near}?" if near else ""

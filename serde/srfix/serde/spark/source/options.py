@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from srfix.serde.casing import CaseRule
+from srfix.serde.casing import CaseRule, is_among
 from srfix.serde.column_sources.given import given_columns
 from srfix.serde.columns.text import print_columns
 from srfix.serde.columns.times import Times, with_times
@@ -17,7 +17,7 @@ from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.properties.registry import RegistrySettings
 from srfix.serde.spark.interface import MissingColumns, OnBadRow
 from srfix.serde.spark.read.topics import is_topic_of
-from srfix.serde.spark.source.names import GivenOptions, Policy, Tombstones, Use, flag, has_option, word
+from srfix.serde.spark.source.names import GivenOptions, Policy, Tombstones, Use, flag, word
 from srfix.serde.spark.source.offsets import json_or_none
 from srfix.serde.subjects.names import Role
 
@@ -93,7 +93,7 @@ class SourceOptions:
 
 def source_options(options: Mapping[str, str], use: Use) -> SourceOptions:
     """Reads options, whose names may come in any letter case."""
-    use = Use.FILES if use is Use.BATCH and has_option(options, "path") else use
+    use = Use.FILES if use is Use.BATCH and is_among("path", options) else use
     given = GivenOptions(options, use)
     kafka = given.kafka()
     isolation = word(Isolation)("kafka.isolation.level", kafka.pop("isolation.level", "read_committed"))

@@ -85,13 +85,13 @@ class RememberedRefusals:
 
 
 class PlanDecoder:
-    def __init__(self, plan: ReadPlan, *, engine: BatchEngine | None = None) -> None:
+    def __init__(self, plan: ReadPlan) -> None:
         """:raises ColumnError: if Spark's Arrow cannot hold a column."""
         pa = pyarrow()
         bound_payloads(plan.bounds)  # of the process: its deserializers are made with them, as they meet schemas
         patient = plan if plan.policy is None else replace(plan, policy=RememberedRefusals(plan.policy))
         # Each executor has the kernel, or has not.
-        engine = engine or (KernelWise if kernel() else ValueWise)
+        engine: BatchEngine = KernelWise if kernel() else ValueWise
         self._decode = engine(patient.deserializer(), plan.columns, plan.role)
         self._topic, self._role = plan.topic, plan.role
         self._context = SerdeContext(plan.topic, plan.role)
