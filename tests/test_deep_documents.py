@@ -11,7 +11,7 @@ from tests.cli.kept_demo import srfix
 
 ROOT = Path(__file__).parents[1]
 BARE = {
-    "serde/srfix/serde/spark/_pyspark/kafka_look.py": "the partitions of assign=, which srfix wrote",
+    "serde/srfix/serde/spark/_pyspark/sessions.py": "the partitions of assign=, which srfix wrote",
     "serde/srfix/serde/spark/read/decisions.py": "what srfix made of columns, which have a limit",
     "serde/srfix/serde/spark/_pyspark/strict.py": "what srfix made of columns, which have a limit",
     "serde/srfix/serde/spark/source/frame.py": "the same",

@@ -1,4 +1,16 @@
-"""What the serializers and the deserializers share: client, configuration, subject, and schemas that are ready to use."""
+"""What the serializers and the deserializers share: client, configuration, subject, schemas that are ready to use, and errors.
+
+Those are srfix's own, which are confluent-kafka's too, so that what caught those goes on to:
+
+| srfix | confluent_kafka |
+|---|---|
+| `RegistryAnswerError` | `SchemaRegistryError`, with `http_status_code`, `error_code`, `error_message` |
+| `ResolveError` because of one, of an id that the registry does not know, say | the same, and `SerializationError` |
+| a context that is missing, where `to_dict` or `from_dict` is called with it | `TypeError` |
+| any other of a call, but that the registry does not answer | `SerializationError` |
+
+An error gets the second class when it leaves a call; its own class, words and attributes stay.
+"""
 
 from __future__ import annotations
 
@@ -32,16 +44,7 @@ def missing_context(called: str) -> UsageError:
 
 
 def make_confluents(error: SrfixError) -> None:
-    """Makes an error one of confluent-kafka's, too, so that what caught those goes on to. Its own class, words and attributes
-    stay.
-
-    | srfix | confluent_kafka |
-    |---|---|
-    | `RegistryAnswerError` | `SchemaRegistryError`, with `http_status_code`, `error_code`, `error_message` |
-    | `ResolveError` because of one, of an id that the registry does not know, say | the same, and `SerializationError` |
-    | a context that is missing, where `to_dict` or `from_dict` is called with it | `TypeError` |
-    | any other of a call, but that the registry does not answer | `SerializationError` |
-    """
+    """Makes an error one of confluent-kafka's, too."""
     cause = _answer_behind(error) if isinstance(error, ResolveError) else None
     if isinstance(error, RegistryAnswerError):
         error.__class__ = _both(type(error), SchemaRegistryError)

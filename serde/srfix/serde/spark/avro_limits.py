@@ -86,7 +86,7 @@ def unbounded(spark: SparkSession, needed: Iterable[str]) -> str | None:
     wanted = tuple(needed)
     if not wanted:
         return None
-    from srfix.serde.spark._pyspark.limits import asked, bounds_items
+    from srfix.serde.spark._pyspark.sessions import asked, bounds_items
 
     found = asked(spark, tuple(LIMITS))
     if isinstance(found, str):
@@ -118,7 +118,7 @@ def unending(spark: SparkSession, read: JvmRead) -> str | None:
     """Why a record may keep the jvm engine busy for ever in a session, in sentences that say what to do; None if none may."""
     if not skips_items(read):
         return None
-    from srfix.serde.spark._pyspark.limits import ends_its_skipping
+    from srfix.serde.spark._pyspark.sessions import ends_its_skipping
 
     return None if ends_its_skipping(spark) else _UNENDING
 

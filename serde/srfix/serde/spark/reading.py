@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, cast, get_args, overload
 from srfix.serde.errors import UsageError
 from srfix.serde.spark.choosing import choose_engine
 from srfix.serde.spark.errors.kafka_errors import kafka_error_of
-from srfix.serde.spark.errors.missing_jars import missing_jar
 from srfix.serde.spark.interface import ENGINES, Engine, OnBadRow, check_word
+from srfix.serde.spark.packages import missing_jar
 from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.spark.read.topics import (
     Assignment,
@@ -314,7 +314,7 @@ def _loaded(
     asked: TopicsAsked,
     transform: Callable[[DataFrame], DataFrame],
 ) -> DataFrame:
-    from srfix.serde.spark._pyspark.kafka_look import look
+    from srfix.serde.spark._pyspark.sessions import look
 
     try:
         df = reader.format("kafka").options(**options).load()

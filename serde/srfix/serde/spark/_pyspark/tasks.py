@@ -18,7 +18,7 @@ from srfix.serde.errors import EngineRefusedError
 from srfix.serde.registry.secret import pickled_with_secrets
 from srfix.serde.spark._pyspark.shipping import Shipped
 from srfix.serde.spark.releases import lacks_arrow
-from srfix.serde.spark.worker.judge import FACTORY, JudgedReader
+from srfix.serde.spark.worker.decode import FACTORY, JudgedReader
 
 if TYPE_CHECKING:
     import pyarrow as pa

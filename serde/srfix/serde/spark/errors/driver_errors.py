@@ -19,7 +19,7 @@ from srfix.serde import errors
 from srfix.serde.errors import BadRowError, EngineRefusedError, Reason, SparkError, SrfixError, WorkerPackageError
 from srfix.serde.schemas import errors as registry_errors
 from srfix.serde.spark.errors.kafka_errors import kafka_error_of
-from srfix.serde.spark.errors.missing_jars import missing_jar
+from srfix.serde.spark.packages import missing_jar
 from srfix.serde.spark.releases import lacks_source
 
 BAD_ROW_END: Final = " To keep such rows apart, read with on_error='quarantine'."

@@ -25,9 +25,8 @@ from srfix.serde.schemas.models import SchemaVersion
 from srfix.serde.schemas.references import reference_texts
 from srfix.serde.serdes.plans import decode_plan, usable_reader
 from srfix.serde.spark.interface import MissingColumns, NewestSchema, check_word
-from srfix.serde.spark.read.filling import filled
+from srfix.serde.spark.read.filling import check_fed, check_times, filled
 from srfix.serde.spark.read.plan import ReadPlan
-from srfix.serde.spark.read.plan_checks import check_fed, check_times
 from srfix.serde.spark.read.plan_registry import Asked, PlanRegistry
 from srfix.serde.specs import ReaderSchema, ReadSpec
 from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject, join_context, split_context
