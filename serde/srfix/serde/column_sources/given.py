@@ -18,8 +18,7 @@ dataclass."""
 
 
 def given_columns(columns: GivenColumns, *, names: NameRule = "keep", dataclass_names: NameRule = "upper") -> Columns:
-    """The columns of a list, of ksqlDB's words, of a StructType or of its JSON, or of a dataclass. Spark's names and a
-    dataclass's stay as they are, or not."""
+    """The columns of a list, of ksqlDB's words, of a StructType or of its JSON, or of a dataclass."""
     if isinstance(columns, tuple | list):
         for column in columns:
             if not isinstance(column, Column):

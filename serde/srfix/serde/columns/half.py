@@ -49,8 +49,7 @@ def check_key_columns(columns: Columns) -> None:
 
 
 def require_string_keys(columns: Columns, format_word: str) -> None:
-    """What ksqlDB's `AvroDataTranslator` and `KsqlJsonSerdeFactory` check of every MAP, nested ones too. The format's word
-    is for the message."""
+    """What ksqlDB's `AvroDataTranslator` and `KsqlJsonSerdeFactory` check of every MAP, nested ones too."""
     for column in columns:
         for path, part in _parts(column.type, f"->{column.name}"):
             if isinstance(part, Map) and part.keys is not STRING:

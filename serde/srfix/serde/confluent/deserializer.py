@@ -92,8 +92,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
         policy: AnyPolicy | None,
         own: Mapping[str, Any],
     ) -> None:
-        """Takes what the constructors have in common; `own` are the arguments that are of this format alone, for its
-        codec."""
+        """Takes what the constructors have in common; `own` are arguments of this format alone, for its codec."""
         check_callable("from_dict", from_dict, "(dict, context) -> object")
         asked = settings(self._kind, conf)
         check_no_columns(schema_str)

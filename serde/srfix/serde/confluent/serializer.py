@@ -75,8 +75,7 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
         options: Mapping[str, Any],
         own: Mapping[str, Any] | None = None,
     ) -> None:
-        """Takes what the constructors have in common: `options` say how columns are written, `own` are of this format alone,
-        for its codec."""
+        """Takes what the constructors have in common; `own` are arguments of this format alone, for its codec."""
         check_callable("to_dict", to_dict, "(object, context) -> dict")
         asked = settings(self._kind, conf)
         check_no_columns(schema_str)

@@ -135,8 +135,7 @@ def connect_type_of(column: ColumnType) -> ConnectType:
 
 
 def refusal(writer: ConnectType, column: ColumnType, path: str) -> IncompatibleTypeError | None:
-    """Why a column does not take values of that type, null or not; None if it does (`validateSchema`). The path is as the
-    engine has it: `->A->ARRAY->B`, empty at the root."""
+    """Why a column does not take values of that type, null or not; None if it does (`validateSchema`)."""
     wanted = connect_type_of(column)
     return None if writer in _ACCEPTED.get(wanted, {wanted}) else incompatible(writer.word, column, path)
 
@@ -193,8 +192,7 @@ def coercion(
     writer: ConnectType, name: str | None, column: ScalarType | Decimal, path: str, *, per_second: int = _PER_SECOND
 ) -> Coerce | None:
     """What makes the column's value of a writer's value that is not null; None if it is it already (`coercion_of`). The name
-    of the writer's Connect schema counts, if that is of a logical type; of a TIME or a TIMESTAMP so many numbers are a
-    second."""
+    is that of the writer's Connect schema."""
     if refusal_of_values(writer, name, column, path) is not None:
 
         def refuse(_: Value) -> Value:

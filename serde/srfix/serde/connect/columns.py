@@ -101,11 +101,10 @@ def columns_of(
     for_spark: bool = False,
     keeps_time: bool = False,
 ) -> Inferred:
-    """The columns of a schema.
+    """The columns of a schema; the role names the one column of an un-wrapped schema, ROWKEY or ROWVAL.
 
-    For Spark also that is left out, by the innermost field that has it, which no column of Spark's holds: types that contain
-    themselves, and TIME, unless it `keeps_time`, whose numbers it holds. The role names the one column of an un-wrapped
-    schema: ROWKEY or ROWVAL.
+    For Spark the innermost field is left out too that has what no column of Spark's holds, or contains itself; TIME stays if
+    it `keeps_time`, whose numbers Spark holds.
 
     `wrapped=False` takes the whole schema as the type of one column (`SerdeUtils.wrapSingle`). None is ksqlDB's default:
     every key is taken so (`DefaultSchemaInjector`), a record's too, which becomes a STRUCT, and no value.

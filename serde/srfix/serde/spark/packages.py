@@ -164,8 +164,7 @@ def without_jars() -> str:
 
 
 def missing_jar(text: str, spark_version: str | None = None) -> JarMissingError | None:
-    """The error for what Spark said; None if it is not about a jar of `packages`. Of no version it is the PySpark that is
-    installed."""
+    """The error for what Spark said; None if it is not about a jar of `packages`."""
     jar = next((jar for said, jar in _SAID if said.search(text)), None)
     if jar is None:
         return None

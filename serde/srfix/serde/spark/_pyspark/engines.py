@@ -126,8 +126,7 @@ class Decoding:
         return ("row",) if self.fallback is None else ("row", "left")
 
     def made(self, payload: Column, headers: Column | None = None, name: str | None = None) -> Column:
-        """A struct of `names`, to be computed once a row: behind the barrier of `frames`, or in a lambda's array. `name` is
-        the payload in SQL."""
+        """A struct of `names`, to be computed once a row: behind the barrier of `frames`, or in a lambda's array."""
         if self.read is None:
             return arrow_decoded(self.plan, payload, headers=headers, behind_barrier=True)
         return jvm_rows(self.read, payload, fallback=self.fallback, name=name)
@@ -140,8 +139,7 @@ class Decoding:
         problem: Column | None = None,
         name: str | None = None,
     ) -> Column | None:
-        """As `made`, a struct of the row alone, where bad rows raise by themselves; None for the arrow engine, whose do
-        not."""
+        """As `made`, a struct of the row alone, where bad rows raise by themselves; None for the arrow engine."""
         if self.read is None:
             return None
         return jvm_rows_or_raised(self.read, payload, raised, fallback=self.fallback, problem=problem, name=name)
@@ -160,8 +158,7 @@ class Decoding:
         problem: Column | None = None,
         name: str | None = None,
     ) -> Judged:
-        """What is said of what `made` gave. `is_good`, of its row, is looked at several times; a `problem` is what is wrong
-        with the payload's framing, in words."""
+        """What is said of what `made` gave; a `problem` is what is wrong with the payload's framing, in words."""
         row = made["row"]
         if self.read is not None:
             return judged(

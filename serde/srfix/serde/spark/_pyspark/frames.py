@@ -32,8 +32,8 @@ _HAS_TOP_K: Final = tuple(int(part) for part in pyspark.__version__.split(".")[:
 
 
 def count_columns(reason: Column, payload: Column, *, is_of_topics: bool = False) -> list[Column]:
-    """`rows`, `tombstones`, `bad`, one for each `Reason` of an error, `unknown_ids`; of topics, some may have no plan. Each
-    aggregate costs time for each row."""
+    """`rows`, `tombstones`, `bad`, one for each `Reason` of an error, `unknown_ids`. Each aggregate costs time for each
+    row."""
     never = {Reason.ENCODE_FAILED} if is_of_topics else {Reason.ENCODE_FAILED, Reason.NO_PLAN}
     errors = [one for one in Reason if one.is_error and one not in never]
     return [
@@ -286,8 +286,7 @@ def check_payloads(df: DataFrame, column: str, ours: tuple[str, ...]) -> None:
 
 
 def failure(columns: Sequence[str], role: Role, words: Column) -> Column:
-    """What is said for a bad row, with its place as far as the frame's columns have it, and why (`jvm.in_words`).
-    `driver_errors` reads it."""
+    """What is said for a bad row, with its place as far as the columns have it, and why. `driver_errors` reads it."""
     place = [
         F.coalesce(F.concat(F.lit(before), _named(name).cast("string"), F.lit(after)), F.lit(""))
         for name, before, after in (

@@ -149,8 +149,7 @@ _STREAMS: Final = (
 
 
 def look(spark: SparkSession, options: Mapping[str, str], *, is_stream: bool) -> None:
-    """Has Spark plan the read, which asks the brokers, and throws the plan away. Raises what Spark raises. Options that say
-    how long it waits count."""
+    """Has Spark plan the read, which asks the brokers, and throws the plan away. Raises what Spark raises."""
     told = {name: value for name, value in options.items() if not (is_stream and is_among(name, _STREAMS))}
     if "assign" in told and told.get("startingOffsets", "earliest") in ("earliest", "latest"):
         # A partition that its topic lacks is left out without a word, unless offsets are given.

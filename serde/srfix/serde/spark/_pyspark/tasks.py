@@ -53,8 +53,7 @@ _VERDICT = StructType([StructField("reason", StringType()), StructField("message
 
 def judged(reader: JudgedReader, payload: Column, headers: Column) -> Column:
     """`struct<reason: string, message: string>`: a `batches.Reason`'s word and the error's; both null where the payload can
-    be read. Several such columns in one projection travel to the workers together. Headers are `array<struct<key: string,
-    value: binary>>`."""
+    be read. Several such columns in one projection travel to the workers together."""
     if (lacking := lacks_arrow()) is not None:
         raise EngineRefusedError(
             f"Whether rows can be read is asked of srfix on Spark's workers. {lacking}. Verify without Spark (--engine local).",

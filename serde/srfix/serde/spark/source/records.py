@@ -237,8 +237,7 @@ def captured_topic(path: str, names: Collection[str]) -> CapturedTopic:
 
 
 def read_part(part: bytes, names: Sequence[str], at_a_time: int, topic: str | None) -> Iterator[pa.RecordBatch]:
-    """The records of one row group, of the topic alone where the files say theirs: batches with the columns of these
-    names."""
+    """The records of one row group, in batches; of the topic alone, where the files say theirs."""
     dataset = _dataset()
     fragment = pickle.loads(part)  # noqa: S301 - the driver's, by the same way as the code that is running
     schema = _with_partitions(fragment)

@@ -113,9 +113,8 @@ class PlanDecoder:
         return pyarrow().struct(self._result)
 
     def __call__(self, payloads: pa.Array, headers: pa.Array | None = None) -> pa.Array:
-        """`struct<row, reason, message>`, as long as the payloads, of any binary type: the row is null where there is a
-        reason, a `batches.Reason`'s word (TOMBSTONE too), and only there; the message is null for a tombstone, which a null
-        is. Headers are lists of structs of key and value, for each record."""
+        """`struct<row, reason, message>`, as long as the payloads: the row is null where there is a reason, a
+        `batches.Reason`'s word (TOMBSTONE too), and only there; the message is null for a tombstone."""
         pa = pyarrow()
         context = self._context if headers is None else contexts_with(headers, self._topic, self._role)
         decoded = self._decode(payloads, context)
@@ -204,9 +203,8 @@ class RowJudge:
         self._topic, self._role = reader.topic, reader.role
 
     def __call__(self, payloads: pa.Array, headers: pa.Array) -> pa.Array:
-        """`struct<reason, message>`, as long as the payloads, of any binary type: both null where the row can be read, and
-        for a tombstone; else a `batches.Reason`'s word and the error's. Headers are lists of structs of key and value, for
-        each record."""
+        """`struct<reason, message>`, as long as the payloads: both null where the row can be read, and for a tombstone; else
+        a `batches.Reason`'s word and the error's."""
         pa = pyarrow()
         reasons: list[str | None] = [None] * len(payloads)
         messages: list[str | None] = [None] * len(payloads)

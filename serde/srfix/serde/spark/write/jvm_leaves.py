@@ -97,8 +97,7 @@ class Failing(Protocol):
 def scalar(
     node: AvroNode, given: FrameType, sql: str, failing: Failing, *, cut_times: bool = False
 ) -> Piece | JvmRefusal:
-    """A value, null or not, of a type without parts. What is `failing` fails the job because of the value; with `cut_times`
-    times finer than the type do not, but are cut."""
+    """A value, null or not, of a type without parts. What is `failing` fails the job because of the value."""
     word = word_of(given)
     if word == "void":
         return _void(node)
