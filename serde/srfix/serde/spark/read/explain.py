@@ -16,7 +16,7 @@ from srfix.serde.formats.table import RESOLVING, SCHEMA_FORMATS, Format, schema_
 from srfix.serde.resolve.policies import ById, DualSubject, PlannablePolicy, UnderOneSubject
 from srfix.serde.spark.interface import Feed, ListedVersion, PlannedRefusal, PlannedSchema
 from srfix.serde.spark.read.decisions import ReadDecisions
-from srfix.serde.spark.read.jvm.read import jvm_read
+from srfix.serde.spark.read.jvm.read import UNSEEN, jvm_read
 from srfix.serde.spark.short_text import first_ones, short_text
 from srfix.serde.specs import ReaderSchema
 
@@ -209,7 +209,7 @@ def _engines(plan: ReadDecisions) -> list[str]:
     if read.left:
         lines += _entry("", f"{read.left_over}.")
     lines += _entry("", "cannot see:")
-    for sentence in read.unseen:
+    for sentence in UNSEEN:
         lines += _entry("", f"- {sentence}")
     return lines
 

@@ -103,7 +103,6 @@ class JvmRead:
     """By their first ids."""
     verdicts: tuple[JvmVerdict, ...]
     """By their first ids."""
-    unseen: tuple[str, ...]
     left: tuple[SchemaId, ...] = ()
     """Ids of shapes beyond `MAX_SHAPES`, ascending: another engine reads them."""
 
@@ -187,7 +186,6 @@ def _made(plan: ReadDecisions) -> JvmRead | tuple[str, ...]:
             JvmVerdict(schema_ids=tuple(ids), reason=reason, message=message, is_refusal=is_refusal)
             for (reason, message, is_refusal), ids in verdicts.items()
         ),
-        unseen=UNSEEN,
     )
 
 
