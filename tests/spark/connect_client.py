@@ -38,8 +38,7 @@ from srfix.serde.schemas.models import Schema
 from srfix.serde.spark.counts import counts_of
 from srfix.serde.spark.errors.driver_errors import clear_errors
 from srfix.serde.spark.interface import Engine
-from srfix.serde.spark.read.plan import ReadPlan
-from srfix.serde.spark.read.planning import plan_read
+from srfix.serde.spark.read.plan import ReadPlan, plan_read
 from srfix.serde.spark.reading import bad_rows, from_registry, good_rows, read_stream, read_topic
 from srfix.serde.spark.releases import lacks_arrow
 from srfix.serde.spark.session import check_session

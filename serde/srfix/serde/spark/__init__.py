@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from srfix.serde.spark.progress import StreamProgress as StreamProgress
     from srfix.serde.spark.progress import to_stderr as to_stderr
     from srfix.serde.spark.read.jvm.read import EngineChoice as EngineChoice
+    from srfix.serde.spark.read.plan import NEWEST as NEWEST
     from srfix.serde.spark.read.plan import ReadPlan as ReadPlan
-    from srfix.serde.spark.read.planning import NEWEST as NEWEST
-    from srfix.serde.spark.read.planning import plan_read as plan_read
+    from srfix.serde.spark.read.plan import plan_read as plan_read
     from srfix.serde.spark.reading import bad_rows as bad_rows
     from srfix.serde.spark.reading import from_registry as from_registry
     from srfix.serde.spark.reading import good_rows as good_rows
@@ -68,8 +68,7 @@ else:
             "packages": ["Packages", "packages"],
             "progress": ["JobProgress", "StreamProgress", "to_stderr"],
             "read.jvm.read": ["EngineChoice"],
-            "read.plan": ["ReadPlan"],
-            "read.planning": ["NEWEST", "plan_read"],
+            "read.plan": ["NEWEST", "ReadPlan", "plan_read"],
             "reading": ["bad_rows", "from_registry", "good_rows", "read_stream", "read_topic", "replay"],
             "session": ["check_session", "start_session"],
             "watching": ["watch_jobs", "watch_streams"],

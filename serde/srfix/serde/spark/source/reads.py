@@ -15,8 +15,7 @@ from srfix.serde.formats.table import SCHEMA_FORMATS
 from srfix.serde.properties.registry import open_registry
 from srfix.serde.resolve.policies import ById, DualSubject, Resolver, UnderOneSubject
 from srfix.serde.schemas.references import reference_texts
-from srfix.serde.spark.read.plan import ReadPlan
-from srfix.serde.spark.read.planning import newest_columns, plan_read
+from srfix.serde.spark.read.plan import ReadPlan, newest_columns, plan_read
 from srfix.serde.spark.source.frame import SourceFrame
 from srfix.serde.spark.source.log import TopicLog
 from srfix.serde.spark.source.names import Policy, Tombstones, in_options_words
@@ -59,7 +58,7 @@ def registry_of(options: SourceOptions) -> RegistryClient | None:
 
 
 def with_columns(options: SourceOptions) -> SourceOptions:
-    """The options with columns: those that were given, or the newest schema's, as `read.planning.NEWEST`."""
+    """The options with columns: those that were given, or the newest schema's, as `read.plan.NEWEST`."""
     registry = registry_of(options)  # first: it refuses a literal password
     if options.columns is not None or options.format not in SCHEMA_FORMATS:
         return options
