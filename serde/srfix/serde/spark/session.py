@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -99,14 +99,6 @@ def check_session(spark: SparkSession, *, avro: bool = True, kafka: bool = True)
         if missing is None:
             raise
         raise missing from None
-
-
-def jars_of_this_thread(spark: SparkSession) -> Callable[[], None]:
-    """What makes another thread, which calls it, see the jars that this one sees: `ADD JARS` brings them to the calling thread
-    alone. After `start_session` all see them."""
-    from srfix.serde.spark._pyspark.sessions import this_threads_jars
-
-    return this_threads_jars(spark)
 
 
 def _with_jars_from_the_start(

@@ -60,7 +60,7 @@ def without_ivys_words(spark: SparkSession) -> Iterator[None]:
 
 
 def this_threads_jars(spark: SparkSession) -> Callable[[], None]:
-    """What makes the thread that calls it see what this one sees."""
+    """What makes the thread that calls it see what this one sees. After `start_session` all see its jars."""
     threads = _threads(spark)
     if threads is None:
         return lambda: None

@@ -35,12 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 try:  # PySpark 4.2 and newer
-    from pyspark.sql.streaming.datasource import (
-        ReadAllAvailable,
-        ReadLimit,
-        ReadMaxRows,
-        SupportsTriggerAvailableNow,
-    )
+    from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 except ImportError:
     HAS_ADMISSION_CONTROL = False
 else:

@@ -24,7 +24,7 @@ from typing import Final, Protocol, TypeAlias
 from srfix.serde.connect.columns import NO_PRECISION
 from srfix.serde.formats.avro import AvroNode, AvroType, describe
 from srfix.serde.formats.avro.write.scalars import WHOLE_MILLISECONDS
-from srfix.serde.projection.written import WriteField
+from srfix.serde.projection.tree import WriteField
 from srfix.serde.spark.frame_types import FrameType, ddl, sql_text, word_of
 
 SchemaJson: TypeAlias = "str | int | list[SchemaJson] | dict[str, SchemaJson]"

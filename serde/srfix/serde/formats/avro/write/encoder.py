@@ -24,8 +24,18 @@ from srfix.serde.formats.avro.write.kernel import native_encoder
 from srfix.serde.formats.avro.writer_type import AvroType
 from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck
 from srfix.serde.formats.rows.value_check import MISSING, Convert, Misfit, ValueCheck, encode_error
-from srfix.serde.projection.tree import Entries, Items, WriterField
-from srfix.serde.projection.written import Constant, Free, WriteField, WriteFields, WriteHow, WriteScalar, Written
+from srfix.serde.projection.tree import (
+    Constant,
+    Entries,
+    Free,
+    Items,
+    WriteField,
+    WriteFields,
+    WriteHow,
+    WriterField,
+    WriteScalar,
+    Written,
+)
 from srfix.serde.specs import WriteSpec
 
 
