@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from srfix.serde.spark.choosing import choose_engine as choose_engine
     from srfix.serde.spark.counts import ReadCounts as ReadCounts
     from srfix.serde.spark.counts import counts_of as counts_of
-    from srfix.serde.spark.errors.driver_errors import clear_errors as clear_errors
-    from srfix.serde.spark.errors.driver_errors import srfix_error_of as srfix_error_of
+    from srfix.serde.spark.errors import clear_errors as clear_errors
+    from srfix.serde.spark.errors import srfix_error_of as srfix_error_of
     from srfix.serde.spark.interface import Engine as Engine
     from srfix.serde.spark.interface import Feed as Feed
     from srfix.serde.spark.interface import ListedVersion as ListedVersion
@@ -53,7 +53,7 @@ else:
         submod_attrs={
             "choosing": ["choose_engine"],
             "counts": ["ReadCounts", "counts_of"],
-            "errors.driver_errors": ["clear_errors", "srfix_error_of"],
+            "errors": ["clear_errors", "srfix_error_of"],
             "interface": [
                 "Engine",
                 "Feed",

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from srfix.serde.errors import EngineRefusedError, JarMissingError, SparkError, UsageError, WorkerPackageError
 from srfix.serde.printable import message
-from srfix.serde.spark.errors.kafka_errors import kafka_error_of
+from srfix.serde.spark.errors import kafka_error_of
 from srfix.serde.spark.interface import ENGINES, Engine, check_word, reason_columns
 from srfix.serde.spark.packages import missing_jar
 from srfix.serde.spark.read.topics import Options, sink_options

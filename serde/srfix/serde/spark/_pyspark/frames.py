@@ -19,7 +19,7 @@ from srfix.serde.spark._pyspark.engines import PAYLOAD, PROBLEM, Decoding, frame
 from srfix.serde.spark._pyspark.jvm import in_words
 from srfix.serde.spark._pyspark.strict import BEYOND_PYTHON, is_pythons, struct_type
 from srfix.serde.spark.counts import MAX_UNKNOWN_IDS
-from srfix.serde.spark.errors.driver_errors import BAD_ROW_END
+from srfix.serde.spark.errors import BAD_ROW_END
 from srfix.serde.spark.frame_types import quoted
 from srfix.serde.spark.interface import OnBadRow, reason_columns
 from srfix.serde.spark.read.plan import ReadPlan
@@ -286,7 +286,7 @@ def check_payloads(df: DataFrame, column: str, ours: tuple[str, ...]) -> None:
 
 
 def failure(columns: Sequence[str], role: Role, words: Column) -> Column:
-    """What is said for a bad row, with its place as far as the columns have it, and why. `driver_errors` reads it."""
+    """What is said for a bad row, with its place as far as the columns have it, and why. `errors` reads it."""
     place = [
         F.coalesce(F.concat(F.lit(before), _named(name).cast("string"), F.lit(after)), F.lit(""))
         for name, before, after in (

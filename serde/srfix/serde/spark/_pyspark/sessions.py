@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 
 from srfix.serde.bounds import BROKER_SECONDS
 from srfix.serde.casing import is_among
-from srfix.serde.spark.errors.driver_errors import is_sparks
+from srfix.serde.spark.errors import is_sparks
 
 
 @contextmanager

@@ -138,7 +138,7 @@ def probe(spark: SparkSession) -> str | None:
     """
     from pyspark.sql import functions as F
 
-    from srfix.serde.spark.errors.driver_errors import is_sparks
+    from srfix.serde.spark.errors import is_sparks
 
     ask = F.udf(_missing, "string", useArrow=False).asNondeterministic()
     try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from srfix.serde.arrow.pyarrow_or_error import pyarrow, pyarrow_compute
 from srfix.serde.errors import BadRowError, Reason
-from srfix.serde.spark.errors.driver_errors import BAD_ROW_END
+from srfix.serde.spark.errors import BAD_ROW_END
 from srfix.serde.spark.interface import OnBadRow
 from srfix.serde.spark.source.frame import FieldKind, SourceFrame
 from srfix.serde.spark.source.offsets import OffsetRange
