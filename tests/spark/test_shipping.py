@@ -216,7 +216,7 @@ class TestPyfiles:
             from pyspark.sql import SparkSession, functions as F
             from srfix.serde import RegistryClient
             from srfix.serde.spark import NEWEST, plan_read, plan_write, to_registry
-            from srfix.serde.spark._pyspark.arrow import arrow_decoded
+            from srfix.serde.spark._pyspark.engines import arrow_decoded
 
             url, payload = sys.argv[1:]
             registry = RegistryClient(url)
