@@ -171,7 +171,6 @@ class Projection(Generic[W]):
     """How bodies of a schema are read into columns."""
 
     columns: Columns
-    """The columns of a row, in order."""
     is_wrapped: bool
     """False if a body is the bare value of the only column."""
     root: Projected[W]
@@ -252,7 +251,6 @@ class Fields(Generic[W]):
     """The fields of a record, or the branches of a union, for the fields of a STRUCT, or for the columns of a row."""
 
     columns: Columns
-    """What is filled, in order."""
     fields: Sequence[WriterField[W]]
     """All of the writer's, in the writer's order; of a union all but null."""
     targets: tuple[Target[W], ...]

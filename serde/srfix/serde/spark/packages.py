@@ -21,18 +21,14 @@ from srfix.serde.spark.releases import lacks_source
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JarVersions:
-    """Versions that work together, for one release line of Spark."""
+    """Versions that work together, for one release line of Spark, of the jars that `packages` spells out."""
 
     avro: str
-    """Of `org.apache.spark:spark-avro`."""
     kafka: str
-    """Of `org.apache.spark:spark-sql-kafka-0-10`. One that is older than Spark breaks streams (`HDFSMetadataLog`)."""
+    """One that is older than Spark breaks streams (`HDFSMetadataLog`)."""
     token_provider: str = "4.0.0"  # noqa: S105 - a version
-    """Of `org.apache.spark:spark-token-provider-kafka-0-10`."""
     kafka_clients: str = "3.9.2"
-    """Of `org.apache.kafka:kafka-clients`."""
     commons_pool2: str = "2.13.1"
-    """Of `org.apache.commons:commons-pool2`."""
     scala: str = "2.13"
     """Which Scala that Spark, as PySpark brings it, was built with."""
 

@@ -52,15 +52,14 @@ def record_type(name: str) -> pa.DataType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordReader:
-    """Reads ranges of one topic, each with a consumer of its own: assigned, never subscribed, nothing committed."""
+    """Reads ranges of one topic, each with a consumer of its own: assigned, never subscribed, nothing committed. Its fields
+    are the options of those names."""
 
     topic: str
     kafka: Mapping[str, str] = field(repr=False)
-    """Client properties, librdkafka's names; values may be `env:NAME` or `file:PATH`."""
     isolation: Isolation
     fail_on_data_loss: bool
     poll_timeout_s: float
-    """How long no record may come, in seconds."""
 
     def read(self, range_: OffsetRange, names: Collection[str], at_a_time: int) -> Iterator[pa.RecordBatch]:
         """The records of a range, in order: batches with the columns of these names.

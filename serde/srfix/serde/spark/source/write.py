@@ -55,7 +55,6 @@ class WriteTask:
 
     topic: str
     kafka: Mapping[str, str] = field(repr=False)
-    """Client properties, librdkafka's names; values may be `env:NAME` or `file:PATH`."""
     plan: bytes | None
     """The pickled `WritePlan`; None for raw records."""
     role: Role
