@@ -52,12 +52,12 @@ class DefaultSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         """What writes once."""
-        from srfix.serde.spark._pyspark.source_writing import batch_writer
+        from srfix.serde.spark._pyspark.source import batch_writer
 
         return batch_writer(self.options, schema, overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
         """What writes a stream."""
-        from srfix.serde.spark._pyspark.source_writing import stream_writer
+        from srfix.serde.spark._pyspark.source import stream_writer
 
         return stream_writer(self.options, schema, overwrite=overwrite)

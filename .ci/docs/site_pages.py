@@ -143,7 +143,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Reading": ("serde.spark.read", "serde.spark.reading", "serde.arrow.decode"),
     "Writing": ("serde.spark.write", "serde.spark.writing", "serde.arrow.encode"),
     "Session and jobs": ("serde.spark.session", "serde.spark.packages", "serde.spark.progress", "serde.spark.watching"),
-    "Engines, types and more": ("serde",),
+    "Engines, types and more": ("serde", "serde.spark.read.jvm"),
     "Errors": ("serde.errors", "serde.spark.errors", "serde.schemas.errors", "recovery.errors"),
 }
 """Heading of a front door's page → the modules whose names stand under it; of several that fit, the longest counts."""

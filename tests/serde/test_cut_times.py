@@ -23,7 +23,7 @@ from srfix.serde.interface import SerdeContext, Serializer
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.resolve.policies import ById
 from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer, JsonSerializer
-from srfix.serde.spark.read.planning import plan_read
+from srfix.serde.spark.read.plan import plan_read
 from srfix.serde.spark.write.plan import plan_write
 from tests.serde.avro_schemas import logical, record
 

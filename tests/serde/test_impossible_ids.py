@@ -19,7 +19,7 @@ from srfix.serde.resolve.policies import ById, DualSubject, Resolver, UnderOneSu
 from srfix.serde.schemas.errors import AddressNotFoundError, SchemaNotFoundError
 from srfix.serde.schemas.models import Schema
 from srfix.serde.serializer import AvroSerializer
-from srfix.serde.spark.read.planning import plan_read
+from srfix.serde.spark.read.plan import plan_read
 from srfix.serde.spark.worker.decode import RememberedRefusals
 from srfix.serde.subjects.names import Role
 from srfix.serde.subjects.strategies import ChangelogSubject, TopicSubject

@@ -35,7 +35,7 @@ from srfix.serde.interface import BadRow, SerdeContext
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.resolve.policies import ById
 from srfix.serde.spark.read.jvm.read import jvm_read
-from srfix.serde.spark.read.planning import plan_read
+from srfix.serde.spark.read.plan import plan_read
 from srfix.serde.spark.worker.decode import PlanDecoder
 from srfix.serde.wire import frame_id
 from tests.serde.avro_schemas import body, record

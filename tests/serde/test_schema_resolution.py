@@ -39,8 +39,7 @@ from srfix.serde.interface import SerdeContext
 from srfix.serde.registry.client import RegistryClient
 from srfix.serde.resolve.policies import ById
 from srfix.serde.spark.read.jvm.read import jvm_read
-from srfix.serde.spark.read.plan import ReadPlan
-from srfix.serde.spark.read.planning import NEWEST, plan_read
+from srfix.serde.spark.read.plan import NEWEST, ReadPlan, plan_read
 from srfix.serde.spark.worker.decode import PlanDecoder
 from srfix.serde.wire import frame_id
 from tests.serde.avro_schemas import DATE, MILLIS, array, body, field, record, record_of

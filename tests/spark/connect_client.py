@@ -36,13 +36,12 @@ from srfix.serde.registry.client import RegistryClient
 from srfix.serde.resolve.policies import ById
 from srfix.serde.schemas.models import Schema
 from srfix.serde.spark.counts import counts_of
-from srfix.serde.spark.errors.driver_errors import clear_errors
+from srfix.serde.spark.errors import clear_errors
 from srfix.serde.spark.interface import Engine
-from srfix.serde.spark.read.plan import ReadPlan
-from srfix.serde.spark.read.planning import plan_read
+from srfix.serde.spark.read.plan import ReadPlan, plan_read
 from srfix.serde.spark.reading import bad_rows, from_registry, good_rows, read_stream, read_topic
 from srfix.serde.spark.releases import lacks_arrow
-from srfix.serde.spark.session.session import check_session
+from srfix.serde.spark.session import check_session
 from srfix.serde.spark.write.plan import WritePlan, plan_write
 from srfix.serde.spark.writing import to_registry, write_stream, write_topic
 from srfix.serde.subjects.names import Topic

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import AvroSerializer, RegistryClient, RetryPolicy, SerdeContext, parse_columns
 from srfix.serde.spark import ReadPlan, plan_read
-from srfix.serde.spark._pyspark.arrow import arrow_decoded
+from srfix.serde.spark._pyspark.engines import arrow_decoded
 from srfix.serde.spark.releases import require_arrow
 from srfix.serde.spark.worker.decode import PlanDecoder
 from srfix.serde.wire import frame_id
@@ -83,7 +83,7 @@ class TestArrowDecoded:
     ) -> None:
         from pyspark.sql.pandas.types import to_arrow_type
 
-        from srfix.serde.spark._pyspark.arrow import decoded_type
+        from srfix.serde.spark._pyspark.engines import decoded_type
 
         require_arrow()
         plan = plan_read(client, "users", COLUMNS)

@@ -1,7 +1,7 @@
 """Spark as a user starts it: a process of its own, which finds no jars and no session, and brings both itself.
 
-Jars that `ADD JARS` brings are seen by the calling thread alone (`_pyspark.jars`): a session of the tests' fixtures has them on
-`spark.jars`, where every thread sees them, and would show nothing.
+Jars that `ADD JARS` brings are seen by the calling thread alone (`_pyspark.sessions`): a session of the tests' fixtures has
+them on `spark.jars`, where every thread sees them, and would show nothing.
 """
 
 from __future__ import annotations

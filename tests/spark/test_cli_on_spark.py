@@ -92,7 +92,7 @@ def sparks(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[lis
         started.append(KeptOpen(spark))
         return started[-1]
 
-    monkeypatch.setattr("srfix.serde.spark.session.session.start_session", start_session)
+    monkeypatch.setattr("srfix.serde.spark.session.start_session", start_session)
     yield started
     assert [session.stops for session in started] == [1] * len(started)
 
@@ -137,7 +137,7 @@ def test_sparks_start_leaves_the_handler_of_interrupts_alone(
         signal.signal(signal.SIGINT, lambda _number, _frame: None)  # as SparkContext does
         return KeptOpen(None)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("srfix.serde.spark.session.session.start_session", start)
+    monkeypatch.setattr("srfix.serde.spark.session.start_session", start)
     kept = signal.signal(signal.SIGINT, before)
     try:
         with ExitStack() as stack:

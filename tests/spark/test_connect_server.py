@@ -12,8 +12,8 @@ import grpc
 import pytest
 
 from srfix.serde.errors import SparkError
-from srfix.serde.spark.session import session
-from srfix.serde.spark.session.session import _require_server
+from srfix.serde.spark import session
+from srfix.serde.spark.session import _require_server
 
 
 class TestConnectServer:
@@ -40,7 +40,7 @@ class TestConnectServer:
         # A process of its own: where a session runs already, PySpark takes that one.
         script = (
             "from srfix.serde.errors import SparkError\n"
-            "from srfix.serde.spark.session import session\n"
+            "from srfix.serde.spark import session\n"
             "session.CONNECT_SECONDS = 1.0\n"
             "try:\n"
             "    session.start_session('nobody')\n"

@@ -113,7 +113,7 @@ def test_jars_that_somebody_has_added_are_seen_by_the_threads_that_are_told(tmp_
 
         from srfix.serde.errors import JarMissingError
         from srfix.serde.spark import check_session, start_session
-        from srfix.serde.spark.session.session import jars_of_this_thread
+        from srfix.serde.spark._pyspark.sessions import this_threads_jars
 
         config = {{"spark.ui.enabled": "false", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}}
         spark = start_session("jars by hand", master="local[1]", packages=(), config=config)
@@ -121,7 +121,7 @@ def test_jars_that_somebody_has_added_are_seen_by_the_threads_that_are_told(tmp_
         check_session(spark)
         with ThreadPoolExecutor(max_workers=1) as pool:
             print(type(pool.submit(check_session, spark).exception()) is JarMissingError)
-            pool.submit(jars_of_this_thread(spark)).result()
+            pool.submit(this_threads_jars(spark)).result()
             print(pool.submit(check_session, spark).exception())
         spark.stop()
     """

@@ -20,7 +20,7 @@ from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.errors import ClusterError, UsageError
 from srfix.serde.interface import SerdeContext
 from srfix.serde.serializer import AvroSerializer
-from srfix.serde.spark.errors.driver_errors import clear_errors
+from srfix.serde.spark.errors import clear_errors
 from srfix.serde.spark.progress import stream_progress_of
 from srfix.serde.spark.reading import bad_rows, from_registry, read_stream, replay
 from srfix.serde.spark.write.plan import WritePlan, plan_write

@@ -17,7 +17,7 @@ from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import Reason, Role, UsageError
 from srfix.serde.spark import Engine, OnBadRow, bad_rows, from_registry, good_rows, read_topic
 from srfix.serde.spark._pyspark import engines
-from srfix.serde.spark._pyspark.arrow import decoded_type
+from srfix.serde.spark._pyspark.engines import decoded_type
 from srfix.serde.spark._pyspark.frames import decode_frame
 from tests.spark.reading_world import ENGINES, JVM_WITH_ARROW, EngineCase, World, frame, open_world
 

@@ -28,7 +28,7 @@ from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import AvroSerializer, RegistryClient, SerdeContext, parse_columns
 from srfix.serde.spark import plan_read
 from srfix.serde.spark._pyspark import shipping
-from srfix.serde.spark._pyspark.arrow import arrow_decoded
+from srfix.serde.spark._pyspark.engines import arrow_decoded
 from srfix.serde.spark.releases import require_arrow
 from tests.spark.bare_python import LEAST, SRFIX, python_with, python_without
 
@@ -102,7 +102,7 @@ class TestAWorkerWithoutSrfix:
             from pyspark.sql import SparkSession, functions as F
             from srfix.serde.registry.client import RegistryClient
             from srfix.serde.spark import NEWEST, plan_read
-            from srfix.serde.spark._pyspark.arrow import arrow_decoded
+            from srfix.serde.spark._pyspark.engines import arrow_decoded
             from srfix.serde.spark._pyspark.shipping import probe
 
             def modules(payloads):
@@ -188,7 +188,7 @@ class TestPyfiles:
             from pyspark.sql import SparkSession, functions as F
             from srfix.serde.registry.client import RegistryClient
             from srfix.serde.spark import NEWEST, plan_read
-            from srfix.serde.spark._pyspark.arrow import arrow_decoded
+            from srfix.serde.spark._pyspark.engines import arrow_decoded
 
             url, payload = sys.argv[1:]
             plan = plan_read(RegistryClient(url), "users", NEWEST)
@@ -216,7 +216,7 @@ class TestPyfiles:
             from pyspark.sql import SparkSession, functions as F
             from srfix.serde import RegistryClient
             from srfix.serde.spark import NEWEST, plan_read, plan_write, to_registry
-            from srfix.serde.spark._pyspark.arrow import arrow_decoded
+            from srfix.serde.spark._pyspark.engines import arrow_decoded
 
             url, payload = sys.argv[1:]
             registry = RegistryClient(url)

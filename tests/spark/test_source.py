@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.errors import BadRowError, UsageError
-from srfix.serde.spark.errors.driver_errors import clear_errors
+from srfix.serde.spark.errors import clear_errors
 from srfix.serde.spark.releases import lacks_source_stream_writer
 from tests.spark.conftest import RELEASE
 from tests.spark.source_world import COLUMNS, LOWER, Topic

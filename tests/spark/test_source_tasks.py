@@ -24,7 +24,7 @@ import pyspark_srfix
 from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.errors import ClusterError, DataLossError, EncodeError, EngineRefusedError, UsageError
-from srfix.serde.spark._pyspark import source, source_writing
+from srfix.serde.spark._pyspark import source
 from srfix.serde.spark.source.frame import frame_of, spark_json
 from srfix.serde.spark.source.names import Use
 from srfix.serde.spark.source.options import source_options
@@ -338,8 +338,8 @@ class TestWriting:
 
     def test_a_spark_that_cannot_write_streams_so_is_told_how_it_can(self, monkeypatch: pytest.MonkeyPatch) -> None:
         lacking = 'format("srfix") writes streams from Spark 4.1 on'
-        monkeypatch.setattr(source_writing, "HAS_STREAM_WRITER", False)
-        monkeypatch.setattr(source_writing, "lacks_source_stream_writer", lambda: lacking)
+        monkeypatch.setattr(source, "HAS_STREAM_WRITER", False)
+        monkeypatch.setattr(source, "lacks_source_stream_writer", lambda: lacking)
         with pytest.raises(EngineRefusedError) as caught:
-            source_writing.stream_writer({}, StructType(), overwrite=False)
+            source.stream_writer({}, StructType(), overwrite=False)
         assert f"{lacking}. Write each micro-batch: writeStream.foreachBatch" in caught.value.message

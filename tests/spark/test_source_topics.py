@@ -12,7 +12,7 @@ from pyspark.sql import Row, SparkSession
 from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.errors import ClusterError, DataLossError, UsageError
-from srfix.serde.spark.errors.driver_errors import clear_errors
+from srfix.serde.spark.errors import clear_errors
 from srfix.serde.spark.source.frame import SourceFrame, frame_of
 from srfix.serde.spark.source.names import Use
 from srfix.serde.spark.source.options import SourceOptions, source_options

@@ -21,9 +21,8 @@ from srfix.serde.interface import SerdeContext
 from srfix.serde.resolve.policies import UnderOneSubject
 from srfix.serde.serializer import AvroSerializer
 from srfix.serde.spark.counts import counts_of
-from srfix.serde.spark.errors.driver_errors import clear_errors
-from srfix.serde.spark.read.plan import ReadPlan
-from srfix.serde.spark.read.planning import plan_read
+from srfix.serde.spark.errors import clear_errors
+from srfix.serde.spark.read.plan import ReadPlan, plan_read
 from srfix.serde.spark.reading import bad_rows, from_registry, read_stream, read_topic, replay
 from srfix.serde.subjects.strategies import TopicSubject
 from tests.spark.reading_world import ENGINES, EngineCase, World, open_world

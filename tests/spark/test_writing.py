@@ -25,9 +25,9 @@ from srfix.serde.columns.text import parse_columns
 from srfix.serde.errors import BadRowError, ColumnError, EngineRefusedError, UsageError, WorkerPackageError
 from srfix.serde.formats.table import Format
 from srfix.serde.registry.client import RegistryClient
-from srfix.serde.spark.errors.driver_errors import clear_errors
+from srfix.serde.spark.errors import clear_errors
 from srfix.serde.spark.interface import Engine
-from srfix.serde.spark.read.planning import plan_read
+from srfix.serde.spark.read.plan import plan_read
 from srfix.serde.spark.reading import from_registry, good_rows
 from srfix.serde.spark.write.plan import plan_write
 from srfix.serde.spark.writing import to_registry, write_stream, write_topic

@@ -60,7 +60,7 @@ class SessionOfCommand:
     def session(self) -> SparkSession:
         """The session."""
         if self._started is None:
-            from srfix.serde.spark.session.session import start_session
+            from srfix.serde.spark.session import start_session
 
             master = self._choice.master
             is_connect = master is not None and master.startswith("sc://")

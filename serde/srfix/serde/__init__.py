@@ -13,10 +13,10 @@ import lazy_loader
 if TYPE_CHECKING:
     from srfix.serde.batches.batches import deserialize_many as deserialize_many
     from srfix.serde.casing import CaseRule as CaseRule
-    from srfix.serde.column_sources.from_dataclass import columns_from_dataclass as columns_from_dataclass
     from srfix.serde.column_sources.from_json import columns_from_json as columns_from_json
     from srfix.serde.column_sources.from_spark import columns_from_spark as columns_from_spark
     from srfix.serde.column_sources.from_spark import spark_schema as spark_schema
+    from srfix.serde.column_sources.row_classes import columns_from_dataclass as columns_from_dataclass
     from srfix.serde.columns.compare import compare_columns as compare_columns
     from srfix.serde.columns.text import parse_columns as parse_columns
     from srfix.serde.columns.text import print_columns as print_columns
@@ -122,9 +122,9 @@ else:
         submod_attrs={
             "batches.batches": ["deserialize_many"],
             "casing": ["CaseRule"],
-            "column_sources.from_dataclass": ["columns_from_dataclass"],
             "column_sources.from_json": ["columns_from_json"],
             "column_sources.from_spark": ["columns_from_spark", "spark_schema"],
+            "column_sources.row_classes": ["columns_from_dataclass"],
             "columns.compare": ["compare_columns"],
             "columns.text": ["parse_columns", "print_columns"],
             "columns.types": ["Column", "Columns"],

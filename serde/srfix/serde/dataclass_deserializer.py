@@ -10,7 +10,7 @@
 >>> read(b'{"Id": 7, "name": "tea"}', "prices")
 Price(id=7, name='tea')
 
-Which field is fed by which column, and what is refused when it is made: `srfix.serde.column_sources.into_dataclass`.
+Which field is fed by which column, and what is refused when it is made: `srfix.serde.column_sources.row_classes`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from typing import Generic, Protocol, TypeVar, cast, overload
 
 from srfix.serde.arguments import check_instance, type_words, usable_context
 from srfix.serde.casing import CaseRule
-from srfix.serde.column_sources.from_dataclass import NameOf
-from srfix.serde.column_sources.into_dataclass import dataclass_builder, row_class
+from srfix.serde.column_sources.row_classes import NameOf, dataclass_builder, row_class
 from srfix.serde.columns.half import roles_of
 from srfix.serde.columns.types import Columns
 from srfix.serde.errors import ColumnError, DecodeError, UsageError

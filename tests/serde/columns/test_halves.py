@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from srfix.serde import ColumnError, parse_columns, print_columns
-from srfix.serde.columns.halves import check_key_columns, key_columns, require_string_keys
+from srfix.serde.columns.half import check_key_columns, key_columns, require_string_keys
 
 pytestmark = pytest.mark.core
 

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from srfix.serde import Column, ColumnError, columns_from_spark, parse_columns, print_columns
 from srfix.serde.casing import declared_name
+from srfix.serde.columns.tokens import RESERVED_WORDS
 from srfix.serde.columns.types import (
     BIGINT,
     BOOLEAN,
@@ -35,7 +36,6 @@ from srfix.serde.columns.types import (
     Map,
     Struct,
 )
-from srfix.serde.columns.words import RESERVED_WORDS
 
 types = pytest.importorskip("pyspark.sql.types")
 

@@ -17,6 +17,7 @@ from srfix.serde import Column, ColumnError, Columns, Role, parse_columns, print
 from srfix.serde.arrow import arrow_schema
 from srfix.serde.columns.half import half_of
 from srfix.serde.columns.text import print_type
+from srfix.serde.columns.tokens import RESERVED_WORDS, RESERVED_WORDS_SINCE, is_plain_name
 from srfix.serde.columns.types import (
     BIGINT,
     BOOLEAN,
@@ -35,7 +36,6 @@ from srfix.serde.columns.types import (
     Namespace,
     Struct,
 )
-from srfix.serde.columns.words import RESERVED_WORDS, RESERVED_WORDS_SINCE, is_plain_name
 from tests.strategies import column_types, columns
 
 NON_RESERVED = """

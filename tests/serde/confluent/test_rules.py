@@ -11,7 +11,7 @@ from srfix.fixtures.registry.http.intercept import Answer, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import RegistryClient, UsageError
 from srfix.serde.confluent import AvroDeserializer, AvroSerializer
-from srfix.serde.confluent.rules import Direction, check_rules
+from srfix.serde.confluent.serde import Direction, check_rules
 from srfix.serde.schemas.models import Json
 from srfix.serde.wire import frame_id
 from tests.serde.confluent import peers

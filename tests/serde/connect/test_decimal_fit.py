@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.serde import CaseRule, EncodeError, parse_columns
-from srfix.serde.connect.decimal_fit import NOT_FITTING, decimal_fit
+from srfix.serde.connect.coercions import NOT_FITTING, decimal_fit
 from srfix.serde.formats import avro
 from srfix.serde.formats import json as json_format
 from srfix.serde.specs import WriteSpec

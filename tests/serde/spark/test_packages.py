@@ -10,8 +10,7 @@ import pytest
 
 from parts.jars import spark_jars
 from srfix.serde.errors import UsageError
-from srfix.serde.spark.errors.missing_jars import missing_jar
-from srfix.serde.spark.packages import RELEASES, packages
+from srfix.serde.spark.packages import RELEASES, missing_jar, packages
 
 
 class TestPackages:

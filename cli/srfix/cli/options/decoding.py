@@ -52,7 +52,7 @@ class DecodeOptions:
 
     def check(self, *, of_records: bool) -> None:
         """:raises UsageError: if the options contradict each other."""
-        from srfix.serde.columns.halves import key_columns
+        from srfix.serde.columns.half import key_columns
 
         if self.columns is not None and not key_columns(self.columns) and len(self.roles) > 1 and self.wrap is False:
             raise UsageError("--unwrapped with both roles needs columns that say which is the KEY.")
@@ -86,7 +86,7 @@ class DecodeOptions:
         return as_row
 
     def _bare(self, resolver: Resolver, role: Role) -> Deserializer:
-        from srfix.serde.columns.halves import key_columns
+        from srfix.serde.columns.half import key_columns
         from srfix.serde.deserializer import deserializer_of
         from srfix.serde.specs import ReadSpec
 

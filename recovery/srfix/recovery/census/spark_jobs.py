@@ -8,8 +8,6 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Final, TypeVar
 from uuid import uuid4
 
-from srfix.serde.spark.session.session import jars_of_this_thread
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -36,8 +34,10 @@ def finished(
     :param give_up_at: by `time.monotonic`.
     :param on_tick: called a few times a second, from this thread.
     """
+    from srfix.serde.spark._pyspark.sessions import this_threads_jars
+
     mark, interrupt = _interruption(spark)
-    see_jars = jars_of_this_thread(spark)
+    see_jars = this_threads_jars(spark)
 
     def marked(job: Callable[[], Result]) -> Result:
         see_jars()

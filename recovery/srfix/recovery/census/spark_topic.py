@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from srfix.serde.errors import AccessDeniedError, SrfixError
 from srfix.serde.properties.kafka_client import UNUSED_GROUP, Isolation, ReadOnlyClient
 from srfix.serde.properties.kafka_java import to_java
-from srfix.serde.spark.errors.driver_errors import is_sparks, srfix_error_of
+from srfix.serde.spark.errors import is_sparks, srfix_error_of
 from srfix.serde.subjects.names import Topic
 
 if TYPE_CHECKING:

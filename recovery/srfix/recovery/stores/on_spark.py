@@ -16,7 +16,7 @@ from srfix.recovery.census.spark_topic import failure_in_short
 from srfix.recovery.stores.parts import FACTORY, Answer, Part, Result, Shipment, Work
 from srfix.serde.errors import SparkError, SrfixError
 from srfix.serde.registry.secret import pickled_with_secrets
-from srfix.serde.spark.errors.driver_errors import is_sparks, srfix_error_of
+from srfix.serde.spark.errors import is_sparks, srfix_error_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

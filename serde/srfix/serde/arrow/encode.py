@@ -14,11 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias, overload
 
-from srfix.serde.arrow.encode_kernel_wise import EncodeKernelWise
+from srfix.serde.arrow.encoders import EncodeKernelWise
 from srfix.serde.arrow.pyarrow_or_error import pyarrow
 from srfix.serde.arrow.values import TimeUnit
-from srfix.serde.batches.arrow_payloads import refuse_malformed
-from srfix.serde.batches.rows import contexts_of, error_at, usable_contexts
+from srfix.serde.batches.rows import contexts_of, error_at, refuse_malformed, usable_contexts
 from srfix.serde.engine import BatchEncode, EncodedBatch
 from srfix.serde.errors import UsageError
 from srfix.serde.interface import GivenContexts, OnError, Serializer

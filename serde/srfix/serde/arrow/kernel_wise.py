@@ -10,9 +10,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 from uuid import UUID
 
-from srfix.serde.arrow.odd_rows import with_odd_rows
 from srfix.serde.arrow.pyarrow_or_error import pyarrow
-from srfix.serde.arrow.row_wise import RowWise, payload_at
+from srfix.serde.arrow.row_wise import RowWise, payload_at, with_odd_rows
 from srfix.serde.batches.rows import reason_of, without_frames
 from srfix.serde.bounds import payload_bounds
 from srfix.serde.columns.types import Array, Columns, ColumnType, Decimal, Map, ScalarType, Struct, nesting
@@ -139,10 +138,7 @@ def _of_its_schema(refused: Mapping[int | bytes, SrfixError], payload: bytes) ->
 
 
 def _about(payload: bytes, ctx: Context, known: dict[bytes, str]) -> str:
-    """What stands before an error's words.
-
-    :param known: what was found for schema ids so far, by their bytes.
-    """
+    """What stands before an error's words; `known` is what was found for schema ids so far, by their bytes."""
     prefix = prefix_of(payload)
     about = known.get(prefix)
     if about is None:
@@ -212,10 +208,7 @@ class FaultyRow(BadRow):
     """The error's class and words, the payload's context, and what stands before the words in the error's sentence."""
 
     def __init__(self, position: int, kind: str, words: str, payload: bytes, ctx: Context, *, about: str) -> None:
-        """
-        :param kind: the kernel's word for the reason.
-        :param about: what stands before the words in the error's sentence.
-        """
+        """`kind` is the kernel's word for the reason, `about` what stands before the words in the error's sentence."""
         error, reason = _KINDS[kind]
         # A field of its own each would cost as much as the row's reading.
         put = object.__setattr__
@@ -239,7 +232,6 @@ class FaultyRow(BadRow):
 
     @property
     def message(self) -> str:
-        """The error's sentence."""
         _, words, _, about = self._told
         whole = about + words
         # What is short and printable as a whole is so in its parts.

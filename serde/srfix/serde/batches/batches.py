@@ -33,12 +33,10 @@ from itertools import islice
 from typing import Any, TypeVar, cast, get_args, overload
 
 from srfix.serde.arguments import word
-from srfix.serde.batches.arrow_payloads import usable_payloads
-from srfix.serde.batches.rows import ROWS_AT_A_TIME, chunks_of_rows, error_at, usable_contexts
+from srfix.serde.batches.rows import ROWS_AT_A_TIME, chunks_of_rows, error_at, usable_contexts, usable_payloads
 from srfix.serde.interface import BadRow, Deserializer, GivenContexts, InstanceDeserializer, OnError, Payloads, Value
 
 R = TypeVar("R")
-"""A class, such as a dataclass."""
 
 
 @overload

@@ -77,17 +77,8 @@ _SCALARS: Final = {
 _CHARACTERS: Final = re.compile(r"(?:var)?char\([0-9]+\)")
 _DECIMAL: Final = re.compile(r"decimal\(\s*([0-9]{1,3})\s*,\s*(-?[0-9]{1,3})\s*\)")
 _MAX_PRECISION: Final = 38
-_WRITTEN: Final = {
-    ScalarType.BOOLEAN: "boolean",
-    ScalarType.INTEGER: "integer",
-    ScalarType.BIGINT: "long",
-    ScalarType.DOUBLE: "double",
-    ScalarType.STRING: "string",
-    ScalarType.BYTES: "binary",
-    ScalarType.DATE: "date",
-    ScalarType.TIMESTAMP: "timestamp",
-    ScalarType.TIMESTAMP_NTZ: "timestamp_ntz",
-}
+_WRITTEN: Final = {type_: word for word, type_ in _SCALARS.items()}
+"""The widest word of each type, which stands last in the table."""
 
 
 def columns_from_spark(schema: SparkSchema, *, names: NameRule = "upper") -> Columns:

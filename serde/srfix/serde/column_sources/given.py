@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from srfix.serde.column_sources.from_dataclass import columns_from_dataclass
 from srfix.serde.column_sources.from_spark import SparkSchema, columns_from_spark
-from srfix.serde.column_sources.into_dataclass import row_class
+from srfix.serde.column_sources.row_classes import columns_from_dataclass, row_class
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.columns.types import Column, Columns, usable_columns
 from srfix.serde.connect.columns import NameRule
@@ -19,11 +18,7 @@ dataclass."""
 
 
 def given_columns(columns: GivenColumns, *, names: NameRule = "keep", dataclass_names: NameRule = "upper") -> Columns:
-    """The columns of a list, of ksqlDB's words, of a StructType or of its JSON, or of a dataclass.
-
-    :param names: whether Spark's names stay as they are.
-    :param dataclass_names: whether a dataclass's do.
-    """
+    """The columns of a list, of ksqlDB's words, of a StructType or of its JSON, or of a dataclass."""
     if isinstance(columns, tuple | list):
         for column in columns:
             if not isinstance(column, Column):

@@ -15,10 +15,7 @@ SourceField: TypeAlias = tuple[str, ColumnType, Namespace]
 
 
 def source_columns(fields: Iterable[SourceField], *, names: NameRule, where: str) -> Columns:
-    """Columns of the fields, in their order.
-
-    :param where: what holds the fields, for the message.
-    """
+    """Columns of the fields, in their order. `where` is what holds them, for the message."""
     sources: dict[str, str] = {}
     columns: list[Column] = []
     for source, type_, namespace in fields:

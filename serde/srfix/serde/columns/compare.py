@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import assert_never
+from typing import Final, assert_never
 
 from srfix.serde.casing import declared_name
 from srfix.serde.columns.text import print_columns, print_type
+from srfix.serde.columns.tokens import quoted_name
 from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Map, Struct, usable_columns
-from srfix.serde.columns.words import quoted_name
 
 
 class DifferenceKind(Enum):
@@ -25,7 +25,6 @@ class DifferenceKind(Enum):
     NAMESPACE = "namespace"
     """A key in one and a value in the other, or a KEY and a PRIMARY KEY."""
     TYPE = "type"
-    """The types differ."""
     ORDER = "order"
     """What both have stands in another order."""
 
@@ -35,7 +34,6 @@ class ColumnDifference:
     """One difference between two column lists."""
 
     kind: DifferenceKind
-    """What differs."""
     path: str
     """Where, by the first list's names: `->A->ARRAY->B`; of an order, what holds the fields, empty for the columns."""
     first: str | None
@@ -110,7 +108,7 @@ def _pairs(first: Columns, second: Columns) -> dict[int, int]:
     then those that only letter case sets apart, of which there may be no third.
     """
     pairs: dict[int, int] = {}
-    for identity in (_name_in_half, _name, _declared_name):
+    for identity in _IDENTITIES:
         groups: dict[Hashable, tuple[list[int], list[int]]] = {}
         paired = (pairs.keys(), set(pairs.values()))
         for side, columns in enumerate((first, second)):
@@ -123,16 +121,11 @@ def _pairs(first: Columns, second: Columns) -> dict[int, int]:
     return pairs
 
 
-def _name_in_half(column: Column) -> Hashable:
-    return column.namespace.is_key, column.name
-
-
-def _name(column: Column) -> Hashable:
-    return column.name
-
-
-def _declared_name(column: Column) -> Hashable:
-    return declared_name(column.name)
+_IDENTITIES: Final[tuple[Callable[[Column], Hashable], ...]] = (
+    lambda column: (column.namespace.is_key, column.name),
+    lambda column: column.name,
+    lambda column: declared_name(column.name),
+)
 
 
 def _compare_types(first: ColumnType, second: ColumnType, path: str) -> Iterator[ColumnDifference]:

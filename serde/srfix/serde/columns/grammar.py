@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NoReturn
 
 from srfix.serde.casing import declared_name
-from srfix.serde.columns.tokens import Token, next_token
+from srfix.serde.columns.tokens import RESERVED_WORDS, Token, next_token
 from srfix.serde.columns.types import (
     MAX_NESTING,
     STRING,
@@ -19,7 +19,6 @@ from srfix.serde.columns.types import (
     ScalarType,
     Struct,
 )
-from srfix.serde.columns.words import RESERVED_WORDS
 from srfix.serde.errors import ColumnError
 from srfix.serde.hints import nearest
 from srfix.serde.java_ints import INT_MAX
@@ -50,15 +49,12 @@ class Parser:
     """Reads one text, once."""
 
     def __init__(self, text: str, *, plain_names: bool = False) -> None:
-        """
-        :param plain_names: names stand as they are, without quotes and in any case, up to a blank, as `DESCRIBE` prints them.
-        """
+        """Plain names stand as they are, without quotes and in any case, up to a blank, as `DESCRIBE` prints them."""
         self._text = text
         self._plain_names = plain_names
         self._token = next_token(text, 0)
 
     def whole(self) -> Columns:
-        """All columns."""
         if self._keyword() == "CREATE" and declared_name(next_token(self._text, self._token.end).text) in _CREATED:
             return self._statement()
         if self._keyword() == "STRUCT" and next_token(self._text, self._token.end).text in ("<", "<>"):
@@ -76,7 +72,6 @@ class Parser:
         return columns
 
     def type_alone(self) -> ColumnType:
-        """One type, and nothing behind it."""
         type_ = self._type(1)
         self._end("the end of the type")
         return type_

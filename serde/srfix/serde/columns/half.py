@@ -1,13 +1,78 @@
-"""Which columns a key or a value is made of, and whether its only one stands bare."""
+"""Which columns a key or a value is made of, what neither may hold, and whether its only one stands bare."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from srfix.serde.columns.halves import check_key_columns, is_wrapped, only_column
-from srfix.serde.columns.types import Columns, Namespace, usable_columns
+from srfix.serde.columns.text import print_type
+from srfix.serde.columns.types import STRING, Array, Column, Columns, ColumnType, Map, Namespace, Struct, usable_columns
 from srfix.serde.errors import ColumnError
 from srfix.serde.subjects.names import Role
+
+
+def key_columns(columns: Columns) -> Columns:
+    """The columns of the key, in their order (ksqlDB's `LogicalSchema.key`)."""
+    return tuple(column for column in columns if column.namespace.is_key)
+
+
+def only_column(columns: Columns) -> Column:
+    """The column whose value stands bare, without a record around it."""
+    if len(columns) != 1:
+        raise ColumnError(
+            f"Only a single column can be un-wrapped, and there are {len(columns)}: "
+            f"{', '.join(column.name for column in columns)}. Leave them wrapped, or give one."
+        )
+    return columns[0]
+
+
+def is_wrapped(columns: Columns, role: Role) -> bool:
+    """Whether the columns of a half stand in a record where nothing is said about it: a single KEY column stands bare,
+    everything else in a record (`SerdeFeaturesFactory.buildKeyFeatures`, `.buildValueFeatures`)."""
+    return not (role is Role.KEY and len(columns) == 1)
+
+
+def struct_of(columns: Columns) -> Struct:
+    """The columns as one STRUCT, whose fields are never keys: the half that they are knows whether it is one."""
+    return Struct(tuple(Column(column.name, column.type) for column in columns))
+
+
+def check_key_columns(columns: Columns) -> None:
+    """What ksqlDB's `GenericKeySerDe` checks of the columns of a key, whatever its format."""
+    for column in columns:
+        if any(isinstance(part, Map) for _, part in _parts(column.type, "")):
+            raise ColumnError(
+                f"Map keys, including types that contain maps, are not supported: the key column {column.name!r} is "
+                f"{print_type(column.type)}, and equal maps may be written as different bytes (ksql issue 6621). "
+                "Leave the MAP in the value."
+            )
+
+
+def require_string_keys(columns: Columns, format_word: str) -> None:
+    """What ksqlDB's `AvroDataTranslator` and `KsqlJsonSerdeFactory` check of every MAP, nested ones too."""
+    for column in columns:
+        for path, part in _parts(column.type, f"->{column.name}"):
+            if isinstance(part, Map) and part.keys is not STRING:
+                raise ColumnError(
+                    f"{format_word} only supports MAPs with STRING keys: {path} is {print_type(part)}. "
+                    "Declare its keys STRING."
+                )
+
+
+def _parts(type_: ColumnType, path: str) -> Iterator[tuple[str, ColumnType]]:
+    """The type and all in it, with the paths of ksqlDB's errors."""
+    yield path, type_
+    match type_:
+        case Array(items):
+            yield from _parts(items, f"{path}->ARRAY")
+        case Map(values, keys):
+            yield from _parts(keys, f"{path}->MAP_KEY")
+            yield from _parts(values, f"{path}->MAP_VAL")
+        case Struct(fields):
+            for field in fields:
+                yield from _parts(field.type, f"{path}->{field.name}")
+        case _:
+            pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +80,6 @@ class Half:
     """A key or a value, as its format gets it."""
 
     columns: Columns
-    """Its columns."""
     wrapped: bool
     """False if the body is the bare value of the only one."""
 

@@ -38,7 +38,6 @@ _INTEGERS: Final = {
 
 
 def given_times(times: Times) -> Times:
-    """The option, checked."""
     if times not in get_args(Times):
         words = " or ".join(map(repr, get_args(Times)))
         raise UsageError(f"times is {times!r}; it must be {words}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -17,7 +18,6 @@ MAX_PRECISION: Final = INT_MAX
 MAX_DIGITS: Final = DIGITS
 """Of a value, whatever its column allows."""
 MAX_NESTING: Final = COLUMN_LEVELS
-"""How deep types may nest."""
 
 
 class ScalarType(Enum):
@@ -46,6 +46,19 @@ DATE: Final = ScalarType.DATE
 TIME: Final = ScalarType.TIME
 TIMESTAMP: Final = ScalarType.TIMESTAMP
 TIMESTAMP_NTZ: Final = ScalarType.TIMESTAMP_NTZ
+PYTHON_TYPES: Final[dict[ScalarType, type]] = {
+    ScalarType.STRING: str,
+    ScalarType.BOOLEAN: bool,
+    ScalarType.INTEGER: int,
+    ScalarType.BIGINT: int,
+    ScalarType.DOUBLE: float,
+    ScalarType.BYTES: bytes,
+    ScalarType.DATE: datetime.date,
+    ScalarType.TIME: datetime.time,
+    ScalarType.TIMESTAMP: datetime.datetime,
+    ScalarType.TIMESTAMP_NTZ: datetime.datetime,
+}
+"""What a value of a row is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +86,6 @@ class Array:
     """A list of values of one type; items may be null."""
 
     items: ColumnType
-    """The type of the items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +93,12 @@ class Map:
     """Values by keys; values may be null. Formats take STRING keys only, and say so (`require_string_keys`)."""
 
     values: ColumnType
-    """The type of the values."""
     keys: ColumnType = STRING
-    """The type of the keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """Named fields; each may be null."""
-
     fields: tuple[Column, ...]
-    """The fields, in order."""
 
     def __post_init__(self) -> None:
         check_columns(self.fields, what="fields of one STRUCT")
@@ -141,7 +148,6 @@ Columns: TypeAlias = tuple[Column, ...]
 
 
 def check_columns(columns: Iterable[Column], *, what: str) -> None:
-    """:raises ColumnError: if two of them have the same name."""
     seen: set[str] = set()
     for column in columns:
         if column.name in seen:
@@ -152,10 +158,7 @@ def check_columns(columns: Iterable[Column], *, what: str) -> None:
 
 
 def columns_of_one_half(columns: Columns, *, holder: str) -> Columns:
-    """The usable columns of what has no halves: a frame, an Arrow batch.
-
-    :param holder: what it is, for the message.
-    """
+    """The usable columns of what has no halves: a holder such as a frame or an Arrow batch."""
     try:
         check_columns(usable_columns(columns), what="columns")
     except ColumnError as error:

@@ -100,7 +100,8 @@ class _Twin(Generic[_S]):
         self._pool: ThreadPoolExecutor | None = None
         self._serde: _S | None = None
         self._asked: dict[Hashable, asyncio.Future[Any]] = {}
-        self._make: Callable[[], _S] = partial(type(self)._of, *map(self._adapted, args), **self._adapted_all(kwargs))
+        named = {name: self._adapted(argument) for name, argument in kwargs.items()}
+        self._make: Callable[[], _S] = partial(type(self)._of, *map(self._adapted, args), **named)
         schema = args + tuple(kwargs.values())
         if not any(getattr(part, "references", None) for part in schema):
             self._serde = self._make()
@@ -141,9 +142,6 @@ class _Twin(Generic[_S]):
             return argument
         self._client = LoopClient(argument)
         return self._client
-
-    def _adapted_all(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        return {name: self._adapted(argument) for name, argument in arguments.items()}
 
     async def _on_a_thread(self, call: Callable[[], _A]) -> _A:
         # Not the loop's own pool: an asynchronous client looks names up there while these threads wait for it.

@@ -31,7 +31,7 @@ What differs from confluent-kafka 2.16, and why:
 | rules, CSFLE, inline validation rules | executed | refused by name |
 | a schema of another type | read as Avro | `SchemaError` |
 | ints of more than 32 bits | written | `EncodeError` |
-| errors | fastavro's, SerializationError, SchemaRegistryError | `SrfixError`, each one of the latter two as well (`errors`) |
+| errors | fastavro's, SerializationError, SchemaRegistryError | `SrfixError`, each one of the latter two as well (`serde`) |
 | pickling | no | yes, if the client can be; a confluent_kafka one without secrets can |
 """
 

@@ -60,9 +60,7 @@ class AvroSchema:
     def __init__(
         self, text: str, references: References, settings: SerdeSettings, *, return_record_name: bool = False
     ) -> None:
-        """
-        :param return_record_name: True to read records in unions of records as (name, record).
-        """
+        """With `return_record_name` records in unions of records are read as (name, record)."""
         self._strict, self._strict_allow_default = settings.strict, settings.strict_allow_default
         self._return_record_name = return_record_name
         self.text = prepared_text(text)

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from srfix.serde.arguments import flag, flag_or_none, member, type_words
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.given import GivenColumns, given_columns
-from srfix.serde.column_sources.into_dataclass import dataclass_builder, row_class
+from srfix.serde.column_sources.row_classes import dataclass_builder, row_class
 from srfix.serde.columns.half import roles_of
 from srfix.serde.columns.times import Times
 from srfix.serde.columns.types import Columns
@@ -45,9 +45,7 @@ class Shape:
         wrap: bool | None,
         strict: bool,
     ) -> None:
-        """
-        :param columns: in any form; None takes those of `into`. A dataclass is both.
-        """
+        """Columns in any form; None takes those of `into`. A dataclass is both."""
         self.case_rule, names = _matching(case_rule)
         self.wrap, self.strict = flag_or_none("wrap", wrap), flag("strict", strict)
         given: Any = into if columns is None else columns
@@ -67,7 +65,6 @@ class Shape:
             raise problems[-1]
 
     def half(self, role: Role) -> ReadSpec:
-        """How keys, or values, are read."""
         spec = ReadSpec(columns=self.columns, wrap=self.wrap, case_rule=self.case_rule, strict=self.strict)
         return spec.half(role)
 
@@ -142,9 +139,6 @@ class WrittenColumns:
         wrap: bool | None,
         cut_times: bool,
     ) -> None:
-        """
-        :param spec: what says how the internal schema is made.
-        """
         rule, names = _matching(case_rule)
         self._says_case_rule = case_rule is not None
         wrap, cut_times = flag_or_none("wrap", wrap), flag("cut_times", cut_times)
@@ -153,10 +147,7 @@ class WrittenColumns:
         self._spec = replace(spec, columns=self.columns, wrap=wrap, case_rule=rule, cut_times=cut_times)
 
     def start(self, schema_type: str, *, validate: bool, is_own: bool, conf: Conf, times: Times) -> None:
-        """Takes what the serializer knows.
-
-        :param is_own: True if the rows are written under the columns' internal schema.
-        """
+        """Takes what the serializer knows; `is_own` if the rows are written under the columns' internal schema."""
         if not is_own and self._says_case_rule and self._spec.case_rule is not CaseRule.EXACT:
             raise UsageError(
                 "case_rule is given, and a schema to write under, whose names are exact (as ksqlDB's with a "

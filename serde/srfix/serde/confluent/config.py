@@ -61,7 +61,6 @@ class SerdeSettings:
 
 
 def settings(kind: SerdeClass, conf: Conf) -> SerdeSettings:
-    """The settings of a serde."""
     if conf is not None and not isinstance(conf, Mapping):
         raise UsageError(f"The configuration of {kind.value} is {described(conf)}; it must be a dict, or None.")
     given = conf or {}
@@ -86,12 +85,6 @@ def check_no_rules(rule_conf: object, rule_registry: object) -> None:
         for name in ("get_executors", "get_actions")
     ):
         raise UsageError(f"rule_registry has executors or actions, but {_NO_RULES}")
-
-
-def check_callable(what: str, value: object, signature: str) -> None:
-    """:raises UsageError: unless the value is None or can be called."""
-    if value is not None and not callable(value):
-        raise UsageError(f"{what} is {described(value)}; it must be a callable {signature}, or None.")
 
 
 def described(value: object) -> str:

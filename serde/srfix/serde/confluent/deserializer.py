@@ -9,18 +9,25 @@ from uuid import UUID
 
 from confluent_kafka.serialization import Deserializer
 
-from srfix.serde.arguments import usable_context, usable_payload
+from srfix.serde.arguments import check_callable, usable_context, usable_payload
 from srfix.serde.bounds import payload_bounds, remember
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.half import roles_of
 from srfix.serde.columns.times import with_times
 from srfix.serde.columns.types import Columns
 from srfix.serde.confluent.columns import AnyPolicy, Shape, check_no_latest, policy_of, remade
-from srfix.serde.confluent.config import Conf, check_callable, settings
-from srfix.serde.confluent.errors import make_confluents, missing_context
+from srfix.serde.confluent.config import Conf, settings
 from srfix.serde.confluent.framing import SchemaId, deserializer_of, header_role
-from srfix.serde.confluent.rules import Direction, check_migrations, check_rules
-from srfix.serde.confluent.serde import Codec, ConfluentSerde, check_no_columns
+from srfix.serde.confluent.serde import (
+    Codec,
+    ConfluentSerde,
+    Direction,
+    check_migrations,
+    check_no_columns,
+    check_rules,
+    make_confluents,
+    missing_context,
+)
 from srfix.serde.engine import Decode
 from srfix.serde.errors import (
     DecodeError,
@@ -55,7 +62,6 @@ else:
 
     T = TypeVar("T")
 R = TypeVar("R")
-"""A dataclass."""
 FromDict: TypeAlias = "Callable[[Value, Context], object]"
 _Identity: TypeAlias = "int | UUID"
 _Writer: TypeAlias = "tuple[Schema, Codec]"
@@ -86,10 +92,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
         policy: AnyPolicy | None,
         own: Mapping[str, Any],
     ) -> None:
-        """Takes what the constructors have in common.
-
-        :param own: the arguments that are of this format alone, for its codec.
-        """
+        """Takes what the constructors have in common; `own` are arguments of this format alone, for its codec."""
         check_callable("from_dict", from_dict, "(dict, context) -> object")
         asked = settings(self._kind, conf)
         check_no_columns(schema_str)

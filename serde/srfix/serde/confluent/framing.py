@@ -125,7 +125,6 @@ def header_role(ctx: Context | None) -> Role:
 
 
 def required_guid(guid: UUID | None) -> UUID:
-    """The GUID to write."""
     if guid is None:
         raise EncodeError(
             "The registry gave no GUID for the schema: only Confluent 8.0 and later do. Write the id into the payload "

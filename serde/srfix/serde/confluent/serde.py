@@ -1,23 +1,154 @@
-"""What the serializers and the deserializers share: client, configuration, subject, and schemas that are ready to use."""
+"""What the serializers and the deserializers share: client, configuration, subject, schemas that are ready to use, and errors.
+
+Those are srfix's own, which are confluent-kafka's too, so that what caught those goes on to:
+
+| srfix | confluent_kafka |
+|---|---|
+| `RegistryAnswerError` | `SchemaRegistryError`, with `http_status_code`, `error_code`, `error_message` |
+| `ResolveError` because of one, of an id that the registry does not know, say | the same, and `SerializationError` |
+| a context that is missing, where `to_dict` or `from_dict` is called with it | `TypeError` |
+| any other of a call, but that the registry does not answer | `SerializationError` |
+
+An error gets the second class when it leaves a call; its own class, words and attributes stay.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
 from functools import partial
-from typing import Any, ClassVar, Protocol, TypeAlias, cast
+from typing import Any, ClassVar, Final, Protocol, TypeAlias, cast
+
+from confluent_kafka.schema_registry.error import SchemaRegistryError
+from confluent_kafka.serialization import SerializationError
 
 from srfix.serde.closing import Closing
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.confluent.config import SerdeClass, SerdeSettings
 from srfix.serde.confluent.strategies import strategy_of
 from srfix.serde.engine import Decode, Encode
-from srfix.serde.errors import ColumnError, ResolveError, SchemaError, UsageError
+from srfix.serde.errors import ColumnError, RegistryError, ResolveError, SchemaError, SrfixError, UsageError
 from srfix.serde.registries.confluent_client import AnySchema
 from srfix.serde.registries.given import AnyClient, Registry, given_registry, is_registry, portable
-from srfix.serde.schemas.errors import SubjectNotFoundError, VersionNotFoundError
-from srfix.serde.schemas.models import Schema, SchemaVersion
-from srfix.serde.schemas.references import named_references
+from srfix.serde.schemas.errors import RegistryAnswerError, SubjectNotFoundError, VersionNotFoundError
+from srfix.serde.schemas.models import Json, Schema, SchemaVersion
+from srfix.serde.schemas.references import SchemaVersions, named_references
 from srfix.serde.specs import ReadSpec
+
+
+def missing_context(called: str) -> UsageError:
+    """The error where there is no context, and `to_dict` or `from_dict` is called with one."""
+    error = UsageError(f"{called} is called with a context, and there is none. Pass a SerializationContext.")
+    error.__class__ = _both(UsageError, TypeError)
+    return error
+
+
+def make_confluents(error: SrfixError) -> None:
+    """Makes an error one of confluent-kafka's, too."""
+    cause = _answer_behind(error) if isinstance(error, ResolveError) else None
+    if isinstance(error, RegistryAnswerError):
+        error.__class__ = _both(type(error), SchemaRegistryError)
+    elif cause is not None:
+        error.__class__ = _both(type(error), _Unresolved)
+        of_it = {
+            "http_status_code": cause.status,
+            "error_code": cause.error_code,
+            "error_message": cause.registry_message,
+        }
+        error.__dict__.update(of_it)
+    elif not isinstance(error, RegistryError | TypeError):
+        error.__class__ = _both(type(error), SerializationError)
+
+
+class _Unresolved(SchemaRegistryError, SerializationError):
+    """An id that a registry's answer left without a schema."""
+
+
+def _answer_behind(error: BaseException) -> RegistryAnswerError | None:
+    for _ in range(5):
+        cause = error.__cause__ or error.__context__
+        if cause is None or isinstance(cause, RegistryAnswerError):
+            return cause
+        error = cause
+    return None
+
+
+_MADE: Final[dict[tuple[type, type], type[Any]]] = {}
+
+
+def _both(kind: type[SrfixError], theirs: type[Exception]) -> type[Any]:
+    if issubclass(kind, theirs) or (theirs is SerializationError and issubclass(kind, _Unresolved)):
+        return kind
+    known = _MADE.get((kind, theirs))
+    if known is not None:
+        return known
+    body: dict[str, object] = {
+        "__doc__": kind.__doc__,
+        "__module__": kind.__module__,
+        "__reduce__": lambda error: (partial(_revived, kind, theirs, error.args), (), dict(error.__dict__)),
+    }
+    body["__str__"] = kind.__str__  # not theirs
+    if issubclass(kind, RegistryAnswerError):
+        body |= {
+            "http_status_code": property(lambda error: error.status),
+            "error_message": property(lambda error: error.registry_message),
+        }
+    return _MADE.setdefault((kind, theirs), type(kind.__name__, (kind, theirs), body))
+
+
+def _revived(kind: type[SrfixError], theirs: type[Exception], args: tuple[object, ...]) -> SrfixError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__class__ = _both(kind, theirs)
+    return error
+
+
+class Direction(Enum):
+    """When a rule is executed: the lists that hold such rules, and the modes that mean it (`RuleMode`)."""
+
+    WRITE = (("domainRules", "encodingRules"), ("WRITE", "WRITEREAD"))
+    READ = (("domainRules", "encodingRules"), ("READ", "WRITEREAD"))
+    UPGRADE = (("migrationRules",), ("UPGRADE", "UPDOWN"))
+    DOWNGRADE = (("migrationRules",), ("DOWNGRADE", "UPDOWN"))
+
+
+_CLIENT: Final = (None, "ALL", "CLIENT")
+"""The values of `enableAt` by which a client executes rules (`BaseSerde._is_disabled`)."""
+
+
+def check_rules(rule_set: Mapping[str, Json] | None, direction: Direction, *, where: str) -> None:
+    """Rules (data contracts, CSFLE) are not executed here, and none is passed over in silence: one that is disabled, of the
+    other direction, or executed by the registry's side alone does not count.
+
+    :raises UsageError: if confluent-kafka would execute a rule of the set in that direction.
+    """
+    active = [] if rule_set is None else sorted(set(_active(rule_set, direction)))
+    if active:
+        raise UsageError(
+            f"{where} carries rules for {direction.name}: {', '.join(active)}. Rules (data contracts, CSFLE) are not "
+            "executed here, and a record must not pass them by. Use confluent_kafka's own serde for this topic, or disable "
+            "the rules in the registry."
+        )
+
+
+def check_migrations(registry: SchemaVersions, subject: str, source: int, latest: SchemaVersion) -> None:
+    """Asks what confluent-kafka asks before it reads a record of the version `source` as the latest has it
+    (`BaseDeserializer._get_migrations`): the rules of the versions between may rewrite records."""
+    direction = Direction.UPGRADE if source < latest.version else Direction.DOWNGRADE
+    first, last = sorted((source, latest.version))
+    for number in range(first + 1, last + 1):
+        schema = latest.schema if number == latest.version else registry.version(subject, number, deleted=True).schema
+        check_rules(schema.rule_set, direction, where=f"Version {number} of subject {subject!r}")
+
+
+def _active(rule_set: Mapping[str, Json], direction: Direction) -> Iterator[str]:
+    if rule_set.get("enableAt") not in _CLIENT:
+        return
+    lists, modes = direction.value
+    for rules in map(rule_set.get, lists):
+        for rule in rules if isinstance(rules, list) else ():
+            if isinstance(rule, dict) and rule.get("mode") in modes and not rule.get("disabled"):
+                yield f"{rule.get('name') or '(no name)'} ({rule.get('type') or 'no type'})"
 
 
 class Codec(Protocol):

@@ -10,13 +10,19 @@ from uuid import UUID
 
 from confluent_kafka.serialization import Serializer
 
-from srfix.serde.arguments import plain_row, usable_context
+from srfix.serde.arguments import check_callable, plain_row, usable_context
 from srfix.serde.confluent.columns import WrittenColumns
-from srfix.serde.confluent.config import Conf, check_callable, settings
-from srfix.serde.confluent.errors import make_confluents, missing_context
+from srfix.serde.confluent.config import Conf, settings
 from srfix.serde.confluent.framing import SchemaId, add_header, required_guid, serializer_of
-from srfix.serde.confluent.rules import Direction, check_rules
-from srfix.serde.confluent.serde import ConfluentSerde, check_no_columns, references_of
+from srfix.serde.confluent.serde import (
+    ConfluentSerde,
+    Direction,
+    check_no_columns,
+    check_rules,
+    make_confluents,
+    missing_context,
+    references_of,
+)
 from srfix.serde.errors import EncodeError, SchemaError, SrfixError, SubjectVersionError, UsageError
 from srfix.serde.forking import ForkLock
 from srfix.serde.interface import Context
@@ -69,12 +75,7 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
         options: Mapping[str, Any],
         own: Mapping[str, Any] | None = None,
     ) -> None:
-        """Takes what the constructors have in common.
-
-        :param columns: those that the options name.
-        :param options: the arguments that say how columns are written.
-        :param own: those that are of this format alone, for its codec.
-        """
+        """Takes what the constructors have in common; `own` are arguments of this format alone, for its codec."""
         check_callable("to_dict", to_dict, "(object, context) -> dict")
         asked = settings(self._kind, conf)
         check_no_columns(schema_str)

@@ -66,11 +66,8 @@ def strategy_of(
     settings: SerdeSettings, *, registry: Registry | None, client: object, cluster_id: Callable[[], str | None]
 ) -> tuple[Ask, bool]:
     """What the three keys mean together, a callable winning over a type; and whether the same topic, field and record name
-    always give the same subject.
-
-    :param client: as the user gave it; handed to the user's own callables of four parameters.
-    :param cluster_id: the Kafka cluster's id, or None where it is not known; asked only for associations.
-    """
+    always give the same subject. The client is handed, as it was given, to the user's own callables of four parameters; the
+    Kafka cluster's id is asked for only for associations."""
     strategy, conf = settings.strategy, settings.strategy_conf
     if conf is not None and not isinstance(conf, Mapping):
         raise UsageError(f"subject.name.strategy.conf is {described(conf)}; it must be a dict, or None.")
@@ -178,7 +175,6 @@ def _asking(strategy: SubjectStrategy, name: str = "") -> Ask:
 
 
 def _own(call: Callable[..., object], more: tuple[object, ...]) -> Ask:
-    """A callable of the user's."""
 
     def ask(ctx: Context | None, record_name: str | None) -> Subject | None:
         subject = call(ctx, record_name, *more)

@@ -31,15 +31,54 @@ import datetime
 import decimal
 from collections.abc import Callable
 from enum import Enum
-from typing import Final, TypeAlias, cast
+from typing import Final, NamedTuple, TypeAlias, cast
 
 from srfix.serde.columns.times import READ_AS_INTEGERS
-from srfix.serde.columns.types import Array, ColumnType, Decimal, Map, ScalarType, Struct, type_name
-from srfix.serde.connect.decimal_fit import NOT_FITTING, decimal_fit
+from srfix.serde.columns.types import MAX_DIGITS, Array, ColumnType, Decimal, Map, ScalarType, Struct, type_name
 from srfix.serde.connect.java_text import double_text, float_text, plain_decimal_text
 from srfix.serde.connect.schema import DECIMAL_NAME, TIME_NAME, ConnectType
 from srfix.serde.errors import IncompatibleTypeError, OutOfRangeError
 from srfix.serde.interface import Value
+
+NOT_FITTING: Final = (decimal.Inexact, decimal.InvalidOperation)
+"""What `quantize` raises for a number that does not fit."""
+
+
+class DecimalFit(NamedTuple):
+    """What `number.quantize(unit, None, exact)` gives the fitting number with: exactly of the scale, or `NOT_FITTING`.
+
+    Parts instead of a function: a call per value would cost as much as the work. Keywords, too.
+    """
+
+    unit: decimal.Decimal
+    """1 at the last digit."""
+    exact: decimal.Context
+    """Wide enough for all that fits, and at most `MAX_DIGITS` wide."""
+    low: decimal.Decimal
+    """-`bound`: a minus would go through the caller's context, and its greatest exponent."""
+    bound: decimal.Decimal
+    """The least size that has too many digits in front of the point."""
+
+    def is_within(self, number: decimal.Decimal) -> bool:
+        """False if the number has too many digits in front of the point."""
+        return self.low < number < self.bound
+
+
+def decimal_fit(precision: int, scale: int) -> DecimalFit:
+    """The parts for DECIMAL(precision, scale), as ksqlDB's `DecimalUtil.ensureFit` asks, which never rounds.
+
+    Zeros behind the last digit are no digits: 1.50 fits DECIMAL(2, 1). What does not fit has too many digits in front of the
+    point, or would lose some behind it.
+    """
+    bound = decimal.Decimal((0, (1,), precision - scale))
+    exact = decimal.Context(
+        prec=min(max(precision, 1), MAX_DIGITS),
+        Emax=decimal.MAX_EMAX,
+        Emin=decimal.MIN_EMIN,
+        traps=list(NOT_FITTING),
+    )
+    return DecimalFit(decimal.Decimal((0, (1,), -scale)), exact, bound.copy_negate(), bound)
+
 
 Coerce: TypeAlias = Callable[[Value], Value]
 """A writer's value that is not null → the column's value. Raises a DecodeError if it does not fit."""
@@ -70,7 +109,8 @@ _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND: Final = datetime.timedelta(microseconds=1)
 _PER_SECOND: Final = 1_000
 """Of a TIME's and a TIMESTAMP's numbers, where no unit says otherwise."""
-_UNITS: Final = {1_000: "milliseconds", 1_000_000: "microseconds", 1_000_000_000: "nanoseconds"}
+UNITS: Final = {1_000: "milliseconds", 1_000_000: "microseconds", 1_000_000_000: "nanoseconds"}
+"""How many are a second → what they are called."""
 _EPOCH_ORDINAL: Final = datetime.date(1970, 1, 1).toordinal()
 _DAY_S: Final = 86_400
 _DAY_MS: Final = 86_400_000
@@ -95,10 +135,7 @@ def connect_type_of(column: ColumnType) -> ConnectType:
 
 
 def refusal(writer: ConnectType, column: ColumnType, path: str) -> IncompatibleTypeError | None:
-    """Why a column does not take values of that type, null or not; None if it does (`validateSchema`).
-
-    :param path: where, as the engine has it: `->A->ARRAY->B`, empty at the root.
-    """
+    """Why a column does not take values of that type, null or not; None if it does (`validateSchema`)."""
     wanted = connect_type_of(column)
     return None if writer in _ACCEPTED.get(wanted, {wanted}) else incompatible(writer.word, column, path)
 
@@ -154,11 +191,8 @@ def coercion_of(writer: ConnectType, column: ScalarType | Decimal) -> Coercion:
 def coercion(
     writer: ConnectType, name: str | None, column: ScalarType | Decimal, path: str, *, per_second: int = _PER_SECOND
 ) -> Coerce | None:
-    """What makes the column's value of a writer's value that is not null; None if it is it already (`coercion_of`).
-
-    :param name: the name of the writer's Connect schema; of a logical type it counts.
-    :param per_second: how many of the writer's numbers are a second, for a TIME or a TIMESTAMP.
-    """
+    """What makes the column's value of a writer's value that is not null; None if it is it already (`coercion_of`). The name
+    is that of the writer's Connect schema."""
     if refusal_of_values(writer, name, column, path) is not None:
 
         def refuse(_: Value) -> Value:
@@ -189,22 +223,10 @@ def _coerce(writer: ConnectType, column: ScalarType | Decimal, path: str, per_se
             return None
 
 
-def _boolean_text(value: Value) -> Value:
-    return "true" if value else "false"
-
-
-def _double_text(value: Value) -> Value:
-    return double_text(cast("float", value))
-
-
-def _float_text(value: Value) -> Value:
-    return float_text(cast("float", value))
-
-
-_TEXTS: Final[dict[ConnectType, Coerce]] = {
-    ConnectType.BOOLEAN: _boolean_text,
-    ConnectType.FLOAT32: _float_text,
-    ConnectType.FLOAT64: _double_text,
+_TEXTS: Final = {
+    ConnectType.BOOLEAN: lambda value: "true" if value else "false",
+    ConnectType.FLOAT32: cast("Coerce", float_text),
+    ConnectType.FLOAT64: cast("Coerce", double_text),
 }
 
 
@@ -256,7 +278,7 @@ def _to_date(path: str) -> Coerce:
 
 
 def _to_time(path: str, per_second: int) -> Coerce:
-    unit, a_day = _UNITS[per_second], _DAY_S * per_second
+    unit, a_day = UNITS[per_second], _DAY_S * per_second
     micros = _to_micros(ScalarType.TIME, path, per_second)
 
     def coerce(value: Value) -> Value:
@@ -273,7 +295,7 @@ def _to_time(path: str, per_second: int) -> Coerce:
 
 
 def _to_timestamp(path: str, per_second: int, column: ScalarType, epoch: datetime.datetime) -> Coerce:
-    unit, duration = _UNITS[per_second], _MICROSECOND * max(1, 1_000_000 // per_second)
+    unit, duration = UNITS[per_second], _MICROSECOND * max(1, 1_000_000 // per_second)
     micros = _to_micros(column, path, per_second) if per_second > 1_000_000 else None
 
     def coerce(value: Value) -> Value:

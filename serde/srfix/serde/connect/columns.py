@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias, assert_never
 
 from srfix.serde.bounds import CONNECT_COLUMNS as _MAX_COLUMNS
 from srfix.serde.casing import declared_name
-from srfix.serde.columns.halves import only_column
+from srfix.serde.columns.half import only_column
 from srfix.serde.columns.types import (
     BIGINT,
     BOOLEAN,
@@ -84,7 +84,6 @@ class Inferred:
     """What a schema's columns are."""
 
     columns: Columns
-    """The columns, in the order of the fields."""
     dropped: tuple[Dropped, ...] = ()
     """The fields that are not among them, nor in them."""
 
@@ -102,14 +101,13 @@ def columns_of(
     for_spark: bool = False,
     keeps_time: bool = False,
 ) -> Inferred:
-    """The columns of a schema.
+    """The columns of a schema; the role names the one column of an un-wrapped schema, ROWKEY or ROWVAL.
 
-    :param for_spark: leaves out also what no column of Spark's holds, and types that contain themselves: the innermost field
-        that has them.
-    :param keeps_time: True for TIME columns with `for_spark` also, whose numbers it holds.
-    :param role: names the one column of an un-wrapped schema: ROWKEY or ROWVAL.
-    :param wrapped: False takes the whole schema as the type of one column (`SerdeUtils.wrapSingle`). None is ksqlDB's
-        default: every key is taken so (`DefaultSchemaInjector`), a record's too, which becomes a STRUCT, and no value.
+    For Spark the innermost field is left out too that has what no column of Spark's holds, or contains itself; TIME stays if
+    it `keeps_time`, whose numbers Spark holds.
+
+    `wrapped=False` takes the whole schema as the type of one column (`SerdeUtils.wrapSingle`). None is ksqlDB's default:
+    every key is taken so (`DefaultSchemaInjector`), a record's too, which becomes a STRUCT, and no value.
     """
     if not (role is Role.VALUE if wrapped is None else wrapped):
         schema = struct((ConnectField(_WRAPPERS[role], schema),))

@@ -63,12 +63,8 @@ class ConnectType(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ConnectField:
-    """A field of a STRUCT."""
-
     name: str
-    """Its name."""
     schema: ConnectSchema
-    """Its type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -80,19 +76,16 @@ class ConnectSchema:
     """
 
     type: ConnectType
-    """What it is."""
     name: str | None = None
     """The name of a STRUCT or of a logical type."""
     version: int | None = None
     """The version of a named type."""
     optional: bool = False
-    """Whether null is a value of it."""
     parameters: Mapping[str, str] = field(default_factory=lambda: _NO_PARAMETERS, hash=False)
     """Properties beyond these, in the order in which they were set."""
     default: object = field(default=None, hash=False)
     """The default value; None is none, as in Connect."""
     doc: str | None = None
-    """The documentation."""
     fields: tuple[ConnectField, ...] = field(default=(), hash=False)
     """Of a STRUCT, in order."""
     key_schema: ConnectSchema | None = field(default=None, hash=False)
@@ -138,17 +131,14 @@ def primitive(type_: ConnectType, *, optional: bool = False) -> ConnectSchema:
 
 
 def array(values: ConnectSchema, *, optional: bool = False) -> ConnectSchema:
-    """An ARRAY."""
     return ConnectSchema(type=ConnectType.ARRAY, value_schema=values, optional=optional)
 
 
 def map_of(keys: ConnectSchema, values: ConnectSchema, *, optional: bool = False) -> ConnectSchema:
-    """A MAP."""
     return ConnectSchema(type=ConnectType.MAP, key_schema=keys, value_schema=values, optional=optional)
 
 
 def struct(fields: Iterable[ConnectField], *, name: str | None = None, optional: bool = False) -> ConnectSchema:
-    """A STRUCT."""
     return ConnectSchema(type=ConnectType.STRUCT, fields=tuple(fields), name=name, optional=optional)
 
 
@@ -160,7 +150,6 @@ def complete(schema: ConnectSchema, fields: Iterable[ConnectField]) -> None:
 
 
 def optional(schema: ConnectSchema, *, optional: bool = True) -> ConnectSchema:
-    """The schema, with null among its values or not."""
     return schema if schema.optional is optional else replace(schema, optional=optional)
 
 

@@ -23,25 +23,21 @@ milliseconds. `reads_units` says which case rules do so.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Final, TypeAlias
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.types import ColumnType, ScalarType
-from srfix.serde.connect.coercions import refusal
+from srfix.serde.connect.coercions import UNITS, refusal
 from srfix.serde.connect.schema import DATE_NAME, TIME_NAME, TIMESTAMP_NAME, ConnectType
 from srfix.serde.errors import IncompatibleTypeError, TimeUnitError
 
 MILLIS: Final = 1_000
 """Milliseconds: so many in a second."""
 MICROS: Final = 1_000_000
-"""Microseconds."""
 NANOS: Final = 1_000_000_000
-"""Nanoseconds."""
-
-
-_UNITS: Final = {MILLIS: "milliseconds", MICROS: "microseconds", NANOS: "nanoseconds"}
 
 
 class _Counts(Enum):
@@ -59,7 +55,6 @@ class TimeUnit:
     word: str
     """The writer's name of it, as it stands in the schema."""
     counts: _Counts
-    """What they count."""
     per_second: int = 0
     """How many are a second: `MILLIS`, `MICROS` or `NANOS`; 0 for days, and where no column takes them."""
 
@@ -68,12 +63,13 @@ class TimeUnit:
         """What the numbers are, in words that are the same for all names of one unit."""
         if not self.per_second:
             return self.counts.value if self.counts is _Counts.DAYS else self.word
-        return f"{self.counts.value} in {_UNITS[self.per_second]}"
+        return f"{self.counts.value} in {UNITS[self.per_second]}"
 
 
 _INT32: Final = frozenset({ConnectType.INT32})
 _INT64: Final = frozenset({ConnectType.INT64})
-_LOGICAL: Final = {
+_Unit: TypeAlias = "tuple[frozenset[ConnectType], _Counts, int]"
+_LOGICAL: Final[Mapping[str, _Unit]] = {
     "date": (_INT32, _Counts.DAYS, 0),
     "time-millis": (_INT32, _Counts.TIME, MILLIS),
     "time-micros": (_INT64, _Counts.TIME, MICROS),
@@ -89,7 +85,7 @@ _LOGICAL: Final = {
 _SIMILAR: Final = ("date", "time-", "timestamp-", "local-timestamp-", "duration")
 _CONNECT: Final = "org.apache.kafka.connect.data."
 _DEBEZIUM: Final = "io.debezium.time."
-_NAMED: Final = {
+_NAMED: Final[Mapping[str, _Unit]] = {
     DATE_NAME: (_INT32, _Counts.DAYS, 0),
     TIME_NAME: (_INT32, _Counts.TIME, MILLIS),
     TIMESTAMP_NAME: (_INT64, _Counts.INSTANT, MILLIS),
@@ -118,16 +114,12 @@ def reads_units(case_rule: CaseRule) -> bool:
 
 
 def time_unit(writer: ConnectType, logical: object, name: object) -> TimeUnit | None:
-    """What the writer's schema says that a number is; None if it says nothing.
-
-    :param writer: its Connect type.
-    :param logical: Avro's `logicalType`, or what stands in its place.
-    :param name: the name of its Connect schema (`connect.name`, or `title`).
-    """
+    """What the writer's schema says that a number is, by Avro's `logicalType` (or what stands in its place) and the name of
+    its Connect schema (`connect.name`, or `title`); None if it says nothing."""
     if writer not in _NUMBERS:
         return None
-    by_logical = _of_logical(writer, logical) if isinstance(logical, str) else None
-    by_name = _of_name(writer, name) if isinstance(name, str) else None
+    by_logical = _of(writer, logical, logical.lower(), _LOGICAL, _SIMILAR) if isinstance(logical, str) else None
+    by_name = _of(writer, name, name, _NAMED, _DEBEZIUM) if isinstance(name, str) else None
     if by_logical is None or by_name is None:
         return by_logical or by_name
     if (by_logical.counts, by_logical.per_second) == (by_name.counts, by_name.per_second):
@@ -135,19 +127,13 @@ def time_unit(writer: ConnectType, logical: object, name: object) -> TimeUnit | 
     return TimeUnit(f"{by_logical.word}, {by_name.word}", _Counts.OTHER)
 
 
-def _of_logical(writer: ConnectType, logical: str) -> TimeUnit | None:
-    word = logical.lower()
-    if word in _LOGICAL:
-        types, counts, per_second = _LOGICAL[word]
-        return TimeUnit(logical, counts, per_second) if writer in types else TimeUnit(logical, _Counts.OTHER)
-    return TimeUnit(logical, _Counts.OTHER) if word.startswith(_SIMILAR) else None
-
-
-def _of_name(writer: ConnectType, name: str) -> TimeUnit | None:
-    if name in _NAMED:
-        types, counts, per_second = _NAMED[name]
-        return TimeUnit(name, counts, per_second) if writer in types else TimeUnit(name, _Counts.OTHER)
-    return TimeUnit(name, _Counts.OTHER) if name.startswith(_DEBEZIUM) else None
+def _of(
+    writer: ConnectType, word: str, known: str, units: Mapping[str, _Unit], similar: str | tuple[str, ...]
+) -> TimeUnit | None:
+    types, counts, per_second = units.get(known, (frozenset(), _Counts.OTHER, 0))
+    if writer in types:
+        return TimeUnit(word, counts, per_second)
+    return TimeUnit(word, _Counts.OTHER) if known in units or known.startswith(similar) else None
 
 
 def refusal_in_unit(

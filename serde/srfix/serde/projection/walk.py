@@ -6,13 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from srfix.serde.casing import placements
-from srfix.serde.columns.halves import only_column, struct_of
+from srfix.serde.columns.half import only_column, struct_of
 from srfix.serde.columns.times import with_times
 from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct
 from srfix.serde.connect.coercions import coercion_of, incompatible, refusal_of_values
 from srfix.serde.connect.schema import TIME_NAME
 from srfix.serde.connect.time_units import MILLIS, TimeUnit, reads_units, refusal_in_unit
-from srfix.serde.projection.fed import Unfed, has_rows_of_nulls, unfed
 from srfix.serde.projection.tree import (
     Absent,
     Entries,
@@ -24,8 +23,12 @@ from srfix.serde.projection.tree import (
     Refused,
     Scalar,
     Target,
+    Unfed,
+    W,
+    WriterField,
+    has_rows_of_nulls,
+    unfed,
 )
-from srfix.serde.projection.writer_type import W, WriterField
 from srfix.serde.specs import ReadSpec
 
 _READER: Final = "the reader's schema"
@@ -49,7 +52,6 @@ def project(writer: W, spec: ReadSpec) -> Projection[W]:
 
 
 def _unfed(root: Projected[W], absent: Sequence[str], spec: ReadSpec) -> Unfed | None:
-    """:param absent: all paths that nothing feeds."""
     if not isinstance(root.how, Fields) or has_rows_of_nulls(spec.case_rule, strict=spec.strict):
         return None
     columns = [column.name for column in root.how.columns]
@@ -67,7 +69,7 @@ class _Walk:
         """The paths of columns, and of fields inside them, that nothing feeds."""
 
     def value(self, writer: W, column: ColumnType, path: str, declared: ColumnType) -> Projected[W]:
-        """:param declared: the column's type with its times, which decides what feeds it; else they are the same."""
+        """`declared` is the column's type with its times, which decides what feeds it; else they are the same."""
         unit = writer.unit if self._reads_units else None
         how = self._how(writer, column, path, unit, declared)
         default = None if isinstance(how, Refused) else writer.default

@@ -33,9 +33,9 @@ from srfix.serde.forking import ForkLock
 from srfix.serde.interface import SchemaLookup, SchemaSource, SerdeRegistry
 from srfix.serde.printable import capitalized
 from srfix.serde.registries.given import AnyClient, given_registry, is_registry
-from srfix.serde.resolve.question import Question
 from srfix.serde.resolve.resolved import (
     Identity,
+    Question,
     RefusedRegistration,
     ResolvedSchema,
     SecondAnswered,

@@ -18,7 +18,7 @@ from srfix.serde.errors import ResolveError, UsageError
 from srfix.serde.forking import ForkLock
 from srfix.serde.formats.table import record_name
 from srfix.serde.interface import SchemaLookup, SchemaPublisher, SchemaRegistrar, SchemaSource
-from srfix.serde.resolve.question import Question
+from srfix.serde.resolve.resolved import Question
 from srfix.serde.schemas.errors import SchemaNotFoundError, SubjectNotFoundError, VersionNotFoundError
 from srfix.serde.schemas.models import Schema
 from srfix.serde.schemas.references import reference_texts

@@ -12,9 +12,8 @@ if TYPE_CHECKING:
     from srfix.serde.spark.choosing import choose_engine as choose_engine
     from srfix.serde.spark.counts import ReadCounts as ReadCounts
     from srfix.serde.spark.counts import counts_of as counts_of
-    from srfix.serde.spark.engine_choice import EngineChoice as EngineChoice
-    from srfix.serde.spark.errors.driver_errors import clear_errors as clear_errors
-    from srfix.serde.spark.errors.driver_errors import srfix_error_of as srfix_error_of
+    from srfix.serde.spark.errors import clear_errors as clear_errors
+    from srfix.serde.spark.errors import srfix_error_of as srfix_error_of
     from srfix.serde.spark.interface import Engine as Engine
     from srfix.serde.spark.interface import Feed as Feed
     from srfix.serde.spark.interface import ListedVersion as ListedVersion
@@ -29,17 +28,18 @@ if TYPE_CHECKING:
     from srfix.serde.spark.progress import JobProgress as JobProgress
     from srfix.serde.spark.progress import StreamProgress as StreamProgress
     from srfix.serde.spark.progress import to_stderr as to_stderr
+    from srfix.serde.spark.read.jvm.read import EngineChoice as EngineChoice
+    from srfix.serde.spark.read.plan import NEWEST as NEWEST
     from srfix.serde.spark.read.plan import ReadPlan as ReadPlan
-    from srfix.serde.spark.read.planning import NEWEST as NEWEST
-    from srfix.serde.spark.read.planning import plan_read as plan_read
+    from srfix.serde.spark.read.plan import plan_read as plan_read
     from srfix.serde.spark.reading import bad_rows as bad_rows
     from srfix.serde.spark.reading import from_registry as from_registry
     from srfix.serde.spark.reading import good_rows as good_rows
     from srfix.serde.spark.reading import read_stream as read_stream
     from srfix.serde.spark.reading import read_topic as read_topic
     from srfix.serde.spark.reading import replay as replay
-    from srfix.serde.spark.session.session import check_session as check_session
-    from srfix.serde.spark.session.session import start_session as start_session
+    from srfix.serde.spark.session import check_session as check_session
+    from srfix.serde.spark.session import start_session as start_session
     from srfix.serde.spark.watching import watch_jobs as watch_jobs
     from srfix.serde.spark.watching import watch_streams as watch_streams
     from srfix.serde.spark.write.plan import WritePlan as WritePlan
@@ -53,7 +53,7 @@ else:
         submod_attrs={
             "choosing": ["choose_engine"],
             "counts": ["ReadCounts", "counts_of"],
-            "errors.driver_errors": ["clear_errors", "srfix_error_of"],
+            "errors": ["clear_errors", "srfix_error_of"],
             "interface": [
                 "Engine",
                 "Feed",
@@ -65,13 +65,12 @@ else:
                 "ReasonColumns",
                 "reason_columns",
             ],
-            "engine_choice": ["EngineChoice"],
             "packages": ["Packages", "packages"],
             "progress": ["JobProgress", "StreamProgress", "to_stderr"],
-            "read.plan": ["ReadPlan"],
-            "read.planning": ["NEWEST", "plan_read"],
+            "read.jvm.read": ["EngineChoice"],
+            "read.plan": ["NEWEST", "ReadPlan", "plan_read"],
             "reading": ["bad_rows", "from_registry", "good_rows", "read_stream", "read_topic", "replay"],
-            "session.session": ["check_session", "start_session"],
+            "session": ["check_session", "start_session"],
             "watching": ["watch_jobs", "watch_streams"],
             "write.plan": ["WritePlan", "plan_write"],
             "writing": ["to_registry", "write_stream", "write_topic"],

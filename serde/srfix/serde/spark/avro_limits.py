@@ -81,14 +81,12 @@ def limits_needed(read: JvmRead) -> tuple[str, ...]:
 
 
 def unbounded(spark: SparkSession, needed: Iterable[str]) -> str | None:
-    """Why the jvm engine is not safe in a session, in sentences that say how to make it so; None if it is.
-
-    :param needed: what `limits_needed` says. A session is asked once, by a small job, and not at all for none.
-    """
+    """Why the jvm engine is not safe in a session, in sentences that say how to make it so; None if it is. A session is
+    asked once, by a small job, and not at all where nothing is needed."""
     wanted = tuple(needed)
     if not wanted:
         return None
-    from srfix.serde.spark._pyspark.limits import asked, bounds_items
+    from srfix.serde.spark._pyspark.sessions import asked, bounds_items
 
     found = asked(spark, tuple(LIMITS))
     if isinstance(found, str):
@@ -120,7 +118,7 @@ def unending(spark: SparkSession, read: JvmRead) -> str | None:
     """Why a record may keep the jvm engine busy for ever in a session, in sentences that say what to do; None if none may."""
     if not skips_items(read):
         return None
-    from srfix.serde.spark._pyspark.limits import ends_its_skipping
+    from srfix.serde.spark._pyspark.sessions import ends_its_skipping
 
     return None if ends_its_skipping(spark) else _UNENDING
 

@@ -25,9 +25,8 @@ from weakref import WeakSet
 from srfix.serde.errors import EngineRefusedError, JarMissingError, WorkerPackageError
 from srfix.serde.printable import message
 from srfix.serde.spark.avro_limits import limits_needed, unbounded, unending
-from srfix.serde.spark.engine_choice import EngineChoice
 from srfix.serde.spark.interface import Engine
-from srfix.serde.spark.read.jvm.read import JvmRead, jvm_read
+from srfix.serde.spark.read.jvm.read import EngineChoice, JvmRead, jvm_read
 from srfix.serde.spark.releases import lacks_arrow, require_arrow
 
 if TYPE_CHECKING:

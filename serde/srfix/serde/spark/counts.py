@@ -63,7 +63,7 @@ def _mapping(metrics: object) -> Mapping[str, object]:
 
 
 def _ids(value: object) -> list[int]:
-    """Before Spark 4.1 they are a text (`_pyspark.counts`)."""
+    """Before Spark 4.1 they are a text (`_pyspark.frames`)."""
     if isinstance(value, str):
         return [int(part) for part in value.split(",") if part]
     return cast("list[int]", value or [])

@@ -17,23 +17,17 @@ FrameType: TypeAlias = "str | Mapping[str, object]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameField:
-    """A column of a frame, or a field of a struct in one."""
-
     name: str
-    """Its name."""
     type: FrameType
-    """Its type."""
 
 
 def frame_fields(schema: SparkSchema) -> tuple[FrameField, ...]:
-    """The columns of a frame."""
     if isinstance(schema, SparkStructType):
         return fields_of(schema.jsonValue())
     return fields_of(json.loads(schema) if isinstance(schema, str) else schema)
 
 
 def fields_of(struct: FrameType) -> tuple[FrameField, ...]:
-    """The fields of a struct."""
     fields = struct.get("fields") if isinstance(struct, Mapping) and struct.get("type") == "struct" else None
     if not isinstance(fields, list):
         raise SchemaError("That is not the JSON form of a Spark struct. Give a StructType, or its jsonValue().")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from srfix.serde.connect.columns import Dropped
-from srfix.serde.errors import Reason, SrfixError
+from srfix.serde.errors import Reason, SrfixError, UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.resolve.resolved import ResolvedSchema, SecondAnswered
 from srfix.serde.subjects.names import Role, Subject
@@ -135,3 +135,8 @@ def reason_columns(role: Role) -> ReasonColumns:
         message=f"{front}_message",
         payload=f"{front}_payload",
     )
+
+
+def check_word(name: str, given: str, words: tuple[str, ...]) -> None:
+    if given not in words:
+        raise UsageError(f"{name}={given!r} is none of {', '.join(words)}.")

@@ -1,4 +1,4 @@
-"""The jars that PySpark lacks for Avro and Kafka, as Maven coordinates.
+"""The jars that PySpark lacks for Avro and Kafka, as Maven coordinates, and what Spark says when one is missing.
 
 They are published on their own, and not always in the version of the Spark that they are for: hence a table of what was
 seen to work, and `packages`, which finds its line.
@@ -15,23 +15,20 @@ from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
-from srfix.serde.errors import UsageError
+from srfix.serde.errors import JarMissingError, UsageError
+from srfix.serde.spark.releases import lacks_source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JarVersions:
-    """Versions that work together, for one release line of Spark."""
+    """Versions that work together, for one release line of Spark, of the jars that `packages` spells out."""
 
     avro: str
-    """Of `org.apache.spark:spark-avro`."""
     kafka: str
-    """Of `org.apache.spark:spark-sql-kafka-0-10`. One that is older than Spark breaks streams (`HDFSMetadataLog`)."""
+    """One that is older than Spark breaks streams (`HDFSMetadataLog`)."""
     token_provider: str = "4.0.0"  # noqa: S105 - a version
-    """Of `org.apache.spark:spark-token-provider-kafka-0-10`."""
     kafka_clients: str = "3.9.2"
-    """Of `org.apache.kafka:kafka-clients`."""
     commons_pool2: str = "2.13.1"
-    """Of `org.apache.commons:commons-pool2`."""
     scala: str = "2.13"
     """Which Scala that Spark, as PySpark brings it, was built with."""
 
@@ -132,3 +129,46 @@ def _installed() -> str:
         except PackageNotFoundError:
             continue
     raise UsageError("No PySpark is installed here. Name the version of Spark: packages('4.3.0').")
+
+
+_WITHOUT_JARS: Final = (
+    'Without jars, spark.read.format("srfix"), and likewise readStream, write and writeStream, read and write topics with '
+    "the same options (srfix.serde.spark.source has the table of them)."
+)
+_AVRO: Final = "spark-avro"
+_KAFKA: Final = "spark-sql-kafka-0-10"
+_SAID: Final = (
+    (re.compile(r"KAFKA_DATA_SOURCE_NOT_ENABLED|Failed to find (?:the )?data source: kafka"), _KAFKA),
+    (re.compile(r"AVRO_NOT_LOADED|AVRO_DATA_SOURCE_NOT_ENABLED|Failed to find (?:the )?data source: avro"), _AVRO),
+    (re.compile(r"NoClassDefFoundError: org/apache/spark/sql/avro/"), _AVRO),
+    # So says PySpark 3.5, whose from_avro calls the class. Nothing else is called so here.
+    (re.compile(r"^'JavaPackage' object is not callable$"), _AVRO),
+    (re.compile(r"NoClassDefFoundError: org/apache/spark/kafka010/"), "spark-token-provider-kafka-0-10"),
+    (re.compile(r"NoClassDefFoundError: org/apache/kafka/"), "kafka-clients"),
+    (re.compile(r"NoClassDefFoundError: org/apache/commons/pool2/"), "commons-pool2"),
+)
+
+
+def without_jars() -> str:
+    """The way where no jar can be had (without a network, say), as the sentence that follows another; empty on a Spark that
+    lacks it."""
+    try:
+        lacking = lacks_source()
+    except ModuleNotFoundError:
+        lacking = None  # no PySpark here, so none that lacks it
+    return "" if lacking is not None else f" {_WITHOUT_JARS}"
+
+
+def missing_jar(text: str, spark_version: str | None = None) -> JarMissingError | None:
+    """The error for what Spark said; None if it is not about a jar of `packages`."""
+    jar = next((jar for said, jar in _SAID if said.search(text)), None)
+    if jar is None:
+        return None
+    wanted = packages(spark_version)
+    note = "" if wanted.note is None else f" {wanted.note}"
+    return JarMissingError(
+        f"Spark lacks the jar {jar}. Start it with srfix.serde.spark.start_session, which brings the jars, or with "
+        f"spark-submit --packages {wanted} (in a builder: spark.jars.packages), or put the jars on spark.jars."
+        f"{note}{without_jars()}",
+        packages=wanted.coordinates,
+    )

@@ -14,13 +14,21 @@ from typing import TYPE_CHECKING, cast, get_args, overload
 
 from srfix.serde.errors import UsageError
 from srfix.serde.spark.choosing import choose_engine
-from srfix.serde.spark.errors.kafka_errors import kafka_error_of
-from srfix.serde.spark.errors.missing_jars import missing_jar
-from srfix.serde.spark.interface import ENGINES, Engine, OnBadRow
-from srfix.serde.spark.read.kafka_options import Offsets, Options, kafka_options
+from srfix.serde.spark.errors import kafka_error_of
+from srfix.serde.spark.interface import ENGINES, Engine, OnBadRow, check_word
+from srfix.serde.spark.packages import missing_jar
 from srfix.serde.spark.read.plan import ReadPlan
-from srfix.serde.spark.read.topics import Assignment, Plans, TopicsAsked, plan_given, topic_plans, topics_asked
-from srfix.serde.spark.words import check_word
+from srfix.serde.spark.read.topics import (
+    Assignment,
+    Offsets,
+    Options,
+    Plans,
+    TopicsAsked,
+    kafka_options,
+    plan_given,
+    topic_plans,
+    topics_asked,
+)
 from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
@@ -83,7 +91,7 @@ def from_registry(
     :param column: where a frame's payloads are; None is `value`, or `key` for a plan of keys.
     :param headers: of a Column: the records' headers, for schemas that are named there; None looks at none.
     :param on_error: what a row that cannot be read does. `fail`: the job fails, with topic, partition and offset if the
-        frame has those columns (`driver_errors.clear_errors` makes a `BadRowError` of it). `quarantine`: the struct is
+        frame has those columns (`errors.clear_errors` makes a `BadRowError` of it). `quarantine`: the struct is
         null, and `interface.reason_columns` are added: the reason (TOMBSTONE too), the message, and the bytes as they came.
         `null`: the struct is null, and `observe` alone counts such rows.
     :param engine: what decodes; `auto` is decided by `choosing.choose_engine`, when the frame is there, and logged with the
@@ -236,7 +244,7 @@ def read_topic(
         (`kafka.security.protocol`, `kafka.sasl.jaas.config`) and is passed on as it is, and shown nowhere. With
         `failOnDataLoss` left as it is, true, records that are gone before they were read fail the job: `false` skips them.
     Spark asks the brokers once before, so that what is wrong shows here, and not in a job's trace (`bounds.BROKER_SECONDS`);
-    what Kafka says later, `driver_errors.clear_errors` makes the same errors of.
+    what Kafka says later, `errors.clear_errors` makes the same errors of.
 
     :raises ClusterError: if there is no such topic, or no broker answers.
     :raises AccessDeniedError: if this user may not read it.
@@ -278,7 +286,7 @@ def read_stream(
     and are bad rows (NO_PLAN) until the query is started again with their plans. The plan is made once and stays: with
     workers that have srfix, ids that are registered later are looked up where they are met, and no restart is needed.
 
-    What ends a query arrives as Spark's `StreamingQueryException`: `driver_errors.srfix_error_of(query.exception())` is the
+    What ends a query arrives as Spark's `StreamingQueryException`: `errors.srfix_error_of(query.exception())` is the
     error of srfix, and `clear_errors()` around `query.awaitTermination()` raises it.
 
     :raises ClusterError: as `read_topic`, and AccessDeniedError.
@@ -306,7 +314,7 @@ def _loaded(
     asked: TopicsAsked,
     transform: Callable[[DataFrame], DataFrame],
 ) -> DataFrame:
-    from srfix.serde.spark._pyspark.kafka_look import look
+    from srfix.serde.spark._pyspark.sessions import look
 
     try:
         df = reader.format("kafka").options(**options).load()

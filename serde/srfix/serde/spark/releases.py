@@ -41,10 +41,7 @@ ABILITIES: Final[Mapping[str, Abilities]] = {
 
 
 def abilities_in_words(spark_version: str) -> str:
-    """What srfix does on that Spark: `jvm engine, arrow engine, format("srfix")`.
-
-    :param spark_version: as in `4.3.0`.
-    """
+    """What srfix does on a Spark such as `4.3.0`: `jvm engine, arrow engine, format("srfix")`."""
     line = ".".join(spark_version.split(".")[:2])
     if line not in ABILITIES:
         return f"not tried with srfix; {', '.join(ABILITIES)} were"
@@ -77,7 +74,6 @@ def takes_jars_later() -> bool:
 
 
 def require_arrow() -> None:
-    """:raises EngineRefusedError: if the PySpark at hand cannot have the arrow engine."""
     if (lacking := lacks_arrow()) is not None:
         raise EngineRefusedError(f'{lacking}. Use engine="jvm".', reasons=(f"{lacking}.",))
 

@@ -24,12 +24,11 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from srfix.serde.errors import EngineRefusedError, JarMissingError, SparkError, UsageError, WorkerPackageError
 from srfix.serde.printable import message
-from srfix.serde.spark.errors.kafka_errors import kafka_error_of
-from srfix.serde.spark.errors.missing_jars import missing_jar
-from srfix.serde.spark.interface import ENGINES, Engine, reason_columns
-from srfix.serde.spark.read.kafka_options import Options, sink_options
+from srfix.serde.spark.errors import kafka_error_of
+from srfix.serde.spark.interface import ENGINES, Engine, check_word, reason_columns
+from srfix.serde.spark.packages import missing_jar
+from srfix.serde.spark.read.topics import Options, sink_options
 from srfix.serde.spark.releases import arrow_or, lacks_arrow
-from srfix.serde.spark.words import check_word
 from srfix.serde.spark.write.frame_row import FrameRow, frame_row
 from srfix.serde.spark.write.jvm import JvmWrite, jvm_write
 from srfix.serde.spark.write.plan import WritePlan

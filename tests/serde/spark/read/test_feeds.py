@@ -18,7 +18,7 @@ from srfix.serde.formats.table import Format, schema_module_of
 from srfix.serde.resolve.resolved import ResolvedSchema
 from srfix.serde.schemas.models import Schema
 from srfix.serde.spark.interface import Feed
-from srfix.serde.spark.read.feeds import Feeds, planned_feeds
+from srfix.serde.spark.read.filling import Feeds, planned_feeds
 from srfix.serde.specs import ReadSpec, WriteSpec
 from srfix.serde.wire import SchemaId
 from tests.serde.avro_schemas import (

@@ -7,8 +7,7 @@ import json
 import pytest
 
 from srfix.serde.errors import UsageError
-from srfix.serde.spark.read.kafka_options import Offsets, Options, kafka_options, sink_options
-from srfix.serde.spark.read.topics import TopicsAsked
+from srfix.serde.spark.read.topics import Offsets, Options, TopicsAsked, kafka_options, sink_options
 
 
 def options(

@@ -34,8 +34,7 @@ from srfix.serde.schemas.errors import RegistryAnswerError
 from srfix.serde.schemas.models import Schema, SchemaReference
 from srfix.serde.serializer import AvroSerializer
 from srfix.serde.spark.read.jvm.read import jvm_read
-from srfix.serde.spark.read.plan import ReadPlan
-from srfix.serde.spark.read.planning import NEWEST, plan_read
+from srfix.serde.spark.read.plan import NEWEST, ReadPlan, plan_read
 from srfix.serde.specs import ReadSpec
 from srfix.serde.subjects.names import Role
 from srfix.serde.subjects.strategies import (

@@ -22,9 +22,8 @@ from srfix.serde.registry.client import RegistryClient
 from srfix.serde.registry.http.auth import BasicAuth, BearerAuth
 from srfix.serde.registry.secret import Secret, pickled_with_secrets
 from srfix.serde.resolve.policies import ById, DualSubject, Resolver, UnderOneSubject
-from srfix.serde.spark.read.digest import digest_of
-from srfix.serde.spark.read.plan import ReadPlan
-from srfix.serde.spark.read.planning import plan_read
+from srfix.serde.spark.read.decisions import digest_of
+from srfix.serde.spark.read.plan import ReadPlan, plan_read
 from srfix.serde.subjects.names import Role
 from srfix.serde.subjects.strategies import (
     ChangelogSubject,

@@ -17,8 +17,7 @@ import pytest
 from srfix.serde import ColumnError, RegistryClient, Role, TopicSubject, UnderOneSubject, UsageError
 from srfix.serde.formats.table import Format
 from srfix.serde.spark import ReadPlan, from_registry, plan_read
-from srfix.serde.spark.read.kafka_options import kafka_options
-from srfix.serde.spark.read.topics import Plans, is_topic_of, topic_plans, topics_asked
+from srfix.serde.spark.read.topics import Plans, is_topic_of, kafka_options, topic_plans, topics_asked
 
 
 def plan(topic: str, columns: str = "ID BIGINT, NAME STRING", role: Role = Role.VALUE) -> ReadPlan:

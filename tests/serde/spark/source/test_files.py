@@ -12,12 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from srfix.serde.errors import BadRowError, UsageError
-from srfix.serde.spark.source.files import CapturedTopic, captured_topic, read_part
 from srfix.serde.spark.source.frame import frame_of
 from srfix.serde.spark.source.names import Use
 from srfix.serde.spark.source.options import source_options
 from srfix.serde.spark.source.reads import BatchRead
-from srfix.serde.spark.source.records import record_type
+from srfix.serde.spark.source.records import CapturedTopic, captured_topic, read_part, record_type
 from srfix.serde.spark.source.task import task_reader
 
 AT = datetime.datetime(2020, 9, 13, 12, 26, 40, tzinfo=datetime.UTC)

@@ -23,8 +23,7 @@ from srfix.serde.resolve.policies import ById, DualSubject, UnderOneSubject
 from srfix.serde.schemas.errors import RegistryUnreachableError
 from srfix.serde.schemas.models import RegisteredSchema, Schema
 from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer, JsonSerializer
-from srfix.serde.spark.read.plan import ReadPlan
-from srfix.serde.spark.read.planning import plan_read
+from srfix.serde.spark.read.plan import ReadPlan, plan_read
 from srfix.serde.spark.worker.decode import (
     FallbackDecoder,
     PlanDecoder,

@@ -22,7 +22,7 @@ from srfix.recovery.repair.plan_file import PlannedFinding
 from srfix.recovery.repair.verify.events import Confirmed, Event, NotLookedAt, Problem
 from srfix.serde.errors import Reason
 from srfix.serde.resolve.policies import DualSubject, Resolver, UnderOneSubject
-from srfix.serde.spark.worker.judge import JudgedReader
+from srfix.serde.spark.worker.decode import JudgedReader
 from srfix.serde.subjects.names import Role, Subject, subject_for, within_context_of
 from srfix.serde.subjects.strategies import FixedSubject
 from srfix.serde.windowed import Window, WindowKind, join

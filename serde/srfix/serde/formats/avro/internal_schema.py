@@ -10,7 +10,7 @@ import json
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from srfix.serde.columns.halves import require_string_keys
+from srfix.serde.columns.half import require_string_keys
 from srfix.serde.connect.columns import NO_PRECISION, connect_of
 from srfix.serde.connect.generations import has_connect_properties
 from srfix.serde.connect.schema import (

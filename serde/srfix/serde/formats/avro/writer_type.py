@@ -1,4 +1,4 @@
-"""Avro's types as the projection's walk sees them (`projection.writer_type`)."""
+"""Avro's types as the projection's walk sees them (`projection.tree`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from srfix.serde.errors import SchemaError
 from srfix.serde.formats.avro.connect import map_entry_types, to_connect, union_field_name
 from srfix.serde.formats.avro.names import avro_fields
 from srfix.serde.formats.avro.schema import AvroField, AvroNode, describe, nullable_branch
-from srfix.serde.projection.writer_type import WriterField
+from srfix.serde.projection.tree import WriterField
 
 _SAME: Final = {
     ScalarType.BOOLEAN: ("boolean", None),

@@ -30,7 +30,7 @@ from srfix.serde.formats.json.parse import parse, parse_exact, parse_from
 from srfix.serde.formats.json.scalars import MISSING, Convert, Misread, exact_type, scalar_reader
 from srfix.serde.formats.rows.value_check import check_json_columns
 from srfix.serde.interface import Row, Value
-from srfix.serde.projection.fed import has_rows_of_nulls, unfed
+from srfix.serde.projection.tree import has_rows_of_nulls, unfed
 from srfix.serde.specs import ReadSpec
 
 _Step: TypeAlias = tuple[str, str, type | None, Convert]

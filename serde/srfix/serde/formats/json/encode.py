@@ -27,8 +27,16 @@ import orjson
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.times import with_times
-from srfix.serde.columns.types import Array, ColumnType, Decimal, Map, ScalarType, Struct, type_name
-from srfix.serde.connect.decimal_fit import NOT_FITTING, decimal_fit
+from srfix.serde.columns.types import (
+    Array,
+    ColumnType,
+    Decimal,
+    Map,
+    ScalarType,
+    Struct,
+    type_name,
+)
+from srfix.serde.connect.coercions import NOT_FITTING, decimal_fit
 from srfix.serde.connect.java_text import decimal_text, double_text
 from srfix.serde.engine import Encode
 from srfix.serde.errors import EncodeError

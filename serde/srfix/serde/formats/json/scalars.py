@@ -38,7 +38,7 @@ from srfix.serde.columns.types import (
     Decimal,
     ScalarType,
 )
-from srfix.serde.connect.decimal_fit import NOT_FITTING, DecimalFit, decimal_fit
+from srfix.serde.connect.coercions import NOT_FITTING, DecimalFit, decimal_fit
 from srfix.serde.connect.java_text import decimal_text
 from srfix.serde.errors import CoercionError, OutOfRangeError
 from srfix.serde.formats.json.numbers import (

@@ -36,8 +36,7 @@ from srfix.serde.formats.json_schema.kernel import native_connect_decoder
 from srfix.serde.formats.json_schema.leaves import InexactError, Read, leaf, wrong_node
 from srfix.serde.formats.json_schema.writer_type import JsonType
 from srfix.serde.interface import Row, Value
-from srfix.serde.projection.tree import Entries, Fields, Items, Projected, Projection, Refused, Scalar
-from srfix.serde.projection.writer_type import WriterField
+from srfix.serde.projection.tree import Entries, Fields, Items, Projected, Projection, Refused, Scalar, WriterField
 
 _Step: TypeAlias = tuple[str, str, type | None, bool, Read, bool]
 """Field, column, the Python type that is taken as it is, whether null is, what reads anything else, and whether it also

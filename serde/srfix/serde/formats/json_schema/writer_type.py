@@ -1,4 +1,4 @@
-"""JSON Schema's types, as JsonSchemaData makes them Connect's, for the projection's walk (`projection.writer_type`)."""
+"""JSON Schema's types, as JsonSchemaData makes them Connect's, for the projection's walk (`projection.tree`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from srfix.serde.connect.columns import NO_PRECISION, connect_schema_of
 from srfix.serde.connect.schema import DECIMAL_NAME, DECIMAL_PRECISION, DECIMAL_SCALE, ConnectSchema, ConnectType
 from srfix.serde.connect.time_units import TimeUnit, time_unit
 from srfix.serde.formats.json_schema.connect import is_union
-from srfix.serde.projection.writer_type import WriterField
+from srfix.serde.projection.tree import WriterField
 
 _LOGICAL: Final = "org.apache.kafka.connect.data."
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from srfix.serde.columns.halves import only_column, require_string_keys
+from srfix.serde.columns.half import only_column, require_string_keys
 from srfix.serde.columns.types import Columns, usable_columns
 from srfix.serde.errors import EncodeError
 

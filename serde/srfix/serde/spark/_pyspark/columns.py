@@ -10,13 +10,11 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from srfix.serde.errors import Reason, UsageError
-from srfix.serde.spark._pyspark.arrow import decoded_type
-from srfix.serde.spark._pyspark.engines import Decoding, decoding_of
+from srfix.serde.spark._pyspark.engines import PAYLOAD, PROBLEM, Decoding, decoded_type, decoding_of, framed_by_header
 from srfix.serde.spark._pyspark.frames import failure
-from srfix.serde.spark._pyspark.header_framing import PAYLOAD, PROBLEM, framed_by_header
 from srfix.serde.spark._pyspark.jvm import in_words
-from srfix.serde.spark.engine_choice import EngineChoice
 from srfix.serde.spark.interface import OnBadRow, reason_columns
+from srfix.serde.spark.read.jvm.read import EngineChoice
 from srfix.serde.spark.read.plan import ReadPlan
 
 _NO_BINARY: Final = (

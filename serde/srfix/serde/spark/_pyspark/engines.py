@@ -1,21 +1,106 @@
-"""The engine for a frame or a column, and what it makes of payloads."""
+"""The engine for a frame or a column, and what it makes of payloads. The arrow engine is the serde, in Arrow batches, on the
+workers; one in the JVM is given no headers, so a schema that is named there is brought to the payload's front."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
 
-from srfix.serde.errors import Reason
-from srfix.serde.spark._pyspark.arrow import arrow_decoded, arrow_fallback
+from srfix.serde.errors import MalformedHeaderError, Reason, WireError
+from srfix.serde.registry.secret import pickled_with_secrets
 from srfix.serde.spark._pyspark.jvm import Judged, judged, jvm_rows, jvm_rows_or_raised
-from srfix.serde.spark._pyspark.strict import is_pythons
-from srfix.serde.spark.engine_choice import EngineChoice
-from srfix.serde.spark.read.jvm.read import JvmRead
+from srfix.serde.spark._pyspark.shipping import Shipped
+from srfix.serde.spark._pyspark.strict import is_pythons, struct_type
+from srfix.serde.spark.read.jvm.read import EngineChoice, JvmRead
 from srfix.serde.spark.read.plan import ReadPlan
+from srfix.serde.spark.releases import require_arrow
+from srfix.serde.subjects.names import Role
+from srfix.serde.wire import PREFIX_GUID_SIZE, header_guid, schema_id_header
+
+PAYLOAD: Final = "payload"
+PROBLEM: Final = "problem"
+
+
+def framed_by_header(payload: Column, headers: Column, role: Role) -> Column:
+    """`struct<payload: binary, problem: string>`: the payload with the header's magic byte and GUID before it, and as it is
+    where there is no such header; or no payload and, in the words of `wire.header_guid`, why the header cannot be read."""
+    name = schema_id_header(role)
+    header = F.try_element_at(F.filter(headers, lambda one: one["key"] == name), F.lit(-1))  # the last one counts
+    value = header["value"]
+    is_guid = F.coalesce((F.length(value) == PREFIX_GUID_SIZE) & value.startswith(F.lit(b"\1")), F.lit(False))
+    before, behind = _malformed(role).split("0 bytes", 1)
+    size = F.coalesce(F.concat(F.length(value).cast("string"), F.lit(" bytes")), F.lit("null"))
+    problem = F.concat(F.lit(before), size, F.lit(behind))
+    plain = F.struct(payload.alias(PAYLOAD), F.lit(None).cast("string").alias(PROBLEM))
+    by_guid = F.struct(F.concat(value, payload).alias(PAYLOAD), F.lit(None).cast("string").alias(PROBLEM))
+    unreadable = F.struct(F.lit(None).cast("binary").alias(PAYLOAD), problem.alias(PROBLEM))
+    # Most records have no headers at all: nothing is searched for them.
+    return (
+        F.when(payload.isNull() | headers.isNull() | header.isNull(), plain)
+        .when(is_guid, by_guid)
+        .otherwise(unreadable)
+    )
+
+
+def _malformed(role: Role) -> str:
+    try:
+        header_guid({schema_id_header(role): b""}, role)
+    except MalformedHeaderError as error:
+        return error.message
+    raise WireError("An empty header is no GUID.")
+
+
+def arrow_decoded(
+    plan: ReadPlan, payload: Column, *, headers: Column | None = None, behind_barrier: bool = False
+) -> Column:
+    """`struct<row: struct<the plan's columns>, reason: string, message: string>` for payloads in binary, and for the
+    records' headers (`array<struct<key: string, value: binary>>`), of which only those that name a schema travel.
+
+    The row is null where there is a reason, a `batches.Reason`'s word (TOMBSTONE too), and only there. Nothing about a row
+    raises: a job fails of it only if the registry cannot be asked, or a worker lacks srfix. Several such columns in one
+    projection travel to the workers together.
+
+    Behind a barrier, in a generator (`frames`), nothing is pushed through that needs the column. Else Spark is told that it
+    is not deterministic, so that no filter on it becomes a second decoding; then filters on other columns have to wait for
+    it too.
+    """
+    columns = [payload]
+    if headers is not None:
+        name = schema_id_header(plan.role)
+        columns.append(F.filter(headers, lambda header: header["key"] == name))
+    return _called("plan_decoder", plan, *columns, is_deterministic=behind_barrier)
+
+
+def arrow_fallback(plan: ReadPlan, payload: Column) -> Column:
+    """As `arrow_decoded` behind a barrier, but for payloads that are null where nothing is to be done: null for null, and a
+    batch of nothing else takes no time.
+    """
+    return _called("fallback_decoder", plan, payload, is_deterministic=True)
+
+
+def _called(factory: str, plan: ReadPlan, *columns: Column, is_deterministic: bool) -> Column:
+    require_arrow()
+    shipped = Shipped(f"srfix.serde.spark.worker.decode:{factory}", pickled_with_secrets(plan))
+    decode = F.arrow_udf(shipped, decoded_type(plan))  # type: ignore[attr-defined]
+    decoded: Column = (decode if is_deterministic else decode.asNondeterministic())(*columns)
+    return decoded
+
+
+def decoded_type(plan: ReadPlan) -> StructType:
+    """The type of what both engines give."""
+    return StructType(
+        [
+            StructField("row", struct_type(plan.spark_schema())),
+            StructField("reason", StringType()),
+            StructField("message", StringType()),
+        ]
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +108,6 @@ class Decoding:
     """An engine, made for a plan."""
 
     plan: ReadPlan
-    """What is read."""
     read: JvmRead | None
     """What the jvm engine is told; None for the arrow engine."""
     fallback: Callable[[Column], Column] | None = None
@@ -42,11 +126,7 @@ class Decoding:
         return ("row",) if self.fallback is None else ("row", "left")
 
     def made(self, payload: Column, headers: Column | None = None, name: str | None = None) -> Column:
-        """A struct of `names`, to be computed once a row: behind the barrier of `frames`, or in a lambda's array.
-
-        :param payload: binary.
-        :param name: the payload in SQL, if it has a name.
-        """
+        """A struct of `names`, to be computed once a row: behind the barrier of `frames`, or in a lambda's array."""
         if self.read is None:
             return arrow_decoded(self.plan, payload, headers=headers, behind_barrier=True)
         return jvm_rows(self.read, payload, fallback=self.fallback, name=name)
@@ -59,10 +139,7 @@ class Decoding:
         problem: Column | None = None,
         name: str | None = None,
     ) -> Column | None:
-        """As `made`, a struct of the row alone, where bad rows raise by themselves; None for the arrow engine, whose do not.
-
-        :param raised: what raises, of words.
-        """
+        """As `made`, a struct of the row alone, where bad rows raise by themselves; None for the arrow engine."""
         if self.read is None:
             return None
         return jvm_rows_or_raised(self.read, payload, raised, fallback=self.fallback, problem=problem, name=name)
@@ -81,12 +158,7 @@ class Decoding:
         problem: Column | None = None,
         name: str | None = None,
     ) -> Judged:
-        """What is said of what `made` gave.
-
-        :param made: its fields, by `names`.
-        :param is_good: of its row; it is looked at several times.
-        :param problem: what is wrong with the payload's framing, in words, where there is something.
-        """
+        """What is said of what `made` gave; a `problem` is what is wrong with the payload's framing, in words."""
         row = made["row"]
         if self.read is not None:
             return judged(
@@ -103,6 +175,5 @@ class Decoding:
 
 
 def decoding_of(plan: ReadPlan, choice: EngineChoice) -> Decoding:
-    """The engine that was chosen for a plan."""
     fallback = partial(arrow_fallback, plan) if choice.fallback else None
     return Decoding(plan=plan, read=choice.read, fallback=fallback)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
+import pyspark
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType
@@ -14,17 +15,83 @@ from pyspark.sql.types import BinaryType
 from srfix.serde.column_sources.from_spark import spark_schema
 from srfix.serde.columns.types import Columns
 from srfix.serde.errors import Reason, UsageError
-from srfix.serde.spark._pyspark.counts import count_columns, default_columns
-from srfix.serde.spark._pyspark.engines import Decoding
-from srfix.serde.spark._pyspark.header_framing import PAYLOAD, PROBLEM, framed_by_header
+from srfix.serde.spark._pyspark.engines import PAYLOAD, PROBLEM, Decoding, framed_by_header
 from srfix.serde.spark._pyspark.jvm import in_words
-from srfix.serde.spark._pyspark.strict import BEYOND_PYTHON, is_pythons
-from srfix.serde.spark._pyspark.types import struct_type
-from srfix.serde.spark.errors.driver_errors import BAD_ROW_END
+from srfix.serde.spark._pyspark.strict import BEYOND_PYTHON, is_pythons, struct_type
+from srfix.serde.spark.counts import MAX_UNKNOWN_IDS
+from srfix.serde.spark.errors import BAD_ROW_END
 from srfix.serde.spark.frame_types import quoted
 from srfix.serde.spark.interface import OnBadRow, reason_columns
 from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.subjects.names import Role
+
+_REFUSED: Final = (Reason.UNKNOWN_ID.value, Reason.NOT_UNDER_SUBJECT.value)
+_TRACKED: Final = 10 * MAX_UNKNOWN_IDS
+_HAS_TOP_K: Final = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= (4, 1)
+"""Whether Spark has `approx_top_k`, which begins with 4.1."""
+
+
+def count_columns(reason: Column, payload: Column, *, is_of_topics: bool = False) -> list[Column]:
+    """`rows`, `tombstones`, `bad`, one for each `Reason` of an error, `unknown_ids`. Each aggregate costs time for each
+    row."""
+    never = {Reason.ENCODE_FAILED} if is_of_topics else {Reason.ENCODE_FAILED, Reason.NO_PLAN}
+    errors = [one for one in Reason if one.is_error and one not in never]
+    return [
+        F.count(F.lit(1)).alias("rows"),
+        _count(reason == Reason.TOMBSTONE.value).alias("tombstones"),
+        _count(reason != Reason.TOMBSTONE.value).alias("bad"),
+        *(_count(reason == one.value).alias(one.value) for one in errors),
+        _ids(F.when(reason.isin(*_REFUSED), _id_of(payload))).alias("unknown_ids"),
+    ]
+
+
+def default_columns(reason: Column) -> list[Column]:
+    """What a stream counts that was asked for nothing: `rows`, `tombstones`, `bad`. Each aggregate costs time for each row."""
+    return count_columns(reason, F.lit(b""))[:3]
+
+
+def _count(condition: Column) -> Column:
+    return F.count(F.when(condition, 1))  # count_if gives each condition a column of its own first
+
+
+def _ids(refused: Column) -> Column:
+    # Not collect_set: garbage carries millions of ids, and a set of them all would be held. These hold `_TRACKED` at most.
+    if not _HAS_TOP_K:
+        return _ids_of_bins(refused)
+    frequent = F.call_function("approx_top_k", refused, F.lit(MAX_UNKNOWN_IDS + 1), F.lit(_TRACKED))
+    ids = F.transform(frequent, lambda found: found["item"])
+    return F.slice(F.array_compact(ids), 1, MAX_UNKNOWN_IDS)
+
+
+def _ids_of_bins(refused: Column) -> Column:
+    """The same without `approx_top_k`. A bin is an id as long as there are fewer ids than bins; then bins are put together,
+    and what is known of the ids is the least and the greatest. As text, `7,8`: that PySpark's `Observation` does not turn the
+    JVM's arrays into lists."""
+    bins = F.histogram_numeric(refused.cast("double"), F.lit(_TRACKED))
+    few = F.get(F.transform(F.array(bins), _if_few), F.lit(0))
+    ends = F.array_compact(F.array_distinct(F.array(F.min(refused), F.max(refused))))
+    return F.array_join(F.coalesce(few, ends), ",")
+
+
+def _if_few(bins: Column) -> Column:
+    """The most frequent ids; null if there are so many that bins were put together."""
+    # What several partitions counted of one id are bins of their own: they are put together before any others are.
+    ids = F.array_distinct(F.transform(bins, lambda one: one["x"]))
+
+    def count(number: Column) -> Column:
+        found = F.filter(bins, lambda one: one["x"] == number)
+        return F.aggregate(found, F.lit(0.0), lambda total, one: total + one["y"])
+
+    by_count = F.sort_array(F.transform(ids, lambda one: F.struct(count(one), one.alias("id"))), asc=False)
+    frequent = F.slice(F.transform(by_count, lambda one: one["id"].cast("bigint")), 1, MAX_UNKNOWN_IDS)
+    return F.when(F.size(ids) < _TRACKED, frequent)
+
+
+def _id_of(payload: Column) -> Column:
+    """The schema id of a payload that carries one; null if it carries a GUID."""
+    prefix = F.hex(F.substring(payload, 1, 5))
+    return F.when(prefix.startswith("00"), F.conv(F.substring(prefix, 3, 8), 16, 10).cast("bigint"))
+
 
 _FRAMED: Final = "_srfix_framed"
 _MADE: Final = "_srfix_made_"
@@ -46,10 +113,7 @@ def decode_frame(
     observe: str | Observation | None,
     counts_unasked: bool = True,
 ) -> DataFrame:
-    """See `reading.from_registry`.
-
-    :param counts_unasked: False if a stream's rows are counted by the caller.
-    """
+    """See `reading.from_registry`. Where `counts_unasked` is false, the caller counts a stream's rows."""
     role, names = plan.role, reason_columns(plan.role)
     column = role.value if column is None else column
     check_payloads(df, column, (*_OURS, names.tombstone, names.reason, names.message, names.payload))
@@ -222,10 +286,7 @@ def check_payloads(df: DataFrame, column: str, ours: tuple[str, ...]) -> None:
 
 
 def failure(columns: Sequence[str], role: Role, words: Column) -> Column:
-    """What is said for a bad row, with its place as far as the frame's columns have it. `driver_errors` reads it.
-
-    :param words: why (`jvm.in_words`).
-    """
+    """What is said for a bad row, with its place as far as the columns have it, and why. `errors` reads it."""
     place = [
         F.coalesce(F.concat(F.lit(before), _named(name).cast("string"), F.lit(after)), F.lit(""))
         for name, before, after in (

@@ -21,9 +21,8 @@ from pyspark.sql.avro.functions import from_avro
 from pyspark.sql.types import StructType
 
 from srfix.serde.errors import ImpossibleSchemaIdError, PayloadTooShortError, Reason, UnknownMagicByteError, WireError
-from srfix.serde.spark._pyspark.strict import BEYOND_PYTHON
-from srfix.serde.spark._pyspark.types import struct_type
-from srfix.serde.spark.errors.missing_jars import missing_jar
+from srfix.serde.spark._pyspark.strict import BEYOND_PYTHON, struct_type
+from srfix.serde.spark.packages import missing_jar
 from srfix.serde.spark.read.jvm.fixes import Bounds, EntriesToMap, Fix, OfFields, OfItems, OfValues, makes
 from srfix.serde.spark.read.jvm.read import AFTER, ROW, JvmRead, JvmShape
 from srfix.serde.spark.releases import arrow_or
@@ -69,13 +68,12 @@ class Judged:
 def jvm_rows(
     read: JvmRead, payload: Column, *, fallback: Callable[[Column], Column] | None = None, name: str | None = None
 ) -> Column:
-    """Payloads → `struct<row: struct<…>>`, null where Spark's Avro could not read it: one call of `from_avro` for each shape,
-    and no other look at the payload than at its first bytes. With a fallback `struct<row, left>`.
+    """Payloads → `struct<row: struct<…>>`, null where Spark's Avro could not read it: one call of `from_avro` for each
+    shape, and no other look at the payload than at its first bytes. With a fallback `struct<row, left>`.
 
-    :param payload: binary.
-    :param fallback: what decodes, to struct<row, reason, message>, payloads that this engine knows nothing about; it is given
-        null for all others, for which it gives null. None: they are bad rows.
-    :param name: the payload in SQL, where it has a name: long lists of ids are told in text then, and at once.
+    The fallback decodes, to struct<row, reason, message>, payloads that this engine knows nothing about; it is given null
+    for all others, for which it gives null. Without one they are bad rows. If the payload has a name in SQL, long lists of
+    ids are told in text, and at once.
     """
     has = _Ids(payload, name)
     found = _rows(read, payload, has).alias(_ROW)
@@ -92,11 +90,8 @@ def jvm_rows_or_raised(
     name: str | None = None,
 ) -> Column:
     """As `jvm_rows`, without a second field: null is a tombstone, and a bad row is raised where it is read, so that nothing
-    behind has to look for it.
-
-    :param raised: what raises, of reason and message (`in_words`); of any type that can be cast to a row.
-    :param problem: what is wrong with the framing, in words, where there is something.
-    """
+    behind has to look for it. What is raised, of reason and message (`in_words`), may be of any type that can be cast to a
+    row; a `problem` is what is wrong with the framing, in words."""
     has, type_ = _Ids(payload, name), struct_type(read.row_schema)
     left = None if fallback is None else _left(read, payload, has, fallback)
     verdicts = _verdicts(read, payload, has, left, problem)
@@ -120,13 +115,9 @@ def judged(
     problem: Column | None = None,
     name: str | None = None,
 ) -> Judged:
-    """What is said of what `jvm_rows` gave.
-
-    :param row: of its result.
-    :param left: of its result; None without a fallback.
-    :param is_good: whether the row is there and holds nothing that Python does not have (`strict`); never null.
-    :param problem: what is wrong with the framing, in words, where there is something.
-    """
+    """What is said of what `jvm_rows` gave: `row`, and `left` with a fallback. `is_good` says whether the row is there and
+    holds nothing that Python does not have (`strict`), and is never null; a `problem` is what is wrong with the framing, in
+    words."""
     is_tombstone = payload.isNull() if problem is None else payload.isNull() & problem.isNull()
     is_bad = ~is_good & ~is_tombstone
     verdicts = _verdicts(read, payload, _Ids(payload, name), left, problem)

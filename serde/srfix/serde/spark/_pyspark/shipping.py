@@ -33,11 +33,9 @@ class Shipped:
     """
 
     def __init__(self, factory: str, frozen: bytes) -> None:
-        """
-        :param factory: where the worker finds what makes the function: module, colon, name. It is asked once per task: what
-            is to last longer it keeps itself.
-        :param frozen: what it is made of. Bytes, since unpickling anything of srfix's would need srfix.
-        """
+        """`factory` is where the worker finds what makes the function: module, colon, name. It is asked once per task: what
+        is to last longer it keeps itself. What it is made of is bytes, since unpickling anything of srfix's would need
+        srfix."""
         self._factory = factory
         self._frozen = frozen
         self._function: Callable[..., object] | None = None
@@ -45,7 +43,6 @@ class Shipped:
 
     # Without annotations: Spark takes those of a function for the kind of function that it is.
     def __call__(self, *columns):  # type: ignore[no-untyped-def]
-        """What the function gives."""
         try:
             return self._made()(*columns)
         except ModuleNotFoundError as error:
@@ -141,7 +138,7 @@ def probe(spark: SparkSession) -> str | None:
     """
     from pyspark.sql import functions as F
 
-    from srfix.serde.spark.errors.driver_errors import is_sparks
+    from srfix.serde.spark.errors import is_sparks
 
     ask = F.udf(_missing, "string", useArrow=False).asNondeterministic()
     try:

@@ -1,6 +1,6 @@
-"""Spark's side of `format("srfix")`: readers.
+"""Spark's side of `format("srfix")`: readers and writers.
 
-A reader goes to the workers by value, and what it reads with goes as bytes (`shipping.Shipped`): so a worker without srfix
+They go to the workers by value, and what they read or write with goes as bytes (`shipping.Shipped`): so a worker without srfix
 gets as far as our message on how to bring it there.
 """
 
@@ -11,36 +11,47 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from pyspark.cloudpickle import register_pickle_by_value
-from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+    WriterCommitMessage,
+)
 from pyspark.sql.types import StructType
 
-from srfix.serde.errors import UsageError
+from srfix.serde.errors import EngineRefusedError, UsageError
 from srfix.serde.spark._pyspark.shipping import Shipped
-from srfix.serde.spark._pyspark.types import struct_type
+from srfix.serde.spark._pyspark.strict import struct_type
+from srfix.serde.spark.releases import lacks_source_stream_writer
 from srfix.serde.spark.source.frame import SourceFrame, frame_of, spark_json
 from srfix.serde.spark.source.names import Use
 from srfix.serde.spark.source.options import SourceOptions, source_options
 from srfix.serde.spark.source.reads import BatchRead, StreamRead
 from srfix.serde.spark.source.topics import StreamReads, batch_read, columns_of_topics, stream_read
+from srfix.serde.spark.source.write import planned_write
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 try:  # PySpark 4.2 and newer
-    from pyspark.sql.streaming.datasource import (
-        ReadAllAvailable,
-        ReadLimit,
-        ReadMaxRows,
-        SupportsTriggerAvailableNow,
-    )
+    from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 except ImportError:
     HAS_ADMISSION_CONTROL = False
 else:
     HAS_ADMISSION_CONTROL = True
 
+try:  # PySpark 4.1 and newer
+    from pyspark.sql.datasource import DataSourceStreamArrowWriter
+except ImportError:
+    HAS_STREAM_WRITER = False
+else:
+    HAS_STREAM_WRITER = True
+
 register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 
 _READER: Final = "srfix.serde.spark.source.task:task_reader"
+_WRITER: Final = "srfix.serde.spark.source.write:task_writer"
 
 
 def source_schema(options: Mapping[str, str]) -> StructType:
@@ -50,13 +61,11 @@ def source_schema(options: Mapping[str, str]) -> StructType:
 
 
 def batch_reader(options: Mapping[str, str], schema: StructType) -> DataSourceReader:
-    """What reads once."""
     found = source_options(options, Use.BATCH)
     return BatchReader(batch_read(found, _frame(found, schema)))
 
 
 def stream_reader(options: Mapping[str, str], schema: StructType) -> DataSourceStreamReader:
-    """What reads on and on."""
     found = source_options(options, Use.STREAM)
     frame = _frame(found, schema)
     if HAS_ADMISSION_CONTROL:
@@ -111,11 +120,9 @@ class AnyStreamReader(DataSourceStreamReader):
         self._worker = WorkerReader(Shipped(_READER, read.task))
 
     def initialOffset(self) -> dict[str, object]:
-        """Where a new stream begins."""
         return self._stream.initial()
 
     def partitions(self, start: dict[str, object], end: dict[str, object]) -> Sequence[InputPartition]:
-        """One for each part of a micro-batch."""
         return [InputPartition(part) for part in self._stream.parts(start, end)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -129,7 +136,6 @@ class StreamReader(AnyStreamReader):
     """Reads all there is, each time: as PySpark 4.1 has it."""
 
     def latestOffset(self) -> dict[str, object]:  # type: ignore[override]
-        """Where the topic ends now."""
         return self._stream.latest()
 
 
@@ -157,3 +163,54 @@ if HAS_ADMISSION_CONTROL:
         def reportLatestOffset(self) -> dict[str, object]:
             """Where the topic ends: what progress reports show the lag by."""
             return self._stream.behind()
+
+
+def batch_writer(options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> DataSourceArrowWriter:
+    return BatchWriter(_shipped(options, schema, overwrite=overwrite))
+
+
+def stream_writer(options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> DataSourceStreamArrowWriter:
+    if not HAS_STREAM_WRITER:
+        lacking = str(lacks_source_stream_writer())
+        raise EngineRefusedError(
+            f"{lacking}. Write each micro-batch: writeStream.foreachBatch(lambda df, _: "
+            'df.write.format("srfix").options(…).mode("append").save()).',
+            reasons=(f"{lacking}.",),
+        )
+    return StreamWriter(_shipped(options, schema, overwrite=overwrite))
+
+
+def _shipped(options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> Shipped:
+    found = source_options(options, Use.WRITE)
+    return Shipped(_WRITER, planned_write(found, schema.jsonValue(), overwrite=overwrite))
+
+
+class BatchWriter(DataSourceArrowWriter):
+    """Writes a frame, each record at least once."""
+
+    def __init__(self, write: Shipped) -> None:
+        self._write = write
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Writes what one task has. When it returns, every record is acknowledged: there is nothing left to commit."""
+        self._write(iterator)
+        return WriterCommitMessage()
+
+
+if HAS_STREAM_WRITER:
+
+    class StreamWriter(DataSourceStreamArrowWriter):
+        """Writes micro-batches, each record at least once: a micro-batch that failed is written again."""
+
+        def __init__(self, write: Shipped) -> None:
+            self._batch = BatchWriter(write)
+
+        def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+            """See `BatchWriter.write`."""
+            return self._batch.write(iterator)
+
+        def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
+            """Nothing is left to do."""
+
+        def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
+            """What was written stays: the batch is written again."""

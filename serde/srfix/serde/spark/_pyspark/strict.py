@@ -1,8 +1,9 @@
-"""What Spark's own Avro reads and Python does not: strings that are not UTF-8, and days and instants outside of the years 1 to
-9999. Looked at in the rows, behind the barrier, where they are read already."""
+"""Spark's own types, and what Spark's own Avro reads and Python does not: strings that are not UTF-8, and days and instants
+outside of the years 1 to 9999. Looked at in the rows, behind the barrier, where they are read already."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from functools import reduce
 from operator import and_
@@ -15,8 +16,13 @@ from pyspark.sql.types import StructField, StructType
 from srfix.serde.casing import are_distinct
 from srfix.serde.column_sources.from_spark import spark_schema
 from srfix.serde.columns.types import Array, Columns, ColumnType, Map, ScalarType, Struct
-from srfix.serde.spark._pyspark.types import struct_type
 from srfix.serde.spark.releases import arrow_or
+
+
+def struct_type(schema: str) -> StructType:
+    """The type of a struct's JSON text, as `columns.spark_schema` gives it."""
+    return StructType.fromJson(json.loads(schema))
+
 
 BEYOND_PYTHON: Final = (
     "A string is not UTF-8, or a date or timestamp is outside of the years 1 to 9999. "
@@ -32,10 +38,8 @@ _MICROSECONDS: Final = (_DAYS[0] * 86_400_000_000, (_DAYS[1] + 1) * 86_400_000_0
 
 
 def is_pythons(columns: Columns, row: Column) -> Column | None:
-    """Whether a row, null or not, has no such value; None if no row of the columns can have one. Never null.
-
-    :param row: a column of a frame: it is looked at in many places.
-    """
+    """Whether a row, null or not, has no such value; None if no row of the columns can have one. Never null. The row is a
+    column of a frame, for it is looked at in many places."""
     return _of_fields(columns, row)
 
 

@@ -18,7 +18,7 @@ from srfix.serde.errors import EngineRefusedError
 from srfix.serde.registry.secret import pickled_with_secrets
 from srfix.serde.spark._pyspark.shipping import Shipped
 from srfix.serde.spark.releases import lacks_arrow
-from srfix.serde.spark.worker.judge import FACTORY, JudgedReader
+from srfix.serde.spark.worker.decode import FACTORY, JudgedReader
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,12 +29,10 @@ _ANSWER: Final = "number long, piece int, answer binary"
 
 
 def one_task_each(spark: SparkSession, factory: str, frozen: bytes, count: int) -> list[bytes]:
-    """What the function answers to each number, in their order.
+    """What a function answers to each of `count` numbers, in their order, a task for each.
 
-    :param factory: where the worker finds what makes the function: module, colon, name. The function takes an iterator of
-        batches with the column `id`, and gives batches with `number`, `piece` and `answer`: answers come in pieces.
-    :param frozen: what it is made of.
-    :param count: how many numbers, and tasks, there are.
+    `factory` is where the worker finds what makes the function, of `frozen`: module, colon, name. The function takes an
+    iterator of batches with the column `id`, and gives batches with `number`, `piece` and `answer`: answers come in pieces.
     """
     if not count:
         return []
@@ -55,11 +53,7 @@ _VERDICT = StructType([StructField("reason", StringType()), StructField("message
 
 def judged(reader: JudgedReader, payload: Column, headers: Column) -> Column:
     """`struct<reason: string, message: string>`: a `batches.Reason`'s word and the error's; both null where the payload can
-    be read. Several such columns in one projection travel to the workers together.
-
-    :param payload: binary.
-    :param headers: `array<struct<key: string, value: binary>>`.
-    """
+    be read. Several such columns in one projection travel to the workers together."""
     if (lacking := lacks_arrow()) is not None:
         raise EngineRefusedError(
             f"Whether rows can be read is asked of srfix on Spark's workers. {lacking}. Verify without Spark (--engine local).",

@@ -11,18 +11,19 @@ from pyspark.sql.types import StringType
 
 from srfix.serde.column_sources.from_spark import spark_schema
 from srfix.serde.errors import EngineRefusedError, Reason, UsageError
-from srfix.serde.spark._pyspark.counts import count_columns, default_columns
 from srfix.serde.spark._pyspark.engines import Decoding
 from srfix.serde.spark._pyspark.frames import (
     check_payloads,
+    count_columns,
     decode_frame,
+    default_columns,
     failure,
     is_bad_row,
     metrics_name,
     raised_where,
 )
 from srfix.serde.spark._pyspark.jvm import in_words
-from srfix.serde.spark._pyspark.types import struct_type
+from srfix.serde.spark._pyspark.strict import struct_type
 from srfix.serde.spark.frame_types import quoted
 from srfix.serde.spark.interface import OnBadRow, reason_columns
 from srfix.serde.spark.read.plan import ReadPlan

@@ -65,10 +65,7 @@ def encode_frame(
     may_be_tombstones: bool,
     is_quarantine: bool,
 ) -> DataFrame:
-    """See `writing.to_registry`.
-
-    :param write: how Spark writes; None for the arrow engine.
-    """
+    """See `writing.to_registry`; `write` is how Spark writes, None for the arrow engine."""
     names = reason_columns(plan.role)
     message: Column | None = None
     rows = df
@@ -103,11 +100,8 @@ def encode_frame(
 def taken_apart(
     df: DataFrame, own: Sequence[str], written: Mapping[str, str], reasons: Sequence[ReasonColumns]
 ) -> tuple[DataFrame, DataFrame]:
-    """A frame of written rows in quarantine: what Kafka's sink takes of those that could be, and the others, as they came.
-
-    :param own: the frame's columns before anything was written.
-    :param written: `key` or `value` → the column of its payloads.
-    """
+    """A frame of written rows in quarantine: what Kafka's sink takes of those that could be, and the others, as they came
+    (`own` are the columns of then). `written` says of `key` and `value` which column has the payloads."""
     is_written = reduce(and_, (F.col(names.reason).isNull() for names in reasons))
     sink = [F.col(written.get(name, name)).alias(name) for name in _SINK if name in written or name in df.columns]
     kept = [*map(_column, own), *(F.col(name) for names in reasons for name in (names.reason, names.message))]

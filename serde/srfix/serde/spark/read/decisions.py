@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, TypeVar, cast
 from uuid import UUID
 
@@ -15,18 +18,93 @@ from srfix.serde.columns.text import print_columns
 from srfix.serde.columns.times import Times
 from srfix.serde.columns.types import Columns
 from srfix.serde.deserializer import deserializer_of
+from srfix.serde.errors import SecretError
 from srfix.serde.formats.table import SCHEMA_FORMATS, Format
 from srfix.serde.interface import Deserializer
 from srfix.serde.resolve.policies import Resolver
 from srfix.serde.resolve.resolved import ResolvedSchema
 from srfix.serde.schemas.references import reference_name
 from srfix.serde.spark.interface import ListedVersion, NewestSchema, PlannedRefusal, PlannedSchema
-from srfix.serde.spark.read.digest import digest_of
 from srfix.serde.specs import ReaderSchema, ReadSpec
 from srfix.serde.subjects.names import Role, Subject
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
+
+
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+
+def digest_of(value: object) -> str:
+    """SHA-256 of a value's structure, as 64 hexadecimal digits, the same in every process. Literal secrets, which do not
+    travel, are left out.
+
+    Pickled bytes are not the same: they hold which parts are one object. So a value is taken apart as pickle would take it,
+    into plain parts, and those are hashed.
+    """
+    made = hashlib.sha256()
+    for part in _parts(value, ()):
+        # Lengths keep the parts apart.
+        encoded = part.encode("utf-8", "surrogatepass")
+        made.update(f"{len(encoded)}:".encode())
+        made.update(encoded)
+    return made.hexdigest()
+
+
+def _parts(value: object, within: tuple[int, ...]) -> Iterator[str]:
+    if id(value) in within:
+        yield f"above {len(within) - within.index(id(value))}"
+        return
+    within = (*within, id(value))
+    match value:
+        case Enum():
+            yield f"{_name(type(value))}.{value.name}"
+        case None | bool() | int() | float() | bytes():
+            yield repr(value)
+        case str() if type(value) is str:
+            yield "text"
+            yield value
+        case tuple() | list():
+            yield f"{type(value).__name__} {len(value)}"
+            for item in value:
+                yield from _parts(item, within)
+        case dict():
+            yield f"dict {len(value)}"
+            for key, item in value.items():
+                yield from _parts(key, within)
+                yield from _parts(item, within)
+        case set() | frozenset():
+            yield f"set {len(value)}"
+            yield from sorted(digest_of(item) for item in value)
+        case type():
+            yield _name(value)
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            yield _name(type(value))
+            for part in fields(value):
+                yield part.name
+                yield from _parts(getattr(value, part.name), within)
+        case _ if isinstance(value, Callable) and hasattr(value, "__qualname__"):  # type: ignore[arg-type]
+            yield _name(value)
+        case _:
+            yield from _object(value, within)
+
+
+def _object(value: object, within: tuple[int, ...]) -> Iterator[str]:
+    try:
+        reduced = value.__reduce_ex__(4)
+    except SecretError:
+        yield "secret"
+        return
+    except TypeError:
+        # Nothing that travels: a lock, a connection.
+        yield _ADDRESS.sub("", repr(value))
+        return
+    yield _name(type(value))
+    yield from _parts(reduced, within)
+
+
+def _name(kind: object) -> str:
+    return f"{getattr(kind, '__module__', '')}.{getattr(kind, '__qualname__', '')}"
 
 
 _T = TypeVar("_T")
@@ -41,7 +119,6 @@ class Kept:
         self._made: dict[object, object] = {}
 
     def get(self, make: Callable[[], _T], name: str) -> _T:
-        """The result of that name, which `make` makes at the first call."""
         if name not in self._made:
             self._made[name] = make()
         return cast("_T", self._made[name])

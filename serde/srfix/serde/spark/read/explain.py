@@ -1,4 +1,4 @@
-"""A read plan as a text for a person, all of it: `ReadPlan.explain(extended=True)`. `read.summary` has the short one."""
+"""A read plan as a text for a person: ten lines at most (`summary`), or all of it (`explanation`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from srfix.serde.formats.table import RESOLVING, SCHEMA_FORMATS, Format, schema_
 from srfix.serde.resolve.policies import ById, DualSubject, PlannablePolicy, UnderOneSubject
 from srfix.serde.spark.interface import Feed, ListedVersion, PlannedRefusal, PlannedSchema
 from srfix.serde.spark.read.decisions import ReadDecisions
-from srfix.serde.spark.read.jvm.read import jvm_read
+from srfix.serde.spark.read.jvm.read import UNSEEN, jvm_read
+from srfix.serde.spark.short_text import first_ones, short_text
 from srfix.serde.specs import ReaderSchema
 
 _WIDTH: Final = 120
@@ -60,7 +61,6 @@ def _head(plan: ReadDecisions) -> list[str]:
 
 
 def format_words(plan: ReadDecisions) -> str:
-    """What bodies are written in."""
     if plan.format is not None:
         return plan.format.word
     return f"{' or '.join(known.word for known in SCHEMA_FORMATS)}, as each schema says"
@@ -209,7 +209,7 @@ def _engines(plan: ReadDecisions) -> list[str]:
     if read.left:
         lines += _entry("", f"{read.left_over}.")
     lines += _entry("", "cannot see:")
-    for sentence in read.unseen:
+    for sentence in UNSEEN:
         lines += _entry("", f"- {sentence}")
     return lines
 
@@ -235,7 +235,6 @@ def _kernel(plan: ReadDecisions) -> Iterator[str]:
 
 
 def _entry(label: str, text: str) -> list[str]:
-    """A labelled text, in lines."""
     first, *more = wrap(text, _WIDTH - 14, break_long_words=False, break_on_hyphens=False) or [""]
     return [f"  {label:<10}  {first}", *(f"{'':14}{line}" for line in more)]
 
@@ -247,3 +246,73 @@ def _number(count: int, what: str) -> str:
 def _and(words: Iterable[str]) -> str:
     *front, last = words
     return f"{', '.join(front)} and {last}" if front else last
+
+
+_IDS: Final = 8
+"""How many ids a line names."""
+
+
+def summary(plan: ReadDecisions) -> str:
+    """What `ReadPlan.explain()` gives: the same text for equal plans, without a line's end at its own."""
+    rule = "" if plan.format is not None and plan.format.is_bare else f", case rule {plan.case_rule.value}"
+    return short_text(f"The {plan.role.value}s of topic {plan.topic!r}: {format_words(plan)}{rule}", _entries(plan))
+
+
+def _entries(plan: ReadDecisions) -> Iterator[tuple[str, str]]:
+    resolution, left_out = resolution_words(plan), ""
+    if plan.newest is not None and plan.newest.dropped:
+        left_out = f"; left out {', '.join(dropped.path for dropped in plan.newest.dropped)}"
+    if resolution is not None:
+        yield "resolution", f"{resolution}{left_out}"
+    bare = "" if plan.wrapped else "; a body is its bare value"
+    times = "times as the integers in the record; " if plan.times == "integers" else ""
+    yield "columns", f"{times}{print_columns(plan.columns)}{bare}"
+    if plan.newest is not None and resolution is None:
+        yield "newest", f"version {plan.newest.version} of {plan.newest.subject!r}{left_out}"
+    if plan.policy is not None:
+        yield "policy", policy_words(plan)
+        ids = _ids(planned.schema_id for planned in plan.schemas if planned.problem is None)
+        yield "reads", f"{ids or 'no id'}, of {', '.join(versions_words(plan))}"
+    bad: dict[str, list[int]] = {}
+    for planned in plan.schemas:
+        if planned.problem is not None and (reason := reason_of(planned.problem)) is not None:
+            bad.setdefault(reason.value, []).append(planned.schema_id)
+    if bad:
+        yield "bad rows", "; ".join(f"{_ids(ids)} ({reason})" for reason, ids in bad.items())
+    if plan.refusals:
+        yield "refused", _ids(refusal.schema_id for refusal in plan.refusals)
+    if empty := "; ".join(_empty(plan)):
+        yield "null", empty
+    yield "engines", _engine_words(plan)
+
+
+def _empty(plan: ReadDecisions) -> Iterator[str]:
+    """Columns that no field feeds, with the ids of whose rows that is so."""
+    for column in plan.columns:
+        ids = [
+            planned.schema_id
+            for planned in plan.schemas
+            if planned.problem is None
+            and any(feed.column == column.name and feed.field is None for feed in planned.feeds)
+        ]
+        if ids:
+            yield f"{column.name} ({_ids(ids)})"
+
+
+def _engine_words(plan: ReadDecisions) -> str:
+    try:
+        plan.spark_schema()
+    except ColumnError as error:
+        return f"none: {error.message}"
+    try:
+        jvm_read(plan)
+    except EngineRefusedError as error:
+        return f"arrow; jvm refuses: {error.reasons[0]}"
+    return "jvm and arrow"
+
+
+def _ids(ids: Iterable[int]) -> str:
+    found = sorted(ids)
+    if not found:
+        return ""
+    return f"{'id' if len(found) == 1 else 'ids'} {first_ones(map(str, found), _IDS)}"

@@ -1,32 +1,184 @@
-"""Which schemas a plan holds: those of its subjects' versions, and of the ids that were named."""
+"""Which schemas a plan holds: those of its subjects' versions, and of the ids that were named; and which writer field feeds
+which column, a projection read aloud.
+
+A plan is of no use with columns that no version feeds, misspelt or of another topic, which would be null in every row; or with
+columns of days, times and instants that no schema of it has.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import TypeVar
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
 
 from srfix.serde.batches.rows import reason_of
+from srfix.serde.casing import CaseRule, declared_name, match_keys
+from srfix.serde.columns.types import ScalarType, type_name
+from srfix.serde.connect.time_units import as_written
 from srfix.serde.errors import (
     CasingError,
     ColumnError,
+    DecodeError,
+    IncompatibleTypeError,
     NoSubjectError,
     ResolveError,
     SchemaError,
     SrfixError,
+    TimeUnitError,
 )
-from srfix.serde.formats.table import check_schema_type, format_of
+from srfix.serde.formats.table import Format, check_schema_type, format_of, schema_module_of
+from srfix.serde.hints import nearest
+from srfix.serde.projection.tree import ByKeys, Entries, Fields, Items, Projected, Projection, Refused, Scalar, W
 from srfix.serde.resolve.policies import PlannablePolicy
 from srfix.serde.resolve.resolved import ResolvedSchema, SecondAnswered
 from srfix.serde.serdes.plans import decode_plan
-from srfix.serde.spark.interface import PlannedRefusal, PlannedSchema
+from srfix.serde.spark.interface import Feed, PlannedRefusal, PlannedSchema
 from srfix.serde.spark.read.decisions import ReadDecisions
-from srfix.serde.spark.read.feeds import Feeds, planned_feeds
 from srfix.serde.spark.read.plan_registry import Asked, listed, side_by_side
+from srfix.serde.specs import ReadSpec
 from srfix.serde.wire import SchemaId
 
+_SHOWN_CHARACTERS: Final = 40
+_BY_KEYS: Final = "by each document's keys, whatever the schema says"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feeds:
+    feeds: tuple[Feed, ...]
+    unused: tuple[str, ...] = ()
+    problem: DecodeError | None = None
+    """What no row of the schema comes past: a type, or that no column is fed."""
+
+
+def planned_feeds(format_: Format, resolved: ResolvedSchema, spec: ReadSpec) -> Feeds:
+    projection = schema_module_of(format_).projection(resolved.schema.text, spec, resolved.references)
+    return _by_keys(projection, spec) if isinstance(projection, ByKeys) else _feeds(projection)
+
+
+def _by_keys(documents: ByKeys, spec: ReadSpec) -> Feeds:
+    """The schema does not count. It tells which keys are to be expected."""
+    columns = [column.name for column in spec.known_columns]
+    if not spec.wrapped:
+        return Feeds(feeds=(Feed(column=columns[0], field="", detail=_BY_KEYS),))
+    keys = match_keys(columns, documents.expected, spec.case_rule, where=documents.holder)
+    return Feeds(feeds=tuple(Feed(column=column, field=keys.get(column), detail=_BY_KEYS) for column in columns))
+
+
+def _feeds(projection: Projection[W]) -> Feeds:
+    walk, root = _Walk(), projection.root
+    is_certain = not root.writer.is_nullable
+    if not projection.is_wrapped:
+        walk.bare = projection.columns[0].name
+        walk.value(root, "", is_certain=is_certain)
+    elif isinstance(root.how, Fields):
+        walk.fields(root.how, "", "", is_certain=True)
+        # Beside null a body may be no row at all, which is a tombstone.
+        if projection.unfed is not None and is_certain:
+            walk.problem = projection.unfed.error()
+    elif isinstance(root.how, Refused):
+        walk.problem = error = root.how.error
+        walk.feeds += [Feed(column=one.name, field=None, refusal=error.message) for one in projection.columns]
+    return Feeds(feeds=tuple(walk.feeds), unused=tuple(walk.unused), problem=walk.problem)
+
+
+class _Walk:
+    def __init__(self) -> None:
+        self.bare = ""
+        """The column that the root feeds, if that is no record of columns."""
+        self.feeds: list[Feed] = []
+        self.unused: list[str] = []
+        self.problem: DecodeError | None = None
+
+    def value(self, value: Projected[W], field: str, *, is_certain: bool, over: Sequence[str] = ()) -> None:
+        """What feeds a column, and all inside, by the writer's field at a path to which each row comes, or not. Its value
+        replaces those of the fields `over`, which are read before."""
+        how, is_value = value.how, is_certain and not value.writer.is_nullable
+        if isinstance(how, Refused):
+            self._feed(value, field, over, how.error, is_certain=is_certain)
+            return
+        self._feed(value, field, over, how.refusal if isinstance(how, Scalar) else None, is_certain=is_value)
+        match how:
+            case Fields():
+                self.fields(how, self._column(value), field, is_certain=is_value)
+            case Items(items):
+                self._inside(items, _joined(field, "ARRAY"))
+            case Entries(keys, values):
+                self._inside(keys, _joined(field, "MAP_KEY"))
+                self._inside(values, _joined(field, "MAP_VAL"))
+
+    def _inside(self, value: Projected[W], field: str) -> None:
+        """Items, keys and values have a line of their own only where there is something to say of them."""
+        first = len(self.feeds)
+        self.value(value, field, is_certain=False)
+        feed = self.feeds[first]
+        if feed.detail is None and feed.refusal is None and feed.numbers is None:
+            del self.feeds[first]
+
+    def fields(self, of: Fields[W], column: str, field: str, *, is_certain: bool) -> None:
+        """`column` is the path of the STRUCT; empty for a row's columns."""
+        fed = of.by_field()
+        self.unused += [_joined(field, one.written) for one in of.fields if not fed[one.number]]
+        absent = {one.column.name: one for one in of.absent}
+        in_order = sorted(of.targets, key=lambda target: target.field.number)
+        for one in of.columns:
+            if one.name in absent:
+                default = absent[one.name].default
+                shown = None if default is None else _shown(default.field.default)
+                self.feeds.append(Feed(column=_joined(column, one.name), field=None, default=shown))
+            targets = [target for target in in_order if target.column is one]
+            over = [target.field.name for target in targets if not target.counts]
+            for target in targets:
+                written = _joined(field, target.field.written)
+                if target.counts:
+                    self.value(target.value, written, is_certain=is_certain, over=over)
+                elif isinstance(target.value.how, Refused):
+                    # It is looked at all the same.
+                    self._feed(target.value, written, (), target.value.how.error, is_certain=is_certain)
+
+    def _feed(
+        self,
+        value: Projected[W],
+        field: str,
+        over: Sequence[str],
+        refused: IncompatibleTypeError | None,
+        *,
+        is_certain: bool,
+    ) -> None:
+        if refused is not None and is_certain and self.problem is None:
+            self.problem = refused
+        unit, column = as_written(value.unit, value.column), value.column
+        said = [] if value.writer.is_type_of(column) else [f"{value.writer.word} to {type_name(column)}"]
+        if value.default is not None:
+            said.append(f"null as {_shown(value.default)}")
+        if over:
+            said.append(f"overrides {', '.join(over)}")
+        self.feeds.append(
+            Feed(
+                column=self._column(value),
+                field=field,
+                detail="; ".join(said) or None,
+                refusal=None if refused is None else refused.message,
+                other_time=refused.column_type if isinstance(refused, TimeUnitError) else None,
+                numbers=None if unit is None else unit.numbers,
+            )
+        )
+
+    def _column(self, value: Projected[W]) -> str:
+        return (self.bare + value.path).removeprefix("->")
+
+
+def _joined(path: str, name: str) -> str:
+    return f"{path}->{name}" if path else name
+
+
+def _shown(default: object) -> str:
+    shown = json.dumps(default, ensure_ascii=False, default=str)
+    return shown if len(shown) <= _SHOWN_CHARACTERS else f"{shown[:_SHOWN_CHARACTERS]}…"
+
+
 P = TypeVar("P", bound=ReadDecisions)
-"""A plan."""
 
 
 def filled(plan: P, asked: Asked, ids: Iterable[SchemaId]) -> P:
@@ -90,3 +242,106 @@ def _planned(plan: ReadDecisions, resolved: ResolvedSchema, second: SecondAnswer
         problem=problem,
         second=second,
     )
+
+
+_SHOWN_COLUMNS: Final = 20
+_INSIDE: Final = re.compile(r"->(?:ARRAY|MAP_KEY|MAP_VAL)$")
+
+
+def check_fed(plan: ReadDecisions) -> None:
+    """Checks nothing where no version is known, or no version's fields are."""
+    # A root that feeds no columns at all says nothing about one of them; nor does a schema that cannot be walked.
+    told = [
+        planned
+        for planned in plan.schemas
+        if any(feed.field is not None or feed.refusal is None for feed in planned.feeds)
+    ]
+    missing = _missing(told) if told else []
+    if not missing:
+        return
+    shown = ", ".join(missing[:_SHOWN_COLUMNS])
+    more = f" and {len(missing) - _SHOWN_COLUMNS:,} more" if len(missing) > _SHOWN_COLUMNS else ""
+    one = len(missing) == 1
+    raise ColumnError(
+        f"No version of the {plan.role.value}s of topic {plan.topic!r} feeds {'the column' if one else 'the columns'} "
+        f"{shown}{more}: {'it' if one else 'they'} would be null in every row.{_near(missing, told)} Asked: "
+        f"{', '.join(map(repr, plan.subjects)) or 'ids alone'}. Name the fields that the writers have, give subjects= whose "
+        "versions feed them, or say missing_columns='null'."
+    )
+
+
+def _missing(told: list[PlannedSchema]) -> list[str]:
+    """Paths, without those inside of others."""
+    unfed = [{feed.column for feed in planned.feeds if not _is_fed(feed)} for planned in told]
+    fed = {feed.column for planned in told for feed in planned.feeds if _is_fed(feed)}
+    # Where a version does not feed a STRUCT, the fields inside are not listed.
+    every = dict.fromkeys(feed.column for planned in told for feed in planned.feeds)
+    return [path for path in every if path not in fed and any(path in one for one in unfed)]
+
+
+def _is_fed(feed: Feed) -> bool:
+    return feed.field is not None or feed.default is not None
+
+
+def _near(missing: list[str], told: list[PlannedSchema]) -> str:
+    fields = list(dict.fromkeys(name for planned in told for name in _fields(planned)))
+    by_name = {declared_name(name): name for name in reversed(fields)}
+    found = [
+        f"{by_name[near]!r} for {name}"
+        for name in missing[:_SHOWN_COLUMNS]
+        if (near := nearest(declared_name(name), by_name, cutoff=0.7))
+    ]
+    return f" Did you mean {', '.join(found)}?" if found else ""
+
+
+def _fields(planned: PlannedSchema) -> Iterator[str]:
+    yield from planned.unused
+    yield from (feed.field for feed in planned.feeds if feed.field)
+
+
+def check_times(schemas: Iterable[PlannedSchema], topic: str) -> None:
+    """Refuses a plan in which a column, or a part of one, is fed by numbers of other times only. Where another schema feeds
+    it, the rows of the first are bad, and those of the other are read.
+    """
+    by_schema = [(planned, {feed.column: feed for feed in planned.feeds}) for planned in schemas]
+    for planned, feeds in by_schema:
+        for column, feed in feeds.items():
+            if feed.other_time is not None and not any(_feeds_time(other, column) for _, other in by_schema):
+                raise ColumnError(
+                    f"The column {column} cannot be read from topic {topic!r}, schema id {planned.schema_id}: "
+                    f"{feed.refusal}{_by_ksqldb(feed.other_time)}"
+                )
+    _check_numbers(by_schema, topic)
+
+
+def _by_ksqldb(column_type: str) -> str:
+    """ksqlDB takes a number for a day, a time or an instant, and has no local times."""
+    if column_type == ScalarType.TIMESTAMP_NTZ.value:
+        return ""
+    return f" To have the number taken as ksqlDB takes it, use the case rule {CaseRule.KSQLDB.value!r}."
+
+
+def _check_numbers(by_schema: Sequence[tuple[PlannedSchema, dict[str, Feed]]], topic: str) -> None:
+    """A column of numbers that are milliseconds in one row and microseconds in the next says nothing."""
+    found: dict[str, dict[str, int]] = {}
+    for planned, feeds in by_schema:
+        for column, feed in feeds.items():
+            if planned.problem is None and feed.numbers is not None and feed.refusal is None:
+                found.setdefault(column, {}).setdefault(feed.numbers, planned.schema_id)
+    for column, numbers in found.items():
+        if len(numbers) > 1:
+            kinds = ", ".join(f"{kind} (schema id {schema_id})" for kind, schema_id in numbers.items())
+            raise ColumnError(
+                f"The column {column} would hold numbers of different units, and no row says which: in topic {topic!r} they "
+                f"are {kinds}. Declare a column that is read by the unit (DATE, TIME, TIMESTAMP), or leave it out. To have the "
+                f"numbers as they are, use the case rule {CaseRule.KSQLDB.value!r}."
+            )
+
+
+def _feeds_time(feeds: dict[str, Feed], column: str) -> bool:
+    feed = feeds.get(column)
+    if feed is not None:
+        return feed.field is not None and feed.refusal is None
+    # Items, keys and values have a line of their own only where there is something to say of them.
+    outer = _INSIDE.sub("", column)
+    return outer != column and _feeds_time(feeds, outer)

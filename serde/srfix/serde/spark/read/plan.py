@@ -10,16 +10,34 @@ a header above all, is resolved where it is met.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import cast
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final, cast, get_args
 
+from srfix.serde.arguments import flag, flag_or_none, member, type_words
+from srfix.serde.casing import CaseRule
+from srfix.serde.column_sources.given import GivenColumns, given_columns
+from srfix.serde.columns.times import Times, given_times
+from srfix.serde.connect.columns import Dropped, Inferred, columns_of
+from srfix.serde.connect.schema import ConnectType
+from srfix.serde.connect.time_units import reads_units
+from srfix.serde.errors import ImpossibleSchemaIdError, SrfixError, UsageError
+from srfix.serde.formats.table import RESOLVING, SCHEMA_FORMATS, Format, check_schema_type, format_of, schema_module_of
 from srfix.serde.html import preformatted
 from srfix.serde.registries.given import AnyClient, usable_registry
+from srfix.serde.resolve.policies import ById, PlannablePolicy, Resolver
+from srfix.serde.schemas.models import SchemaVersion
+from srfix.serde.schemas.references import reference_texts
+from srfix.serde.serdes.plans import decode_plan, usable_reader
+from srfix.serde.spark.interface import MissingColumns, NewestSchema, check_word
 from srfix.serde.spark.read.decisions import ReadDecisions
-from srfix.serde.spark.read.explain import explanation
-from srfix.serde.spark.read.filling import filled
+from srfix.serde.spark.read.explain import explanation, summary
+from srfix.serde.spark.read.filling import check_fed, check_times, filled
 from srfix.serde.spark.read.plan_registry import Asked, PlanRegistry
-from srfix.serde.spark.read.summary import summary
+from srfix.serde.specs import ReaderSchema, ReadSpec
+from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject, join_context, split_context
+from srfix.serde.subjects.strategies import TopicSubject
+from srfix.serde.wire import given_schema_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -54,3 +72,259 @@ class ReadPlan(ReadDecisions):
             Asked(cast("PlanRegistry", usable_registry(registry))),
             (refusal.schema_id for refusal in self.refusals),
         )
+
+
+def newest_half(
+    asked: Asked, subjects: Iterable[Subject], spec: ReadSpec, *, format_: Format | None, role: Role
+) -> tuple[ReadSpec, NewestSchema]:
+    """The spec with the columns of the highest live version of the first subject that has one, in its own letters; and with
+    the schema itself, if it has aliases or defaults, which count then.
+
+    ksqlDB's own case rules take instants in microseconds for numbers, as it does; `times="integers"` keeps times of day,
+    whose numbers Spark holds; `wrap=None` takes the fields of a record or an object, and anything else as the one column
+    ROWKEY or ROWVAL.
+    """
+    names = tuple(subjects)
+    for subject in names:
+        found = asked.latest(subject)
+        if found is not None:
+            try:
+                return _half(asked, subject, found, spec, format_, role)
+            except SrfixError as error:
+                error.args = (
+                    f"The newest schema, version {found.version} of {subject!r} (id {found.schema_id}), gives no "
+                    f"columns: {error.message}",
+                )
+                raise
+    raise UsageError(
+        f"There is no newest schema to take the columns from: {_none_in(names)}. Name the columns, or the subject "
+        "that holds the schema (subjects=…)."
+    )
+
+
+def _none_in(names: tuple[str, ...]) -> str:
+    if not names:
+        return "no subject is asked"
+    return f"{' and '.join(map(repr, names))} {'has' if len(names) == 1 else 'have'} no live version"
+
+
+def _half(
+    asked: Asked,
+    subject: Subject,
+    found: SchemaVersion,
+    spec: ReadSpec,
+    format_: Format | None,
+    role: Role,
+) -> tuple[ReadSpec, NewestSchema]:
+    schema = found.schema
+    if format_ is not None:
+        check_schema_type(schema.schema_type, format_)
+    references = reference_texts(asked, schema, subject=subject)
+    in_format = format_of(schema.schema_type)
+    half, left_out = _half_of(in_format, schema.text, references, spec, role)
+    newest = NewestSchema(subject=subject, version=found.version, schema_id=found.schema_id, dropped=left_out)
+    is_reader = reads_units(spec.case_rule) and half.wrapped and in_format is RESOLVING
+    reader = ReaderSchema(text=schema.text, references=references) if is_reader else None
+    return replace(half, reader_schema=reader), newest
+
+
+def reader_half(spec: ReadSpec, role: Role) -> ReadSpec:
+    """The spec with the columns that the reader's schema has, in its own letters."""
+    reader = spec.reader_schema
+    assert reader is not None
+    try:
+        half, _ = _half_of(RESOLVING, reader.text, reader.references, spec, role)
+    except SrfixError as error:
+        error.args = (f"reader_schema gives no columns: {error.message}",)
+        raise
+    return half
+
+
+def _half_of(
+    format_: Format, text: str, references: tuple[str, ...], spec: ReadSpec, role: Role
+) -> tuple[ReadSpec, tuple[Dropped, ...]]:
+    """The spec with the columns, and the fields that are left out."""
+    module = schema_module_of(format_)
+    connect, dropped = module.as_connect(text, references, by_units=reads_units(spec.case_rule))
+    is_record = connect.type is ConnectType.STRUCT and connect.name != module.UNION_NAME
+    wrapped = is_record if spec.wrap is None else spec.wrap
+    inferred: Inferred = columns_of(
+        connect, names="keep", role=role, wrapped=wrapped, for_spark=True, keeps_time=spec.times == "integers"
+    )
+    half = replace(spec, columns=inferred.columns, wrap=wrapped).half(role)
+    return half, (*dropped, *inferred.dropped)
+
+
+class Newest:
+    """The type of `NEWEST`."""
+
+    def __repr__(self) -> str:
+        return "NEWEST"
+
+
+NEWEST: Final = Newest()
+"""The columns that the newest schema has, in its own letters: the highest live version of the subject that writers use.
+
+That is the policy's last one (the second of a `DualSubject`: the source's), else the first of `subjects` that has one.
+Decided when the plan is made: a running stream's columns do not change. What no column of Spark's holds is left out and
+named (`ReadPlan.newest`): TIME (but with `times="integers"`), decimals beyond 38 digits, maps with other keys than strings,
+types that contain themselves.
+Instants in microseconds are TIMESTAMP, and local times TIMESTAMP_NTZ, but under ksqlDB's own case rules.
+"""
+
+
+def plan_read(
+    registry: PlanRegistry | AnyClient | None,
+    topic: str,
+    columns: GivenColumns | Newest | None = None,
+    *,
+    role: Role = Role.VALUE,
+    format: Format | None = Format.AVRO,  # noqa: A002 - its name everywhere
+    case_rule: CaseRule = CaseRule.UNIQUE,
+    wrap: bool | None = None,
+    policy: Resolver | None = None,
+    subjects: Iterable[str] = (),
+    ids: Iterable[int] = (),
+    reader_schema: str | ReaderSchema | None = None,
+    missing_columns: MissingColumns = "error",
+    strict: bool = False,
+    times: Times = "datetimes",
+) -> ReadPlan:
+    """Asks the registry for all that the payloads of a topic may carry. Nothing is written: a policy's
+    `register_missing` and `on_second` are for ids that the plan does not hold, where they are met. What a second subject
+    answered is in the plan (`PlannedSchema.second`).
+
+    :param registry: None is enough for JSON and KAFKA, which have no schemas.
+    :param columns: the columns, parsed or in ksqlDB's words; a StructType, or its JSON (its names stay as they are); or
+        `NEWEST`. Those marked as KEY make keys, the others values.
+    :param format: None takes Avro and JSON_SR, as each schema says.
+    :param wrap: False says that bodies are the bare value of the only column. None is ksqlDB's default; with `NEWEST`, as
+        the schema is.
+    :param policy: which ids are accepted; None is by id alone, in the context that `subjects` name.
+    :param subjects: subjects beside the policy's own, whose schemas the payloads may carry.
+    :param ids: ids beside those of the subjects.
+    :param reader_schema: an Avro schema whose aliases and defaults count, as in Avro's schema resolution; with `NEWEST` they do
+        without being asked for, unless the case rule is ksqlDB's own. Where no columns are named, a row has its fields.
+    :param missing_columns: what a column, or a field inside one, is that none of the versions feeds: `error`, as one that is
+        misspelt would be null in every row; or `null`.
+    :param strict: a row is bad (COLUMN_NOT_FED) unless its writer feeds every column and every field inside one. Otherwise a
+        column that it does not feed is null; a row of which no column is fed is bad (NOTHING_FED) either way; by a
+        case rule of ksqlDB's it is a row of nulls, as in the engine.
+    :param times: `"integers"` makes DATE int, TIME and TIMESTAMP long: the integer that stands in the record, in the unit that
+        the writer's schema declares; one column is never fed in several units.
+    :raises ColumnError: if the columns cannot be used, or the format cannot hold them, or no version feeds one of them; if
+        all that feeds a column of days, times or instants are numbers of something else (a local timestamp for a TIMESTAMP).
+    :raises UsageError: if a registry or a newest schema is needed, and there is none; if a subject strategy has no subject
+        for the topic; if there can be no schema with one of the ids.
+    :raises RegistryError: if the registry could not be asked.
+    """
+    if not isinstance(topic, str) or not topic:
+        raise UsageError(
+            f"topic is {repr(topic) if isinstance(topic, str) else type_words(topic)}; it must be a topic's name."
+        )
+    registry = None if registry is None else cast("PlanRegistry", usable_registry(registry))
+    case_rule = member("case_rule", CaseRule, case_rule)
+    reader, times = usable_reader(reader_schema, case_rule), given_times(times)
+    if columns is None and reader is None:
+        raise UsageError("Name the columns of the rows, or say NEWEST: those of the newest schema.")
+    if reader is not None and (isinstance(columns, Newest) or format not in (RESOLVING, None)):
+        raise UsageError(
+            "reader_schema= is an Avro schema beside which there is none: leave NEWEST out, and read Avro (format)."
+        )
+    check_word("missing_columns", missing_columns, get_args(MissingColumns))
+    if strict and missing_columns == "null":
+        raise UsageError(
+            "strict=True asks for every column, and missing_columns='null' says that some are not there. Leave one of them out."
+        )
+    spec = ReadSpec(
+        wrap=flag_or_none("wrap", wrap),
+        case_rule=case_rule,
+        strict=flag("strict", strict),
+        times=times,
+        reader_schema=reader,
+    )
+    if format is not None and format not in SCHEMA_FORMATS:
+        assert columns is not None
+        return _schemaless(topic, columns, spec, role=role, format_=format)
+    if registry is None:
+        raise UsageError("Avro and JSON_SR need a schema registry. Give one, or plan the format JSON or KAFKA.")
+    try:
+        wanted = tuple(map(given_schema_id, ids))
+    except ImpossibleSchemaIdError as error:
+        raise UsageError(f"ids: {error.message} Leave it out.") from error
+    extra = tuple(map(Subject, subjects))
+    policy = ById(registry, context=_context_of(extra)) if policy is None else policy
+    asked = Asked(registry)
+    own = _own_subjects(policy, topic, role)
+    newest: NewestSchema | None = None
+    if isinstance(columns, Newest):
+        spec, newest = newest_half(asked, (*own[-1:], *extra), spec, format_=format, role=role)
+    elif columns is None:
+        spec = reader_half(spec, role)
+    else:
+        spec = replace(spec, columns=given_columns(columns)).half(role)
+    _check_columns(spec, format)
+    plan = ReadPlan(
+        topic=topic,
+        role=role,
+        format=format,
+        spec=spec,
+        policy=policy,
+        subjects=tuple(dict.fromkeys((*own, *extra))),
+        newest=newest,
+    )
+    plan = filled(plan, asked, wanted)
+    check_times(plan.schemas, topic)
+    if missing_columns == "error":
+        check_fed(plan)
+    return plan
+
+
+def newest_columns(
+    registry: PlanRegistry | AnyClient,
+    topic: str,
+    spec: ReadSpec,
+    *,
+    role: Role,
+    format: Format | None,  # noqa: A002 - its name everywhere
+    policy: Resolver,
+) -> tuple[ReadSpec, NewestSchema]:
+    """What `plan_read` takes for `NEWEST`: the columns, the schema itself if its aliases and defaults count, and whose they
+    are. Two requests, however many versions there are."""
+    own = _own_subjects(policy, topic, role)[-1:]
+    asked = Asked(cast("PlanRegistry", usable_registry(registry)))
+    return newest_half(asked, own, spec, format_=format, role=role)
+
+
+def _schemaless(topic: str, columns: GivenColumns | Newest, spec: ReadSpec, *, role: Role, format_: Format) -> ReadPlan:
+    if isinstance(columns, Newest):
+        raise UsageError(f"The format {format_.value} has no schemas, so there is no newest one. Name the columns.")
+    wrap = False if format_.is_bare else spec.wrap
+    half = replace(spec, columns=given_columns(columns), wrap=wrap).half(role)
+    decode_plan(format_, None, half)
+    return ReadPlan(topic=topic, role=role, format=format_, spec=half, policy=None)
+
+
+def _check_columns(spec: ReadSpec, format_: Format | None) -> None:
+    """What a format cannot hold is said at once, whatever schemas there are."""
+    spec = ReadSpec(columns=spec.columns, wrap=spec.wrap, case_rule=CaseRule.EXACT)
+    for known in SCHEMA_FORMATS:
+        if format_ in (known, None):
+            decode_plan(known, schema_module_of(known).EMPTY_SCHEMA, spec)
+
+
+def _own_subjects(policy: Resolver, topic: str, role: Role) -> tuple[Subject, ...]:
+    own = policy.subjects(topic=topic, role=role) if isinstance(policy, PlannablePolicy) else ()
+    context = policy.context if isinstance(policy, ById) else DEFAULT_CONTEXT
+    return own or (join_context(context, TopicSubject()(topic, role)),)
+
+
+def _context_of(subjects: Iterable[Subject]) -> str:
+    """The context whose ids the payloads carry."""
+    contexts = sorted({split_context(subject)[0] for subject in subjects})
+    if len(contexts) > 1:
+        raise UsageError(
+            f"The subjects are in several registry contexts ({', '.join(contexts)}), each of which has ids of its own. Plan "
+            "one context at a time, or pass a policy that says which one is asked: ById(registry, context=…)."
+        )
+    return contexts[0] if contexts else DEFAULT_CONTEXT

@@ -1,4 +1,5 @@
-"""Several topics in one read: which plan reads which topic, and what their rows have in common. In pure Python.
+"""Several topics in one read: which plan reads which topic, and what their rows have in common; and the options of
+Spark's Kafka source and sink. In pure Python.
 
 A plan is one topic's, since its subjects are. So several topics take a plan each, and a row is read by the plan of the
 topic that it came from:
@@ -21,9 +22,9 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
-from srfix.serde.casing import declared_name
+from srfix.serde.casing import declared_name, is_among, is_same
 from srfix.serde.columns.text import print_type
 from srfix.serde.columns.types import Column, Columns
 from srfix.serde.errors import ColumnError, UsageError
@@ -31,6 +32,7 @@ from srfix.serde.java_ints import INT_MAX
 from srfix.serde.printable import foreign
 from srfix.serde.resolve.policies import ById
 from srfix.serde.spark.read.plan import ReadPlan
+from srfix.serde.spark.short_text import first_ones
 from srfix.serde.subjects.names import Role
 
 Plans: TypeAlias = "ReadPlan | Sequence[ReadPlan] | Mapping[str, ReadPlan]"
@@ -55,11 +57,9 @@ class TopicPlans:
     by_topic: Mapping[str, ReadPlan]
     """Topic → its plan, in the order in which they were given."""
     columns: Columns
-    """What a row has."""
 
     @property
     def role(self) -> Role:
-        """Keys or values, in all plans."""
         return next(iter(self.by_topic.values())).role
 
     @property
@@ -73,9 +73,7 @@ class TopicPlans:
     @property
     def name(self) -> str:
         """The topics, for a person: the first ones, if they are many."""
-        topics = list(self.by_topic)
-        more = f" and {len(topics) - _NAMED} more" if len(topics) > _NAMED else ""
-        return f"{', '.join(topics[:_NAMED])}{more}"
+        return first_ones(self.by_topic, _NAMED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +83,6 @@ class TopicsAsked:
     option: str
     """`subscribe`, `subscribePattern` or `assign`."""
     value: str
-    """What it says."""
     topics: tuple[str, ...]
     """The topics, as far as they are named: none for a pattern."""
 
@@ -112,7 +109,6 @@ class TopicsAsked:
 
 
 def topic_plans(plans: Sequence[ReadPlan] | Mapping[str, ReadPlan]) -> TopicPlans:
-    """The plans by their topics."""
     pairs = list(plans.items()) if isinstance(plans, Mapping) else [(plan_given(plan).topic, plan) for plan in plans]
     if not pairs:
         raise UsageError("There is no plan: give one for each topic that is read.")
@@ -168,10 +164,7 @@ def topics_asked(
 
 
 def plan_given(given: object, more: str = "") -> ReadPlan:
-    """The plan, if it is one.
-
-    :param more: what else is said if it is none.
-    """
+    """The plan, if it is one; else an error, which ends in `more`."""
     if not isinstance(given, ReadPlan):
         raise UsageError(f"A plan is what plan_read gives, not {type(given).__name__}. {more}".rstrip())
     return given
@@ -183,7 +176,6 @@ def _check_topic(topic: object, who: str) -> None:
 
 
 def _partitions(assign: Assignment) -> dict[str, list[int]]:
-    """Each topic's partitions, in order."""
     if not isinstance(assign, Mapping):
         raise UsageError(
             f"assign= is a mapping from topics to partitions, {{'users': [0, 2]}}, not {type(assign).__name__}."
@@ -249,3 +241,84 @@ def is_topic_of(pattern: str, topic: str) -> bool:
         raise UsageError(
             f"subscribePattern is a regular expression of topics' names, and this is none: {error}."
         ) from None
+
+
+Offsets: TypeAlias = str | Mapping[int, int] | Mapping[str, Mapping[int, int]]
+"""`earliest`, `latest`, or an offset for each partition; of several topics, for each topic such a mapping."""
+
+Options: TypeAlias = Mapping[str, str | int | bool]
+
+_SOURCES: Final = {
+    "kafka.bootstrap.servers": "bootstrap_servers",
+    "startingoffsets": "starting_offsets",
+    "endingoffsets": "ending_offsets",
+    "subscribe": "the plans' topics",
+    "subscribepattern": "subscribe_pattern=",
+    "assign": "assign=",
+}
+"""Option of the source, in any letters → the parameter that sets it here."""
+_SINKS: Final = {"kafka.bootstrap.servers": "bootstrap_servers", "topic": "the plan"}
+"""The same for the sink."""
+
+_DOTTED: Final = re.compile(r"(\w+)(\.\w+)+")
+
+
+def kafka_options(
+    asked: TopicsAsked,
+    *,
+    bootstrap_servers: str,
+    starting_offsets: Offsets,
+    ending_offsets: Offsets | None,
+    options: Options,
+) -> dict[str, str]:
+    """All options of the source; without ending offsets, of a stream. Headers are read, for schemas that are named there;
+    lost data fails the job."""
+    _check(options, _SOURCES)
+    told = {
+        "kafka.bootstrap.servers": bootstrap_servers,
+        asked.option: asked.value,
+        "startingOffsets": _offsets("starting_offsets", asked, starting_offsets),
+        "includeHeaders": "true",
+        "failOnDataLoss": "true",
+    }
+    if ending_offsets is not None:
+        told["endingOffsets"] = _offsets("ending_offsets", asked, ending_offsets)
+    # Spark takes an option's name in any letters.
+    ours = {name: value for name, value in told.items() if not is_among(name, options)}
+    return ours | {name: _text(value) for name, value in options.items()}
+
+
+def sink_options(topic: str, *, bootstrap_servers: str, options: Options) -> dict[str, str]:
+    _check(options, _SINKS)
+    ours = {"kafka.bootstrap.servers": bootstrap_servers, "topic": topic}
+    return ours | {name: _text(value) for name, value in options.items()}
+
+
+def _check(options: Options, taken: Mapping[str, str]) -> None:
+    for name in options:
+        for ours, parameter in taken.items():
+            if is_same(ours, name):
+                raise UsageError(f"The option {name} is not to be given: {parameter} says it.")
+        if (dotted := _DOTTED.fullmatch(name)) and not is_same(dotted[1], "kafka"):
+            raise UsageError(
+                f"Spark would ignore the option {name}. What is for Kafka's client is called kafka.{name}."
+            )
+
+
+def _offsets(parameter: str, asked: TopicsAsked, offsets: Offsets) -> str:
+    if isinstance(offsets, str):
+        return offsets
+    by_topic = {topic: some for topic, some in offsets.items() if isinstance(topic, str) and isinstance(some, Mapping)}
+    if len(by_topic) < len(offsets) or not offsets:
+        if len(asked.topics) != 1:
+            raise UsageError(
+                f"{parameter}= names no topics, and several are read: give {{topic: {{0: 23, 1: -2}}}} for each of them."
+            )
+        by_topic = {asked.topics[0]: cast("Mapping[int, int]", offsets)}
+    return json.dumps(
+        {topic: {str(partition): offset for partition, offset in some.items()} for topic, some in by_topic.items()}
+    )
+
+
+def _text(value: str | int | bool) -> str:
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)

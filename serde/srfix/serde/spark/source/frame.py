@@ -60,12 +60,8 @@ _REASON_TYPES: Final[Mapping[FieldKind, FrameType]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFrameField:
-    """A field of the frame."""
-
     name: str
-    """Its name there."""
     kind: FieldKind
-    """Where its values come from."""
     source: str = ""
     """The record's column that it shows, for METADATA; the row's column, for ROW."""
 
@@ -75,7 +71,6 @@ class SourceFrame:
     """All fields, in order, and the columns of the rows."""
 
     fields: tuple[SourceFrameField, ...]
-    """The fields."""
     columns: Columns
     """The columns that rows are decoded into; none for raw records."""
     wrap: bool | None = None
@@ -85,10 +80,7 @@ class SourceFrame:
 
 
 def frame_of(options: SourceOptions, schema: Mapping[str, object] | None = None) -> SourceFrame:
-    """The fields of the frame.
-
-    :param schema: the schema that the user gave, in Spark's JSON form: which fields there are, in which order.
-    """
+    """The fields of the frame. A schema that the user gave, in Spark's JSON form, says which there are, in which order."""
     if options.is_raw:
         return SourceFrame(fields=_records(options), columns=()) if schema is None else _chosen_raw(schema)
     declared = None if options.columns is None else half_of(given_columns(options.columns), options.role, options.wrap)

@@ -51,10 +51,7 @@ class TopicLog:
     def __init__(
         self, properties: Mapping[str, str], topic: str, isolation: Isolation, *, only: Sequence[int] | None = None
     ) -> None:
-        """
-        :param only: the partitions that count; None for all.
-        :param properties: librdkafka's names; values may be `env:NAME` or `file:PATH`.
-        """
+        """Properties have librdkafka's names, and may be `env:NAME` or `file:PATH`; `only` are the partitions that count."""
         self._client = ReadOnlyClient(kafka_config(properties))
         self._topic = topic
         self._isolation = isolation

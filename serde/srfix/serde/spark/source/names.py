@@ -24,16 +24,12 @@ _Words = TypeVar("_Words", bound=Enum)
 
 
 class Policy(Enum):
-    """Which schema ids are accepted."""
-
     BY_ID = "by-id"
     ONE_SUBJECT = "one-subject"
     DUAL_SUBJECT = "dual-subject"
 
 
 class Tombstones(Enum):
-    """What becomes of tombstones."""
-
     KEEP = "keep"
     DROP = "drop"
     REFUSE = "refuse"
@@ -56,7 +52,6 @@ _ALL: Final = frozenset(Use)
 
 
 def flag(name: str, value: str) -> bool:
-    """:raises UsageError: if the value is neither true nor false."""
     if not is_among(value, ("true", "false")):
         raise UsageError(f"The option {name} is true or false, not {value!r}.")
     return is_same(value, "true")
@@ -138,7 +133,6 @@ class GivenOptions:
     """The options by our names for them."""
 
     use: Final[Use]
-    """What they are for."""
 
     def __init__(self, options: Mapping[str, str], use: Use) -> None:
         """:raises UsageError: if one is unknown, or not for this use."""
@@ -210,11 +204,6 @@ _ARGUMENT: Final = re.compile(
 
 def _is_property(name: str) -> bool:
     return name.startswith((_KAFKA, _REGISTRY)) or is_registry_property(name)
-
-
-def has_option(options: Mapping[str, str], name: str) -> bool:
-    """Whether an option was given, in any letters."""
-    return is_among(name, options)
 
 
 def _unknown(name: str, use: Use) -> UsageError:

@@ -27,7 +27,6 @@ class Log:
     """A topic as it was found."""
 
     topic: str
-    """Its name."""
     topic_id: str | None
     """Its id, by which a recreated topic is told (KIP-516); None if the broker gives none."""
     starts: Mapping[int, int]
@@ -42,14 +41,11 @@ class Log:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class OffsetRange:
-    """Some records of one partition."""
+    """Some records of one partition: offsets from `start` on, without `end`."""
 
     partition: int
-    """The partition."""
     start: int
-    """The first offset."""
     end: int
-    """The offset behind the last."""
 
     @property
     def length(self) -> int:
@@ -62,9 +58,7 @@ class StreamCheckpoint:
     """Where a stream has got to."""
 
     topic: str
-    """The topic's name."""
     topic_id: str | None
-    """The topic's id, if it is known."""
     offsets: Mapping[int, int]
     """Partition → its next offset."""
 
@@ -112,12 +106,8 @@ def json_or_none(text: str) -> object:
 
 
 def stated_offsets(option: str, text: str, log: Log) -> Mapping[int, int]:
-    """Partition → the offset that an option says, for every partition of the topic.
-
-    :param option: the option's name: startingOffsets or endingOffsets.
-    :param text: `earliest`, `latest`, or JSON as Spark's Kafka source takes it: `{"users": {"0": 23, "1": -2}}`, where -2 is
-        earliest and -1 latest.
-    """
+    """Partition → the offset that an option says, for every partition of the topic: `earliest`, `latest`, or JSON as Spark's
+    Kafka source takes it, `{"users": {"0": 23, "1": -2}}`, where -2 is earliest and -1 latest."""
     if text in ENDS:
         return dict(log.at(ENDS[text]))
     stated = _parsed(option, text, log.topic)
@@ -168,10 +158,7 @@ def _partitions(numbers: Sequence[int]) -> str:
 def ranges_of(
     log: Log, starts: Mapping[int, int], ends: Mapping[int, int], *, fail_on_data_loss: bool
 ) -> tuple[OffsetRange, ...]:
-    """What is to be read, by partition; a partition without a start is read from its first offset.
-
-    :param ends: where to stop, for the partitions that are read.
-    """
+    """What is to be read of the partitions that have an end; one without a start is read from its first offset."""
     found = []
     for partition, end in sorted(ends.items()):
         start = starts.get(partition, log.starts.get(partition, 0))
@@ -232,10 +219,7 @@ def _data_loss(what: str, topic: str, partition: int | None) -> DataLossError:
 
 def limited(starts: Mapping[_Place, int], ends: Mapping[_Place, int], limit: int) -> dict[_Place, int]:
     """New ends, so that no more than `limit` offsets lie between: shared out by what each partition has, and never nothing
-    where there is something (as `KafkaMicroBatchStream.rateLimit`).
-
-    :param starts: partition → where to begin, for every partition of `ends`.
-    """
+    where there is something (as `KafkaMicroBatchStream.rateLimit`). Every partition of `ends` has a start."""
     waiting = {partition: max(0, end - starts[partition]) for partition, end in ends.items()}
     total = sum(waiting.values())
     if total <= limit:

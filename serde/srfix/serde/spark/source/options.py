@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from srfix.serde.casing import CaseRule
+from srfix.serde.casing import CaseRule, is_among
 from srfix.serde.column_sources.given import given_columns
 from srfix.serde.columns.text import print_columns
 from srfix.serde.columns.times import Times, with_times
@@ -17,7 +17,7 @@ from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.properties.registry import RegistrySettings
 from srfix.serde.spark.interface import MissingColumns, OnBadRow
 from srfix.serde.spark.read.topics import is_topic_of
-from srfix.serde.spark.source.names import GivenOptions, Policy, Tombstones, Use, flag, has_option, word
+from srfix.serde.spark.source.names import GivenOptions, Policy, Tombstones, Use, flag, word
 from srfix.serde.spark.source.offsets import json_or_none
 from srfix.serde.subjects.names import Role
 
@@ -29,7 +29,8 @@ _RAW: Final = "raw"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
-    """What the user asked for. Its repr shows no secret."""
+    """What the user asked for: a field is the option of its name, None where the option has no default. Its repr shows no
+    secret."""
 
     topic: str | None
     """The topic; None if files are read raw, or there may be several."""
@@ -46,70 +47,45 @@ class SourceOptions:
     isolation: Isolation
     """Whether records of open and aborted transactions are read."""
     registry: RegistrySettings
-    """How the registry is reached."""
     columns: str | None
-    """The rows' columns, as SQL text."""
     format: Format | None
     """What bodies are written in; None to leave the bytes alone (raw)."""
     role: Role
-    """Keys or values."""
     case_rule: CaseRule
-    """Which field feeds which column."""
     wrap: bool | None
-    """Whether a single column stands in a record; None for ksqlDB's default."""
     policy: Policy
-    """Which schema ids are accepted."""
     subjects: tuple[str, ...]
     """The subjects that the policy asks, or the one that is written under; none for the topic's own."""
     on_error: OnBadRow
-    """What a bad row does."""
     tombstones: Tombstones
-    """What becomes of tombstones."""
     metadata: tuple[str, ...] | None
     """Columns of the record beside those of its row; None if the user did not say."""
     metadata_prefix: str
-    """What stands before their names."""
     starting_offsets: str | None
-    """`earliest`, `latest` or JSON; None for the default."""
     ending_offsets: str | None
-    """`earliest`, `latest` or JSON; None for the default."""
     reader_schema: str | None
-    """The Avro schema whose aliases and defaults count; None if none does."""
     missing_columns: MissingColumns
-    """What a column is that no version feeds."""
     strict: bool
-    """Whether a row of which any column is not fed is bad."""
     times: Times
-    """What a DATE, TIME or TIMESTAMP is."""
     fail_on_data_loss: bool
-    """Whether records that are gone are an error."""
     min_partitions: int
-    """At least as many tasks, if there are as many records."""
     max_records_per_partition: int | None
-    """No task reads a longer range of offsets."""
     max_offsets_per_trigger: int | None
-    """No micro-batch reads more."""
     max_records_per_batch: int
-    """Records of an Arrow batch."""
     poll_timeout_s: float
-    """How long no record may come before a read fails, in seconds."""
     register: bool
-    """Whether a writer registers its schema."""
     newest: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     """Topic → subject and id of the newest schema whose columns these are, if its aliases and defaults count."""
 
     @property
     def is_raw(self) -> bool:
-        """True if the bytes are left alone."""
         return self.format is None
 
     @property
     def is_several(self) -> bool:
-        """True if there may be several topics."""
         return bool(self.topics) or self.pattern is not None
 
     def required_topic(self) -> str:
-        """The topic."""
         if self.topic is None:
             raise UsageError('No topic was named. Give .option("topic", NAME).')
         return self.topic
@@ -117,7 +93,7 @@ class SourceOptions:
 
 def source_options(options: Mapping[str, str], use: Use) -> SourceOptions:
     """Reads options, whose names may come in any letter case."""
-    use = Use.FILES if use is Use.BATCH and has_option(options, "path") else use
+    use = Use.FILES if use is Use.BATCH and is_among("path", options) else use
     given = GivenOptions(options, use)
     kafka = given.kafka()
     isolation = word(Isolation)("kafka.isolation.level", kafka.pop("isolation.level", "read_committed"))

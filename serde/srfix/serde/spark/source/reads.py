@@ -15,9 +15,7 @@ from srfix.serde.formats.table import SCHEMA_FORMATS
 from srfix.serde.properties.registry import open_registry
 from srfix.serde.resolve.policies import ById, DualSubject, Resolver, UnderOneSubject
 from srfix.serde.schemas.references import reference_texts
-from srfix.serde.spark.read.plan import ReadPlan
-from srfix.serde.spark.read.planning import newest_columns, plan_read
-from srfix.serde.spark.source.files import captured_topic
+from srfix.serde.spark.read.plan import ReadPlan, newest_columns, plan_read
 from srfix.serde.spark.source.frame import SourceFrame
 from srfix.serde.spark.source.log import TopicLog
 from srfix.serde.spark.source.names import Policy, Tombstones, in_options_words
@@ -32,7 +30,7 @@ from srfix.serde.spark.source.offsets import (
     stated_offsets,
 )
 from srfix.serde.spark.source.options import SourceOptions
-from srfix.serde.spark.source.records import RecordReader
+from srfix.serde.spark.source.records import RecordReader, captured_topic
 from srfix.serde.spark.source.task import Part, ReadTask, needed_names, part_of, useful_names
 from srfix.serde.specs import ReaderSchema, ReadSpec
 from srfix.serde.subjects.strategies import FixedSubject, TopicSubject
@@ -60,7 +58,7 @@ def registry_of(options: SourceOptions) -> RegistryClient | None:
 
 
 def with_columns(options: SourceOptions) -> SourceOptions:
-    """The options with columns: those that were given, or the newest schema's, as `read.planning.NEWEST`."""
+    """The options with columns: those that were given, or the newest schema's, as `read.plan.NEWEST`."""
     registry = registry_of(options)  # first: it refuses a literal password
     if options.columns is not None or options.format not in SCHEMA_FORMATS:
         return options
@@ -221,7 +219,6 @@ class There:
     """The records of a topic that a micro-batch may read."""
 
     log: Log
-    """The topic."""
     begun: Mapping[int, int]
     """Partition → its next offset, as the checkpoint has it."""
     starts: Mapping[int, int]
@@ -238,7 +235,6 @@ class StreamRead:
     """A stream's offsets, on the driver. Offsets are the JSON of a `StreamCheckpoint`; nothing is committed anywhere else."""
 
     def __init__(self, options: SourceOptions, frame: SourceFrame) -> None:
-        """:raises RegistryError: if the registry could not be asked."""
         names = tuple(dict.fromkeys((*needed_names(frame, options.role), *useful_names(frame))))
         self._options = options
         self._log = _topic_log(options)
@@ -277,7 +273,6 @@ class StreamRead:
         return There(log=log, begun=begun, starts=starts, ends=ends)
 
     def beginning(self) -> dict[str, object]:
-        """Where the topic's records begin now."""
         log = self._log.now()
         return StreamCheckpoint.of(log, log.starts).to_json()
 
@@ -291,7 +286,6 @@ class StreamRead:
         return StreamCheckpoint.of(log, log.ends).to_json()
 
     def parts(self, start: Mapping[str, object], end: Mapping[str, object]) -> Sequence[Part]:
-        """What the tasks of a micro-batch read."""
         log = self._log.now()
         ends = StreamCheckpoint.from_json(end, log.topic).offsets
         return _split(self._options, log, self._begun(start, log, ends), ends)

@@ -1,12 +1,17 @@
-"""Ranges of offsets → records, some at a time, as columns. Runs in Spark's workers."""
+"""Ranges of offsets → records, some at a time, as columns; and captured topics, Parquet files with the columns of Spark's Kafka
+source, as `df.write.parquet(…)` writes such a frame. Runs in Spark's workers."""
 
 from __future__ import annotations
 
+import pickle
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from operator import methodcaller
+from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from srfix.serde.arrow.pyarrow_or_error import pyarrow
@@ -18,6 +23,7 @@ from srfix.serde.spark.source.offsets import OffsetRange
 if TYPE_CHECKING:
     import pyarrow as pa
     from confluent_kafka import Consumer, Message
+
 
 _PREFETCH: Final = {"queued.max.messages.kbytes": "4096", "fetch.queue.backoff.ms": "20"}
 """librdkafka's defaults fetch 64 MiB ahead and then look again after a second. The user's settings go before."""
@@ -46,18 +52,14 @@ def record_type(name: str) -> pa.DataType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordReader:
-    """Reads ranges of one topic, each with a consumer of its own: assigned, never subscribed, nothing committed."""
+    """Reads ranges of one topic, each with a consumer of its own: assigned, never subscribed, nothing committed. Its fields
+    are the options of those names."""
 
     topic: str
-    """The topic."""
     kafka: Mapping[str, str] = field(repr=False)
-    """Client properties, librdkafka's names; values may be `env:NAME` or `file:PATH`."""
     isolation: Isolation
-    """Whether records of open and aborted transactions are read."""
     fail_on_data_loss: bool
-    """Whether records that are gone are an error."""
     poll_timeout_s: float
-    """How long no record may come, in seconds."""
 
     def read(self, range_: OffsetRange, names: Collection[str], at_a_time: int) -> Iterator[pa.RecordBatch]:
         """The records of a range, in order: batches with the columns of these names.
@@ -196,3 +198,87 @@ def _headers(messages: Sequence[Message]) -> list[list[dict[str, object]] | None
     if not any(headers):
         return [None] * len(messages)
     return [[{"key": name, "value": value} for name, value in pairs] if pairs else None for pairs in headers]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapturedTopic:
+    """The files of a captured topic."""
+
+    parts: tuple[bytes, ...]
+    """Their row groups, one by one: what `read_part` takes."""
+    names: frozenset[str]
+    """The columns that they have; a folder may have them in its name (`topic=users/`)."""
+
+
+def captured_topic(path: str, names: Collection[str]) -> CapturedTopic:
+    """A file, or all Parquet files below a folder: a path on this machine and on the workers', or the URI of a file system
+    that pyarrow knows (s3, gs, hdfs). The names are those of the record's columns that are needed."""
+    dataset = _dataset()
+    place = path if "://" in path else str(Path(path.removeprefix("file:")).absolute())
+    try:
+        # Spark's own files (_SUCCESS, .crc) are passed over.
+        files = dataset.dataset(place, format="parquet", partitioning="hive")
+    except (OSError, ValueError, pyarrow().ArrowException) as error:
+        raise UsageError(
+            f"The captured topic at {path!r} cannot be read: {error}. Give a Parquet file or a folder of them, with the "
+            "columns of Spark's Kafka source."
+        ) from error
+    lacking = [name for name in names if name not in files.schema.names]
+    if lacking:
+        raise UsageError(
+            f"The captured topic at {path!r} lacks the column {lacking[0]!r}; it has {', '.join(files.schema.names)}. Capture "
+            "it by writing the frame of Spark's Kafka source, or leave the column out."
+        )
+    return CapturedTopic(
+        parts=tuple(pickle.dumps(part) for fragment in files.get_fragments() for part in fragment.split_by_row_group()),
+        names=frozenset(files.schema.names),
+    )
+
+
+def read_part(part: bytes, names: Sequence[str], at_a_time: int, topic: str | None) -> Iterator[pa.RecordBatch]:
+    """The records of one row group, in batches; of the topic alone, where the files say theirs."""
+    dataset = _dataset()
+    fragment = pickle.loads(part)  # noqa: S301 - the driver's, by the same way as the code that is running
+    schema = _with_partitions(fragment)
+    wanted = None if topic is None or "topic" not in schema.names else dataset.field("topic") == topic
+    for batch in dataset.Scanner.from_fragment(
+        fragment, schema=schema, columns=list(names), filter=wanted, batch_size=at_a_time
+    ).to_batches():
+        if batch.num_rows:
+            yield _as_records(batch, names)
+
+
+def _with_partitions(fragment: pa.dataset.Fragment) -> pa.Schema:
+    pa = pyarrow()
+    known = _dataset().get_partition_keys(fragment.partition_expression)
+    schema = fragment.physical_schema
+    for name, value in known.items():
+        if name not in schema.names:
+            schema = schema.append(pa.field(name, pa.scalar(value).type))
+    return schema
+
+
+def _as_records(batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
+    pa = pyarrow()
+    arrays = [_cast(batch.column(name), name) for name in names]
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([pa.field(name, record_type(name)) for name in names]))
+
+
+def _cast(array: pa.Array, name: str) -> pa.Array:
+    pa = pyarrow()
+    type_ = record_type(name)
+    try:
+        if pa.types.is_timestamp(array.type) and array.type.tz is None:
+            # INT96, in which Spark writes times unless told otherwise, is UTC.
+            array = array.cast(pa.timestamp("us")).cast(type_)
+        return array if array.type == type_ else array.cast(type_)
+    except pa.ArrowException as error:
+        raise UsageError(
+            f"The captured topic's column {name!r} is {array.type}; it must be {type_}: {error}. Write it as Spark's Kafka "
+            "source gives it."
+        ) from error
+
+
+def _dataset() -> ModuleType:
+    pyarrow()
+    return import_module("pyarrow.dataset")

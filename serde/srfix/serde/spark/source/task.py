@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from srfix.serde.arrow.pyarrow_or_error import pyarrow, pyarrow_compute
 from srfix.serde.errors import BadRowError, Reason
-from srfix.serde.spark.errors.driver_errors import BAD_ROW_END
+from srfix.serde.spark.errors import BAD_ROW_END
 from srfix.serde.spark.interface import OnBadRow
-from srfix.serde.spark.source.files import read_part
 from srfix.serde.spark.source.frame import FieldKind, SourceFrame
 from srfix.serde.spark.source.offsets import OffsetRange
-from srfix.serde.spark.source.records import RecordReader, record_type
+from srfix.serde.spark.source.records import RecordReader, read_part, record_type
 from srfix.serde.spark.worker.decode import plan_decoder, spark_type
 from srfix.serde.subjects.names import Role
 
@@ -32,11 +31,9 @@ class ReadTask:
     """What a task reads, and how. Picklable."""
 
     frame: SourceFrame
-    """What the batches have."""
     plan: bytes | None
     """The pickled `ReadPlan`; None for raw records."""
     role: Role
-    """What is decoded."""
     names: tuple[str, ...]
     """The record's columns that are read."""
     topic: str | None
@@ -44,9 +41,7 @@ class ReadTask:
     records: RecordReader | None
     """What reads the topic; None for files."""
     on_error: OnBadRow
-    """What a bad row does."""
     drops_tombstones: bool
-    """Whether tombstones are left out."""
     at_a_time: int
     """Records of a batch."""
 
@@ -166,7 +161,6 @@ class ReadTasks:
     """The tasks of several topics. Picklable."""
 
     by_topic: tuple[ReadTask, ...]
-    """One for each."""
 
     def read(self, part: Part) -> Iterator[pa.RecordBatch]:
         """The batches of one part of one topic; otherwise as `ReadTask.read`."""
@@ -177,7 +171,6 @@ class ReadTasks:
 
 
 def part_of(range_: OffsetRange) -> Part:
-    """A range, as it travels."""
     return range_.partition, range_.start, range_.end
 
 

@@ -88,14 +88,12 @@ class StreamReads:
     """The offsets of several topics, on the driver; as `StreamRead` of one."""
 
     def __init__(self, options: SourceOptions, frame: SourceFrame) -> None:
-        """:raises RegistryError: if the registry could not be asked."""
         self._options = options
         self._reads = {topic: StreamRead(one, frame) for topic, one in each_topic(options).items()}
         self._is_until_now = False
         self.task = _together([read.task for read in self._reads.values()])
 
     def initial(self) -> dict[str, object]:
-        """Where a new stream begins."""
         return {_TOPICS: {topic: read.initial() for topic, read in self._reads.items()}}
 
     def latest(self, start: Mapping[str, object] | None = None, limit: int | None = None) -> dict[str, object]:
@@ -122,11 +120,9 @@ class StreamReads:
             read.until_now()
 
     def behind(self) -> dict[str, object]:
-        """Where the topics ended when they were last looked at, whatever was read."""
         return {_TOPICS: {topic: read.behind() for topic, read in self._reads.items()}}
 
     def parts(self, start: Mapping[str, object], end: Mapping[str, object]) -> Sequence[Part]:
-        """What the tasks of a micro-batch read."""
         begun, ends = self._begun(start), _by_topic(end)
         return [
             (number, part)

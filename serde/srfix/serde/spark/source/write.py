@@ -54,13 +54,10 @@ class WriteTask:
     """What a task writes, and how. Picklable."""
 
     topic: str
-    """The topic."""
     kafka: Mapping[str, str] = field(repr=False)
-    """Client properties, librdkafka's names; values may be `env:NAME` or `file:PATH`."""
     plan: bytes | None
     """The pickled `WritePlan`; None for raw records."""
     role: Role
-    """What the rows become."""
     rows: tuple[str, ...]
     """The frame's columns that make a row."""
     metadata: Mapping[str, str]
@@ -70,7 +67,6 @@ class WriteTask:
     mark: str | None
     """The frame's column that is true for a tombstone; None if it has none."""
     writes_tombstones: bool
-    """Whether a row that is a tombstone deletes its key."""
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> int:
         """Writes all rows of a task and waits until each is acknowledged; how many there were."""
@@ -189,7 +185,6 @@ class _Delivery:
         self._producer.flush()
 
     def done(self) -> int:
-        """How many were written."""
         if self._failed:
             raise ClusterError(
                 f"{self._failed} of {self._sent} records were not written to the topic {self._topic!r}: "
@@ -209,10 +204,8 @@ def _ignored(error: KafkaError) -> None:
 
 
 def planned_write(options: SourceOptions, schema: Mapping[str, object], *, overwrite: bool) -> bytes:
-    """The pickled `WriteTask`, the schema registered: when this returns, the subject holds it and the topic is there.
-
-    :param schema: the frame's, in Spark's JSON form.
-    """
+    """The pickled `WriteTask` for a frame's schema in Spark's JSON form, the schema of its payloads registered: when this
+    returns, the subject holds it and the topic is there."""
     if overwrite:
         raise UsageError('A topic is not overwritten, only added to. Give .mode("append").')
     fields = {field.name: field for field in fields_of(schema)}

@@ -4,6 +4,9 @@ A worker's process keeps what it has made of a plan, across batches, tasks and j
 id that the plan does not hold, and never again once it is known. That an id is refused is remembered for half a minute
 only: a schema that is born while a stream runs is read, and garbage does not become a storm of questions. A registry that
 cannot be asked is an error, always: the task fails, and Spark runs it again.
+
+Where rows are judged, not kept, they are read as their writers have them: no columns, so nothing is coerced. Whoever judges
+asks because something may have changed (a repair): a worker remembers what the registry said for the length of a job only.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 import pickle
 import time
 from collections.abc import Callable, Hashable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
@@ -21,11 +24,13 @@ from srfix.serde.arrow.kernel_wise import KernelWise
 from srfix.serde.arrow.pyarrow_or_error import pyarrow
 from srfix.serde.arrow.types import arrow_schema
 from srfix.serde.arrow.value_wise import ValueWise
+from srfix.serde.batches.batches import deserialize_many
 from srfix.serde.batches.rows import without_frames
 from srfix.serde.bounds import bound_payloads
 from srfix.serde.columns.types import Columns
+from srfix.serde.deserializer import SchemaDeserializer
 from srfix.serde.errors import NoSubjectError, Reason, ResolveError, SrfixError
-from srfix.serde.interface import SerdeContext
+from srfix.serde.interface import BadRow, SerdeContext
 from srfix.serde.native import kernel
 from srfix.serde.resolve.policies import Resolver
 from srfix.serde.resolve.resolved import ResolvedSchema
@@ -54,7 +59,6 @@ class RememberedRefusals:
         most: int = 10_000,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """:param most: how many refusals are remembered."""
         self._policy = policy
         self._forget_after_s = forget_after_s
         self._most = most
@@ -86,15 +90,13 @@ class RememberedRefusals:
 
 
 class PlanDecoder:
-    """What decodes the batches of one plan."""
-
-    def __init__(self, plan: ReadPlan, *, engine: BatchEngine | None = None) -> None:
+    def __init__(self, plan: ReadPlan) -> None:
         """:raises ColumnError: if Spark's Arrow cannot hold a column."""
         pa = pyarrow()
         bound_payloads(plan.bounds)  # of the process: its deserializers are made with them, as they meet schemas
         patient = plan if plan.policy is None else replace(plan, policy=RememberedRefusals(plan.policy))
         # Each executor has the kernel, or has not.
-        engine = engine or (KernelWise if kernel() else ValueWise)
+        engine: BatchEngine = KernelWise if kernel() else ValueWise
         self._decode = engine(patient.deserializer(), plan.columns, plan.role)
         self._topic, self._role = plan.topic, plan.role
         self._context = SerdeContext(plan.topic, plan.role)
@@ -112,11 +114,7 @@ class PlanDecoder:
 
     def __call__(self, payloads: pa.Array, headers: pa.Array | None = None) -> pa.Array:
         """`struct<row, reason, message>`, as long as the payloads: the row is null where there is a reason, a
-        `batches.Reason`'s word (TOMBSTONE too), and only there; the message is null for a tombstone.
-
-        :param payloads: of any binary type; a null is a tombstone.
-        :param headers: each record's headers: lists of structs of key and value.
-        """
+        `batches.Reason`'s word (TOMBSTONE too), and only there; the message is null for a tombstone."""
         pa = pyarrow()
         context = self._context if headers is None else contexts_with(headers, self._topic, self._role)
         decoded = self._decode(payloads, context)
@@ -180,3 +178,49 @@ def plan_decoder(pickled: bytes) -> PlanDecoder:
 def spark_type(columns: Columns) -> pa.StructType:
     """Rows of the columns as Spark takes them from Python: as `arrow_schema` has them."""
     return pyarrow().struct(list(arrow_schema(columns)))
+
+
+FACTORY: Final = "srfix.serde.spark.worker.decode:row_judge"
+"""What `Shipped` is told."""
+_MOST_READERS: Final = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedReader:
+    """Whose reading is judged. Picklable, if the policy is."""
+
+    policy: Resolver
+    """Which ids it accepts, under which subjects."""
+    topic: str
+    role: Role
+    job: str
+    """What tells this job from others of the same reader: what a worker was refused in an earlier one does not count."""
+
+
+class RowJudge:
+    def __init__(self, reader: JudgedReader) -> None:
+        self._deserializer = SchemaDeserializer(RememberedRefusals(reader.policy))
+        self._topic, self._role = reader.topic, reader.role
+
+    def __call__(self, payloads: pa.Array, headers: pa.Array) -> pa.Array:
+        """`struct<reason, message>`, as long as the payloads: both null where the row can be read, and for a tombstone; else
+        a `batches.Reason`'s word and the error's."""
+        pa = pyarrow()
+        reasons: list[str | None] = [None] * len(payloads)
+        messages: list[str | None] = [None] * len(payloads)
+        contexts = contexts_with(headers, self._topic, self._role)
+        rows = deserialize_many(payloads, contexts, self._deserializer, on_error="quarantine")
+        for row in rows:
+            if isinstance(row, BadRow):
+                reasons[row.position] = row.reason.value
+                messages[row.position] = words_of(row)
+        return pa.StructArray.from_arrays(
+            [pa.array(reasons, pa.string()), pa.array(messages, pa.string())], names=["reason", "message"]
+        )
+
+
+@lru_cache(maxsize=_MOST_READERS)
+def row_judge(pickled: bytes) -> RowJudge:
+    """What judges for a pickled `JudgedReader`: one for each reader, job and process."""
+    reader: JudgedReader = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
+    return RowJudge(reader)

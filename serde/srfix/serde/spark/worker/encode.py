@@ -21,8 +21,6 @@ _MOST_PLANS: Final = 16
 
 
 class PlanEncoder:
-    """What encodes the batches of one plan."""
-
     def __init__(self, plan: WritePlan) -> None:
         self._serializer = plan.serializer()
         self._context = plan.context()

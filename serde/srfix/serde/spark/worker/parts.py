@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypedDict, cast
 
-from srfix.serde.interface import BadRow, Context, Contexts, SerdeContext
+from srfix.serde.interface import BadRow, Contexts, SerdeContext
 from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
@@ -18,19 +18,14 @@ class _Header(TypedDict):
 
 
 def contexts_with(headers: pa.Array, topic: str, role: Role) -> Contexts:
-    """The contexts that a deserializer is called with: one context for all records if none has headers.
-
-    :param headers: each record's headers: lists of structs of key and value.
-    """
+    """The contexts that a deserializer is called with, of each record's headers, lists of structs of key and value: one
+    context for all records if none has any."""
     plain = SerdeContext(topic, role)
     if not len(headers.flatten()):
         return plain
     given = cast("list[Sequence[_Header] | None]", headers.to_pylist())
-    return [_with(each, topic, role) if each else plain for each in given]
-
-
-def _with(headers: Sequence[_Header], topic: str, role: Role) -> Context:
-    return SerdeContext(topic, role, headers=[(header["key"], header["value"]) for header in headers])
+    pairs = ([(header["key"], header["value"]) for header in each or ()] for each in given)
+    return [SerdeContext(topic, role, headers=each) if each else plain for each in pairs]
 
 
 def words_of(bad: BadRow) -> str:

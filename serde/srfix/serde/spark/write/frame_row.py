@@ -11,7 +11,7 @@ from srfix.serde.column_sources.from_spark import SparkSchema
 from srfix.serde.errors import ColumnError, Reason, UsageError
 from srfix.serde.formats.avro import field_names
 from srfix.serde.formats.table import Format
-from srfix.serde.spark.errors.driver_errors import UNWRITTEN_END
+from srfix.serde.spark.errors import UNWRITTEN_END
 from srfix.serde.spark.frame_types import FrameField, ddl, fields_of, frame_fields, quoted, sql_text, word_of
 from srfix.serde.spark.interface import reason_columns
 from srfix.serde.spark.write.decisions import WriteDecisions
@@ -168,7 +168,7 @@ def _place(frame: tuple[FrameField, ...], role: Role) -> str:
 
 def bad_row_words(plan: WriteDecisions, place: str) -> tuple[str, str]:
     """What stands before and behind the reason why a row cannot be written, in Spark's SQL, as `place` is.
-    `driver_errors` reads it."""
+    `errors` reads it."""
     front = sql_text(f"srfix: a {plan.role.value} for topic {plan.topic!r}")
     middle = sql_text(f" cannot be written. {Reason.ENCODE_FAILED.value}: ")
     return f"concat({front}, {place}, {middle})", sql_text(UNWRITTEN_END)

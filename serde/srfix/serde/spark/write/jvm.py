@@ -15,14 +15,13 @@ from dataclasses import dataclass, replace
 from typing import Final, cast
 
 from srfix.serde.casing import are_distinct, match_fields
-from srfix.serde.columns.halves import only_column, struct_of
+from srfix.serde.columns.half import only_column, struct_of
 from srfix.serde.columns.times import with_times
 from srfix.serde.errors import ColumnError, EngineRefusedError
 from srfix.serde.formats.avro import AvroNode, AvroType, analyse, describe, load, with_plain_times
 from srfix.serde.formats.avro.write.encoder import written
 from srfix.serde.formats.table import Format
-from srfix.serde.projection.tree import Entries, Items
-from srfix.serde.projection.written import Free, WriteFields, Written
+from srfix.serde.projection.tree import Entries, Free, Items, WriteFields, Written
 from srfix.serde.spark.frame_types import FrameField, FrameType, ddl, fields_of, quoted, sql_text, word_of
 from srfix.serde.spark.interface import Feed
 from srfix.serde.spark.releases import arrow_or
@@ -40,7 +39,6 @@ class JvmWrite:
     """What `to_avro` is given."""
 
     schema: str
-    """The Avro schema."""
     row: str
     """The row, in Spark's SQL: over the frame's columns."""
     is_null: str | None
@@ -52,7 +50,6 @@ class JvmWrite:
 
 
 def jvm_write(plan: WriteDecisions, row: FrameRow) -> JvmWrite:
-    """What Spark is told for rows of a frame."""
     writer, made = _walked(plan, row)
     wrong = [refusal.why for refusal in writer.refusals if refusal.is_final]
     if wrong:

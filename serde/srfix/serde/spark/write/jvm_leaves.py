@@ -24,7 +24,7 @@ from typing import Final, Protocol, TypeAlias
 from srfix.serde.connect.columns import NO_PRECISION
 from srfix.serde.formats.avro import AvroNode, AvroType, describe
 from srfix.serde.formats.avro.write.scalars import WHOLE_MILLISECONDS
-from srfix.serde.projection.written import WriteField
+from srfix.serde.projection.tree import WriteField
 from srfix.serde.spark.frame_types import FrameType, ddl, sql_text, word_of
 
 SchemaJson: TypeAlias = "str | int | list[SchemaJson] | dict[str, SchemaJson]"
@@ -48,7 +48,6 @@ class JvmRefusal:
     """Why Spark's own Avro does not write a value exactly."""
 
     why: str
-    """The reason."""
     is_final: bool = False
     """True if no engine takes the value."""
 
@@ -92,17 +91,13 @@ class Failing(Protocol):
     """Makes the SQL that fails the job."""
 
     def __call__(self, why: str, /, *more: str) -> str:
-        """:param more: what follows the words, in Spark's SQL."""
+        """`more` is what follows the words, in Spark's SQL."""
 
 
 def scalar(
     node: AvroNode, given: FrameType, sql: str, failing: Failing, *, cut_times: bool = False
 ) -> Piece | JvmRefusal:
-    """A value, null or not, of a type without parts.
-
-    :param failing: what fails the job because of the value.
-    :param cut_times: times finer than the type are cut, and do not fail the job.
-    """
+    """A value, null or not, of a type without parts. What is `failing` fails the job because of the value."""
     word = word_of(given)
     if word == "void":
         return _void(node)

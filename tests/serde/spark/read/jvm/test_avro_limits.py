@@ -82,7 +82,7 @@ class TestUnbounded:
     @pytest.fixture(autouse=True)
     def answers(self, monkeypatch: pytest.MonkeyPatch) -> None:
         asked = SimpleNamespace(asked=lambda _spark, _names: self.answer, bounds_items=lambda _spark: self.knows_items)
-        monkeypatch.setitem(sys.modules, "srfix.serde.spark._pyspark.limits", cast("ModuleType", asked))
+        monkeypatch.setitem(sys.modules, "srfix.serde.spark._pyspark.sessions", cast("ModuleType", asked))
 
     answer: Mapping[str, int] | str = MappingProxyType({})
     knows_items = True

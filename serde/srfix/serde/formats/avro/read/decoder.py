@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 
 from srfix.serde.bounds import payload_bounds
-from srfix.serde.columns.halves import require_string_keys
+from srfix.serde.columns.half import require_string_keys
 from srfix.serde.columns.times import Times
 from srfix.serde.engine import Decode
 from srfix.serde.errors import SchemaError

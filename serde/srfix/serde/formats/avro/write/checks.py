@@ -18,8 +18,7 @@ from srfix.serde.formats.avro.write.scalars import WHOLE_MILLISECONDS, scalar
 from srfix.serde.formats.avro.writer_type import AvroType
 from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck, array_check, entries_check, map_check
 from srfix.serde.formats.rows.value_check import MISSING, NULL, Convert, Misfit, ValueCheck, nullable
-from srfix.serde.projection.tree import Entries, Items
-from srfix.serde.projection.written import Forbidden, Free, WriteField, WriteFields, WriteScalar, Written
+from srfix.serde.projection.tree import Entries, Forbidden, Free, Items, WriteField, WriteFields, WriteScalar, Written
 from srfix.serde.specs import WriteSpec
 
 _MOST_ZEROS: Final = 1_000

@@ -15,8 +15,7 @@ from srfix.serde.formats.avro.schema import AvroNode, describe
 from srfix.serde.formats.avro.write.scalars import scalar
 from srfix.serde.formats.avro.writer_type import AvroType
 from srfix.serde.formats.rows.value_check import MISSING, NULL, Misfit
-from srfix.serde.projection.writer_type import WriterField
-from srfix.serde.projection.written import Constant
+from srfix.serde.projection.tree import Constant, WriterField
 
 _Scalar: TypeAlias = Callable[[AvroNode, object], object]
 

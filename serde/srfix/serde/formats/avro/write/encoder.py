@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final, cast
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns.halves import only_column, struct_of
+from srfix.serde.columns.half import only_column, struct_of
 from srfix.serde.columns.types import Array, ColumnType, Map, Struct
 from srfix.serde.engine import Encode
 from srfix.serde.errors import EncodeError, SchemaError
@@ -24,9 +24,18 @@ from srfix.serde.formats.avro.write.kernel import native_encoder
 from srfix.serde.formats.avro.writer_type import AvroType
 from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck
 from srfix.serde.formats.rows.value_check import MISSING, Convert, Misfit, ValueCheck, encode_error
-from srfix.serde.projection.tree import Entries, Items
-from srfix.serde.projection.writer_type import WriterField
-from srfix.serde.projection.written import Constant, Free, WriteField, WriteFields, WriteHow, WriteScalar, Written
+from srfix.serde.projection.tree import (
+    Constant,
+    Entries,
+    Free,
+    Items,
+    WriteField,
+    WriteFields,
+    WriteHow,
+    WriterField,
+    WriteScalar,
+    Written,
+)
 from srfix.serde.specs import WriteSpec
 
 

@@ -27,8 +27,7 @@ from srfix.serde.formats.avro.write.defaults import tagged
 from srfix.serde.formats.avro.writer_type import AvroType
 from srfix.serde.formats.rows.value_check import MISSING
 from srfix.serde.native import MOST_DIGITS, NotTakenError, kernel
-from srfix.serde.projection.tree import Entries, Items
-from srfix.serde.projection.written import Constant, WriteField, WriteFields, WriteScalar, Written
+from srfix.serde.projection.tree import Constant, Entries, Items, WriteField, WriteFields, WriteScalar, Written
 from srfix.serde.specs import WriteSpec
 
 _Part: TypeAlias = dict[str, Any]

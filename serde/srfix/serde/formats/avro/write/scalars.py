@@ -15,8 +15,8 @@ import uuid
 from typing import Final
 
 from srfix.serde.columns.times import Times
+from srfix.serde.connect.coercions import NOT_FITTING, decimal_fit
 from srfix.serde.connect.columns import NO_PRECISION
-from srfix.serde.connect.decimal_fit import NOT_FITTING, decimal_fit
 from srfix.serde.formats.avro.schema import AvroNode
 from srfix.serde.formats.rows.value_check import Convert, Misfit, ValueCheck
 from srfix.serde.java_ints import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN

@@ -32,9 +32,18 @@ from srfix.serde.formats.avro.schema import AvroNode, describe, load
 from srfix.serde.formats.avro.write.encoder import encoder_of, written_type
 from srfix.serde.formats.avro.writer_type import AvroType
 from srfix.serde.formats.rows.value_check import MISSING
-from srfix.serde.projection.tree import Entries, Items
-from srfix.serde.projection.writer_type import WriterField
-from srfix.serde.projection.written import Constant, Forbidden, WriteField, WriteFields, WriteHow, WriteScalar, Written
+from srfix.serde.projection.tree import (
+    Constant,
+    Entries,
+    Forbidden,
+    Items,
+    WriteField,
+    WriteFields,
+    WriteHow,
+    WriterField,
+    WriteScalar,
+    Written,
+)
 from srfix.serde.specs import WriteSpec
 
 _LOGICAL = {

@@ -31,7 +31,6 @@ class OfItems:
     """A fix for an array's items."""
 
     items: Fix
-    """What is to be done with each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +38,6 @@ class OfValues:
     """A fix for a map's values."""
 
     values: Fix
-    """What is to be done with each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +45,8 @@ class EntriesToMap:
     """An array of entries becomes a map. Of a key that comes twice the last value counts; a null key cannot be read."""
 
     key: str
-    """The key's field."""
     value: str
-    """The value's field."""
     values: Fix | None
-    """What is to be done with each value."""
 
 
 Fix: TypeAlias = Bounds | OfFields | OfItems | OfValues | EntriesToMap
@@ -71,10 +66,8 @@ def makes(fix: Fix | None) -> bool:
 
 
 def without_voids(fix: Fix | None, reader: object) -> Fix | None:
-    """The fix without its parts for what the reader's schema reads as null alone: Spark takes no array function for a void.
-
-    :param reader: the type that Spark reads, in Avro's JSON; a default of null has made nulls of some of its parts.
-    """
+    """The fix without its parts for what the reader's schema, in Avro's JSON, reads as null alone, since a default of null
+    has made nulls of some: Spark takes no array function for a void."""
     if reader == "null":
         return None
     match fix:

@@ -65,12 +65,9 @@ _OF_COLUMNS: Final[dict[ScalarType, object]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaf:
-    """How a type is read."""
-
     reader: object | None
     """The reader's type in Avro's JSON; None is the writer's own."""
     fix: Fix | None = None
-    """What is left to do."""
     is_exact: bool = True
     """Spark makes the column's own type of it; else a cast does."""
 

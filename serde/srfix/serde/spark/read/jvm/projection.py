@@ -9,15 +9,15 @@ and below, a cast by position names them (`Schemas.is_exact`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NoReturn, TypeAlias
+from typing import Final, NoReturn, TypeAlias, cast
 
 from srfix.serde.casing import CaseRule, are_distinct
 from srfix.serde.columns.types import Columns, Decimal, ScalarType, type_name
-from srfix.serde.formats.avro import AvroNode, AvroType, analyse, describe, map_entry_types
+from srfix.serde.formats.avro import AvroNode, AvroType, analyse, describe, map_entry_types, nullable_branch
+from srfix.serde.formats.rows.value_check import MISSING
 from srfix.serde.projection.tree import Absent, Entries, Fields, Items, Projected, Projection, Refused, Scalar, Target
-from srfix.serde.spark.read.jvm.defaults import default_of
 from srfix.serde.spark.read.jvm.fixes import EntriesToMap, Fix, OfFields, OfItems, OfValues, without_voids
 from srfix.serde.spark.read.jvm.leaves import Unfit, leaf, reader_of
 
@@ -46,9 +46,7 @@ class Schemas:
     writer: Json
     """In Avro's JSON, with names of our own."""
     reader: Json
-    """The same for the reader."""
     fix: Fix | None = None
-    """What neither Avro's resolution nor a cast does."""
     is_exact: bool = False
     """Spark makes the column's type of it, names and all, but for what may be null: no cast is needed."""
 
@@ -104,7 +102,7 @@ class _Schemas:
         )
 
     def record(self, of: Fields[AvroType], *, level: int, own: bool = False) -> Schemas:
-        """:param own: whether fields that feed columns are called as the columns are; else they have names of ours."""
+        """A record of which fields that feed columns are called as the columns are, or (not `own`) have names of ours."""
         fed = of.by_field()
         reasons = [_several(targets) for targets in fed.values() if len(targets) > 1]
         name = self._name()
@@ -312,3 +310,77 @@ def _refuse(value: Projected[AvroType], why: str) -> NoReturn:
 def _unfit(node: AvroNode, value: Projected[AvroType], why: str) -> Unrepresentable:
     where = value.path.removeprefix("->") or "at the root"
     return Unrepresentable(f"column {where} ({type_name(value.column)}), writer type {describe(node)}: {why}")
+
+
+_NUMBERS: Final = ("int", "long", "float", "double")
+
+
+def default_of(node: AvroNode, reader: Json, value: object) -> tuple[Json, Json] | None:
+    """The reader's type, and a default of its schema (in Avro's JSON) as Java's Avro takes it: JSON for the type that the
+    projection made of the field. None if Java would not take it.
+
+    What a default stands in is free, as no writer has the field: unions lose what it is not, since older versions of Avro
+    take a default for a value of the union's first type.
+    """
+    if node.kind == "union":
+        branch = nullable_branch(node)
+        if value is None or branch is None:
+            return ("null", None) if value is None else None
+        inner = reader[1] if isinstance(reader, list) else reader
+        return default_of(branch[0], inner, value)
+    if value is None:
+        return ("null", None) if node.kind == "null" else None
+    match node.kind:
+        case "record":
+            return _record_default(node, reader, value)
+        case "array" if map_entry_types(node) is None:
+            return _items_default(node, reader, value, "items")
+        case "map":
+            return _items_default(node, reader, value, "values")
+        case "array":
+            return None
+    kind = reader["type"] if isinstance(reader, Mapping) else reader
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if (kind in _NUMBERS) != is_number or (kind == "boolean") != isinstance(value, bool):
+        return None  # NaN, say, which JSON has no number for
+    return reader, value
+
+
+def _record_default(node: AvroNode, reader: Json, value: object) -> tuple[Json, Json] | None:
+    parts = {f"f{number}": part for number, part in enumerate(node.fields)}
+    given = cast("Mapping[str, object]", value)
+    outer = cast("Mapping[str, object]", reader)
+    fields: list[Json] = []
+    default: dict[str, Json] = {}
+    for field in cast("list[Mapping[str, object]]", outer["fields"]):
+        name = cast("str", field["name"])
+        part = parts.get(name)
+        if part is None:  # a column that nothing feeds
+            fields.append(field)
+            default[name] = field["default"]
+            continue
+        each = given.get(part.name, part.default)
+        made = None if each is MISSING else default_of(part.node, field["type"], each)
+        if made is None:
+            return None
+        type_, default[name] = made
+        fields.append({**field, "type": type_})
+    return {**outer, "fields": fields}, default
+
+
+def _items_default(node: AvroNode, reader: Json, value: object, word: str) -> tuple[Json, Json] | None:
+    outer = cast("Mapping[str, object]", reader)
+    assert node.items is not None
+    entries = value.items() if isinstance(value, Mapping) else enumerate(cast("list[object]", value))
+    made = {key: default_of(node.items, outer[word], each) for key, each in entries}
+    types: list[Json] = []
+    for one in made.values():
+        if one is None:
+            return None
+        if one[0] not in types:
+            types.append(one[0])
+    if len(types) > 1:  # nulls and values side by side, say
+        return None
+    defaults = {key: one[1] for key, one in made.items() if one is not None}
+    type_ = {**outer, word: types[0]} if types else outer
+    return type_, defaults if word == "values" else list(defaults.values())

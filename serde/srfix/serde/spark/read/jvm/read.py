@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from srfix.serde.batches.rows import reason_of
 from srfix.serde.bounds import AVRO_JVM_ITEMS, AVRO_JVM_TEXT_BYTES
@@ -69,7 +69,7 @@ UNSEEN: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JvmShape:
-    """Writer schemas that are read alike."""
+    """Writer schemas that are read alike. What is left to do with a row then is its `fix`."""
 
     schema_ids: tuple[SchemaId, ...]
     """Their ids, ascending."""
@@ -78,21 +78,17 @@ class JvmShape:
     reader_schema: str
     """What is wanted of it: `ROW`, and that `AFTER` follows."""
     fix: Fix | None
-    """What is left to do with a row."""
     is_exact: bool
     """What Spark reads is the row, and not only by position."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JvmVerdict:
-    """Schema ids none of whose rows can be read."""
+    """Schema ids, ascending, none of whose rows can be read: why in one word, and in full."""
 
     schema_ids: tuple[SchemaId, ...]
-    """The ids, ascending."""
     reason: Reason
-    """Why, in one word."""
     message: str
-    """Why, in full."""
     is_refusal: bool
     """The policy did not accept the id when the plan was made: another engine asks again."""
 
@@ -107,8 +103,6 @@ class JvmRead:
     """By their first ids."""
     verdicts: tuple[JvmVerdict, ...]
     """By their first ids."""
-    unseen: tuple[str, ...]
-    """What the engine cannot see, in sentences."""
     left: tuple[SchemaId, ...] = ()
     """Ids of shapes beyond `MAX_SHAPES`, ascending: another engine reads them."""
 
@@ -192,7 +186,6 @@ def _made(plan: ReadDecisions) -> JvmRead | tuple[str, ...]:
             JvmVerdict(schema_ids=tuple(ids), reason=reason, message=message, is_refusal=is_refusal)
             for (reason, message, is_refusal), ids in verdicts.items()
         ),
-        unseen=UNSEEN,
     )
 
 
@@ -235,3 +228,21 @@ def _reader(row: Schemas) -> Json:
 
 def _text(schema: Json) -> str:
     return json.dumps(schema, separators=(",", ":"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineChoice:
+    """An engine, and why it is this one. Its text says both."""
+
+    engine: Literal["arrow", "jvm"]
+    """What decodes."""
+    fallback: bool
+    """The arrow engine reads what the jvm engine's plan knows nothing about: schema ids born later, GUIDs."""
+    why: str
+    """A sentence."""
+    read: JvmRead | None = None
+    """What Spark's Avro is told; None for the arrow engine."""
+
+    def __str__(self) -> str:
+        beside = " with arrow for unknown ids" if self.fallback else ""
+        return f"engine {self.engine}{beside}: {self.why}"

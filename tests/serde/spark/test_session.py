@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from srfix.serde.errors import JarMissingError, SparkError, UsageError
-from srfix.serde.spark.session.session import _master, _no_gateway, _parts, _require_server
+from srfix.serde.spark.session import _master, _no_gateway, _parts, _require_server
 
 
 @pytest.fixture

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from srfix.serde.errors import AccessDeniedError, ClusterError, SrfixError, UsageError
-from srfix.serde.spark.errors.driver_errors import srfix_error_of
-from srfix.serde.spark.errors.kafka_errors import kafka_error_of
+from srfix.serde.spark.errors import kafka_error_of, srfix_error_of
 
 KAFKAS = "An error occurred while calling o1.executedPlan.\n: org.apache.kafka.common."
 CONFIG = f"{KAFKAS}config.ConfigException: "

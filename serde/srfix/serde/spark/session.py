@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -18,7 +18,7 @@ from srfix.serde.bounds import CONNECT_SECONDS
 from srfix.serde.errors import JarMissingError, SparkError, UsageError
 from srfix.serde.printable import foreign
 from srfix.serde.spark.avro_limits import with_avro_limits
-from srfix.serde.spark.errors.missing_jars import missing_jar, without_jars
+from srfix.serde.spark.packages import missing_jar, without_jars
 from srfix.serde.spark.packages import packages as packages_for
 from srfix.serde.spark.releases import takes_jars_later
 
@@ -70,7 +70,7 @@ def start_session(
         else:
             return spark
     if asked:
-        from srfix.serde.spark._pyspark.jars import seen_by_every_thread, without_ivys_words
+        from srfix.serde.spark._pyspark.sessions import seen_by_every_thread, without_ivys_words
 
         with seen_by_every_thread(spark), without_ivys_words(spark):
             _add(spark, asked)
@@ -99,14 +99,6 @@ def check_session(spark: SparkSession, *, avro: bool = True, kafka: bool = True)
         if missing is None:
             raise
         raise missing from None
-
-
-def jars_of_this_thread(spark: SparkSession) -> Callable[[], None]:
-    """What makes another thread, which calls it, see the jars that this one sees: `ADD JARS` brings them to the calling thread
-    alone. After `start_session` all see them."""
-    from srfix.serde.spark._pyspark.jars import this_threads_jars
-
-    return this_threads_jars(spark)
 
 
 def _with_jars_from_the_start(

@@ -16,8 +16,8 @@ from srfix.serde.errors import (
     WorkerPackageError,
 )
 from srfix.serde.schemas.errors import RegistryUnreachableError
-from srfix.serde.spark.errors import driver_errors
-from srfix.serde.spark.errors.driver_errors import BAD_ROW_END, clear_errors, srfix_error_of
+from srfix.serde.spark import errors
+from srfix.serde.spark.errors import BAD_ROW_END, clear_errors, srfix_error_of
 
 WORDS = "cannot be read. TRUNCATED: The body ends at byte 5.\nIt is cut off." + BAD_ROW_END
 
@@ -94,13 +94,13 @@ class TestNoSource:
     SAID = "[DATA_SOURCE_NOT_FOUND] Failed to find the data source: srfix. Please find packages at `https://spark.apache.org`."
 
     def test_a_spark_without_python_sources_is_told_what_to_do_instead(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(driver_errors, "lacks_source", lambda: 'format("srfix") begins with Spark 4.0')
+        monkeypatch.setattr(errors, "lacks_source", lambda: 'format("srfix") begins with Spark 4.0')
         with pytest.raises(EngineRefusedError) as caught, clear_errors():
             raise RuntimeError(self.SAID)
         assert 'format("srfix") begins with Spark 4.0. Read with' in caught.value.message
 
     def test_one_that_has_them_lacks_srfix_where_its_driver_runs(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(driver_errors, "lacks_source", lambda: None)
+        monkeypatch.setattr(errors, "lacks_source", lambda: None)
         error = srfix_error_of(RuntimeError(self.SAID))
         assert type(error) is SparkError
         assert error.message.startswith('Spark finds no format("srfix"): the module pyspark_srfix is')

@@ -1,0 +1,164 @@
+"""What a running session is asked: the jars that its threads see, the system properties of the JVMs that run its tasks, and
+what its Kafka source finds of a topic.
+
+Spark gives an added jar to a class loader of its own, and makes that the context class loader of the calling thread alone
+(`SessionResourceLoader.addJar`). A format that is asked for by name (`format("kafka")`, `from_avro`) is looked up with the
+context class loader of the thread that asks: in others, there is no such format.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from srfix.serde.bounds import BROKER_SECONDS
+from srfix.serde.casing import is_among
+from srfix.serde.spark.errors import is_sparks
+
+
+@contextmanager
+def seen_by_every_thread(spark: SparkSession) -> Iterator[None]:
+    """What is added within is seen by all threads that have seen, so far, what this one did, and by those that they start.
+    On Connect the server makes them seen.
+    """
+    threads = _threads(spark)
+    if threads is None:
+        yield
+        return
+    before = threads.currentThread().getContextClassLoader()
+    yield
+    after = threads.currentThread().getContextClassLoader()
+    for thread in threads.getAllStackTraces().keySet():
+        if before.equals(thread.getContextClassLoader()):
+            thread.setContextClassLoader(after)
+
+
+@contextmanager
+def without_ivys_words(spark: SparkSession) -> Iterator[None]:
+    """What is added within is added in silence: Ivy says a hundred lines of each jar. On Connect its server says them."""
+    jvm = getattr(spark, "_jvm", None)
+    if jvm is None:
+        yield
+        return
+    loader = jvm.java.lang.ClassLoader.getSystemClassLoader()
+    # Scala's object, whose stream Spark hands to Ivy (`CommandLineLoggingUtils.printStream`).
+    submit = loader.loadClass("org.apache.spark.deploy.SparkSubmit$").getField("MODULE$").get(None)
+    before = submit.printStream()
+    say_to = getattr(submit, "printStream_$eq")
+    say_to(jvm.java.io.PrintStream(jvm.java.io.OutputStream.nullOutputStream()))
+    try:
+        yield
+    finally:
+        say_to(before)
+
+
+def this_threads_jars(spark: SparkSession) -> Callable[[], None]:
+    """What makes the thread that calls it see what this one sees. After `start_session` all see its jars."""
+    threads = _threads(spark)
+    if threads is None:
+        return lambda: None
+    loader = threads.currentThread().getContextClassLoader()
+
+    def see() -> None:
+        threads.currentThread().setContextClassLoader(loader)
+
+    return see
+
+
+def _threads(spark: SparkSession) -> Any:
+    """Java's `Thread`, whose static methods speak of the thread of the JVM that answers this one; None on Connect."""
+    jvm = getattr(spark, "_jvm", None)
+    return None if jvm is None else jvm.java.lang.Thread
+
+
+_PROBES: Final = 4
+_MOST_SAID: Final = 200
+_NUMBER: Final = re.compile("[0-9]{1,18}")
+_KNOWS_ITEMS: Final = "org.apache.avro.SystemLimitException"
+"""The class that came with the bound on items, in Avro 1.11.3."""
+_ENDS_SKIPPING: Final = "org.apache.avro.SchemaFormatter"
+"""A class that came with Avro 1.12, which skips no array backwards."""
+_found: Final[WeakKeyDictionary[SparkSession, Mapping[str, int]]] = WeakKeyDictionary()
+"""What was found. A JVM's properties were read once, when Avro began: they do not change for a reader."""
+
+
+def asked(spark: SparkSession, names: tuple[str, ...]) -> Mapping[str, int] | str:
+    """The properties that are numbers in every JVM that a small job reaches, each with the greatest; or why none can be asked.
+
+    Asked where tasks run, not on the driver: a session's configuration can be changed after its JVM has started.
+    `java_method` is not computed beforehand, for Spark holds that it answers anew each time.
+    """
+    known = _found.get(spark)
+    if known is not None:
+        return known
+    properties = [F.expr(f"java_method('java.lang.System', 'getProperty', '{name}')") for name in names]
+    try:
+        rows = spark.range(0, _PROBES, 1, _PROBES).select(*properties).collect()
+    except Exception as error:
+        if not is_sparks(error):
+            raise
+        return next(iter(str(error).strip().splitlines()), type(error).__name__)[:_MOST_SAID]
+    values = {name: [(row[index] or "").strip() for row in rows] for index, name in enumerate(names)}
+    found = {name: max(map(int, each)) for name, each in values.items() if all(map(_NUMBER.fullmatch, each))}
+    _found[spark] = found
+    return found
+
+
+def bounds_items(spark: SparkSession) -> bool:
+    """Whether the session's Avro knows a bound on the items of arrays and maps."""
+    return _has(spark, _KNOWS_ITEMS, "'checkMaxStringLength', 1L")
+
+
+def ends_its_skipping(spark: SparkSession) -> bool:
+    """Whether the session's Avro comes to an end when it skips an array or map, whatever size it claims."""
+    return _has(spark, _ENDS_SKIPPING, "'getInstance', 'json'")
+
+
+def _has(spark: SparkSession, name: str, call: str) -> bool:
+    """Whether Spark finds a class. It looks for it when it is asked for a schema, and runs no job."""
+    try:
+        return bool(spark.range(1).select(F.expr(f"java_method('{name}', {call})")).schema)
+    except Exception as error:
+        if not is_sparks(error) or name not in str(error):
+            raise
+        return False
+
+
+_MS: Final = str(int(BROKER_SECONDS * 1000))
+_IMPATIENT: Final = {
+    "kafka.default.api.timeout.ms": _MS,
+    "kafka.request.timeout.ms": _MS,
+    "fetchOffset.numRetries": "1",
+}
+"""Kafka's and Spark's own are three times a minute."""
+_STREAMS: Final = (
+    "startingOffsets",
+    "endingOffsets",
+    "maxOffsetsPerTrigger",
+    "minOffsetsPerTrigger",
+    "maxTriggerDelay",
+)
+"""What means nothing, or another thing, to a read that is no stream."""
+
+
+def look(spark: SparkSession, options: Mapping[str, str], *, is_stream: bool) -> None:
+    """Has Spark plan the read, which asks the brokers, and throws the plan away. Raises what Spark raises."""
+    told = {name: value for name, value in options.items() if not (is_stream and is_among(name, _STREAMS))}
+    if "assign" in told and told.get("startingOffsets", "earliest") in ("earliest", "latest"):
+        # A partition that its topic lacks is left out without a word, unless offsets are given.
+        starts = {topic: dict.fromkeys(map(str, which), -2) for topic, which in json.loads(told["assign"]).items()}
+        told["startingOffsets"] = json.dumps(starts)
+    # Spark takes an option's name in any letters.
+    told |= {name: value for name, value in _IMPATIENT.items() if not is_among(name, options)}
+    df = spark.read.format("kafka").options(**told).load()
+    if hasattr(df, "_jdf"):
+        df._jdf.queryExecution().executedPlan()
+    else:  # Spark Connect
+        df._explain_string()  # type: ignore[operator]

@@ -1,0 +1,244 @@
+"""Errors of srfix, out of what Spark makes of them on the driver.
+
+A task's error reaches the driver as Spark's own, with stack traces of two languages around it. Here it becomes what it was:
+a bad row is a `BadRowError` with its place, a registry that cannot be asked a `RegistryUnreachableError`, and so on. What
+Kafka's client said through Spark becomes what `kafka_error_of` makes of it.
+
+    with clear_errors():
+        spark.read… .transform(from_registry(plan)).write…
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from srfix.serde import errors
+from srfix.serde.errors import (
+    AccessDeniedError,
+    BadRowError,
+    ClusterError,
+    EngineRefusedError,
+    Reason,
+    SparkError,
+    SrfixError,
+    UsageError,
+    WorkerPackageError,
+)
+from srfix.serde.printable import capitalized, foreign
+from srfix.serde.schemas import errors as registry_errors
+from srfix.serde.spark.packages import missing_jar
+from srfix.serde.spark.releases import lacks_source
+
+_KAFKAS: Final = r"org\.apache\.kafka\.common\.errors\."
+_CONFIG: Final = r"org\.apache\.kafka\.common\.config\.ConfigException"
+_DENIED: Final = re.compile(_KAFKAS + r"(Topic|Group|Cluster|TransactionalId)AuthorizationException\b")
+_ACLS: Final = {
+    "Group": "Read on the groups whose names begin with spark-kafka- (or the option kafka.group.id)",
+    "Cluster": "IdempotentWrite on the cluster",
+    "TransactionalId": "Write on the transactional id",
+}
+_UNKNOWN_USER: Final = re.compile(_KAFKAS + r"(Sasl|Ssl)AuthenticationException\b|javax\.net\.ssl\.SSL\w*Exception\b")
+_REFUSED: Final = (
+    ", which is not repeated here, for it may be a secret. Compare it with the manual of Kafka's Java client; librdkafka's "
+    "spellings are others."
+)
+_OFFSETS_ARE: Final = (
+    "Give earliest, latest, or an offset for each partition of the topic: {{0: 23, 1: -2}}; -2 is the earliest, -1 the "
+    "latest."
+)
+_SAID: Final[tuple[tuple[str, type[ClusterError | UsageError], str], ...]] = (
+    (
+        r"No resolvable bootstrap urls|BootstrapResolutionException",
+        ClusterError,
+        "Spark does not find {where}: no host of that name is known where its driver runs, or there is no port. Check "
+        "bootstrap_servers (HOST:PORT,…).",
+    ),
+    (
+        _CONFIG + r": [^\n]*?configuration \"?(?P<name>[a-z][a-z.]*[a-z])\b",
+        UsageError,
+        "Kafka's client refuses the value of kafka.{name}" + _REFUSED,
+    ),
+    (
+        r"javax\.security\.auth\.login\.LoginException|in the JAAS configuration|JAAS config entry",
+        UsageError,
+        "Kafka's client refuses what kafka.sasl.jaas.config or kafka.sasl.mechanism says" + _REFUSED,
+    ),
+    (_CONFIG + r"\b", UsageError, "Kafka's client refuses one of the options kafka.…" + _REFUSED),
+    (
+        _KAFKAS + r"UnknownTopicOrPartitionException\b",
+        ClusterError,
+        "{Topic} is not in {where}, or this user may not know of it. Check its spelling (letter case counts) and the "
+        "cluster; Spark creates no topic.",
+    ),
+    (
+        r"Partitions specified for Kafka \w+ offsets don't match",
+        UsageError,
+        "The offsets that were given name other partitions than {topic} has. " + _OFFSETS_ARE,
+    ),
+    (r'Expected e\.g\. \{"topicA"', UsageError, "Spark does not know these offsets. " + _OFFSETS_ARE),
+    (
+        _KAFKAS + r"TimeoutException: Partition (?P<partition>\d+) of topic (?P<named>\S+) with partition count "
+        r"(?P<count>\d+) is not present in metadata",
+        ClusterError,
+        "A row is to go to partition {partition} of the topic {named!r}, which has {has}. Leave the column partition out, "
+        "and Kafka chooses by the key; or give the topic more partitions.",
+    ),
+    (
+        _KAFKAS + r"TimeoutException: Topic (?P<named>\S+) not present in metadata",
+        ClusterError,
+        "{Where} said nothing of the topic {named!r} in time: it is not there, and is not created by itself; or this user "
+        "may not know of it; or no broker answered. Check its spelling, and bootstrap_servers.",
+    ),
+    (
+        _KAFKAS + r"(?:TimeoutException|DisconnectException)\b",
+        ClusterError,
+        "No broker of {where} answered about {topic} in time. Check bootstrap_servers, and that Spark's driver and executors "
+        "reach every broker under the name that it advertises (advertised.listeners); and kafka.security.protocol: a broker "
+        "that speaks TLS is silent to who does not.",
+    ),
+)
+"""What Spark said → what it is here; the first counts. Java's words are repeated only where they can hold no option's value."""
+
+
+def kafka_error_of(
+    text: str,
+    *,
+    topic: str | None = None,
+    of_topic: str | None = None,
+    servers: str | None = None,
+    writes: bool = False,
+) -> SrfixError | None:
+    """The error for what Spark said, Java's stack trace with it; None if that is not Kafka's. `of_topic` are words for what
+    was asked for, in place of the topic: one of several, say."""
+    if of_topic is None:
+        of_topic = "the topic" if topic is None else f"the topic {foreign(topic)!r}"
+    where = "the Kafka cluster" if servers is None else f"the Kafka cluster at {foreign(servers)}"
+    if (found := _DENIED.search(text)) is not None:
+        verb = "write" if writes else "read"
+        acl = f"Describe and {verb.capitalize()} on {of_topic}" if found[1] == "Topic" else _ACLS[found[1]]
+        return AccessDeniedError(f"Spark may not {verb} {of_topic} in {where}. The ACL to ask for is {acl}.", acl=acl)
+    if (found := _UNKNOWN_USER.search(text)) is not None:
+        is_sasl = found[1] == "Sasl"
+        what = "it refused the credentials" if is_sasl else "TLS with it failed"
+        names = (
+            "kafka.sasl.mechanism and kafka.sasl.jaas.config" if is_sasl else "kafka.security.protocol and kafka.ssl.…"
+        )
+        return ClusterError(f"Spark reached {where}, but {what}. Check the options {names}.")
+    for said, kind, words in _SAID:
+        if (found := re.search(said, text)) is not None:
+            parts = {name: foreign(part) for name, part in found.groupdict().items()}
+            count = int(parts.get("count", 0))
+            has = "one partition, 0" if count == 1 else f"{count} partitions, 0 to {count - 1}"
+            places = {"topic": of_topic, "Topic": capitalized(of_topic), "where": where, "Where": capitalized(where)}
+            return kind(words.format(**places, **parts, has=has))
+    return None
+
+
+BAD_ROW_END: Final = " To keep such rows apart, read with on_error='quarantine'."
+"""The last words of what a bad row fails a job with. `_pyspark.frames` writes the others, `_BAD_ROW` reads them."""
+UNWRITTEN_END: Final = " To keep such rows apart, write with on_error='quarantine'."
+"""The same for a row that cannot be written: `write.frame_row` writes the others, `_UNWRITTEN` reads them."""
+
+
+_BAD_ROW: Final = re.compile(
+    r"srfix: the (?P<role>key|value)(?: of topic '(?P<topic>[^']*)')?(?:, partition (?P<partition>\d+))?"
+    r"(?:, offset (?P<offset>\d+))? cannot be read\. (?P<reason>[A-Z_]+): .*?(?=" + re.escape(BAD_ROW_END) + ")",
+    re.DOTALL,
+)
+_UNWRITTEN: Final = re.compile(
+    r"srfix: a (?:key|value) for topic '(?P<topic>[^']*)'.*? cannot be written\. (?P<reason>[A-Z_]+): .*?(?="
+    + re.escape(UNWRITTEN_END)
+    + ")",
+    re.DOTALL,
+)
+_RAISED: Final = re.compile(
+    r"^(?:srfix\.[\w.]+\.(?P<kind>\w+Error): |ModuleNotFoundError: (?=The Spark worker ))(?P<message>.+?)$",
+    re.MULTILINE,
+)
+_NO_SOURCE: Final = re.compile(r"Failed to find (?:the )?data source: srfix\b")
+_KINDS: Final = {
+    kind.__name__: kind
+    for module in (errors, registry_errors)
+    for kind in vars(module).values()
+    if isinstance(kind, type) and issubclass(kind, SrfixError)
+}
+
+
+def is_sparks(error: BaseException) -> bool:
+    """Whether Spark raised it: PySpark itself, what it talks to the JVM with (a job that failed), or to a Connect server."""
+    return type(error).__module__.partition(".")[0] in {"pyspark", "py4j", "grpc"}
+
+
+def srfix_error_of(error: BaseException, *, of_kafka: bool = True) -> SrfixError | None:
+    """What srfix said, out of an error that Spark raised on the driver (an action's, a stream's); None if it is not ours.
+
+    Classes and words survive; of the attributes only those of `BadRowError` do.
+
+    :param of_kafka: False leaves what Kafka's client said to the caller, who knows topic and cluster.
+    """
+    if isinstance(error, SrfixError):
+        return error
+    text = str(error)
+    if found := _BAD_ROW.search(text):
+        return _bad_row(found)
+    if found := _UNWRITTEN.search(text):
+        return BadRowError(
+            found[0] + UNWRITTEN_END,
+            topic=found["topic"],
+            partition=None,
+            offset=None,
+            reason=Reason(found["reason"]),
+        )
+    raised = _RAISED.findall(text)
+    if raised:
+        name, message = raised[-1]
+        kind = _KINDS.get(name, SrfixError) if name else WorkerPackageError
+        revived = kind.__new__(kind)  # not called: some make their message themselves
+        revived.args = (message,)
+        return revived
+    if _NO_SOURCE.search(text):
+        return _no_source()
+    return missing_jar(text) or (kafka_error_of(text) if of_kafka else None)
+
+
+@contextmanager
+def clear_errors() -> Iterator[None]:
+    """What is raised within as Spark's error comes out as srfix's, where it was that; the other is its cause.
+
+    :raises SrfixError: if Spark's error was made of one.
+    """
+    try:
+        yield
+    except Exception as error:
+        ours = srfix_error_of(error)
+        if ours is None or ours is error:
+            raise
+        raise ours from error
+
+
+def _no_source() -> SparkError:
+    """Why Spark does not know `format("srfix")`."""
+    if (lacking := lacks_source()) is not None:
+        return EngineRefusedError(
+            f"{lacking}. Read with srfix.serde.spark.read_topic and write with write_topic, which take Spark's jars of Avro "
+            "and Kafka (srfix.serde.spark.packages).",
+            reasons=(f"{lacking}.",),
+        )
+    return SparkError(
+        'Spark finds no format("srfix"): the module pyspark_srfix is not where Spark\'s driver runs. Install srfix there (for '
+        "Spark Connect: on the server), and start a new session."
+    )
+
+
+def _bad_row(found: re.Match[str]) -> BadRowError:
+    partition, offset = found["partition"], found["offset"]
+    return BadRowError(
+        found[0] + BAD_ROW_END,
+        topic=found["topic"],
+        partition=None if partition is None else int(partition),
+        offset=None if offset is None else int(offset),
+        reason=Reason(found["reason"]),
+    )

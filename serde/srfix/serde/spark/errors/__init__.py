@@ -1,1 +1,0 @@
-"""What Spark and Kafka's client said, as errors of srfix."""
