@@ -11,8 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from srfix.recovery.census.columns import ColumnReader
-from srfix.recovery.census.counting import PartitionCounter
+from srfix.recovery.census.counting import ColumnReader, PartitionCounter
 from srfix.recovery.census.interface import IdCount, PartitionCensus, RoleCensus
 from srfix.recovery.census.native import NativeCounter, NativeReader
 from srfix.serde import Role, WireError

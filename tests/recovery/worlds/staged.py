@@ -14,8 +14,7 @@ from typing import Final
 from uuid import UUID
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.recovery.census.columns import ColumnReader
-from srfix.recovery.census.counting import PartitionCounter
+from srfix.recovery.census.counting import ColumnReader, PartitionCounter
 from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, PartitionCensus
 from srfix.recovery.cluster.answers import Commit, GroupState, TopicConfigs
 from srfix.recovery.cluster.cluster import Cluster, GroupListing

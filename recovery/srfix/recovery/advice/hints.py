@@ -26,7 +26,7 @@ from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Observation, Weight
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.internal_topics import ksqldb_query
-from srfix.recovery.ksqldb.versions import is_at_least
+from srfix.recovery.ksqldb.models import is_at_least
 from srfix.serde.errors import ClusterError
 from srfix.serde.subjects.names import Role, Subject, Topic
 

@@ -13,7 +13,7 @@ from srfix.recovery.commands import Given
 from srfix.recovery.facts.circumstances import Circumstances
 from srfix.recovery.facts.reader import WITH_FIX, StreamsVersion
 from srfix.recovery.ids_in_words import enumerated
-from srfix.recovery.ksqldb.versions import is_at_least
+from srfix.recovery.ksqldb.models import is_at_least
 from srfix.serde.printable import capitalized
 from srfix.serde.subjects.names import Topic
 

@@ -17,8 +17,7 @@ from typing import Final, Generic, Protocol, TypeVar, cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from srfix.recovery.census.columns import ColumnReader
-from srfix.recovery.census.counting import PartitionCounter
+from srfix.recovery.census.counting import ColumnReader, PartitionCounter
 from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, PartitionCensus
 from srfix.recovery.census.native import NativeCounter, NativeReader
 from srfix.recovery.cluster.cluster import Cluster

@@ -22,9 +22,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, PartitionCensus
-from srfix.recovery.census.spark_jobs import finished
 from srfix.recovery.census.spark_sql import Group, counting_sql, role_census
-from srfix.recovery.census.spark_topic import SparkTopics
+from srfix.recovery.census.spark_topic import SparkTopics, finished
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.serde.errors import ClusterError
 from srfix.serde.properties.kafka_client import Isolation

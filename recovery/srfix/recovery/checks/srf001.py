@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks import missing_in_words, srf012
-from srfix.recovery.checks.counting import at_fault
+from srfix.recovery.checks import srf012
+from srfix.recovery.checks.counting import at_fault, prove_absent
 from srfix.recovery.checks.interface import (
     Advice,
     AdviceRequest,
@@ -21,8 +21,14 @@ from srfix.recovery.checks.interface import (
     Wanted,
     Width,
 )
-from srfix.recovery.checks.missing import is_of_global_store, is_untold, missing_ids, missing_on_disk
-from srfix.recovery.checks.on_disk import prove_absent
+from srfix.recovery.checks.missing import (
+    candidates,
+    explain_missing,
+    is_of_global_store,
+    is_untold,
+    missing_ids,
+    missing_on_disk,
+)
 from srfix.recovery.commands import shell_words
 from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.forecasts import Certainty, Foretold, Moment, weakest
@@ -70,7 +76,7 @@ def found(code: str, facts: StoreFacts, context: CheckContext) -> Iterator[Findi
             role.role,
             severity=context.lookup_severity(role.subject),
             schema_ids=faults if facts.source is not None else (),
-            explanation=missing_in_words.explanation(facts, role, faults, context),
+            explanation=explain_missing(facts, role, faults, context),
             next_step=_next(code, facts, role, context),
             repairable=facts.source is not None,
         )
@@ -78,7 +84,7 @@ def found(code: str, facts: StoreFacts, context: CheckContext) -> Iterator[Findi
 
 def _next(code: str, facts: StoreFacts, role: RoleFacts, context: CheckContext) -> str:
     if facts.source is None:
-        return f"Say which topic the table is built on (candidates: {', '.join(missing_in_words.candidates(facts))})."
+        return f"Say which topic the table is built on (candidates: {', '.join(candidates(facts))})."
     if context.lookup_severity(role.subject) is Severity.NOTE:
         command = context.given.quoted("plan", *facts.store.options, "--also", code, "-o", "plan.json")
         return f"Nothing to do while this reader stays. To have the ids registered all the same: {command}."

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.certainty import is_certain, make_certain
+from srfix.recovery.checks.counting import carried, read_in_words, rows_in_words
 from srfix.recovery.checks.interface import (
     Advice,
     AdviceRequest,
@@ -24,7 +25,6 @@ from srfix.recovery.checks.interface import (
     Want,
     Wanted,
 )
-from srfix.recovery.checks.on_disk import carried, read_in_words, rows_in_words
 from srfix.recovery.findings import Finding, IdAtFault, Severity, is_conclusive
 from srfix.recovery.forecasts import Certainty, Foretold, Moment, weakest
 from srfix.recovery.ids_in_words import listed, named_ids
@@ -36,8 +36,7 @@ from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject, join_cont
 
 if TYPE_CHECKING:
     from srfix.recovery.facts.reader import CheckContext
-    from srfix.recovery.facts.store_rows import StoreRows
-    from srfix.recovery.facts.stores import Membership, RoleFacts, StoreFacts
+    from srfix.recovery.facts.stores import Membership, RoleFacts, StoreFacts, StoreRows
     from srfix.recovery.guard.judged import JudgedStore, Prospect
     from srfix.serde.wire import SchemaId
 

@@ -9,9 +9,8 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks.counting import at_fault, in_words
+from srfix.recovery.checks.counting import at_fault, in_words, rows_in_words
 from srfix.recovery.checks.interface import CatalogueEntry, Check
-from srfix.recovery.checks.on_disk import rows_in_words
 from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.forecasts import Certainty, Foretold, Moment, weakest
 from srfix.recovery.ids_in_words import MOST_NAMED, listed, named_ids
@@ -19,7 +18,7 @@ from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
     from srfix.recovery.census.interface import Census
-    from srfix.recovery.facts.key_asymmetry import KeyAsymmetry
+    from srfix.recovery.facts.key_role import KeyAsymmetry
     from srfix.recovery.facts.reader import CheckContext
     from srfix.recovery.facts.stores import RoleFacts, StoreFacts
     from srfix.recovery.guard.judged import JudgedStore, Prospect

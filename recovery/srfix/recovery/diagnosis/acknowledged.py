@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 
 from srfix.recovery.commands import Given
 from srfix.recovery.diagnosis.diagnose import Examination
-from srfix.recovery.diagnosis.findings_advice import forbidden, upon_findings
+from srfix.recovery.diagnosis.united_findings import forbidden, upon_findings
 from srfix.recovery.facts.circumstances import concerned
 from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.findings import ApplicationAdvice, Finding, Ignored, Skipped

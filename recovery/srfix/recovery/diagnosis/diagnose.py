@@ -14,17 +14,22 @@ from srfix.recovery.diagnosis import not_looked_at, undecided
 from srfix.recovery.diagnosis.applications import left_over
 from srfix.recovery.diagnosis.candidates import find_candidates
 from srfix.recovery.diagnosis.changelogs import look_into_changelogs
-from srfix.recovery.diagnosis.findings_advice import forbidden, upon_findings
 from srfix.recovery.diagnosis.generation import from_source_subject
 from srfix.recovery.diagnosis.learning import Counter, ProgressHook, is_global, learn, without_source
+from srfix.recovery.diagnosis.undecided import unseen_source
 from srfix.recovery.diagnosis.unexamined import of_unexamined
-from srfix.recovery.diagnosis.united_findings import with_mirrors, with_notes, without_unused_contexts
+from srfix.recovery.diagnosis.united_findings import (
+    forbidden,
+    upon_findings,
+    with_mirrors,
+    with_notes,
+    without_unused_contexts,
+)
 from srfix.recovery.diagnosis.weighing import weigh_all
 from srfix.recovery.diagnosis.without_logging import is_alive, registers_elsewhere, shown_to_restore_nothing
 from srfix.recovery.evidence.application import Applications
 from srfix.recovery.evidence.committed_offsets import read_topics
 from srfix.recovery.evidence.hypotheses import Hypothesis, Verdict
-from srfix.recovery.evidence.unseen_source import unseen_source
 from srfix.recovery.facts.applications import ApplicationFacts
 from srfix.recovery.facts.circumstances import Circumstances, KnownStore
 from srfix.recovery.facts.reader import CheckContext

@@ -26,8 +26,14 @@ from srfix.recovery.forecasts import Certainty, Foretold, Moment
 from srfix.recovery.guard.judged import JudgedStore, Prospect, judge
 from srfix.recovery.guard.looking import Sight
 from srfix.recovery.guard.models import Assumed, Forecast, GuardedStore, NewSchema, StoreKind
-from srfix.recovery.guard.names import pseudo_forecasts, store_forecasts
-from srfix.recovery.guard.stores import falls_back, guarded_stores, pseudo_topics, without_topology
+from srfix.recovery.guard.stores import (
+    falls_back,
+    guarded_stores,
+    pseudo_forecasts,
+    pseudo_topics,
+    store_forecasts,
+    without_topology,
+)
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.errors import UsageError

@@ -17,10 +17,14 @@ from msgspec import UNSET, UnsetType, field
 from srfix.recovery.commands import positional, srfix_command
 from srfix.recovery.documents import VersionedDocument
 from srfix.recovery.explain.log_text import clean, entries, unwrap
-from srfix.recovery.explain.symptoms import SOURCE_NODE, UNNAMED_SUBJECT, WITHOUT_CAUSE, WORDS, Symptom
 from srfix.recovery.explain.trace_patterns import (
+    SOURCE_NODE,
+    UNNAMED_SUBJECT,
+    WITHOUT_CAUSE,
+    WORDS,
     Anchor,
     AnchorKind,
+    Symptom,
     connect_task,
     find_anchor,
     near,

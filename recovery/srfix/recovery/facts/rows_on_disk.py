@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from srfix.recovery.census.interface import Census
-from srfix.recovery.facts.store_rows import StoreRows
-from srfix.recovery.facts.stores import SuspectStore
+from srfix.recovery.facts.stores import StoreRows, SuspectStore
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.state.checkpoints import OffsetMeaning
 from srfix.serde.files import is_there

@@ -10,10 +10,16 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 from srfix.recovery.cluster.answers import Commit, GroupState, TopicConfigs
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.cluster.raw_record import RawRecord
-from srfix.recovery.cluster.transactional_ids import TRANSACTIONS
 from srfix.recovery.facts.holders import Holder, list_holders
-from srfix.recovery.facts.isolation import SAID_BY_DEFAULT, RestoreIsolation, by_transactional_ids, not_known, said
-from srfix.recovery.facts.known_transactions import known_transactional_ids
+from srfix.recovery.facts.isolation import (
+    SAID_BY_DEFAULT,
+    TRANSACTIONS,
+    RestoreIsolation,
+    by_transactional_ids,
+    known_transactional_ids,
+    not_known,
+    said,
+)
 from srfix.recovery.facts.stores import Membership, SuspectStore
 from srfix.recovery.facts.subject_state import SubjectState, read_subject_state, version_numbers
 from srfix.recovery.facts.supplied import Supplied

@@ -18,8 +18,7 @@ import requests
 import urllib3
 
 from srfix.recovery.errors import KsqldbError
-from srfix.recovery.ksqldb.answers import merge, read_answer
-from srfix.recovery.ksqldb.cluster_status import ServerStatus, read_cluster_status
+from srfix.recovery.ksqldb.answers import ServerStatus, merge, read_answer, read_cluster_status
 from srfix.recovery.ksqldb.models import KsqldbAnswers
 from srfix.serde.bounds import CONNECT_SECONDS, KSQLDB_BODY_BYTES, KSQLDB_JSON_PARTS, KSQLDB_SECONDS, AnswerBounds
 from srfix.serde.errors import UsageError

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Final
 
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.recovery.topology import Topology
 from srfix.serde.subjects.names import Topic
+
+_VERSION: Final = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?")
+_FIRST_OF_PLATFORM: Final = (5, 0, 0)
+"""A server gives ksqlDB's own version, below 1, or that of the Confluent Platform it was built for, from 5.x on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,3 +105,15 @@ class KsqldbAnswers:
             known = self.application_of(query)
             if known == application or (known is None and named is not None and named.query_id == query.query_id):
                 yield query
+
+
+def is_at_least(version: str, *, ksqldb: tuple[int, int, int], platform: tuple[int, int, int]) -> bool | None:
+    """True if a server of that version is at least ksqlDB `ksqldb`, or built for Confluent Platform `platform` or later.
+
+    None if the text is no version.
+    """
+    found = _VERSION.match(version)
+    if found is None:
+        return None
+    number = (int(found[1]), int(found[2]), int(found[3] or 0))
+    return number >= (platform if number >= _FIRST_OF_PLATFORM else ksqldb)

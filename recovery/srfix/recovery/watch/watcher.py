@@ -23,8 +23,7 @@ from srfix.recovery.facts.subject_state import version_numbers
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.internal_topics import InternalTopicKind, application_prefixes, recognise
 from srfix.recovery.registry import Registry
-from srfix.recovery.watch.allowance import AllowedPair
-from srfix.recovery.watch.attending import Allowed, attend, is_relaxed
+from srfix.recovery.watch.allowance import Allowed, AllowedPair, attend, is_relaxed
 from srfix.recovery.watch.events import (
     Deferred,
     End,

@@ -26,8 +26,7 @@ from srfix.recovery.repair.journal import REPAIR_JOURNALS
 from srfix.recovery.repair.left_open import put_back
 from srfix.recovery.repair.plan_file import Plan
 from srfix.recovery.repair.planning.wanted import Keep
-from srfix.recovery.watch.allowance import AllowedPair
-from srfix.recovery.watch.attending import is_relaxed
+from srfix.recovery.watch.allowance import AllowedPair, is_relaxed
 from srfix.recovery.watch.events import Deferred, Registered, Stopped
 from srfix.serde import bounds
 from srfix.serde.errors import RegistryError
