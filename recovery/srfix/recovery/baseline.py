@@ -121,11 +121,7 @@ def worst(found: Iterable[tuple[Known, Severity]]) -> dict[Known, Severity]:
 
 
 def compare(found: Mapping[Known, Severity], baseline: Baseline, *, is_asked: Callable[[Known], bool]) -> Compared:
-    """Tells news from what is known.
-
-    :param found: notes too.
-    :param is_asked: whether an entry is one that would have been found: of others it is not said that they are gone.
-    """
+    """Tells news from what is known. Entries that were not asked for, and so would not have been found, are not called gone."""
     before = baseline.findings
     worse = {known for known in before.keys() & found.keys() if not before[known].is_at_least(found[known])}
     gone = (known for known in before.keys() - found.keys() if is_asked(known))

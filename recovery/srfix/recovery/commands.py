@@ -192,10 +192,7 @@ class Given:
         return f"{text} ({left_out})" if left_out else text
 
     def plan_and_apply(self, *options: str, reads: str = "it") -> str:
-        """The commands that plan a repair and carry it out, in a clause.
-
-        :param reads: what is read between the two.
-        """
+        """The commands that plan a repair and carry it out, in a clause, with what is read between the two."""
         return f"{self.quoted('plan', *options, '-o', 'plan.json')}, read {reads}, then {self.quoted('apply', 'plan.json')}"
 
     def left_out(self, *commands: str) -> str:

@@ -109,10 +109,7 @@ _NONE: Final = "none"
 
 
 def parse_topologies(text: str, *, origin: str) -> tuple[Topology, ...]:
-    """The printed topologies in a text; what stands before, between and behind them (a log, EXPLAIN) is passed over.
-
-    :param origin: the file's name for messages.
-    """
+    """The printed topologies in a text; what stands before, between and behind them (a log, EXPLAIN) is passed over."""
     reader = _Reader(origin)
     for number, line in enumerate(text.splitlines(), start=1):
         reader.read(number, line)

@@ -60,10 +60,8 @@ Hint: TypeAlias = ReaderHint | GenerationHint | LivenessHint | IsolationHint
 
 
 def gather_hints(store: SuspectStore, survey: Survey, topic: Topic | None = None) -> tuple[Hint, ...]:
-    """All hints on a store and its application. What cannot be asked gives none.
-
-    :param topic: the topic that it restores from, whose own schemas show what the phantom's say of the reader; None while
-        it is not known, which leaves such hints weak.
+    """All hints on a store and its application. What cannot be asked gives none. The source topic's own schemas show what the
+    phantom's say of the reader: without the topic such hints are weak.
     """
     return (
         *_reader_hints(store, survey, topic),
@@ -96,10 +94,7 @@ def with_hints(context: CheckContext, hints: Iterable[Hint]) -> CheckContext:
 def circumstances_of(
     application: str, stores: Iterable[KnownStore], said: CheckContext, hints: Iterable[Hint], survey: Survey
 ) -> Circumstances:
-    """What is known of an application.
-
-    :param hints: those on each of its stores.
-    """
+    """What is known of an application, by the hints on each of its stores."""
     of_all = tuple(hints)
     oldest = newest = said.streams_version
     if said.streams_version is None:

@@ -220,10 +220,7 @@ def _wiping(facts: Circumstances) -> str:
 
 
 def after_repair(facts: Circumstances, *, when: str) -> Iterator[str]:
-    """Restart or not, and what the standbys do.
-
-    :param when: when the group was asked for: `now`, or `when the repair was planned`.
-    """
+    """Restart or not, and what the standbys do. `when` the group was asked for: `now`, or `when the repair was planned`."""
     yield f"After: {restart(facts, when)}"
     yield from _standbys(facts)
 
@@ -315,10 +312,7 @@ def _standbys(facts: Circumstances) -> Iterator[str]:
 
 
 def prevention(facts: Circumstances, against_upgrade: str | None = None) -> Iterator[str]:
-    """How to prevent the next one.
-
-    :param against_upgrade: why an upgrade would fail as things stand, in a clause; None if nothing tells.
-    """
+    """How to prevent the next one; `against_upgrade` says why an upgrade would fail as things stand, in a clause."""
     again = f"run srfix diagnose after every new schema of {_topics(facts)}"
     if facts.query is not None:
         yield f"To prevent the next one: {_with_another_ksqldb(facts, again)}"

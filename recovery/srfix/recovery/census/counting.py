@@ -115,9 +115,8 @@ class ColumnReader:
 
 
 class PartitionCounter:
-    """Counts one partition's records, given in order of their offsets.
-
-    :param restore_limit: where a restore stops, exclusive; None if nothing is restored: then all is pending.
+    """Counts one partition's records, given in order of their offsets. Without a restore limit (exclusive) nothing is
+    restored, and all is pending.
     """
 
     def __init__(self, *, restore_limit: int | None) -> None:

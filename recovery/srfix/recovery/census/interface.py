@@ -225,8 +225,7 @@ _NOTHING = RoleCensus(ids=(), guids=0, unframed=0, nulls=0, first_unframed_offse
 
 
 class NoCensus:
-    """A `CensusEngine` that reads nothing, for when there is no time: every partition counts as unread, so nothing is healthy.
-    """
+    """A `CensusEngine` that reads nothing, for when there is no time: every partition is unread, so that nothing is healthy."""
 
     def count(self, request: CensusRequest, *, on_progress: Callable[[CensusProgress], None] | None = None) -> Census:
         """Every partition with no records, stopped before its first one; offsets are 0 for not known."""

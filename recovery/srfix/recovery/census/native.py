@@ -59,10 +59,7 @@ class NativeReader:
 
 
 class NativeCounter:
-    """Counts one partition's records, given in order of their offsets, as `PartitionCounter` does.
-
-    :param restore_limit: where a restore stops, exclusive; None if nothing is restored: then all is pending.
-    """
+    """Counts one partition's records, as `PartitionCounter` does."""
 
     def __init__(self, *, restore_limit: int | None) -> None:
         native: Any = kernel()

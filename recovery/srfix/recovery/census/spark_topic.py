@@ -38,10 +38,8 @@ _PATIENCE_S: Final = 30.0
 
 
 class SparkTopics:
-    """What a session reads of one cluster.
-
-    :param config: librdkafka's configuration names, as for `Cluster`.
-    :param options: options of Spark's Kafka source that go before those made of `config`.
+    """What a session reads of one cluster. The options of Spark's Kafka source go before those made of librdkafka's
+    configuration.
     """
 
     def __init__(self, spark: SparkSession, config: Mapping[str, str], options: Mapping[str, str]) -> None:
@@ -116,11 +114,9 @@ def finished(
     give_up_at: float | None = None,
     on_tick: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[Key, Result]]:
-    """Runs the jobs side by side, and gives what each answers as soon as it does: Spark fills its cores with the first
-    ones first. Those that are not done in time are interrupted, and missing.
-
-    :param give_up_at: by `time.monotonic`.
-    :param on_tick: called a few times a second, from this thread.
+    """Runs the jobs side by side, and gives what each answers as soon as it does: Spark fills its cores with the first ones
+    first. Those that are not done in time (`time.monotonic`) are interrupted, and missing. `on_tick` is called a few times a
+    second, from this thread.
     """
     mark, interrupt = _interruption(spark)
     see_jars = jars_of_this_thread(spark)

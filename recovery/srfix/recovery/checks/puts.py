@@ -70,10 +70,7 @@ def _own_id(role: RoleFacts, source: SubjectState, context: CheckContext) -> Sch
 
 
 def why_none_registers(subject: Subject, own_mode: str | None, context: CheckContext) -> str | None:
-    """Why nothing new can be registered under a subject, in a clause; None if something can.
-
-    :param own_mode: the subject's own mode; None if it has none.
-    """
+    """Why nothing new can be registered under a subject with this mode of its own, in a clause; None if something can."""
     if context.no_auto_register:
         return "the application's serializers register nothing (--no-auto-register)"
     from srfix.recovery.facts.refusals import mode_in_force

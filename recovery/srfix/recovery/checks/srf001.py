@@ -95,11 +95,7 @@ def _next(code: str, facts: StoreFacts, role: RoleFacts, context: CheckContext) 
 def want_of_phantom(
     facts: StoreFacts, role: RoleFacts, request: RepairRequest, finding: Finding | None = None, *, code: str = CODE
 ) -> Want:
-    """What the phantom subject of a store lacks.
-
-    :param code: the code under which it is planned.
-    :param finding: what was found of it; None if nothing fails, or no census tells.
-    """
+    """What the phantom subject of a store lacks, planned under a code; without a finding nothing fails, or no census tells."""
     own = facts.source_of(role.role)
     ids = () if finding is None else tuple(fault.schema_id for fault in finding.schema_ids)
     return Want(
@@ -144,10 +140,8 @@ def wants_of(code: str) -> Callable[[Finding, RepairRequest], Wanted]:
 
 
 def repair_of(code: str, also: str, *, of_global_stores: bool) -> Repair:
-    """The repair of missing ids that are told under a code.
-
-    :param of_global_stores: True for those of global stores, False for those of all others.
-    :param also: what `--also` with the code asks for, in a clause; with SRF001 it asks for both.
+    """The repair of missing ids that are told under a code, of global stores or of all others; `--also` with SRF001 asks for
+    both.
     """
 
     def without_census(facts: StoreFacts, role: RoleFacts, context: CheckContext, request: RepairRequest) -> Wanted:

@@ -240,10 +240,8 @@ def unreadable(latest: Schema, writer: Schema) -> tuple[tuple[str, ...], str | N
 def foretell_of_readers(
     new: NewSchema, state: SubjectState, stores: Iterable[JudgedStore], sight: Sight
 ) -> Iterator[Foretold]:
-    """What a reader with `use.latest.version` cannot read once a schema is its subject's latest. A note: nobody says whether
-    there is such a reader.
-
-    :param state: what stands under the subject, whose ids records may carry.
+    """What a reader with `use.latest.version` cannot read once a schema is the latest of its subject, whose ids records may
+    carry. A note: nobody says whether there is such a reader.
     """
     ids = {version.schema_id for version in state.live}
     for judged in stores:

@@ -112,10 +112,7 @@ class TopicRequest:
         origin: TopicOrigin | None = None,
         repairable: bool = False,
     ) -> TopicFinding:
-        """A finding of them.
-
-        :param subject: what is asked, if it is not what the topic's name says.
-        """
+        """A finding of them, under the subject that the topic's name says, if no other one is asked."""
         asked, role = subject or self.subject, self.answer.role
         own = join_context(self.survey.registry.context_of(asked), subject_for(self.topic, role))
         return TopicFinding(
@@ -164,11 +161,7 @@ class TopicRequest:
 def origin_of(
     topic: Topic, role: Role, holders: Iterable[Holder], records: Mapping[SchemaId, str | None], asked: Subject
 ) -> TopicOrigin:
-    """Decides it.
-
-    :param records: per id at fault the name of its record; None if it has none.
-    :param asked: the subject that lacks them.
-    """
+    """Decides it, by the names of the records of the ids that the subject which is asked lacks."""
     live: dict[Subject, set[SchemaId]] = {}
     for holder in holders:
         if not holder.deleted and holder.subject != asked:

@@ -58,9 +58,8 @@ class GroupState:
 
 
 def refusal(error: KafkaError, *, acl: str) -> str:
-    """Why a question was not answered, in words.
-
-    :param acl: the permission that it takes, such as `DescribeConfigs on topic 'users'`.
+    """Why a question was not answered, in words; `acl` is the permission that it takes, such as `DescribeConfigs on topic
+    'users'`.
     """
     from confluent_kafka import KafkaError
 

@@ -32,10 +32,7 @@ _Pending: TypeAlias = "tuple[str, Future[ConsumerGroupTopicPartitions]]"
 
 
 class GroupOffsets:
-    """Asks one cluster. What it learns of how its brokers answer is kept.
-
-    :param timeout_s: how long any one question may take.
-    """
+    """Asks one cluster. What it learns of how its brokers answer is kept."""
 
     def __init__(self, client: ReadOnlyClient, timeout_s: float) -> None:
         self._client = client

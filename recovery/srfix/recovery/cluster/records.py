@@ -32,11 +32,8 @@ class RecordRange:
 def read_records(config: Mapping[str, str], wanted: RecordRange, *, timeout_s: float = 15.0) -> Iterator[RawRecord]:
     """The records up to the ends that the logs have when the reading begins, by partition and offset.
 
-    Records of open and aborted transactions are among them (read_uncommitted). The newest ones are those with the
-    highest timestamps, and at most `max_records` offsets from the end of their partition.
-
-    :param config: librdkafka's configuration names, as for `Cluster`.
-    :param timeout_s: how long a question may take, and how long no record may arrive before the end of a log.
+    Records of open and aborted transactions are among them (read_uncommitted). The newest ones are those with the highest
+    timestamps, and at most `max_records` offsets from the end of their partition.
     """
     with Cluster(config, timeout_s=timeout_s) as cluster:
         partitions = partitions_of(cluster, wanted.topic)

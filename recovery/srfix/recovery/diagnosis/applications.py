@@ -60,10 +60,8 @@ def left_over(
     is_listed_whole: bool,
     application: str | None = None,
 ) -> LeftOver:
-    """Looks at every application that internal subjects without topics name. Reads only.
-
-    :param is_listed_whole: True if the cluster lists all of its groups: else none is called gone, but by a person's word.
-    :param application: the one that was asked for; None for all.
+    """Looks at every application that internal subjects without topics name, or at one. Reads only. Where the cluster does not
+    list all of its groups, none is called gone, but by a person's word.
     """
     every = tuple(topicless_subjects(survey))
     names = {prefix for subject in every for prefix in application_prefixes(subject.topic)}

@@ -303,10 +303,8 @@ def supplied_stores(survey: Survey) -> Iterator[SuspectStore]:
 
 
 def supplied_skips(survey: Survey, *, application: str | None, found: frozenset[str]) -> Iterator[Skipped]:
-    """What could not be read of the things that were handed over, and what was found in them and not followed.
-
-    :param application: the application that is examined; None for all.
-    :param found: the names of the stores that are examined anyway.
+    """What could not be read of the things that were handed over, and what was found in them and not followed; nothing of
+    stores that are `found` and examined anyway.
     """
     for state in survey.supplied.state:
         if application is None or state.application == application:

@@ -319,10 +319,7 @@ class _Gathered:
         hints: Sequence[Hint],
         store: SuspectStore | None = None,
     ) -> None:
-        """The findings of a store, and what is known of its application then.
-
-        :param store: the one that they are of, if not the verdict's.
-        """
+        """The findings of a store, the verdict's if no other one, and what is known of its application then."""
         suspect, seen = store or verdict.store, observations(hints)
         splits = tuple(f"{split.application}/{split.name}" for split in verdict.other_splits)
         self.findings.extend(replace(finding, observations=seen, other_splits=splits) for finding in found)

@@ -54,10 +54,7 @@ def look_through(
     deadline_s: float | None = None,
     max_records: int | None = None,
 ) -> Sight:
-    """A look through what was named of cluster and registry.
-
-    :param engine: what counts topics; needed where both were named.
-    """
+    """A look through what was named of cluster and registry; an engine is needed where both were."""
     if cluster is None or registry is None:
         return Sight(cluster=cluster, registry=registry)
     survey = Survey(cluster=cluster, registry=registry, sources=sources or {}, supplied=supplied or Supplied())
@@ -78,13 +75,9 @@ def foretell(
     application: str | None = None,
     ignore: Iterable[str] = (),
 ) -> Forecast:
-    """All that is foretold. Reads only.
-
-    :param supplied: topologies and ksqlDB's answers; without any, and with a schema, the cluster's stores are judged.
-    :param schema: a schema about to be registered: then only what it brings about is told, beside names and the upgrade.
-    :param store: the store that is asked about; None for all.
-    :param application: the application that is asked about; None for all.
-    :param ignore: patterns over subjects that a person has acknowledged.
+    """All that is foretold, of one store or application or of all. Reads only. With a schema that is about to be registered
+    only what it brings about is told, beside names and the upgrade; without topologies and ksqlDB's answers the cluster's
+    stores are judged then. Patterns over subjects acknowledge what a person knows.
     """
     sight = sight or Sight()
     skipped = list(without_topology(supplied))

@@ -129,10 +129,8 @@ def learn(
     evidence: tuple[Evidence, ...],
     streams: StreamsVersion | None = None,
 ) -> StoreFacts:
-    """What is known of a store that restores from a topic.
-
-    :param evidence: what was seen of its source.
-    :param streams: which Kafka Streams runs it, as far as that is known: it tells what the numbers in checkpoints mean.
+    """What is known of a store that restores from a topic. Which Kafka Streams runs it tells what the numbers in checkpoints
+    mean.
     """
     group = None if is_global(survey, suspect, topic) else suspect.application
     census = counter(topic, group, survey.restore_isolation(suspect.application).isolation)
@@ -198,10 +196,7 @@ def _processed(
 
 
 def without_source(survey: Survey, suspect: SuspectStore, *, logs_nothing: str) -> StoreFacts:
-    """What is known of a store into which nothing is restored: its subjects.
-
-    :param logs_nothing: what shows it, in a clause.
-    """
+    """What is known of a store into which nothing is restored, and what shows that, in a clause: its subjects."""
     roles = {
         role: RoleFacts(role=role, subject=subject, state=survey.subject_state(subject), memberships={})
         for role in Role

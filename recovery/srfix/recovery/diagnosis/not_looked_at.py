@@ -89,10 +89,7 @@ def _not_told(facts: StoreFacts, context: CheckContext) -> Iterator[Skipped]:
 
 
 def whether_another_wrote(store: SuspectStore, seen: str, given: Given) -> Skipped:
-    """Another application with the same serde may have registered the schema that shows which Kafka Streams runs.
-
-    :param seen: what shows it, in a clause.
-    """
+    """Another application with the same serde may have registered the schema by which Kafka Streams' version was `seen`."""
     again = given.quoted("diagnose", "--application", store.application, "--streams-version", "2.6.3")
     return store.skipped(
         f"{seen}, as Kafka Streams does from 2.7 on, and then nothing is restored that cannot be read. If another application "
@@ -181,9 +178,8 @@ def isolation(application: str, found: RestoreIsolation) -> Iterator[Skipped]:
 
 
 def groups(problem: str, *, is_all: bool) -> Skipped:
-    """The groups that the cluster does not list.
-
-    :param is_all: True if there are topics and no store is known, nor an application named: then nothing at all was looked at.
+    """The groups that the cluster does not list. Where there are topics, no store is known and no application was named
+    (`is_all`), nothing at all was looked at.
     """
     instead = "application ids were looked for among the prefixes of subjects instead"
     if is_all:
@@ -250,10 +246,7 @@ def by_record_name(subject: Subject) -> Skipped:
 
 
 def from_nowhere(suspect: SuspectStore, shown: str, given: Given) -> Skipped:
-    """Nothing is restored into it, and its application shows no sign of life, or it left no subject.
-
-    :param shown: what shows it, in a clause.
-    """
+    """It is shown that nothing is restored into it, and its application shows no sign of life, or it left no subject."""
     named = given.quoted("diagnose", "--source", f"{suspect.application}/{suspect.name}=TOPIC")
     return suspect.skipped(
         f"{shown}: its logging is disabled, so its subjects have no topic by design (`srfix explain SRF007`), or the "

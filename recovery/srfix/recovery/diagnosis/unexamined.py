@@ -31,10 +31,7 @@ _MOST_DECODED: Final = 100_000
 def of_unexamined(
     survey: Survey, applications: Applications, counter: Counter, said: CheckContext, names: Iterable[str]
 ) -> Iterator[Skipped]:
-    """What could be wrong with the tables of applications that no store is known of: one entry per application.
-
-    :param names: the groups of which no store was examined.
-    """
+    """What could be wrong with the tables of applications that no store is known of: one entry per application."""
     groups = sorted(names)
     survey.ask_commits(groups)
     most = counter.max_records or _MOST_RECORDS

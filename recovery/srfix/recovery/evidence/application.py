@@ -32,11 +32,8 @@ _STREAMS_ASSIGNOR: Final = "stream"
 
 
 class Applications:
-    """Which names are those of applications, asked once each.
-
-    :param listed: the groups that the cluster lists.
-    :param given: applications that the person named.
-    :param is_listed_in_part: True if the cluster does not list its groups, or not all: then names are asked for one by one.
+    """Which names are those of applications, asked once each. Where the cluster lists not all of its groups, they are asked
+    for one by one.
     """
 
     def __init__(

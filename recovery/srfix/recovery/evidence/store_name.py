@@ -39,9 +39,8 @@ def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
 
 
 def gone_source(store: SuspectStore, survey: Survey, gone: tuple[Topic, ...]) -> Iterator[Evidence]:
-    """The same of topics that do not exist any more.
-
-    :param gone: those that left a subject in the store's context; an automatic name tells of others too.
+    """The same of topics that do not exist any more: those that left a subject in the store's context, and what an automatic
+    name tells.
     """
     automatic = automatic_store_source(store.name)
     if automatic is None:

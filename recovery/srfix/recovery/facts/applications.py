@@ -111,11 +111,8 @@ def topicless_subjects(survey: Survey) -> Iterator[TopiclessSubject]:
 def owners(
     subjects: Iterable[TopiclessSubject], lives: Collection[str], gone: Collection[str]
 ) -> Mapping[str, tuple[TopiclessSubject, ...]]:
-    """The subjects by their application: the longest one that a name allows of those that live or are said to be gone; else one
-    that a generated name shows; else, for names that a person chose a part of, the one that most of them have in common.
-
-    :param lives: applications that live.
-    :param gone: applications of which a person says that they are gone.
+    """The subjects by their application: the longest one that a name allows of those that live or are said to be gone; else
+    one that a generated name shows; else, for names that a person chose a part of, the one that most of them have in common.
     """
     every = tuple(subjects)
     allowed = {subject.topic: application_prefixes(subject.topic) for subject in every}
@@ -193,9 +190,8 @@ def signs_of_absence(subjects: Iterable[TopiclessSubject]) -> Iterator[str]:
 
 
 def orphans(survey: Survey, listed: Collection[str]) -> Mapping[Subject, str]:
-    """The subjects of applications that are gone by every sign and without a person's word (SRF009), each with its application.
-
-    :param listed: the groups of a cluster that lists all of them.
+    """The subjects of applications that are gone by every sign and without a person's word (SRF009), each with its
+    application. All groups of the cluster must be listed.
     """
     every = tuple(topicless_subjects(survey))
     if not any(signs_of_absence(every)):

@@ -81,11 +81,8 @@ def newest_bodies(
     context: str = DEFAULT_CONTEXT,
     deadline_s: float | None = None,
 ) -> Mapping[Role, Bodies]:
-    """Decodes the newest live record of each (id, partition): soon done, and no proof for those before it.
-
-    :param window: the window behind each key; None if they are not windowed.
-    :param context: the registry context whose ids they are, where it is not the one that the URL leads into.
-    :param deadline_s: seconds after which it stops, and says what it left unread.
+    """Decodes the newest live record of each (id, partition): soon done, and no proof for those before it. It stops at the
+    deadline, and says what it left unread. `window` stands behind each key, `context` is the registry's whose ids they are.
     """
     bodies = {}
     began = time.monotonic()
@@ -129,12 +126,8 @@ def whole_bodies(
     deadline_s: float | None = None,
     on_progress: Callable[[CensusProgress], None] | None = None,
 ) -> Mapping[Role, Bodies]:
-    """Decodes every record that a restore loads; the latest of each key counts, as in the census.
-
-    :param window: the window behind each key; None if they are not windowed.
-    :param raw_key_ids: what keys seem to carry that are no schema registry's: those are not decoded.
-    :param context: as for `newest_bodies`.
-    :param deadline_s: seconds after which it stops, and says what it left unread.
+    """Decodes every record that a restore loads; the latest of each key counts, as in the census. Keys with ids that are no
+    schema registry's are not decoded. All else is as for `newest_bodies`.
     """
     asked = tuple(roles)
     if not asked:
@@ -348,7 +341,7 @@ class _Found:
                 )
 
     def bodies(self, census: Census, role: Role, unknown: set[SchemaId], *, newest_only: bool) -> Bodies:
-        """:param unknown: ids that the registry does not know: their live keys are not counted."""
+        """Live keys of ids that the registry does not know are not counted."""
         counts = (count for partition in census.partitions for count in partition.of(role).ids)
         return Bodies(
             undecodable=tuple(rows for _place, rows in sorted(self._undecodable.items())),

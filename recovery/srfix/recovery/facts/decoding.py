@@ -96,12 +96,9 @@ class DecodedColumn:
 
 
 class RecordDecoder:
-    """Reads records through a resolve policy.
-
-    :param roles: the parts to decode; the others stay bytes.
-    :param columns: what the value's row is made of; None for the record as the writer has it.
-    :param make: makes the deserializer of a role instead: it must ask the resolver that it is given, which remembers
-        what was found.
+    """Reads records through a resolve policy. Roles that are not named stay bytes. Without columns the value's row is the
+    record as the writer has it. What `make` gives decodes a role instead; it must ask the resolver that it is handed, which
+    remembers what was found.
     """
 
     def __init__(
@@ -138,10 +135,7 @@ class RecordDecoder:
     def decode_column(
         self, topic: str, role: Role, payloads: Sequence[bytes | None], headers: Sequence[Headers] | None = None
     ) -> DecodedColumn:
-        """The keys, or the values, of records, many at a time: several times as quick as `decode`, which gives the same.
-
-        :param headers: of each record; None if none has any.
-        """
+        """The keys, or the values, of records, many at a time: several times as quick as `decode`, which gives the same."""
         from srfix.serde.batches.batches import deserialize_many
         from srfix.serde.interface import BadRow
 

@@ -56,10 +56,7 @@ def said(isolation: Isolation) -> RestoreIsolation:
 
 
 def not_known(why: str) -> RestoreIsolation:
-    """Where nobody may look.
-
-    :param why: what kept it from being known, in a clause.
-    """
+    """Where nobody may look; what kept it from being known is a clause."""
     return RestoreIsolation(
         isolation=Isolation.READ_UNCOMMITTED,
         weight=None,
@@ -93,10 +90,7 @@ def is_of(transactional_id: str, application: str) -> bool:
 
 
 def transactional_ids(cluster: Cluster, partitions: int, *, deadline_s: float) -> Iterator[str]:
-    """Every transactional id, once or more often, from the newest log of each partition; expired ones too, until compaction.
-
-    :param partitions: how many partitions the topic has.
-    """
+    """Every transactional id, once or more often, from the newest log of each partition; expired ones too, until compaction."""
     give_up_at = time.monotonic() + deadline_s
     for partition, (start, end) in cluster.watermarks(TRANSACTIONS, range(partitions)).items():
         if time.monotonic() >= give_up_at:
@@ -125,10 +119,7 @@ def parse_key(key: bytes | None) -> str | None:
 
 
 def known_transactional_ids(cluster: Cluster, partitions: int) -> frozenset[str] | str:
-    """All ids, or why they are not known, in a clause.
-
-    :param partitions: how many the topic of transactions has.
-    """
+    """All ids in so many partitions of the topic of transactions, or why they are not known, in a clause."""
     try:
         return frozenset(transactional_ids(cluster, partitions, deadline_s=_DEADLINE_S))
     except GaveUp:

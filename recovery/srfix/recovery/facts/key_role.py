@@ -76,12 +76,7 @@ class KeyRole:
 
 
 def key_role(census: Census, phantom: SubjectState, source: SubjectState, sample: KeySample) -> KeyRole:
-    """Decides it.
-
-    :param phantom: what stands under the phantom key subject.
-    :param source: what stands under the source topic's key subject.
-    :param sample: live keys, read by the id that they seem to carry.
-    """
+    """Decides it, by what stands under the two key subjects, and by live keys, read by the id that they seem to carry."""
     if not census.ids(Role.KEY):
         standing = KeyStanding.CERTAIN if phantom.versions else KeyStanding.RAW
         return KeyRole(standing=standing, census=census, source=source)
@@ -261,19 +256,15 @@ class KeyAsymmetry:
 def asymmetry(
     topic_ids: Iterable[SchemaId], phantom: SubjectState, source_ids: Iterable[SchemaId]
 ) -> KeyAsymmetry | None:
-    """What the phantom key subject tells of the id that the reader writes, beside those that the topic's keys carry.
+    """What the phantom key subject tells of the id that the reader writes, beside those of the keys that a restore loads; None
+    if they do not differ, or if nothing tells of the reader.
 
-    The reader's schema is the latest version of the phantom key subject that is the application's own: the topic's keys
-    do not carry its id, and neither the source's key subject nor a record has it, for a repair registers what they have. A
-    live own version goes before a soft-deleted one. Without any, a subject that holds none of the topic's ids was never
-    repaired: its latest version is the reader's, even though the source has it too (an older schema of the producer's).
-    One that holds a single id, which the topic's keys carry beside others, is the reader's too, as a repair registers
-    all of them; where it holds more it cannot be told which id the reader writes, only that it is one of them.
-
-    :param topic_ids: the ids of the keys that a restore puts in the store.
-    :param phantom: the state of the phantom key subject, soft-deleted versions too.
-    :param source_ids: the ids under the source topic's own key subject, soft-deleted versions too, and of all its records.
-    :returns: None if they do not differ, or if nothing tells of the reader.
+    The reader's schema is the latest version of the phantom key subject that is the application's own: the topic's keys do not
+    carry its id, and neither the source's key subject (soft-deleted versions too) nor a record has it, for a repair registers
+    what they have. A live own version goes before a soft-deleted one. Without any, a subject that holds none of the topic's
+    ids was never repaired: its latest version is the reader's, even though the source has it too (an older schema of the
+    producer's). One that holds a single id, which the topic's keys carry beside others, is the reader's too, as a repair
+    registers all of them; where it holds more it cannot be told which id the reader writes, only that it is one of them.
     """
     carried = tuple(sorted(set(topic_ids)))
     if not carried or not phantom.versions:

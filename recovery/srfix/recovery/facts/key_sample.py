@@ -76,11 +76,8 @@ class KeySample:
 def sample_keys(
     cluster: Cluster, census: Census, resolver: Resolver, under_subject: Iterable[ResolvedSchema], *, more: bool
 ) -> KeySample:
-    """Reads the newest key of each id, and some before it.
-
-    :param resolver: by id, in the store's context.
-    :param under_subject: schemas under the key subjects that stand; asked for only where a key does not decode.
-    :param more: False to read no key but the newest of each id, if all of them decode.
+    """Reads the newest key of each id, and some before it where one does not decode, or `more` are wanted. The resolver is by
+    id, in the store's context. The schemas under the key subjects that stand are asked for only where a key does not decode.
     """
     reader = _Reader(census.topic, resolver)
     records = _records(cluster, census, _newest(census))

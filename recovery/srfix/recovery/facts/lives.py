@@ -117,10 +117,7 @@ class Positions:
 
 
 def standing_of(census: Census, role: Role, schema_id: int, positions: Positions | None) -> Standing:
-    """Where an id stands.
-
-    :param census: as `as_read` gives it.
-    """
+    """Where an id stands in a census that `as_read` gave."""
     places = [
         (partition, count)
         for partition in census.partitions

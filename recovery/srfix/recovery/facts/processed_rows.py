@@ -119,11 +119,9 @@ def _as_texts(row: bytes, record: bytes) -> bool | None:
 
 
 def _says_the_same(row: object, record: object, explained: FilledIn | None, *, may_be_table: bool) -> bool | None:
-    """True if a row holds nothing but what the record holds: some of its fields, perhaps in another letter case.
-
-    :param explained: what the row's schema says of fields that were filled in; None if it says nothing.
-    :param may_be_table: True where a table's serde may have written the row: values of another type pass for the same, and
-        fields that the record has not, beside some that it has, count as far as `explained` tells of them.
+    """True if a row holds nothing but what the record holds: some of its fields, perhaps in another letter case. Where a
+    table's serde may have written it, values of another type pass for the same, and fields that the record has not, beside
+    some that it has, count as far as the row's schema has `explained` them.
     """
     if isinstance(row, Mapping) and isinstance(record, Mapping):
         names = {str(name): value for name, value in row.items()}
@@ -261,11 +259,7 @@ def compare_rows(
     found: ProcessedRows,
     deadline_s: float | None = None,
 ) -> ProcessedRows:
-    """Compares the first rows of a global store with the topic.
-
-    :param found: the processor, whose rows they are.
-    :param context: the registry context whose ids the rows carry.
-    """
+    """Compares the first rows of a global store, which are a processor's, with the topic."""
     from srfix.recovery.state.checkpoints import OffsetMeaning
     from srfix.recovery.state.directory import StoreKind
     from srfix.recovery.state.reading.database import some_rows
@@ -345,10 +339,8 @@ def _records(
     *,
     latest: bool,
 ) -> tuple[dict[bytes, list[RawRecord]], bool]:
-    """The topic's records of each row's key, in order, none for a key that is in several partitions; and whether no record
-    has gone from there.
-
-    :param latest: True for the latest of each key alone.
+    """The topic's records of each row's key, in order, or the latest alone; none for a key that is in several partitions. And
+    whether no record has gone from there.
     """
     by_key: dict[bytes, list[RawRecord]] = {}
     are_whole = True

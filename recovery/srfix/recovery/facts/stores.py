@@ -266,10 +266,8 @@ class StoreFacts:
         registered_ids: tuple[SchemaId, ...] | None = None,
         repairable: bool = False,
     ) -> Finding:
-        """A finding of this store.
-
-        :param subject: what is at fault, if it is not the phantom subject.
-        :param registered_ids: what stands under that one; None for what stands under the phantom subject.
+        """A finding of this store: of the phantom subject and what stands there, or of another one, and then of these
+        registered ids.
         """
         role_facts = self.roles.get(role)
         return Finding(

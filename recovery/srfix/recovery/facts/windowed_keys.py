@@ -35,10 +35,8 @@ def key_without_window(payload: bytes, kind: WindowKind) -> bytes | None:
 
 
 def window_of(keys: Iterable[bytes], reads: Callable[[bytes], bool]) -> WindowKind | None:
-    """The kind of window that stands behind the keys of a topic; None if they are not windowed.
-
-    :param keys: a sample of them.
-    :param reads: True if these bytes are a whole key: they decode with the schema that they name, and nothing is left.
+    """The kind of window that stands behind a sample of a topic's keys; None if they are not windowed. Bytes that it `reads`
+    are a whole key: they decode with the schema that they name, and nothing is left.
     """
     counts: Counter[WindowKind | None] = Counter()
     for payload in keys:

@@ -40,10 +40,8 @@ _Seen = bool | None
 def wirings(
     store: GuardedStore, version: StreamsVersion | None, optimization: Optimization, *, has_changelog: _Seen, runs: bool
 ) -> tuple[Wiring, ...]:
-    """All that are possible under a version.
-
-    :param has_changelog: whether its changelog topic exists; None if no cluster was looked at.
-    :param runs: True if the application has committed offsets: then an internal topic that it needs exists.
+    """All that are possible under a version. Where the application has committed offsets (`runs`), an internal topic that it
+    needs exists.
     """
     match store.kind:
         case StoreKind.GLOBAL:

@@ -64,9 +64,8 @@ def without_topology(supplied: Supplied) -> Iterator[Skipped]:
 def stores_of(
     topology: Topology, *, application: str, origin: str, has_second_subject: bool | None = None
 ) -> Iterator[GuardedStore]:
-    """The stores of one topology, by name; a table that is read by other processors too comes once.
-
-    :param has_second_subject: for a ksqlDB query, whether its serde asks a second subject; None where that is not known.
+    """The stores of one topology, by name; a table that is read by other processors too comes once. Whether its serde asks a
+    second subject is ksqlDB's matter, and may not be known.
     """
     prefix = _prefix(application, topology)
     is_ksqldb = ksqldb_query(application) is not None

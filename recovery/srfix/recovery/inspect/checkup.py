@@ -101,10 +101,7 @@ def not_named(part: str, what: str, advice: str) -> ConnectionCheck:
 
 
 def check_servers(config: Mapping[str, str], *, timeout_s: float = 5.0) -> Iterator[ConnectionCheck]:
-    """Each bootstrap server, asked alone for the topics, several at once. One that answers is enough for a client.
-
-    :param config: librdkafka's configuration names, as for `Cluster`.
-    """
+    """Each bootstrap server, asked alone for the topics, several at once. One that answers is enough for a client."""
     servers = [server.strip() for server in config["bootstrap.servers"].split(",") if server.strip()]
 
     def ask(server: str) -> ConnectionCheck:

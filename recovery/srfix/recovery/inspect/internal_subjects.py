@@ -118,10 +118,7 @@ class SubjectsDocument(DatedDocument, tag="srfix.subjects/1"):
 def list_internal_subjects(
     cluster: Cluster, registry: ReadableRegistry, *, application: str | None = None, given: Given | None = None
 ) -> InternalSubjects:
-    """Lists subjects, topics and groups, and classifies. Read-only.
-
-    :param application: an application.id that is known to the person; only its subjects are listed then.
-    """
+    """Lists subjects, topics and groups, and classifies; with an application, only its subjects. Read-only."""
     topics = cluster.topics()
     listing = cluster.groups()
     every = registry.subjects(deleted=True)
@@ -177,12 +174,8 @@ def classify(
     orphan_of: str | None = None,
     given: Given | None = None,
 ) -> InternalSubject | None:
-    """What one subject is; None if it does not look internal.
-
-    :param topics: the full listing.
-    :param groups: the groups that the cluster lists.
-    :param application: an application.id that is known besides.
-    :param orphan_of: the application that left the subject, if that is gone by every sign (`srfix.recovery.facts.orphans`).
+    """What one subject is, beside full listings; None if it does not look internal. Its application may be one that is gone by
+    every sign (`srfix.recovery.facts.orphans`), or one that is known besides the groups.
     """
     found = _topic_of(subject)
     if found is None:

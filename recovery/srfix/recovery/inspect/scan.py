@@ -52,12 +52,8 @@ def scan_topic(
     max_records: int | None = None,
     on_progress: Callable[[CensusProgress], None] | None = None,
 ) -> Scan:
-    """Counts the topic. Read-only.
-
-    A registry that does not answer costs the subjects' names, not the census.
-
-    :param deadline_s: seconds after which the read stops: the census is partial then.
-    :param max_records: records after which it stops likewise.
+    """Counts the topic. Read-only. At a limit the census is partial. A registry that does not answer costs the subjects'
+    names, not the census.
     """
     partitions = partitions_of(cluster, topic)
     committed: dict[int, int | None] | None = None

@@ -22,10 +22,7 @@ _BAD_STATES = ("ERROR", "UNRESPONSIVE")
 
 
 def parse_json_answers(text: str, *, origin: str) -> KsqldbAnswers:
-    """The answers in a text of one or more JSON documents, one behind the other.
-
-    :param origin: the file's name for messages.
-    """
+    """The answers in a text of one or more JSON documents, one behind the other."""
     answers = KsqldbAnswers(origin=origin)
     decoder = json.JSONDecoder()
     at = 0

@@ -53,13 +53,8 @@ def ksqldb_bounds(properties: Mapping[str, str]) -> AnswerBounds:
 
 
 class KsqldbClient(AbstractContextManager["KsqldbClient"]):
-    """One server.
-
-    :param url: such as `http://ksqldb:8088`; `user:password@` in it becomes `auth` and is in no message.
-    :param auth: HTTP basic authentication.
-    :param ca_file: PEM file of the CA, for https.
-    :param deadline_s: how long `survey` may take altogether; what does not fit is a problem in its answer.
-    :param bounds: what one answer may take.
+    """One server. `user:password@` in its URL becomes `auth` and is in no message. What `survey` cannot ask within the
+    deadline is a problem in its answer.
     """
 
     def __init__(

@@ -29,10 +29,7 @@ _BAD_STATES: Final = ("ERROR", "UNRESPONSIVE")
 
 
 def parse_saved_answers(text: str, *, origin: str) -> KsqldbAnswers:
-    """The answers in a saved file.
-
-    :param origin: the file's name for messages.
-    """
+    """The answers in a saved file."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     if text.lstrip()[:1] in ("{", "["):
         return parse_json_answers(text, origin=origin)

@@ -48,11 +48,8 @@ def check_topic(
     max_records: int | None = None,
     on_progress: Callable[[CensusProgress], None] | None = None,
 ) -> TopicCheck:
-    """Asks for every id in the log, and says which of those that the reader meets it cannot read.
-
-    :param given: what the person gave on the command line, for the commands that findings print.
-    :param deadline_s: seconds after which a read of the topic stops; what it leaves unread is skipped.
-    :param max_records: records of the topic after which its census stops likewise.
+    """Asks for every id in the log, and says which of those that the reader meets it cannot read. What a limit leaves unread
+    is skipped.
     """
     survey.registry.forget_unknown_ids()
     partitions = partitions_of(survey.cluster, question.topic)

@@ -55,10 +55,8 @@ def resolve_guids(
     lives: Lives,
     deadline_s: float | None = None,
 ) -> GuidsFound:
-    """Reads which GUIDs there are, those of aborted transactions too, and asks for the id of each.
-
-    :param context: the registry context whose ids they are.
-    :param deadline_s: seconds after which the read stops, and says so.
+    """Reads until the deadline which GUIDs there are, those of aborted transactions too, and asks for the id of each in a
+    context.
     """
     if not any(partition.of(role).guids for partition in census.partitions):
         return GuidsFound(census=census, by_id={})

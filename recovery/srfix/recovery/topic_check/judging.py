@@ -45,11 +45,7 @@ class Judge:
         return self.survey.registry.context_of(self.question.subject_of(self.role))
 
     def __call__(self, fault: IdAtFault, standing: Standing, guids: tuple[UUID, ...]) -> AskedId:
-        """What comes of an id.
-
-        :param fault: where it is.
-        :param guids: those by which records name it.
-        """
+        """What comes of an id, wherever it is, and by whatever GUIDs records name it."""
         schema_id, schema = fault.schema_id, self.survey.schema_of_id(fault.schema_id, self.context)
         unasked = Membership(schema_id=schema_id, schema=schema, error_code=None, answered_id=None)
         asked = AskedId(

@@ -149,14 +149,10 @@ def attend(
     undone: Collection[SchemaId],
     clock: Callable[[], str],
 ) -> Iterator[Allowed | Withheld | Deferred]:
-    """What is missing under the phantom subject: to be written, or why not. Reads only.
+    """What is missing under the phantom subject: to be written, or why not. Reads only, through a fresh survey.
 
-    Wanted are the ids that records carry and every undeleted version of the source's subject, as in a plan.
-
-    :param facts: the store as the last full look saw it.
-    :param survey: a fresh one.
-    :param carried: the ids that records have been seen to carry since, too.
-    :param undone: the ids whose registration a person has rolled back.
+    Wanted are the ids that records carry, by the last full look or since, and every undeleted version of the source's subject,
+    as in a plan; not those whose registration a person has rolled back.
     """
     want = _want(facts, pair, survey, carried)
     missing = {membership.schema_id: membership for membership in want.missing}

@@ -112,9 +112,8 @@ class Writer:
     def take_over(self, pair: AllowedPair, registry: Registry) -> tuple[str, ...]:
         """Ends what another instance began under a subject and left, as the signed-off plan says of it: the versions that it
         registered are soft-deleted, where the plan leaves none live, and the configuration is put back. Killed at any instant,
-        the next call goes on. One that lives after all finds its steps done, or is refused, stops and looks again.
-
-        :returns: what was written, in words, in order; nothing if the subject is not relaxed any more.
+        the next call goes on. One that lives after all finds its steps done, or is refused, stops and looks again. Gives what
+        was written, in words, in order.
         """
         with self.undisturbed():
             state = read_subject_state(registry, pair.subject)
