@@ -53,7 +53,6 @@ class Baseline:
 
     findings: Mapping[Known, Severity]
     path: str
-    """Where it stands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +112,6 @@ class BesideBaseline(Part):
 
 
 def worst(found: Iterable[tuple[Known, Severity]]) -> dict[Known, Severity]:
-    """Each once, as bad as it is at worst."""
     by: dict[Known, Severity] = {}
     for known, severity in found:
         by[known] = min(severity, by.get(known, severity), key=lambda each: each.rank)
@@ -143,7 +141,6 @@ def save_baseline(findings: Mapping[Known, Severity], path: str) -> Baseline:
 
 
 def load_baseline(path: str) -> Baseline:
-    """Reads what `save_baseline` wrote."""
     try:
         document = parse_json(read_file(path, most_bytes=bounds.MOST_EVIDENCE_BYTES))
     except OSError as error:

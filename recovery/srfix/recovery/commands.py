@@ -121,7 +121,6 @@ def _outline(argument: str) -> str:
 
 
 def srfix_command(*arguments: str) -> str:
-    """`srfix` with these arguments, as `shell_words` quotes them."""
     return shell_words("srfix", *arguments)
 
 

@@ -42,7 +42,6 @@ class Evidence:
 
     @property
     def is_conclusive(self) -> bool:
-        """True if it proves, or rules out."""
         return self.weight is Weight.CONCLUSIVE
 
 
@@ -55,7 +54,6 @@ class Considered:
     topic: Topic | None
     """The topic; None if nothing points to any."""
     is_gone: bool
-    """True if there is no such topic any more."""
     evidence: tuple[Evidence, ...]
 
 
@@ -90,7 +88,6 @@ class PartitionAtFault:
     pending_keys: int
     """Keys whose latest record is not yet committed and carries it."""
     first_offset: int
-    """Offset of the first record that carries it."""
     last_offset: int
 
 
@@ -134,7 +131,6 @@ class Finding:
     repairable: bool
     """True if `srfix plan` has a repair for it."""
     observations: tuple[Observation, ...] = ()
-    """What is seen of the reader, the Streams version and the group."""
     considered: tuple[Considered, ...] = ()
     """Where `source` is not decided, the hypotheses that are left, likeliest first."""
     other_splits: tuple[str, ...] = ()
@@ -170,7 +166,6 @@ class Ignored:
     what: str
     """What it is: the finding's code and store, or the thing that was not looked at."""
     severity: Severity | None
-    """The finding's; None for what was not looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,9 +174,7 @@ class ApplicationAdvice:
 
     application: str
     observations: tuple[Observation, ...] = ()
-    """What is seen of its readers, its Streams version and its group."""
     advice: tuple[str, ...] = ()
-    """What to do and what not, in order, in sentences."""
     do_not: tuple[str, ...] = ()
     """What must not be done before the repair, each as words behind "do not"."""
 

@@ -29,8 +29,6 @@ from srfix.serde.subjects.names import CHANGELOG_SUFFIX, Topic, split_subject
 
 
 class InternalTopicKind(Enum):
-    """What an internal topic is for."""
-
     CHANGELOG = "changelog"
     REPARTITION = "repartition"
     SUBSCRIPTION_REGISTRATION = "subscription registration"
@@ -43,7 +41,6 @@ class InternalTopic:
     """An internal topic's name, taken apart for one application."""
 
     topic: Topic
-    """The whole name."""
     kind: InternalTopicKind
     application: str
     """The `application.id` (or other prefix) that it was parsed for."""

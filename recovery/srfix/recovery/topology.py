@@ -33,7 +33,6 @@ class SourceNode:
     pattern: str | None = None
     """The regular expression that it subscribes to; None where it names its topics."""
     successors: tuple[str, ...] = ()
-    """Names of the nodes behind it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,9 +41,7 @@ class Processor:
 
     name: str
     stores: tuple[str, ...] = ()
-    """The stores that it may use."""
     successors: tuple[str, ...] = ()
-    """Names of the nodes behind it."""
     predecessors: tuple[str, ...] = ()
     """Names of the nodes before it; not printed for a global store by some versions."""
 
@@ -57,9 +54,7 @@ class Sink:
     topic: str
     """The topic; for one that is chosen per record the extractor's class."""
     is_dynamic: bool = False
-    """True if the topic is chosen per record."""
     predecessors: tuple[str, ...] = ()
-    """Names of the nodes before it."""
 
 
 Node: TypeAlias = SourceNode | Processor | Sink
@@ -84,16 +79,12 @@ class Subtopology:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topology:
-    """One printed topology."""
-
     subtopologies: tuple[Subtopology, ...]
-    """In the order of the text."""
     name: str | None = None
     """The name of a named topology; None for the usual one."""
 
     @property
     def stores(self) -> tuple[str, ...]:
-        """The names of all stores, sorted."""
         nodes = [node for part in self.subtopologies for node in part.nodes if isinstance(node, Processor)]
         return tuple(sorted({store for node in nodes for store in node.stores}))
 

@@ -33,8 +33,6 @@ from srfix.serde.subjects.names import Role, Subject, Topic
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderHint:
-    """What reads the store."""
-
     reader: Reader
     weight: Weight
     """Weak ones are shown, and change nothing."""
@@ -43,8 +41,6 @@ class ReaderHint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LivenessHint:
-    """Whether the application runs at this moment."""
-
     state: str
     detail: str
 

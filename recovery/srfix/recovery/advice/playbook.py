@@ -20,7 +20,6 @@ from srfix.serde.subjects.names import Topic
 _REPLACES_THREADS: Final = StreamsVersion(2, 8)
 _PLANNED: Final = "when the repair was planned"
 _MOST_TOPICS: Final = 8
-"""Topics in one line."""
 
 
 class Verified(Enum):
@@ -33,7 +32,6 @@ class Verified(Enum):
     KEYS_MISS = "keys miss"
     """The rows can be read, but look-ups by key miss them (SRF005)."""
     PROBLEMS = "problems"
-    """Something is not repaired."""
 
 
 def playbook(applications: Sequence[Circumstances]) -> Iterator[str]:

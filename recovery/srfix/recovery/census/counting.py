@@ -193,7 +193,6 @@ class PartitionCounter:
         committed_offset: int | None,
         stopped_early: str | None = None,
     ) -> PartitionCensus:
-        """What was counted; the offsets are handed through."""
         self._flush()
         live, pending = self._live.offsets(), self._pending.offsets()
         return PartitionCensus(
@@ -289,7 +288,6 @@ class _Carried:
     keys: Counter[PeekedId]
     """Per id or mark the number of records."""
     last: dict[PeekedId, int]
-    """Per id or mark the last offset."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -369,5 +367,4 @@ class _LatestOfKey:
                 del latest[keys[index]]
 
     def offsets(self) -> list[int]:
-        """The offsets of the latest records, ascending."""
         return sorted(self._latest.values())

@@ -61,7 +61,6 @@ class IdCount:
     pending_keys: int
     """Keys whose latest record between the restore limit (inclusive) and the end carries it."""
     first_offset: int
-    """Offset of the first record that carries it."""
     last_offset: int
     live_offset: int | None
     """Offset of one live record that carries it (the last one seen), for a verify to decode; None if there is none."""
@@ -80,7 +79,6 @@ class RoleCensus:
     nulls: int
     """Null payloads: tombstones among the values, null keys among the keys."""
     first_unframed_offset: int | None
-    """Offset of the first record with an unframed payload."""
     live_unframed_keys: int | None
     """Keys whose latest record before the restore limit is unframed in this role; None where nothing is restored."""
 
@@ -99,7 +97,6 @@ class PartitionCensus:
     restore_limit: int | None
     """Where a restore stops, exclusive: min(end, committed); the end for a global table; None if nothing is restored."""
     records: int
-    """Records read."""
     keys: RoleCensus
     values: RoleCensus
     stopped_early: str | None = None

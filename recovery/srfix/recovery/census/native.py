@@ -27,8 +27,6 @@ class _Told(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class NativeColumns:
-    """Records of one or more partitions, in the order of their offsets per partition; columns of one length."""
-
     offsets: Sequence[int]
     keys: list[bytes | None]
     values: list[bytes | None]
@@ -67,7 +65,6 @@ class NativeCounter:
         self._counter = native.PartitionCounter(restore_limit)
 
     def add(self, records: NativeColumns, start: int, stop: int) -> None:
-        """Counts the records from index `start` (inclusive) to `stop` (exclusive)."""
         offsets = records.offsets
         key_ids, value_ids = records.ids or (None, None)
         self._counter.add(
@@ -90,7 +87,6 @@ class NativeCounter:
         committed_offset: int | None,
         stopped_early: str | None = None,
     ) -> PartitionCensus:
-        """What was counted; the offsets are handed through."""
         records, keys, values = self._counter.result()
         return PartitionCensus(
             partition=partition,

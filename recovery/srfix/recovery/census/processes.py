@@ -138,7 +138,6 @@ _shared: tuple[Event, _Done] | None = None
 
 
 def _start(stop: Event, done: _Done) -> None:
-    """In each process, once."""
     global _shared
     _shared = stop, done
     with suppress(ValueError):  # Ctrl-C goes to the whole terminal; the first process says what becomes of the others

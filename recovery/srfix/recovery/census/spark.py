@@ -172,7 +172,6 @@ class _Counting:
         self._groups: defaultdict[int, list[Group]] = defaultdict(list)
 
     def restore_limits(self) -> list[int | None]:
-        """Where a restore stops, by partition number."""
         limits: list[int | None] = [None] * (1 + max(self.partitions, default=-1))
         for number, partition in self.partitions.items():
             limits[number] = self.request.restore_limit(number, partition.end)

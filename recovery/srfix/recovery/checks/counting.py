@@ -25,7 +25,6 @@ def answered_through(asked: Subject, answered: Subject) -> str:
 
 
 def at_fault(census: Census, role: Role, ids: Iterable[SchemaId]) -> tuple[IdAtFault, ...]:
-    """Where these ids live, ascending."""
     found = []
     for schema_id in sorted(ids):
         counts = [
@@ -136,7 +135,6 @@ def _rows_of(rows: StoreRows, role: Role, schema_id: SchemaId) -> str:
 
 
 def read_in_words(rows: StoreRows) -> str:
-    """`12 rows, of partitions 0, 1 and 2`."""
     number = counted(rows.rows, "row")
     if not rows.partitions:
         return number

@@ -106,7 +106,6 @@ class RepairRequest:
     """What a repair is asked to plan by."""
 
     stores: tuple[StoreFacts, ...]
-    """Every store that was examined."""
     survey: Survey
     width: Width
     also: frozenset[str]
@@ -133,7 +132,6 @@ class Repair:
     """What `srfix plan` does about a finding."""
 
     wants: Callable[[Finding, RepairRequest], Wanted]
-    """What a finding lacks."""
     without_census: Callable[[StoreFacts, RoleFacts, CheckContext, RepairRequest], Wanted] | None = None
     """What the keys or values of a store lack where no census was made, and so no finding tells; None if nothing does."""
     also: str | None = None
@@ -148,7 +146,6 @@ class AdviceRequest:
 
     known: Circumstances
     findings: tuple[Finding, ...]
-    """Its findings of this code that are no notes."""
     rules: Rules
     """What its other findings forbid."""
     given: Given
@@ -198,7 +195,6 @@ class Check:
     """One finding code."""
 
     entry: CatalogueEntry
-    """What `srfix explain` says."""
     find: Callable[[StoreFacts, CheckContext], Iterator[Finding]] = _of_no_store
     """From what was learned of a store to findings, at most one per role."""
     without_source: Callable[[Finding, str], Finding] | None = None
@@ -207,7 +203,6 @@ class Check:
     repair: Repair | None = None
     """What a plan does about it; None if no registration helps."""
     advice: Advice = Advice()
-    """What to do around it."""
     find_of_application: Callable[[ApplicationFacts, CheckContext], Iterator[Finding]] | None = None
     """From an application's internal subjects without topics to findings; None of a check of stores."""
     find_of_changelog: Callable[[ChangelogFacts, CheckContext], Iterator[Finding]] | None = None

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 _POINTS_TO_STORES: Final = frozenset({"state-directory", "topology"})
 """Kinds of evidence that name stores of every version of Kafka Streams alike, whether or not they left a subject."""
 _MOST_IDS: Final = 10
-"""Ids of a subject that are named; the rest is counted."""
 
 
 _TELLS_OF_RESTORES = frozenset({"explicit", "ksqldb", "state-directory"})

@@ -22,7 +22,6 @@ class NextPut:
     subject: Subject
     """The subject that its serde is handed: the phantom one, or from Kafka Streams 2.7 on the source's own."""
     state: SubjectState
-    """What stands under it."""
     own_id: SchemaId | None
     """The id of the application's own schema, where the phantom subject shows it and `subject` has no live version of it."""
 
@@ -47,7 +46,6 @@ def written_subject(facts: StoreFacts, role: RoleFacts, context: CheckContext) -
 
 
 def next_put(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> NextPut:
-    """What the next put would register."""
     subject = written_subject(facts, role, context)
     if subject == role.subject:
         return NextPut(subject=subject, state=role.state, own_id=None)

@@ -341,7 +341,6 @@ def _foretold_of_new(
 
 
 def _plan_of_new(code: str, new: NewSchema, judged: JudgedStore, role: Role) -> Iterator[str]:
-    """The new schema under the phantom subject, before a record carries it."""
     yield f"Register {new.origin} under {new.subject}, and let no producer write with it yet."
     repair = judged.assumed.given.plan_and_apply(*judged.store.options, "--also", code)
     yield f"Register it under {judged.store.changelog_subject(role)} too: {repair}."

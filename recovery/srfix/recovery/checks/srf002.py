@@ -29,7 +29,6 @@ CODE = "SRF002"
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One finding per role with missing ids none of which is in the store."""
     if is_untold(facts, context):
         return
     for role in facts.roles.values():

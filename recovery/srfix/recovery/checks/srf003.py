@@ -26,7 +26,6 @@ CODE = "SRF003"
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One note per role whose ids are all there."""
     if facts.source is None or facts.census is None:
         return
     beside = stands_beside(facts)

@@ -46,7 +46,6 @@ def stands_beside(facts: StoreFacts) -> str:
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """At most one finding, of the keys."""
     found = facts.key_asymmetry
     if found is None or facts.source is None or facts.census is None:
         return
@@ -87,7 +86,6 @@ def _on_disk(facts: StoreFacts, found: KeyAsymmetry) -> str:
 
 
 def _others(found: KeyAsymmetry) -> str:
-    """Of an id that the reader writes and the topic's keys carry too."""
     if found.missed_ids == found.topic_ids:
         return ""
     return f"Others carry schema id {found.reader_id}, as the reader writes it. "

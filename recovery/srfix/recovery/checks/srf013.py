@@ -133,7 +133,6 @@ def _next(facts: StoreFacts, role: RoleFacts, undecodable: tuple[UndecodableRows
 
 
 def _look(facts: StoreFacts, role: RoleFacts, undecodable: tuple[UndecodableRows, ...], context: CheckContext) -> str:
-    """The command that shows the first of these records."""
     census = facts.census
     assert census is not None
     window = facts.keys.window if facts.keys is not None and role.role is Role.KEY else None

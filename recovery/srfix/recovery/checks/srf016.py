@@ -65,7 +65,6 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 
 
 def _asked(role: RoleFacts, put: NextPut, own_id: SchemaId, context: CheckContext) -> tuple[str | None, str | None]:
-    """Why the registry would refuse the schema, or why it cannot be told, in a clause each."""
     from srfix.recovery.facts.refusals import foreseen_refusal
     from srfix.recovery.facts.stores import RoleFacts
 
@@ -230,7 +229,6 @@ def foretell_of_subject(
 
 
 def _looks_internal(version: int, new: NewSchema, sight: Sight) -> bool:
-    """True if a version of its subject has what Connect's converter or ksqlDB write."""
     from srfix.serde.schemas.errors import SubjectNotFoundError, VersionNotFoundError
 
     if sight.registry is None:

@@ -209,7 +209,6 @@ def _is_at_fault(asked: AskedId) -> bool:
 
 
 def _record(asked: AskedId) -> str | None:
-    """The full name of an id's record; None where it has none that srfix can tell."""
     schema = asked.membership.schema
     if schema is None or schema.references:
         return None

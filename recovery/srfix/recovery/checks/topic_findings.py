@@ -44,13 +44,10 @@ class Origin(Enum):
     UNKNOWN = "unknown"
     """Subjects of other forms hold them, or several do."""
     NOBODY = "nobody"
-    """No live version holds them all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicOrigin:
-    """What the holders tell."""
-
     kind: Origin
     subjects: tuple[Subject, ...]
     """The subjects that hold all of the ids with live versions, likeliest first; where none does, those that hold some."""
@@ -66,13 +63,10 @@ class TopicFinding(Finding):
     source: Source
     """The topic, and its own subject for the role, by TopicNameStrategy."""
     holders: tuple[Holder, ...] = ()
-    """Who holds the ids at fault."""
     origin: TopicOrigin | None = None
-    """What the holders tell; None where that was not asked."""
 
     @property
     def topic(self) -> Topic:
-        """The topic."""
         return self.source.topic
 
 
@@ -81,9 +75,7 @@ class TopicRequest:
     """The keys or the values of a topic: what a check finds by where no store is concerned."""
 
     answers: TopicAnswers
-    """What was learned of the topic."""
     answer: RoleAnswer
-    """The keys, or the values."""
     bodies: Bodies | None
     """Whether the newest record of each of their ids decodes; None if there is no id."""
     survey: Survey
@@ -91,12 +83,10 @@ class TopicRequest:
 
     @property
     def topic(self) -> Topic:
-        """The topic."""
         return self.answers.question.topic
 
     @property
     def subject(self) -> Subject:
-        """What stands for the subject where the strategy names none."""
         return self.answers.question.subject_of(self.answer.role)
 
     def finding(
@@ -209,7 +199,6 @@ def _begins(subject: Subject, topic: Topic) -> bool:
 
 
 def origin_in_words(origin: TopicOrigin, ids: Iterable[SchemaId]) -> Iterator[str]:
-    """What the holders of ids tell, in a sentence."""
     which = list(ids)
     named = f"Schema id{'s' if len(which) > 1 else ''} {listed(which)} {'stand' if len(which) > 1 else 'stands'}"
     subjects = listed(origin.subjects, most=MOST_PLACES) if origin.subjects else ""

@@ -17,7 +17,6 @@ class Commit:
     """What a group has committed for one partition."""
 
     offset: int
-    """The next record that it would read."""
     metadata: str
     """What it wrote beside: nothing by Kafka Streams up to 2.3, base64 from 2.4 on. Its end is not known: what the client
     library had in memory behind it may follow."""

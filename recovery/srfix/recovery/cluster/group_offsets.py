@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
 Where: TypeAlias = tuple[Topic, int]
-"""Topic and partition."""
 _AT_ONCE: Final = 64
 _PIECE: Final = 250
 

@@ -16,17 +16,13 @@ from srfix.serde.properties.kafka_client import ReadOnlyClient
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordRange:
-    """Which records of a topic."""
-
     topic: str
     partition: int | None = None
     """The partition; None for all of them."""
     from_offset: int | None = None
     """The first offset, inclusive; None for the start of each log."""
     last: bool = False
-    """True for the newest records instead of the first ones."""
     max_records: int = 20
-    """How many at most, in all partitions together."""
 
 
 def read_records(config: Mapping[str, str], wanted: RecordRange, *, timeout_s: float = 15.0) -> Iterator[RawRecord]:

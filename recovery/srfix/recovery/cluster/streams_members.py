@@ -69,7 +69,6 @@ class AssignedTasks:
 
 
 def decode_assignment(stored: bytes) -> AssignedTasks:
-    """What a member of a group was assigned (`ConsumerProtocolAssignment`)."""
     outer = _Reader(stored)
     outer.number("h")
     for _ in range(outer.count()):
@@ -89,7 +88,6 @@ class Subscription(NamedTuple):
 
 
 def decode_subscription(stored: bytes) -> Subscription:
-    """What a member told when it joined (`ConsumerProtocolSubscription`)."""
     outer = _Reader(stored)
     outer.number("h")
     for _ in range(outer.count()):
@@ -166,8 +164,6 @@ def _topic(info: _Reader, topics: Mapping[int, str] | None) -> Topic:
 
 
 class _Reader:
-    """Takes bytes off the front."""
-
     def __init__(self, stored: bytes) -> None:
         self._stored = stored
         self._at = 0
@@ -230,10 +226,7 @@ class StreamsMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamsMembers:
-    """The instances of an application."""
-
     group: str
-    """The application.id."""
     members: tuple[StreamsMember, ...]
     """By client id; none where there is a problem."""
     problem: str | None

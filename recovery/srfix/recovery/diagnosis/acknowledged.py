@@ -81,7 +81,6 @@ def unused_patterns(examination: Examination, patterns: Sequence[str]) -> tuple[
 
 
 def _first(patterns: Sequence[str], subjects: Collection[Subject]) -> str | None:
-    """The first pattern that fits any of the subjects."""
     return next((pattern for pattern in patterns if any(fnmatchcase(s, pattern) for s in subjects)), None)
 
 

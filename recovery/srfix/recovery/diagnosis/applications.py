@@ -35,7 +35,6 @@ class LeftOver:
 
     findings: tuple[Finding, ...] = ()
     applications: tuple[ApplicationFacts, ...] = ()
-    """The applications of the findings, by name."""
 
     @property
     def subjects(self) -> frozenset[Subject]:
@@ -149,7 +148,6 @@ def _ids(survey: Survey) -> Mapping[Subject, tuple[SchemaId, ...]]:
 
 
 def _ids_under(survey: Survey, subjects: Iterable[TopiclessSubject]) -> Mapping[Subject, tuple[SchemaId, ...]]:
-    """The same, asked version by version."""
     return {
         left.subject: tuple(
             sorted(

@@ -40,16 +40,12 @@ _SPOT_CHECKS: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidates:
-    """What to look at, and what not."""
-
     suspects: tuple[Suspect, ...]
     """The changelogs, by name and context."""
     applications: Applications
     """Which of the names in question are those of applications."""
     listed: frozenset[str]
-    """The groups that the cluster lists."""
     is_listed_whole: bool
-    """True if it lists all of them."""
     skipped: tuple[Skipped, ...]
     """Subjects that are none of a store restored from a topic, and questions that the broker would not answer."""
 

@@ -34,7 +34,6 @@ from srfix.serde.errors import AccessDeniedError
 from srfix.serde.subjects.names import Role, Topic, join_context, subject_for
 
 _MOST: Final = 50
-"""Changelog topics that are peeked at."""
 _MOST_NAMED: Final = 3
 
 
@@ -44,19 +43,14 @@ class LookedInto:
 
     findings: list[Finding] = field(default_factory=list)
     peeked: list[Topic] = field(default_factory=list)
-    """Those of which a few records were looked at."""
     left_out: list[Topic] = field(default_factory=list)
-    """Those at which nobody looked, for there are so many."""
     refused: list[Topic] = field(default_factory=list)
-    """Those that this user may not read."""
     partial: list[Topic] = field(default_factory=list)
-    """Those that were not read to their ends."""
     wrapped: list[Topic] = field(default_factory=list)
     """Those whose rows Kafka Streams wraps in a format of its own."""
     unowned: list[Topic] = field(default_factory=list)
     """Those with ids that the registry does not know, and without an application that lives."""
     command: str = ""
-    """What reads all of them."""
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:

@@ -47,9 +47,7 @@ class Examination:
 
     diagnosis: Diagnosis
     facts: tuple[StoreFacts, ...]
-    """Per examined store all that was learned."""
     applications: tuple[Circumstances, ...] = ()
-    """What is known of each application that has findings of its stores, by name."""
     left_over: tuple[ApplicationFacts, ...] = ()
     """The applications of findings of subjects without topics (SRF008, SRF009), by name."""
 
@@ -119,8 +117,6 @@ def diagnose(
 
 @dataclass(slots=True)
 class _Known:
-    """What is gathered of an application, store by store."""
-
     stores: list[KnownStore] = field(default_factory=list)
     hints: dict[Hint, None] = field(default_factory=dict)
 
@@ -137,9 +133,7 @@ class _Gathered:
     counter: Counter
     said: CheckContext
     application: str | None
-    """The one that was asked for; None for all."""
     among: Applications
-    """Which groups are applications."""
     findings: list[Finding] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     examined: list[SuspectStore] = field(default_factory=list)
@@ -233,7 +227,6 @@ class _Gathered:
             return None
 
     def _of_source(self, verdict: Verdict, facts: StoreFacts, context: CheckContext) -> Sequence[Finding]:
-        """What every check finds in a store whose source is decided."""
         self.facts.append(facts)
         self.skipped.extend(not_looked_at.of_examined(facts, context))
         application = verdict.store.application
@@ -332,7 +325,6 @@ class _Gathered:
         self.known.setdefault(suspect.application, _Known()).add(of_store, hints)
 
     def examination(self) -> Examination:
-        """All of it, in order, with what to do for each application."""
         used, unused = without_unused_contexts(self.findings, self.survey)
         findings = with_notes(with_mirrors(used, self.survey))
         applications = [

@@ -206,7 +206,6 @@ def without_source(survey: Survey, suspect: SuspectStore, *, logs_nothing: str) 
 
 
 def _writes_unframed(rows: StoreRows | None) -> bool:
-    """True if the store's rows on disk show that its value serde is no schema registry's."""
     return rows is not None and bool(rows.rows) and rows.unframed.get(Role.VALUE) == rows.rows and not rows.could_hide
 
 

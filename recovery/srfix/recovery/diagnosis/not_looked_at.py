@@ -17,7 +17,6 @@ from srfix.serde.subjects.names import Role, Subject, Topic
 
 
 def of_examined(facts: StoreFacts, context: CheckContext) -> Iterator[Skipped]:
-    """What the examination of a store left out."""
     census = facts.census
     if census is None:
         return
@@ -190,7 +189,6 @@ def groups(problem: str, *, is_all: bool) -> Skipped:
 
 
 def no_store(application: str) -> Skipped:
-    """The application that was named has no store that was found."""
     return Skipped(
         what=f"the stores of application {application}",
         reason="none was examined. Those are found by themselves that left a changelog subject without a topic; name another "
@@ -200,7 +198,6 @@ def no_store(application: str) -> Skipped:
 
 
 def no_put() -> Skipped:
-    """A person says that the application registers nothing, and no store of it is known."""
     return Skipped(
         what="whether a put would be refused (--no-auto-register)",
         reason="no store was examined: a store that never wrote a schema leaves no subject to be found by. Hand over what "
@@ -210,7 +207,6 @@ def no_put() -> Skipped:
 
 
 def not_allowed(suspect: SuspectStore, error: AccessDeniedError) -> Skipped:
-    """Its group or its topic may not be read."""
     return suspect.skipped(f"{error} Without it, what a restore loads cannot be told")
 
 
@@ -236,7 +232,6 @@ def of_transient_query(suspect: Suspect, query_id: str) -> Skipped:
 
 
 def by_record_name(subject: Subject) -> Skipped:
-    """It follows another strategy."""
     return Skipped(
         what=f"subject {subject}",
         reason="it follows TopicRecordNameStrategy, which this version does not examine",

@@ -18,13 +18,11 @@ from srfix.serde.errors import ClusterError
 from srfix.serde.subjects.names import Topic
 
 _MOST_HYPOTHESES: Final = 5
-"""Hypotheses that are told of one store."""
 _NAMED_GROUPS: Final = 3
 """Groups that may not be asked and are named; there may be hundreds."""
 
 
 def without_source(verdict: Verdict, given: Given) -> Skipped:
-    """No evidence points to any topic."""
     store = verdict.store
     return store.skipped(
         "nothing tells which topic it restores from (no committed offsets, no schema to compare). Name it: "
@@ -98,7 +96,6 @@ def without_application(verdict: Verdict, given: Given) -> Skipped:
 
 
 def not_compared(verdict: Verdict) -> Iterator[Skipped]:
-    """Topics that the choice of a source left aside."""
     chosen = verdict.chosen
     if verdict.not_compared and (chosen is None or not chosen.is_proven):
         yield Skipped(
@@ -110,7 +107,6 @@ def not_compared(verdict: Verdict) -> Iterator[Skipped]:
 
 
 def gone(verdict: Verdict, given: Given) -> Skipped:
-    """The topic that it restores from does not exist any more."""
     store, chosen = verdict.store, verdict.chosen
     topic = chosen.topic if chosen is not None else None
     why = "; ".join(piece.detail for piece in chosen.pieces if not piece.against) if chosen is not None else ""
@@ -122,7 +118,6 @@ def gone(verdict: Verdict, given: Given) -> Skipped:
 
 
 def taken(verdict: Verdict, given: Given) -> Skipped:
-    """Its topic is another store's."""
     store = verdict.store
     return store.skipped(
         f"the only topic that it may restore from, {verdict.taken}, is another store's, so it restores from nowhere "
@@ -132,7 +127,6 @@ def taken(verdict: Verdict, given: Given) -> Skipped:
 
 
 def of_another(verdict: Verdict, application: str | None, given: Given) -> Skipped:
-    """Another application than the one that was asked for fits better."""
     store = verdict.store
     examine = given.quoted("diagnose", "--application", store.application)
     return Skipped(

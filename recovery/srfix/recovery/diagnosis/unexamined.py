@@ -61,8 +61,6 @@ def of_unexamined(
 
 @dataclass(slots=True)
 class _Look:
-    """Each topic is read once, whoever reads it."""
-
     survey: Survey
     counter: Counter
     said: CheckContext

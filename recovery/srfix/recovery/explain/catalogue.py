@@ -16,7 +16,6 @@ from srfix.recovery.severity import Severity
 CATALOGUE: Final[tuple[CatalogueEntry, ...]] = tuple(
     sorted((check.entry for check in CHECKS), key=lambda known: known.code)
 )
-"""Every code, in order."""
 
 _CODE = re.compile(r"(?i)srf(\d{3})")
 _NEARLY_A_CODE = re.compile(r"(?i)\s*srf[-_ ]?(\d{1,6})\s*")

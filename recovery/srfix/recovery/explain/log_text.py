@@ -34,12 +34,9 @@ _WIDEST_WRAP = 320
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogText:
-    """A pasted text, cleaned."""
-
     text: str
     """Lines end in `\\n`; no escape sequences, no control characters but tabs."""
     is_cut: bool
-    """True if only the end of it was read."""
 
 
 def clean(text: str) -> LogText:

@@ -47,7 +47,6 @@ class StackTraceReading:
     finding: str | None
     """The finding code that explains it; None where it is no finding (credentials, network)."""
     title: str
-    """What it is, in one line."""
     explanation: str
     """What happened, and how sure that is."""
     schema_id: int | None = None
@@ -62,11 +61,9 @@ class StackTraceReading:
     subject: Subject | None = None
     """Its subject; of values where the text does not say which role."""
     error_code: int | None = None
-    """The registry's error code, or its HTTP status."""
     application: str | None = None
     """The application.id, where thread name, ksqlDB's form or the topic's name decide it."""
     store: str | None = None
-    """The state store, where the application is known."""
     possible_applications: tuple[str, ...] = ()
     """All that the topic's name allows, longest first, where nothing decides."""
     streams_versions: tuple[str, ...] = ()
@@ -77,11 +74,9 @@ class StackTraceReading:
     """The command to run next, for a cluster and a registry that the environment names. It runs as it stands, but for TOPIC
     and USER, which stand for what the text does not say."""
     is_cut: bool = False
-    """True if the text was so long that only its end was read."""
 
     @property
     def is_recognised(self) -> bool:
-        """True if the text shows something that srfix knows."""
         return self.symptom is not Symptom.NOT_RECOGNISED
 
 

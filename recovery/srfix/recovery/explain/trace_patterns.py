@@ -50,10 +50,8 @@ class Anchor:
     kind: AnchorKind
     start: int
     end: int
-    """Where it ends, exclusive."""
     schema_id: int | None
     role: Role | None
-    """Key or value, where it says so."""
     other_ids: tuple[int, ...] = ()
     """Other ids in messages of this wording, ascending."""
 
@@ -219,7 +217,6 @@ def connect_task(text: str, anchor: Anchor, topic: Topic | None) -> str | None:
 
 
 def _distance(pattern: re.Pattern[str], text: str, anchor: Anchor) -> int | None:
-    """Characters between the message and the nearest match."""
     return min(
         (max(match.start() - anchor.end, anchor.start - match.end(), 0) for match in pattern.finditer(text)),
         default=None,

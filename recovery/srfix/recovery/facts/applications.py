@@ -37,9 +37,7 @@ class TopiclessSubject:
 
     subject: Subject
     context: str
-    """The registry context that it stands in."""
     topic: Topic
-    """The topic in its name."""
     role: Role
     """Key or value; value where a record's name stands behind the topic (TopicRecordNameStrategy)."""
     kind: InternalTopicKind
@@ -71,7 +69,6 @@ class ApplicationFacts:
     lives: bool
     """True if its group is listed or has committed offsets."""
     is_listed_whole: bool = True
-    """True if the cluster lists all of its groups."""
     signs: tuple[str, ...] = ()
     """What says that it is gone for good, in clauses; empty if nothing does, or it lives."""
     proof: str | None = None
@@ -154,7 +151,6 @@ def ksqldb_lacks(application: str, answers: Iterable[KsqldbAnswers]) -> str | No
 
 
 def has_topics(application: str, topics: Iterable[Topic]) -> bool:
-    """True if some internal topic may be the application's."""
     return any(parse(topic, application=application) is not None for topic in topics)
 
 

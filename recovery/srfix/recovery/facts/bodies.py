@@ -42,10 +42,8 @@ class UndecodableRows:
     keys: int
     """Live keys with such a body, of those whose record was decoded."""
     first_offset: int
-    """Offset of the first of these records."""
     last_offset: int
     reason: str
-    """What is wrong with the first one's body."""
     is_only_too_long: bool
     """True if each of them decodes, with bytes left over: Java's decoder does not look behind the last field."""
 
@@ -160,7 +158,6 @@ class _WholeReading:
         self._found = {role: _Found() for role in roles}
 
     def read(self, cluster: Cluster, partition: PartitionCensus) -> None:
-        """One partition, as far as a restore reads it."""
         limit = partition.restore_limit
         if limit is None or limit <= partition.start_offset:
             return
@@ -221,8 +218,6 @@ class _WholeReading:
 
 @dataclass(frozen=True, slots=True)
 class _Wrong:
-    """A body that does not decode."""
-
     schema_id: SchemaId
     offset: int
     error: DecodeError
@@ -354,11 +349,8 @@ class _Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveRecord:
-    """The newest live record of one id in one partition."""
-
     partition: int
     count: IdCount
-    """What the census counted of the id there."""
     offset: int
     record: RawRecord | None
     """The record; None if it was compacted away since it was counted."""

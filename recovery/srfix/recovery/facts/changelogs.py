@@ -64,7 +64,6 @@ class ChangelogFacts:
 
 
 def real_changelogs(survey: Survey, *, application: str | None, store: str | None) -> tuple[Topic, ...]:
-    """The changelog topics that exist, by name: all, or those whose names allow an application, a store."""
     return tuple(
         topic
         for topic in sorted(survey.topics())

@@ -36,18 +36,13 @@ class Circumstances:
     stores: tuple[KnownStore, ...] = ()
     """Its stores that are spoken of, by name."""
     reader: Reader = Reader.UNKNOWN
-    """What reads them, if it is the same everywhere."""
     oldest: StreamsVersion | None = None
-    """The oldest Kafka Streams that it can run on."""
     newest: StreamsVersion | None = None
-    """The newest one."""
     state: str | None = None
     """Its group's state, as Kafka names it."""
     members: int | None = None
     problem: str | None = None
-    """Why group and members are not known."""
     query: str | None = None
-    """The id of the ksqlDB query that it is; None if it is none."""
     query_state: str | None = None
     """The query's state as ksqlDB says it: `RUNNING`, `ERROR`, …"""
     ksqldb_version: str | None = None
@@ -86,7 +81,6 @@ class Circumstances:
         return replace(self, state=found.state, members=found.members, problem=found.problem)
 
     def of_stores(self, names: Collection[str]) -> Circumstances:
-        """The same with these stores alone."""
         return replace(self, stores=tuple(store for store in self.stores if store.name in names))
 
 
@@ -137,7 +131,6 @@ class KnownApplication(Part):
 
 
 def known_application(known: Circumstances) -> KnownApplication:
-    """The circumstances as they stand in a plan."""
     return KnownApplication(
         application=known.application,
         stores=list(known.stores),
@@ -149,7 +142,6 @@ def known_application(known: Circumstances) -> KnownApplication:
 
 
 def circumstances_of(known: KnownApplication) -> Circumstances:
-    """What `known_application` was made of."""
     return Circumstances(
         application=known.application,
         stores=tuple(known.stores),

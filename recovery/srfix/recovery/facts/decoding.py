@@ -49,7 +49,6 @@ class DecodedPart:
     is_decoded: bool
     """True if `value` is what the reader sees; False where it was not asked for, or failed."""
     value: Value = None
-    """What the reader sees."""
     schema_id: SchemaId | None = None
     """The id that the payload carries; None if it carries none, or was not looked at."""
     guid: UUID | None = None
@@ -57,7 +56,6 @@ class DecodedPart:
     subject: Subject | None = None
     """The subject that answered; None where the policy asks none, or none did."""
     registered_id: SchemaId | None = None
-    """The id under which that subject holds the schema."""
     error: SrfixError | None = None
 
 
@@ -75,7 +73,6 @@ class DecodedRecord:
 
     @property
     def failed(self) -> bool:
-        """True if the key or the value could not be read."""
         return self.key.error is not None or self.value.error is not None
 
 
@@ -84,15 +81,12 @@ class DecodedColumn:
     """The keys, or the values, of many records as a reader sees them."""
 
     payloads: Sequence[bytes | None]
-    """The bytes; None for a null key or a tombstone."""
     is_decoded: bool
-    """False where the role was not asked for."""
     values: Sequence[Value]
     """What the reader sees; None for a tombstone, and where nothing was decoded."""
     schema_ids: Sequence[SchemaId | None]
     """The ids that the payloads carry; None where they carry none, or were not looked at."""
     errors: Mapping[int, SrfixError]
-    """Why records could not be read, by their places."""
 
 
 class RecordDecoder:
@@ -121,7 +115,6 @@ class RecordDecoder:
         self._peeks = {role: SchemaIdPeek() for role in self._deserializers}
 
     def decode(self, topic: str, records: Iterable[RawRecord]) -> Iterator[DecodedRecord]:
-        """Each record, in the order given."""
         for record in records:
             yield DecodedRecord(
                 topic=topic,
@@ -169,7 +162,6 @@ class RecordDecoder:
         return None if columns_of is None else columns_of(role)
 
     def deserializer(self, role: Role) -> Deserializer:
-        """What decodes a role."""
         return self._deserializers[role]
 
     def part(self, column: DecodedColumn, place: int, role: Role, headers: Headers = None) -> DecodedPart:

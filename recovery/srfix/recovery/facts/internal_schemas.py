@@ -29,7 +29,6 @@ MARKS_OF_CONNECT: Final = frozenset(
 
 
 def marks_in(text: str) -> frozenset[str]:
-    """The marks in a schema of what wrote it."""
     return frozenset(match[1] or match[2] for match in _MARK.finditer(text))
 
 

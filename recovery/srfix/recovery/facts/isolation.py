@@ -37,8 +37,6 @@ _DEADLINE_S: Final = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreIsolation:
-    """How a restore reads, and how that is known."""
-
     isolation: Isolation
     weight: Weight | None
     """How sure it is; None if nothing tells, and Java's default is taken."""
@@ -51,7 +49,6 @@ SAID_BY_DEFAULT: Final = RestoreIsolation(isolation=Isolation.READ_UNCOMMITTED, 
 
 
 def said(isolation: Isolation) -> RestoreIsolation:
-    """As the person said."""
     return RestoreIsolation(isolation=isolation, weight=Weight.CONCLUSIVE, detail="--isolation says so")
 
 
@@ -66,7 +63,6 @@ def not_known(why: str) -> RestoreIsolation:
 
 
 def by_transactional_ids(application: str, ids: Iterable[str]) -> RestoreIsolation:
-    """As all transactional ids of the cluster tell."""
     own = sorted(transactional_id for transactional_id in ids if is_of(transactional_id, application))
     if own:
         return RestoreIsolation(
@@ -131,7 +127,6 @@ def known_transactional_ids(cluster: Cluster, partitions: int) -> frozenset[str]
 
 
 def restore_isolation(cluster: Cluster, application: str) -> RestoreIsolation:
-    """How the restore of an application reads, as its transactional ids tell."""
     partitions = cluster.topics().get(TRANSACTIONS)
     if partitions is None:
         return SAID_BY_DEFAULT

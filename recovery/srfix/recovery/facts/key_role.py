@@ -36,8 +36,6 @@ one of eight cases."""
 
 
 class KeyStanding(Enum):
-    """What the keys are."""
-
     CERTAIN = "certain"
     """A key subject stands, and the keys are what it holds: most of them decode."""
     SUBJECT_ONLY = "subject-only"
@@ -50,23 +48,18 @@ class KeyStanding(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyRole:
-    """What the keys of a source topic are."""
-
     standing: KeyStanding
     census: Census
     """The census in which only ids that are ids are counted as such; keys with others are unframed there."""
     source: SubjectState
-    """What stands under the source topic's key subject."""
     window: WindowKind | None = None
     """The window behind each key; None if they are not windowed."""
     not_looked_at: str | None = None
     """What the keys that were read leave open, in words; None if nothing."""
     could_hide: bool = False
-    """True if that could hide a finding."""
 
     @property
     def is_role(self) -> bool:
-        """True if the keys are examined as schema registry keys."""
         return self.standing is not KeyStanding.RAW
 
     @property

@@ -30,7 +30,6 @@ _MOST_PLACES: Final = 64
 _MORE: Final = 7
 """Offsets before the newest key of an id that are read too, in one partition of each id."""
 _MOST_MORE: Final = 8
-"""Ids of which more than the newest key is read."""
 
 
 class KeyReading(Enum):
@@ -41,21 +40,15 @@ class KeyReading(Enum):
     FITS_SUBJECT = "fits-subject"
     """It does not, but the bytes behind the id decode under a schema of the key subject that stands."""
     MISFIT = "misfit"
-    """It does not decode under the schema of its id."""
     UNKNOWN_ID = "unknown-id"
-    """The registry does not know the id."""
     NOT_READ = "not-read"
     """The registry knows the id, and there is no serde for the schema here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledKey:
-    """One key."""
-
     partition: int
-    """Where a record with this key is."""
     offset: int
-    """Where in the partition."""
     schema_id: SchemaId
     """The id that it seems to carry."""
     size: int
@@ -70,7 +63,6 @@ class KeySample:
     keys: tuple[SampledKey, ...]
     """By partition and offset, each key once in its partition."""
     window: WindowKind | None
-    """The window behind the topic's keys; None if they are not windowed."""
 
 
 def sample_keys(

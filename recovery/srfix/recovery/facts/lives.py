@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 
 class Lives(Enum):
-    """What counts as live."""
-
     LATEST_OF_KEY = "the latest record of each key"
     EVERY_RECORD = "every record in the log"
 
@@ -34,9 +32,7 @@ class Standing(Enum):
     """Where an id stands for the reader."""
 
     LIVE = "live"
-    """Live records carry it."""
     PENDING = "pending"
-    """Records that the group has not read yet carry it."""
     READ = "read"
     """Only records that the group has read carry it: it meets them again if its offsets are reset."""
     SUPERSEDED = "superseded"
@@ -74,7 +70,6 @@ def _every_record(counted: RoleCensus) -> RoleCensus:
 
 
 def only_ids(census: Census, role: Role, wanted: Container[int]) -> Census:
-    """The census with these ids alone in one role."""
     return _changed(
         census,
         role,
@@ -94,8 +89,6 @@ def _changed(census: Census, role: Role, change: Callable[[RoleCensus], RoleCens
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Positions:
-    """Where a group reads on."""
-
     group: str
     committed: Mapping[int, int | None]
     """Per partition the offset that it reads next; None where it has committed none."""
@@ -107,7 +100,6 @@ class Positions:
         return partition.start_offset if committed is None else max(committed, partition.start_offset)
 
     def left(self, partition: PartitionCensus) -> int:
-        """Offsets that it has not read yet."""
         return max(0, partition.end_offset - self.starts_at(partition))
 
     def is_beyond(self, partition: PartitionCensus) -> bool:
@@ -117,7 +109,6 @@ class Positions:
 
 
 def standing_of(census: Census, role: Role, schema_id: int, positions: Positions | None) -> Standing:
-    """Where an id stands in a census that `as_read` gave."""
     places = [
         (partition, count)
         for partition in census.partitions

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from srfix.serde.deserializer import SchemaDeserializer
 
 _MOST: Final = 1_000
-"""Rows that are compared."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,7 +52,6 @@ class Comparing:
     registry: ReadableRegistry
     topic: Topic
     context: str
-    """The registry context whose ids rows and records carry."""
     may_be_table: bool = False
     """True where nothing says that the processor is not a table's. A table's serde writes the same in other bytes, and may
     fill fields in: only a field that both have, text, or a field that no default explains tells two rows apart then."""
@@ -165,7 +163,6 @@ def _all(answers: Iterable[bool | None]) -> bool | None:
 
 
 _Node: TypeAlias = object
-"""A schema, as Avro's JSON has it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,12 +32,8 @@ NO_SUCH_QUESTION = frozenset({403, 404, 405, 501})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistrationRefusal:
-    """One registration that would be refused."""
-
     schema_id: SchemaId
-    """The id whose schema would be registered."""
     reason: str
-    """The registry's reason, in words."""
     is_overcome: bool
     """True if a plan can do something about it: an incompatibility yes, a read-only registry no."""
 

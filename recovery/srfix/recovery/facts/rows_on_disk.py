@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """The directory of a store in one task."""
-
     state: ApplicationState
     task: Task
     store: StoreDirectory
@@ -61,7 +59,6 @@ class Place:
 RowCounter: TypeAlias = "Callable[[Place], RowIds]"
 """Counts the ids in the store of one task, once for all that ask."""
 StoreIds: TypeAlias = Mapping[Role, frozenset[SchemaId]]
-"""Per role the ids that rows carry."""
 
 
 def count_rows(place: Place, *, give_up_at: float | None = None) -> RowIds:
@@ -73,7 +70,6 @@ def count_rows(place: Place, *, give_up_at: float | None = None) -> RowIds:
 
 
 def places_of(states: tuple[ApplicationState, ...], store: SuspectStore) -> tuple[Place, ...]:
-    """Where a store lies, in every directory and task."""
     return tuple(
         Place(state=state, task=task, store=directory)
         for state in states
@@ -134,7 +130,6 @@ class _Gathered:
     could_hide: bool = False
 
     def add(self, place: Place, count: RowCounter) -> None:
-        """Reads the store in one task."""
         from srfix.recovery.state.directory import StoreKind, is_task_locked
         from srfix.recovery.state.layouts import StoreFormat
         from srfix.recovery.state.reading.detection import databases
@@ -203,7 +198,6 @@ class _Gathered:
                     places.add(partition)
 
     def rows(self) -> StoreRows:
-        """All of it."""
         lags = tuple(self._lags())
         whole = not (self.is_kept_back or lags)
         return StoreRows(

@@ -29,7 +29,6 @@ class StoreRows:
     guids: Mapping[Role, int] = field(default_factory=dict)
     """Per role the rows that name their schema by GUID, whose ids are not known."""
     unframed: Mapping[Role, int] = field(default_factory=dict)
-    """Per role the rows that carry no id."""
     partitions: tuple[int, ...] = ()
     """The partitions whose store was read to its end, ascending; empty for a global store, which has none."""
     not_read: tuple[str, ...] = ()
@@ -50,7 +49,6 @@ class StoreRows:
     """
 
     def ids(self, role: Role) -> frozenset[SchemaId]:
-        """The ids that rows carry in this role."""
         return frozenset(self.schema_ids.get(role, {}))
 
 
@@ -62,7 +60,6 @@ class ProcessedRows:
     """The name that a person gave to the processor; None where no topology shows one: `StreamsBuilder.addGlobalStore` names
     its processor as `globalTable` does."""
     origin: str | None = None
-    """Where the topology was printed; None without such a name."""
     transformed: int = 0
     """Rows that differ from what a restore would put in their place."""
     untransformed: int = 0
@@ -88,16 +85,13 @@ class SuspectStore:
 
     @property
     def changelog(self) -> Topic:
-        """The changelog topic that does not exist."""
         return changelog_topic(self.application, self.name)
 
     def subject(self, role: Role) -> Subject:
-        """The phantom subject of its keys or values."""
         return join_context(self.context, subject_for(self.changelog, role))
 
     @property
     def subjects(self) -> tuple[Subject, ...]:
-        """Its phantom subjects, of values and of keys."""
         return self.subject(Role.VALUE), self.subject(Role.KEY)
 
     def source_subject(self, topic: Topic, role: Role) -> Subject:
@@ -194,17 +188,14 @@ class StoreFacts:
     source: Source | None
     """Where it restores from (the value subject); None while undecided."""
     evidence: tuple[Evidence, ...]
-    """The evidence for every candidate source."""
     census: Census | None
     """The ids in the source topic; None while the source is undecided."""
     roles: Mapping[Role, RoleFacts]
-    """The roles that carry schema ids or have a phantom subject."""
     bodies: Mapping[Role, Bodies] = field(default_factory=dict)
     """Per role whether the rows that a restore loads decode; empty while the source is undecided."""
     source_configs: TopicConfigs | None = None
     """The configuration of the source topic, or why it is not known; None while the source is undecided."""
     keys: KeyRole | None = None
-    """What the keys of the source topic are; None if that was not asked."""
     is_global: bool = False
     """True if it is a global table's or global store's: it restores the whole topic at every start without state."""
     is_told_global: bool = False

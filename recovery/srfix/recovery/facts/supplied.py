@@ -28,12 +28,10 @@ class Supplied:
     """All of it, read; what could not be read is in the parts themselves."""
 
     state: tuple[ApplicationState, ...] = ()
-    """State directories, an application each."""
     shut: tuple[Unreadable, ...] = ()
     """The folders beside them that may be applications' too, and that this user may not look into."""
     topologies: tuple[GivenTopology, ...] = ()
     ksqldb: tuple[KsqldbAnswers, ...] = ()
-    """What ksqlDB servers, or saved answers, say."""
 
     def with_owners(self) -> Supplied:
         """The same, with each topology of which nobody said whose it is given to the application whose stores on disk are all
@@ -92,7 +90,6 @@ class Supplied:
                 yield from ((topology, table) for table in table_sources(query.topology))
 
     def stores_of_topologies(self, application: str) -> frozenset[str]:
-        """The names of all stores in the printed topologies of an application."""
         own = (printed.topology for printed in self.topologies if printed.application == application)
         return frozenset(store for topology in own for store in topology.stores)
 

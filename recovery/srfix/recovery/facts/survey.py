@@ -44,7 +44,6 @@ from srfix.serde.wire_peek import BY_GUID, SchemaIdPeek, peek_headers
 _T = TypeVar("_T")
 
 _MOST_VERSIONS: Final = 20
-"""Versions of a subject that are compared, the newest ones."""
 _PEEKED_OFFSETS: Final = 5
 """Offsets at the end of each partition that a peek reads, beside its first one."""
 _PEEKED_PARTITIONS: Final = 16
@@ -63,7 +62,6 @@ class NamedSource:
     said: str
     """The option's value, `STORE=TOPIC` or `APPLICATION/STORE=TOPIC`."""
     has_application: bool
-    """True if it names the application too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +73,6 @@ class Peek:
     schema_ids: tuple[SchemaId, ...]
     """The ids that they carry, ascending."""
     guids: int
-    """Values that name their schema by GUID."""
 
 
 @dataclass(slots=True)
@@ -212,7 +209,6 @@ class Survey:
         return not_known(ids) if isinstance(ids, str) else by_transactional_ids(application, ids)
 
     def group_state(self, group: str) -> GroupState:
-        """Whether a group has members; a problem where the broker does not say."""
         if group not in self._groups:
             self._groups[group] = self.cluster.group_state(group)
         return self._groups[group]
@@ -367,7 +363,6 @@ class Survey:
         return self._samples[topic]
 
     def is_redpanda(self) -> bool:
-        """Whether the registry is Redpanda's, asked once."""
         if self._is_redpanda is None:
             self._is_redpanda = self.registry.is_redpanda()
         return self._is_redpanda

@@ -58,7 +58,6 @@ class OwnProcessor:
 
     name: str
     topic: Topic
-    """The topic that it reads."""
 
 
 def own_processor(topology: Topology, store: str) -> OwnProcessor | None:

@@ -55,7 +55,6 @@ def window_of(keys: Iterable[bytes], reads: Callable[[bytes], bool]) -> WindowKi
 
 
 def key_deserializer(resolver: Resolver, window: WindowKind | None) -> Deserializer:
-    """Reads keys by the schema that they name, with the window behind them if there is one."""
     from srfix.serde.deserializer import SchemaDeserializer
 
     deserialize = SchemaDeserializer(resolver)

@@ -89,7 +89,6 @@ def handed(store: GuardedStore, wiring: Wiring, version: StreamsVersion | None) 
 
 
 def loads(store: GuardedStore, wiring: Wiring, version: StreamsVersion | None) -> str:
-    """What a restore puts in the store, in words."""
     match wiring:
         case Wiring.REUSED:
             return f"the bytes of topic {store.topic} as they are, up to the committed offsets"
@@ -112,7 +111,6 @@ class JudgedStore:
 
     store: GuardedStore
     assumed: Assumed
-    """What the person said."""
     running: StreamsVersion | None
     """The version that runs: as was said, else as it was concluded from traces on the cluster."""
     reader: Reader
@@ -120,7 +118,6 @@ class JudgedStore:
     sight: Sight
 
     def wirings(self, version: StreamsVersion | None) -> tuple[Wiring, ...]:
-        """Where it may restore from."""
         return wirings(
             self.store,
             version,
@@ -130,7 +127,6 @@ class JudgedStore:
         )
 
     def forecast(self, version: StreamsVersion | None) -> StoreForecast:
-        """What it does under a version."""
         found = self.wirings(version)
         names = {topic: None for wiring in found for topic in handed(self.store, wiring, version)}
         # What was concluded of a version is as exact as KAFKA-10179 needs it, and no more.
@@ -144,7 +140,6 @@ class JudgedStore:
         )
 
     def known(self, role: Role) -> RoleKnown | None:
-        """What registry and cluster say of its keys or values."""
         return self.sight.known(self.store, role)
 
     def writes_nothing_of_its_own(self, role: Role) -> bool:
@@ -153,7 +148,6 @@ class JudgedStore:
         return known is not None and not known.own and (bool(known.phantom.versions) or role is Role.KEY)
 
     def facts(self) -> StoreFacts | None:
-        """What a diagnosis learns of it, rows on disk too; None unless cluster and registry were named."""
         return self.sight.facts(self.store, self.running)
 
     def foretold(
@@ -187,7 +181,6 @@ class JudgedStore:
         )
 
     def restores_source_bytes(self, version: StreamsVersion | None) -> Certainty:
-        """Whether a restore loads the source topic as it is."""
         found = self.wirings(version)
         if not any(wiring in SOURCE_BYTES for wiring in found):
             return Certainty.EXCLUDED
@@ -235,12 +228,10 @@ class JudgedStore:
 
     @property
     def is_dual(self) -> bool:
-        """True if its reader falls back to a second subject."""
         return self.reader is Reader.DUAL
 
     @property
     def is_reader_told(self) -> bool:
-        """True if a person said what reads it."""
         return self.assumed.reader is not Reader.UNKNOWN
 
     @property
@@ -271,7 +262,6 @@ class JudgedStore:
         return Prospect(judged=self, moment=Moment.RESTORE, asks_the_phantom=asks, roles=tuple(self._roles()))
 
     def on_upgrade(self, target: StreamsVersion) -> Prospect:
-        """The change to another version."""
         crosses = weakest((self.asks_the_phantom(self.running), self.asks_the_source(target)))
         back = weakest((self.asks_the_source(self.running), self.asks_the_phantom(target)))
         return Prospect(
@@ -303,11 +293,9 @@ class Prospect:
     turns_to_the_source: Certainty = Certainty.EXCLUDED
     """Whether it is an upgrade from the phantom subject to the source topic's own."""
     new: NewSchema | None = None
-    """The schema that is about to be registered, where that brings it about."""
 
 
 def judge(store: GuardedStore, assumed: Assumed, sight: Sight) -> JudgedStore:
-    """A store with the reader and version under which it is judged."""
     seen = sight.assumed_of(store, assumed)
     reader = assumed.reader if seen is None else seen.reader
     running = assumed.running if seen is None else seen.streams_version

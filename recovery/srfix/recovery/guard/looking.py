@@ -35,9 +35,7 @@ class RoleKnown:
     """The keys or values of a store, as the registry (and the cluster) have them now."""
 
     phantom: SubjectState
-    """What stands under the subject that is named after the changelog."""
     source: SubjectState
-    """What stands under the source topic's own subject."""
     ids: tuple[SchemaId, ...]
     """The ids that a restore may load: those of the topic, or, where it was not read or holds none, those under its subject."""
     live: tuple[SchemaId, ...]
@@ -47,7 +45,6 @@ class RoleKnown:
     own: tuple[SchemaId, ...]
     """The ids under the phantom subject whose schema the source topic's own subject lacks: the application's own."""
     is_counted: bool
-    """True if the topic was read."""
 
     @property
     def asks_a_registry(self) -> bool:
@@ -57,16 +54,12 @@ class RoleKnown:
 
 @dataclass(slots=True, kw_only=True)
 class Sight:
-    """Cluster and registry, asked once each."""
-
     cluster: Cluster | None = None
     registry: ReadableRegistry | None = None
     survey: Survey | None = None
     """Both; None if one of them was not named."""
     count: Count | None = None
-    """What counts topics; None without `survey`."""
     learn: Learn | None = None
-    """What learns of stores; None without `count`."""
     skipped: dict[Skipped, None] = field(default_factory=dict)
     """What was not allowed to be read or asked, and topics that are not there."""
     _topics: frozenset[Topic] | None = None
@@ -91,7 +84,6 @@ class Sight:
         return subject in self._subjects
 
     def skip(self, skipped: Skipped) -> None:
-        """Keeps what could not be read."""
         self.skipped[skipped] = None
 
     def runs(self, store: GuardedStore) -> bool:
@@ -119,7 +111,6 @@ class Sight:
         return with_hints(said, gather_hints(store.suspect, self.survey, store.topic))
 
     def context_of(self, subject: Subject) -> str:
-        """The registry context of a subject."""
         return DEFAULT_CONTEXT if self.registry is None else self.registry.context_of(subject)
 
     def known(self, store: GuardedStore, role: Role) -> RoleKnown | None:

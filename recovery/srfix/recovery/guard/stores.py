@@ -31,7 +31,6 @@ def guarded_stores(supplied: Supplied) -> Iterator[GuardedStore]:
 
 
 def pseudo_topics(supplied: Supplied) -> Iterator[PseudoTopic]:
-    """The pseudo-topics of every foreign-key join in the topologies."""
     for application, topology, origin, _second in _topologies(supplied):
         yield from pseudo_topics_of(topology, application=application, origin=origin)
 

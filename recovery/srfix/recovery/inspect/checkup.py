@@ -36,8 +36,6 @@ _SKEW_WORTH_A_WORD_S: Final = 5.0
 
 
 class Outcome(Enum):
-    """How a question ended."""
-
     OK = "ok"
     DENIED = "denied"
     UNSUPPORTED = "unsupported"
@@ -54,7 +52,6 @@ class ConnectionCheck:
     what: str
     outcome: Outcome
     detail: str
-    """What was found, or why not."""
     advice: str | None = None
     """The right to ask for, or what else to do; None if there is nothing to do."""
     needed: bool = False
@@ -64,12 +61,10 @@ class ConnectionCheck:
 
     @property
     def is_missing(self) -> bool:
-        """True if a diagnosis would fail on it."""
         return self.needed and self.outcome is not Outcome.OK
 
     @property
     def elapsed_ms(self) -> int | None:
-        """The same in whole milliseconds."""
         return None if self.elapsed_s is None else round(1000 * self.elapsed_s)
 
 
@@ -309,8 +304,6 @@ def _global_level(registry: ReadableRegistry) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked(Generic[_Answer]):
-    """A question that was put."""
-
     check: ConnectionCheck
     answer: _Answer | None
     """What came back; None if nothing did."""

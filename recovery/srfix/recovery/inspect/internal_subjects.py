@@ -38,8 +38,6 @@ from srfix.serde.subjects.names import Role, Subject, Topic, split_context, spli
 
 
 class SubjectClass(Enum):
-    """What an internal-looking subject is."""
-
     CHANGELOG = "changelog"
     PHANTOM = "changelog without a topic"
     REPARTITION = "repartition"
@@ -50,16 +48,12 @@ class SubjectClass(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InternalSubject:
-    """One internal-looking subject."""
-
     subject: Subject
     topic: Topic
-    """The topic in its name, existing or not."""
     role: Role | None
     """Key or value; None where a record's name stands behind the topic (TopicRecordNameStrategy)."""
     kind: SubjectClass
     has_topic: bool
-    """True if the topic is in the full listing."""
     is_live: bool
     """False if all its versions are soft-deleted."""
     application: str | None
@@ -73,20 +67,16 @@ class InternalSubject:
 
     @property
     def naming(self) -> str:
-        """The strategy by which it is named."""
         return "TopicNameStrategy" if self.role is not None else "TopicRecordNameStrategy"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InternalSubjects:
-    """All of them."""
-
     subjects: tuple[InternalSubject, ...]
     """By name."""
     looked_at: int
     """How many subjects the registry has, soft-deleted ones too."""
     skipped: tuple[Skipped, ...]
-    """What could not be asked."""
 
 
 class ListedSubject(Part):

@@ -22,13 +22,10 @@ from srfix.serde.wire import SchemaId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan:
-    """A topic, counted."""
-
     census: Census
     application: str | None
     """The group whose committed offsets bound what a restore loads; None: everything up to the end counts as live."""
     roles: tuple[Role, ...]
-    """What was asked for: keys, values or both."""
     holders: Holders | None
     """Who holds the ids; None without a registry, or where it did not answer."""
     skipped: tuple[Skipped, ...]
@@ -168,7 +165,6 @@ class CensusDocument(DatedDocument, tag="srfix.census/1"):
 
 
 def counted_topic(scan: Scan) -> CountedTopic:
-    """The topic of a scan."""
     roles = {role.value: _role(scan, role) for role in scan.roles}
     return CountedTopic.of(
         scan.census,

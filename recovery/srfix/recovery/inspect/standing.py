@@ -43,11 +43,8 @@ class Acceptance:
     is_accepted: bool
     """True if a registration would succeed, as far as the registry tells without one."""
     registered_id: SchemaId | None
-    """The id under which the subject holds it already; None if it does not."""
     level: str
-    """The compatibility level that holds for the subject."""
     mode: str | None
-    """The mode that holds for it; None where the registry has no modes."""
     reasons: tuple[str, ...]
     """Why not, in the registry's words."""
 

@@ -48,7 +48,6 @@ def _next(text: str, at: int) -> int:
 
 
 def read_answer(document: Json, *, origin: str) -> KsqldbAnswers:
-    """What one answer says; nothing where it is an answer to something else."""
     problems: list[str] = []
     server: ServerInfo | None = None
     queries: list[QueryDescription] = []
@@ -163,7 +162,6 @@ class QueryOnServer:
 
     active_stores: tuple[str, ...] = ()
     active_partitions: tuple[tuple[Topic, int], ...] = ()
-    """Of the topics that the query reads."""
     standby_stores: tuple[str, ...] = ()
     standby_partitions: tuple[tuple[Topic, int], ...] = ()
 
@@ -178,8 +176,6 @@ class QueryOnServer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerStatus:
-    """One server of a ksqlDB cluster."""
-
     host: str
     """`host:port`."""
     is_alive: bool | None

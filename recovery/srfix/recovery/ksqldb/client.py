@@ -35,7 +35,6 @@ _JSON: Final = "application/vnd.ksql.v1+json"
 _QUERY_ID: Final = re.compile(r"[A-Za-z0-9_]+")
 _SHOWN: Final = 200
 KSQLDB_BOUNDS: Final = AnswerBounds(body_bytes=KSQLDB_BODY_BYTES, json_parts=KSQLDB_JSON_PARTS, deadline_s=30.0)
-"""Of one answer."""
 _CHANGEABLE: Final = (
     "http.answer.max.bytes",
     "http.answer.max.head.bytes",
@@ -45,7 +44,6 @@ _CHANGEABLE: Final = (
 
 
 def ksqldb_bounds(properties: Mapping[str, str]) -> AnswerBounds:
-    """What one answer may take, as the properties say."""
     unknown = sorted(properties.keys() - set(_CHANGEABLE))
     if unknown:
         raise UsageError(f"There is no property {unknown[0]} of ksqlDB's client. Known are: {', '.join(_CHANGEABLE)}.")

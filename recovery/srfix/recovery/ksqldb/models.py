@@ -51,7 +51,6 @@ class QueryDescription:
     state: str | None = None
     """`RUNNING`, `ERROR`, `UNRESPONSIVE`, …; None where it is not said."""
     sources: tuple[str, ...] = ()
-    """Names of the tables and streams that it reads."""
     topology: Topology | None = None
     """Its Streams topology; None where it is not said, or garbled."""
     consumer_group: str | None = None
@@ -60,12 +59,9 @@ class QueryDescription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KsqldbAnswers:
-    """All that one server, or one file, said."""
-
     origin: str
     """The URL without secrets, or the file."""
     server: ServerInfo | None = None
-    """Version and service id; None where they were not said."""
     queries: tuple[QueryDescription, ...] = ()
     """By id."""
     sources: tuple[SourceDescription, ...] = ()

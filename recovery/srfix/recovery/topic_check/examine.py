@@ -35,7 +35,6 @@ class TopicCheck(Diagnosis):
     examined: tuple[str, ...] = ()
     """No store."""
     answers: TopicAnswers
-    """What was learned."""
 
 
 def check_topic(
@@ -137,19 +136,14 @@ def _positions(question: TopicQuestion, survey: Survey, partitions: tuple[int, .
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """What was learned of the keys, or of the values."""
-
     answer: RoleAnswer
     census: Census
-    """The census with what was learned of this role."""
     context: str
     skipped: tuple[Skipped, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Look:
-    """How one topic is looked at."""
-
     question: TopicQuestion
     survey: Survey
     lives: Lives
@@ -157,7 +151,6 @@ class _Look:
     deadline_s: float | None
 
     def at(self, role: Role, census: Census) -> _Part:
-        """Keys or values."""
         judge = Judge(survey=self.survey, question=self.question, role=role)
         skipped: list[Skipped] = []
         window = None

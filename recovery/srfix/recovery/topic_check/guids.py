@@ -33,14 +33,10 @@ class _GuidIds(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuidsFound:
-    """What the GUIDs of a topic's keys or values stand for."""
-
     census: Census
     """The census with the records of resolved GUIDs counted under their ids."""
     by_id: Mapping[SchemaId, tuple[UUID, ...]]
-    """Per id the GUIDs that stand for it."""
     unknown: tuple[UUID, ...] = ()
-    """Those that the registry does not know."""
     unread: str | None = None
     """Why some were not looked at, in words; None if all were."""
 

@@ -32,8 +32,6 @@ class _Latest:
 
 @dataclass(slots=True, kw_only=True)
 class Judge:
-    """Judges the ids of one role."""
-
     survey: Survey
     question: TopicQuestion
     role: Role
@@ -41,11 +39,9 @@ class Judge:
 
     @property
     def context(self) -> str:
-        """The registry context whose ids they are."""
         return self.survey.registry.context_of(self.question.subject_of(self.role))
 
     def __call__(self, fault: IdAtFault, standing: Standing, guids: tuple[UUID, ...]) -> AskedId:
-        """What comes of an id, wherever it is, and by whatever GUIDs records name it."""
         schema_id, schema = fault.schema_id, self.survey.schema_of_id(fault.schema_id, self.context)
         unasked = Membership(schema_id=schema_id, schema=schema, error_code=None, answered_id=None)
         asked = AskedId(

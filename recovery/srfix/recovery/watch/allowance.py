@@ -29,7 +29,6 @@ from srfix.serde.subjects.names import Role, Subject, Topic, changelog_topic, jo
 from srfix.serde.wire import SchemaId
 
 RELAXED: Final = "NONE"
-"""The level that a repair sets while it registers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +42,6 @@ class AllowedPair:
     """The phantom subject, the only one that is written to."""
     source_topic: Topic
     may_stay_live: bool
-    """True if the plan leaves a version live there."""
     may_soft_delete: bool
     """True if the plan soft-deletes a version there at once."""
     may_relax: bool
@@ -55,7 +53,6 @@ class AllowedPair:
     config: Mapping[str, Json] | None
     """The subject's own configuration when the plan was made."""
     mode: str | None
-    """Its own mode then."""
 
     @property
     def source_subject(self) -> Subject:
@@ -132,8 +129,6 @@ def allowed_pairs(plan: Plan) -> tuple[AllowedPair, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowed:
-    """What will be written."""
-
     plan: Plan
     """Of one subject, with at least one step."""
     schema_ids: tuple[SchemaId, ...]

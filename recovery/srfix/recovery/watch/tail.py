@@ -29,7 +29,6 @@ class TailedTopic:
     roles: tuple[Role, ...]
     """The roles whose payloads are framed."""
     next_offsets: dict[int, int]
-    """Per partition the first offset that was not seen."""
     ids: Mapping[Role, set[SchemaId]] = field(default_factory=dict)
     """Per role the ids that were seen since the full look, and in it."""
     _found: dict[Role, set[SchemaId]] = field(default_factory=dict)

@@ -56,8 +56,6 @@ _LOOKS_RELAXED: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How often is looked."""
-
     interval_s: float = 10.0
     """From the beginning of a short look to that of the next."""
     full_interval_s: float = 3600.0
@@ -80,9 +78,7 @@ class Watcher:
     writer: Writer | None = None
     """What registers; None to look and report only."""
     clock: Callable[[], str] = now
-    """Says the time, ISO 8601, for plans."""
     monotonic: Callable[[], float] = time.monotonic
-    """Seconds, for intervals."""
     wait: Callable[[float], bool]
     """Waits so many seconds; True, at once, if the watch is to end."""
     jitter: Callable[[], float] = random.random

@@ -43,15 +43,12 @@ class Writer:
     """Registers, and only where a signed-off plan allows it."""
 
     pairs: tuple[AllowedPair, ...]
-    """What it allows."""
     plan: Plan
-    """The signed-off plan."""
     plan_path: Path
     """Its file: the journal beside it tells whether it is being carried out, or was rolled back."""
     journals: Path
     """The directory of this instance's journals; it exists."""
     clock: Callable[[], str] = now
-    """Says the time, ISO 8601."""
     undisturbed: Callable[[], AbstractContextManager[object]] = field(default=nullcontext)
     """What holds off an orderly end while something is written."""
 
@@ -101,12 +98,10 @@ class Writer:
                 yield subject
 
     def resume(self, subject: Subject, registry: Registry) -> Iterator[Registered | Deferred | Stopped]:
-        """Goes on with what an earlier run had begun under a subject."""
         plan = REPAIR_JOURNALS.read(self.journal(subject)).plan
         yield from self._carry_out(plan, subject, registry, was_resumed=True)
 
     def carry_out(self, plan: Plan, subject: Subject, registry: Registry) -> Iterator[Registered | Deferred | Stopped]:
-        """Does what a plan for one subject says."""
         yield from self._carry_out(plan, subject, registry, was_resumed=False)
 
     def take_over(self, pair: AllowedPair, registry: Registry) -> tuple[str, ...]:
