@@ -146,8 +146,17 @@ def counted(
             one_partition=one_partition,
         )
         counter.add(columns, 0, len(run))
-    counts: PartitionCensus = counter.result(partition=3, start_offset=0, end_offset=99, committed_offset=limit)
-    return counts
+    records, keys, values = counter.result()
+    return PartitionCensus(
+        partition=3,
+        start_offset=0,
+        end_offset=99,
+        committed_offset=limit,
+        restore_limit=limit,
+        records=records,
+        keys=keys,
+        values=values,
+    )
 
 
 def row(offset: int, key: bytes | None, value: bytes | None) -> Record:

@@ -334,7 +334,17 @@ class StagedWorld:
                 one_partition=True,
             )
             counter.add(run, 0, len(batch))
-        return counter.result(partition=partition, start_offset=log.start, end_offset=log.end, committed_offset=offset)
+        records, keys, values = counter.result()
+        return PartitionCensus(
+            partition=partition,
+            start_offset=log.start,
+            end_offset=log.end,
+            committed_offset=offset,
+            restore_limit=limit,
+            records=records,
+            keys=keys,
+            values=values,
+        )
 
     def row_bytes(self, row: DiskRow) -> tuple[bytes, bytes]:
         """Key and value of a row on disk, without a timestamp."""

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Final, cast
 
-from srfix.recovery.census.interface import IdCount, PartitionCensus, RoleCensus
+from srfix.recovery.census.interface import RoleCensus, Tally, role_census
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import Headers, SchemaId
-from srfix.serde.wire_peek import BY_GUID, NO_PAYLOAD, UNFRAMED, PeekedId, SchemaIdPeek, peek_headers
+from srfix.serde.wire_peek import NO_PAYLOAD, PeekedId, SchemaIdPeek, peek_headers
 
 _FEW_IDS: Final = 6
 """Up to here, going over a run once per distinct id is faster than a Counter and a dict."""
@@ -122,8 +122,8 @@ class PartitionCounter:
     def __init__(self, *, restore_limit: int | None) -> None:
         self._limit = restore_limit
         self._records = 0
-        self._keys = _Tally()
-        self._values = _Tally()
+        self._keys = _Carriers()
+        self._values = _Carriers()
         self._live = _LatestOfKey()
         self._pending = _LatestOfKey()
         self._gathered: list[Columns] = []
@@ -184,54 +184,29 @@ class PartitionCounter:
         after = [index - split for index in tombstones[len(before) :]]
         self._pending.add(run.keys[split:], run.offsets[split:], after)
 
-    def result(
-        self,
-        *,
-        partition: int,
-        start_offset: int,
-        end_offset: int,
-        committed_offset: int | None,
-        stopped_early: str | None = None,
-    ) -> PartitionCensus:
+    def result(self) -> tuple[int, RoleCensus, RoleCensus]:
+        """The number of records, their keys and their values."""
         self._flush()
         live, pending = self._live.offsets(), self._pending.offsets()
-        return PartitionCensus(
-            partition=partition,
-            start_offset=start_offset,
-            end_offset=end_offset,
-            committed_offset=committed_offset,
-            restore_limit=self._limit,
-            records=self._records,
-            keys=self._role(self._keys, live, pending),
-            values=self._role(self._values, live, pending),
-            stopped_early=stopped_early,
-        )
+        return self._records, self._role(self._keys, live, pending), self._role(self._values, live, pending)
 
-    def _role(self, tally: _Tally, live: list[int], pending: list[int]) -> RoleCensus:
-        live_ids, pending_ids = tally.by_offset.ids_at(live), tally.by_offset.ids_at(pending)
-        return RoleCensus(
-            ids=tuple(
-                IdCount(
-                    schema_id=schema_id,
-                    records=tally.records[schema_id],
-                    live_keys=None if self._limit is None else live_ids.keys[schema_id],
-                    pending_keys=pending_ids.keys[schema_id],
-                    first_offset=tally.first[schema_id],
-                    last_offset=tally.last[schema_id],
-                    live_offset=live_ids.last.get(schema_id),
-                )
-                for schema_id in sorted(tally.records)
-                if schema_id >= 0
-            ),
-            guids=tally.records[BY_GUID],
-            unframed=tally.records[UNFRAMED],
-            nulls=tally.records[NO_PAYLOAD],
-            first_unframed_offset=tally.first.get(UNFRAMED),
-            live_unframed_keys=None if self._limit is None else live_ids.keys[UNFRAMED],
-        )
+    def _role(self, carried: _Carriers, live: list[int], pending: list[int]) -> RoleCensus:
+        live_ids, pending_ids = carried.by_offset.ids_at(live), carried.by_offset.ids_at(pending)
+        tallies = {
+            peeked: Tally(
+                records=records,
+                live_keys=live_ids.keys[peeked],
+                pending_keys=pending_ids.keys[peeked],
+                first_offset=carried.first.get(peeked, -1),
+                last_offset=carried.last.get(peeked, -1),
+                live_offset=live_ids.last.get(peeked),
+            )
+            for peeked, records in carried.records.items()
+        }
+        return role_census(tallies, is_restored=self._limit is not None)
 
 
-class _Tally:
+class _Carriers:
     """Per id or mark of one role: how many records carry it, the first and the last of them."""
 
     __slots__ = ("by_offset", "first", "last", "records")

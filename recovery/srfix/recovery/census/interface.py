@@ -16,6 +16,7 @@ from srfix.serde.html import heading, paragraph, table
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Role, Topic
 from srfix.serde.wire import SchemaId
+from srfix.serde.wire_peek import BY_GUID, NO_PAYLOAD, UNFRAMED, PeekedId
 
 NOT_READ = "not read, as was wished (--all-versions)"
 """What stands in `PartitionCensus.stopped_early`."""
@@ -47,6 +48,16 @@ class CensusRequest:
             return end
         committed = self.committed.get(partition)
         return None if committed is None else min(end, committed)
+
+    def progress(self, records_done: int, offsets: int, elapsed_s: float) -> CensusProgress:
+        """How far a census of so many offsets is."""
+        return CensusProgress(
+            topic=self.topic,
+            records_done=records_done,
+            records_total=offsets if self.max_records is None else min(offsets, self.max_records),
+            elapsed_s=elapsed_s,
+            deadline_s=self.deadline_s,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +92,44 @@ class RoleCensus:
     first_unframed_offset: int | None
     live_unframed_keys: int | None
     """Keys whose latest record before the restore limit is unframed in this role; None where nothing is restored."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was counted of one id or mark, in the keys or the values of one partition: as in `IdCount`."""
+
+    records: int = 0
+    live_keys: int = 0
+    pending_keys: int = 0
+    first_offset: int = -1
+    last_offset: int = -1
+    live_offset: int | None = None
+
+
+def role_census(tallies: Mapping[PeekedId, Tally], *, is_restored: bool) -> RoleCensus:
+    """The keys or the values of one partition; not restored if there is no restore limit."""
+    nothing = Tally()
+    unframed = tallies.get(UNFRAMED, nothing)
+    return RoleCensus(
+        ids=tuple(
+            IdCount(
+                schema_id=SchemaId(peeked),
+                records=tally.records,
+                live_keys=tally.live_keys if is_restored else None,
+                pending_keys=tally.pending_keys,
+                first_offset=tally.first_offset,
+                last_offset=tally.last_offset,
+                live_offset=tally.live_offset,
+            )
+            for peeked, tally in sorted(tallies.items(), key=lambda item: item[0])
+            if peeked >= 0
+        ),
+        guids=tallies.get(BY_GUID, nothing).records,
+        unframed=unframed.records,
+        nulls=tallies.get(NO_PAYLOAD, nothing).records,
+        first_unframed_offset=unframed.first_offset if unframed.records else None,
+        live_unframed_keys=unframed.live_keys if is_restored else None,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from typing import Final, Generic, Protocol, TypeVar, cast
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from srfix.recovery.census.counting import ColumnReader, PartitionCounter
-from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, PartitionCensus
+from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, PartitionCensus, RoleCensus
 from srfix.recovery.census.native import NativeCounter, NativeReader
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.serde.errors import ClusterError
@@ -124,15 +124,7 @@ class _Counter(Protocol[_RecordsCounted]):
 
     def add(self, records: _RecordsCounted, start: int, stop: int) -> None: ...
 
-    def result(
-        self,
-        *,
-        partition: int,
-        start_offset: int,
-        end_offset: int,
-        committed_offset: int | None,
-        stopped_early: str | None = None,
-    ) -> PartitionCensus: ...
+    def result(self) -> tuple[int, RoleCensus, RoleCensus]: ...
 
 
 class _MakeCounter(Protocol[_RecordsCounted]):
@@ -330,25 +322,21 @@ class _Read(Generic[_Records]):
     def _report(self, now: float) -> None:
         self._reported = now
         if self._on_progress is not None:
-            total = sum(end - start for start, end in self._watermarks.values())
-            most = self._request.max_records
-            self._on_progress(
-                CensusProgress(
-                    topic=self._request.topic,
-                    records_done=self._records,
-                    records_total=total if most is None else min(total, most),
-                    elapsed_s=now - self._began,
-                    deadline_s=self._request.deadline_s,
-                )
-            )
+            offsets = sum(end - start for start, end in self._watermarks.values())
+            self._on_progress(self._request.progress(self._records, offsets, now - self._began))
 
     def _result(self, partition: int) -> PartitionCensus:
         start, end = self._watermarks[partition]
-        return self._counters[partition].result(
+        records, keys, values = self._counters[partition].result()
+        return PartitionCensus(
             partition=partition,
             start_offset=start,
             end_offset=end,
             committed_offset=(self._request.committed or {}).get(partition),
+            restore_limit=self._request.restore_limit(partition, end),
+            records=records,
+            keys=keys,
+            values=values,
             stopped_early=self._stopped_early.get(partition),
         )
 

@@ -73,15 +73,8 @@ class ProcessCensus:
     ) -> Census:
         def report() -> None:
             if on_progress is not None:
-                on_progress(
-                    CensusProgress(
-                        topic=request.topic,
-                        records_done=sum(done[:]),
-                        records_total=max(total, sum(done[:])),
-                        elapsed_s=time.monotonic() - began,
-                        deadline_s=request.deadline_s,
-                    )
-                )
+                counted = sum(done[:])
+                on_progress(request.progress(counted, max(total, counted), time.monotonic() - began))
 
         spawn = multiprocessing.get_context("spawn")
         others = multiprocessing.active_children()
