@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.severity import Severity
 from srfix.serde.html import heading, pairs, paragraph, table
 from srfix.serde.subjects.names import Role, Subject, Topic
 from srfix.serde.wire import SchemaId
-
-if TYPE_CHECKING:
-    pass
 
 
 class Weight(Enum):

@@ -134,7 +134,7 @@ def counted(
     runs: list[list[Record]], limit: int | None, *, one_partition: bool = True, native: bool = False
 ) -> PartitionCensus:
     read: Any = NativeReader() if native else ColumnReader()
-    counter: Any = (NativeCounter if native else PartitionCounter)(restore_limit=limit)
+    counter: Any = (NativeCounter if native else PartitionCounter)(limit)
     for run in runs:
         offsets = [record.offset for record in run]
         whole = range(offsets[0], offsets[-1] + 1)

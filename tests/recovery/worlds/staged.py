@@ -324,7 +324,7 @@ class StagedWorld:
     def _counted(self, log: Log, partition: int, request: CensusRequest) -> PartitionCensus:
         offset = None if request.committed is None else request.committed.get(partition)
         limit = request.restore_limit(partition, log.end)
-        counter, columns = PartitionCounter(restore_limit=limit), ColumnReader()
+        counter, columns = PartitionCounter(limit), ColumnReader()
         for at in range(0, len(log.records), _BATCH):
             batch = log.records[at : at + _BATCH]
             run = columns(

@@ -115,11 +115,9 @@ class ColumnReader:
 
 
 class PartitionCounter:
-    """Counts one partition's records, given in order of their offsets. Without a restore limit (exclusive) nothing is
-    restored, and all is pending.
-    """
+    """Counts one partition's records, in order of their offsets. Without a restore limit (exclusive) all is pending."""
 
-    def __init__(self, *, restore_limit: int | None) -> None:
+    def __init__(self, restore_limit: int | None) -> None:
         self._limit = restore_limit
         self._records = 0
         self._keys = _Carriers()

@@ -9,7 +9,7 @@ restored. A global table restores everything up to the end.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from srfix.serde.html import heading, paragraph, table
@@ -158,6 +158,9 @@ class PartitionCensus:
     def of(self, role: Role) -> RoleCensus:
         return self.keys if role is Role.KEY else self.values
 
+    def with_role(self, role: Role, counted: RoleCensus) -> PartitionCensus:
+        return replace(self, keys=counted) if role is Role.KEY else replace(self, values=counted)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Census:
@@ -175,6 +178,10 @@ class Census:
 
     def _repr_html_(self) -> str:
         return _census_html(self)
+
+    def with_role(self, role: Role, change: Callable[[PartitionCensus], RoleCensus]) -> Census:
+        """The same with the keys, or the values, of each partition as they are changed."""
+        return replace(self, partitions=tuple(part.with_role(role, change(part)) for part in self.partitions))
 
     def ids(self, role: Role) -> tuple[SchemaId, ...]:
         """Every id still in the log, ascending."""

@@ -24,7 +24,6 @@ from srfix.recovery.cluster.cluster import Cluster
 from srfix.serde.errors import ClusterError
 from srfix.serde.native import kernel
 from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient
-from srfix.serde.wire import Headers
 
 _BATCH: Final = 500
 """Where `consume` costs least per record (measured with librdkafka 2.16)."""
@@ -101,22 +100,7 @@ class _HasOffsets(Protocol):
 
 
 _Records = TypeVar("_Records", bound=_HasOffsets)
-_RecordsRead = TypeVar("_RecordsRead", bound=_HasOffsets, covariant=True)
 _RecordsCounted = TypeVar("_RecordsCounted", bound=_HasOffsets, contravariant=True)
-
-
-class _Reader(Protocol[_RecordsRead]):
-    """Makes columns of a batch."""
-
-    def __call__(
-        self,
-        *,
-        offsets: Sequence[int],
-        keys: list[bytes | None],
-        values: list[bytes | None],
-        headers: Sequence[Headers] | None = None,
-        one_partition: bool = False,
-    ) -> _RecordsRead: ...
 
 
 class _Counter(Protocol[_RecordsCounted]):
@@ -127,17 +111,13 @@ class _Counter(Protocol[_RecordsCounted]):
     def result(self) -> tuple[int, RoleCensus, RoleCensus]: ...
 
 
-class _MakeCounter(Protocol[_RecordsCounted]):
-    def __call__(self, *, restore_limit: int | None) -> _Counter[_RecordsCounted]: ...
-
-
 class _Read(Generic[_Records]):
     """One topic being read."""
 
     def __init__(
         self,
-        columns: _Reader[_Records],
-        counter: _MakeCounter[_Records],
+        columns: Callable[..., _Records],
+        counter: Callable[[int | None], _Counter[_Records]],
         client: ReadOnlyClient,
         request: CensusRequest,
         watermarks: Mapping[int, tuple[int, int]],
@@ -152,8 +132,7 @@ class _Read(Generic[_Records]):
         self._on_progress = on_progress
         self._columns = columns
         self._counters = {
-            partition: counter(restore_limit=request.restore_limit(partition, end))
-            for partition, (_, end) in watermarks.items()
+            partition: counter(request.restore_limit(partition, end)) for partition, (_, end) in watermarks.items()
         }
         self._next = {partition: start for partition, (start, _) in watermarks.items()}
         self._unread = {partition: end for partition, (start, end) in watermarks.items() if start < end}

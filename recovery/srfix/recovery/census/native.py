@@ -47,7 +47,7 @@ class NativeReader:
 class NativeCounter:
     """Counts one partition's records, as `PartitionCounter` does."""
 
-    def __init__(self, *, restore_limit: int | None) -> None:
+    def __init__(self, restore_limit: int | None) -> None:
         native: Any = kernel()
         self._is_restored = restore_limit is not None
         self._counter = native.PartitionCounter(restore_limit)

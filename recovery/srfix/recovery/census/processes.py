@@ -49,9 +49,7 @@ class ProcessCensus:
         return f"ProcessCensus({self._alone!r}, processes={self._processes})"
 
     def count(self, request: CensusRequest, *, on_progress: Callable[[CensusProgress], None] | None = None) -> Census:
-        """Reads every partition from its start to the end it had when its process began to read. Progress is told about four
-        times a second, and at the end.
-        """
+        """Reads every partition from its start to the end it had when its process began to read."""
         if self._processes == 1 or len(request.partitions) < 2 or request.max_records is not None:
             return self._alone.count(request, on_progress=on_progress)
         began = time.monotonic()
@@ -147,9 +145,7 @@ def _end_with(parent: BaseProcess) -> None:
 
 
 def _count(census: LocalCensus, request: CensusRequest, number: int, began: float) -> Census:
-    """In each process: one share. When all of them began is by `time.monotonic`, which the processes of a machine have in
-    common.
-    """
+    """In each process: one share. `began` is by `time.monotonic`, which the processes of a machine have in common."""
     assert _shared is not None
     stop, done = _shared
 

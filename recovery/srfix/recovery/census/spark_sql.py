@@ -79,9 +79,7 @@ class Group:
 
 
 def peek_sql(payload: str, role: Role, *, headers: str | None = "headers") -> str:
-    """The schema id or mark of a payload of type BINARY, as `wire_peek` gives it: an expression of type BIGINT. Headers are of
-    the type that spark-sql-kafka gives them.
-    """
+    """The schema id or mark of a payload of type BINARY, as `wire_peek` gives it: an expression of type BIGINT."""
     magic_id, magic_guid = f"substring({payload}, 1, 1) = X'00'", "substring({}, 1, 1) = X'01'"
     # Bytes compare as unsigned ones, from the first on.
     lowest, highest = prefix_id_bytes(MIN_SCHEMA_ID).hex(), prefix_id_bytes(MAX_SCHEMA_ID).hex()
@@ -101,9 +99,7 @@ def peek_sql(payload: str, role: Role, *, headers: str | None = "headers") -> st
 
 
 def live_sql(restore_limits: Sequence[int | None]) -> str:
-    """Whether a record is before its partition's restore limit, which is None where nothing is restored: an expression of type
-    BOOLEAN, never null.
-    """
+    """Whether a record is before its partition's restore limit, if there is one: an expression of type BOOLEAN, never null."""
     limits = ", ".join("NULL" if limit is None else str(limit) for limit in restore_limits)
     return f"coalesce(offset < try_element_at(CAST(array({limits}) AS ARRAY<BIGINT>), partition + 1), FALSE)"
 

@@ -38,9 +38,7 @@ _PATIENCE_S: Final = 30.0
 
 
 class SparkTopics:
-    """What a session reads of one cluster. The options of Spark's Kafka source go before those made of librdkafka's
-    configuration.
-    """
+    """What a session reads of one cluster. Options of Spark's Kafka source go before what librdkafka's configuration says."""
 
     def __init__(self, spark: SparkSession, config: Mapping[str, str], options: Mapping[str, str]) -> None:
         self._spark = spark

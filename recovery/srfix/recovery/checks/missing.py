@@ -177,6 +177,12 @@ def why_nothing_fails(role: RoleFacts, context: CheckContext) -> str:
     return f"As {why}, nothing fails because of it."
 
 
+def nothing_to_do(context: CheckContext, *options: str) -> str:
+    """What to do about such ids, with the options of a plan."""
+    command = context.given.quoted("plan", *options, "-o", "plan.json")
+    return f"Nothing to do while this reader stays. To have the ids registered all the same: {command}."
+
+
 def _condition(role: RoleFacts, context: CheckContext) -> str:
     """Under which condition a read fails, as the beginning of a sentence; empty without one."""
     named = context.registry.context_of(role.subject)

@@ -28,6 +28,7 @@ from srfix.recovery.checks.missing import (
     is_untold,
     missing_ids,
     missing_on_disk,
+    nothing_to_do,
 )
 from srfix.recovery.commands import shell_words
 from srfix.recovery.findings import Finding, Severity
@@ -86,8 +87,7 @@ def _next(code: str, facts: StoreFacts, role: RoleFacts, context: CheckContext) 
     if facts.source is None:
         return f"Say which topic the table is built on (candidates: {', '.join(candidates(facts))})."
     if context.lookup_severity(role.subject) is Severity.NOTE:
-        command = context.given.quoted("plan", *facts.store.options, "--also", code, "-o", "plan.json")
-        return f"Nothing to do while this reader stays. To have the ids registered all the same: {command}."
+        return nothing_to_do(context, *facts.store.options, "--also", code)
     repair = context.given.plan_and_apply(*facts.store.options)
     return f"Do not wipe the state directory and do not restart yet. Run {repair}."
 
@@ -140,7 +140,7 @@ def wants_of(code: str) -> Callable[[Finding, RepairRequest], Wanted]:
 
 
 def repair_of(code: str, also: str, *, of_global_stores: bool) -> Repair:
-    """The repair of missing ids that are told under a code, of global stores or of all others; `--also` with SRF001 asks for
+    """The repair of missing ids that are told under a code, of global stores or of all others; SRF001's `--also` asks for
     both.
     """
 

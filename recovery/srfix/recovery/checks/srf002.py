@@ -13,6 +13,7 @@ from srfix.recovery.checks.missing import (
     is_untold,
     missing_ids,
     missing_on_disk,
+    nothing_to_do,
     what_it_restores,
     what_the_subject_lacks,
     why_nothing_fails,
@@ -76,8 +77,7 @@ def _explanation(
 
 def _next(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> str:
     if context.lookup_severity(role.subject) is Severity.NOTE:
-        command = context.given.quoted("plan", *facts.store.options, "--also", CODE, "-o", "plan.json")
-        return f"Nothing to do while this reader stays. To have the ids registered all the same: {command}."
+        return nothing_to_do(context, *facts.store.options, "--also", CODE)
     return (
         "Repair it before the next restore. Until then keep the state directories: no wipe, no restart, and no move of "
         f"partitions that can be avoided. Run {context.given.plan_and_apply(*facts.store.options)}."

@@ -25,6 +25,7 @@ from srfix.recovery.checks.interface import (
     Want,
     Wanted,
 )
+from srfix.recovery.checks.missing import nothing_to_do
 from srfix.recovery.findings import Finding, IdAtFault, Severity, is_conclusive
 from srfix.recovery.forecasts import Certainty, Foretold, Moment, weakest
 from srfix.recovery.ids_in_words import listed, named_ids
@@ -177,8 +178,7 @@ def _next(facts: StoreFacts, severity: Severity, context: CheckContext) -> str:
         said = ("--streams-version", str(version))
     words = (*facts.store.options, *said, "--also", CODE)
     if severity is Severity.NOTE:
-        plan = context.given.quoted("plan", *words, "-o", "plan.json")
-        return f"Nothing to do while this reader stays. To have the ids registered all the same: {plan}."
+        return nothing_to_do(context, *words)
     register = context.given.plan_and_apply(*words, reads="its price")
     if not is_certain(facts):
         return f"Keep the state directory and register the ids: {register}. {make_certain(facts, context)}"

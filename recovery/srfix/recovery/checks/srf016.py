@@ -192,9 +192,7 @@ def _newest(known: RoleKnown, sight: Sight) -> Schema | None:
 def foretell_of_subject(
     new: NewSchema, state: SubjectState, stores: Iterable[JudgedStore], sight: Sight
 ) -> Iterator[Foretold]:
-    """Whether its own subject refuses a new schema, and whether an application's own schema there is why: of none else is there
-    a code.
-    """
+    """Whether its own subject refuses a new schema, and if an application's own schema there is why: else there is no code."""
     refused, _is_known = sight.refusal(state, new.role, new.schema)
     if refused is None:
         return

@@ -57,9 +57,7 @@ class GroupState:
 
 
 def refusal(error: KafkaError, *, acl: str) -> str:
-    """Why a question was not answered, in words; `acl` is the permission that it takes, such as `DescribeConfigs on topic
-    'users'`.
-    """
+    """Why a question was not answered, in words; `acl` is what it takes, such as `DescribeConfigs on topic 'users'`."""
     from confluent_kafka import KafkaError
 
     denied = (

@@ -33,9 +33,7 @@ def read_range(
     give_up_at: float | None = None,
     isolation: Isolation = Isolation.READ_UNCOMMITTED,
 ) -> Iterator[RawRecord]:
-    """The records of a partition from `begin` (inclusive) to `end` (exclusive), as `Cluster.read` gives them. No record may be
-    missing for longer than `timeout_s`.
-    """
+    """The records of a partition, as `Cluster.read` gives them; none may be missing for longer than `timeout_s`."""
     if begin >= end:
         return
     consumer = _open(client, isolation)

@@ -10,7 +10,6 @@ from srfix.recovery.cluster.topic_lookup import did_you_mean
 from srfix.recovery.evidence.application import Applications
 from srfix.recovery.facts.applications import (
     ApplicationFacts,
-    TopiclessSubject,
     has_topics,
     ksqldb_lacks,
     owners,
@@ -19,7 +18,6 @@ from srfix.recovery.facts.applications import (
     without_trace,
 )
 from srfix.recovery.facts.reader import CheckContext
-from srfix.recovery.facts.subject_state import version_numbers
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Finding, Skipped
 from srfix.recovery.internal_topics import application_prefixes
@@ -92,8 +90,8 @@ def left_over(
                 signs=() if is_alive else tuple(signs_of_absence(subjects)),
                 proof=None if is_alive else _proof(survey, name),
                 schema_ids={
-                    **ids,
-                    **_ids_under(survey, (subject for subject in subjects if subject.subject not in ids)),
+                    left.subject: ids.get(left.subject) or tuple(sorted(survey.ids_under(left.subject, deleted=True)))
+                    for left in subjects
                 },
             )
         )
@@ -145,17 +143,3 @@ def _ids(survey: Survey) -> Mapping[Subject, tuple[SchemaId, ...]]:
     except EndpointNotSupportedError:
         return {}
     return {subject: tuple(sorted(ids)) for subject, ids in by_subject.items()}
-
-
-def _ids_under(survey: Survey, subjects: Iterable[TopiclessSubject]) -> Mapping[Subject, tuple[SchemaId, ...]]:
-    return {
-        left.subject: tuple(
-            sorted(
-                {
-                    survey.registry.version(left.subject, number, deleted=True).schema_id
-                    for number in version_numbers(survey.registry, left.subject, deleted=True)
-                }
-            )
-        )
-        for left in subjects
-    }

@@ -194,14 +194,8 @@ def _named(
     if named.changelog not in survey.topics():
         yield named
     else:
-        skipped.append(
-            Skipped(
-                what=f"store {store} of application {application}",
-                reason=f"it has a changelog topic of its own, {named.changelog}, and restores from that",
-                could_hide=False,
-                subjects=named.subjects,
-            )
-        )
+        why = f"it has a changelog topic of its own, {named.changelog}, and restores from that"
+        skipped.append(named.skipped(why, could_hide=False))
 
 
 def _never_restored(survey: Survey, suspect: Suspect) -> Skipped | None:
@@ -299,9 +293,7 @@ def supplied_stores(survey: Survey) -> Iterator[SuspectStore]:
 
 
 def supplied_skips(survey: Survey, *, application: str | None, found: frozenset[str]) -> Iterator[Skipped]:
-    """What could not be read of the things that were handed over, and what was found in them and not followed; nothing of
-    stores that are `found` and examined anyway.
-    """
+    """What could not be read of the things that were handed over, and what in them was not followed, nor `found` otherwise."""
     for state in survey.supplied.state:
         if application is None or state.application == application:
             yield from _of_state_directory(state, survey)
@@ -353,18 +345,17 @@ def _of_state_directory(state: ApplicationState, survey: Survey) -> Iterator[Ski
 
 def _lost(store_on_disk: StoreOnDisk, survey: Survey) -> Iterator[Skipped]:
     own = store_on_disk.own_changelog
-    subjects = SuspectStore(application=store_on_disk.prefix, name=store_on_disk.name).subjects
+    suspect = SuspectStore(application=store_on_disk.prefix, name=store_on_disk.name)
     if own is not None and own not in survey.topics():
-        yield Skipped(
-            what=f"store {store_on_disk.name} of application {store_on_disk.prefix}",
-            reason=f"its checkpoint names a changelog topic of its own, {own}, and there is no such topic: it was "
+        yield suspect.skipped(
+            f"its checkpoint names a changelog topic of its own, {own}, and there is no such topic: it was "
             "deleted, or this is another cluster. It is not a store that restores from a source topic",
             could_hide=False,
-            subjects=subjects,
         )
     missing = sorted({source.topic for source in store_on_disk.sources}.difference(survey.topics()))
     if missing:
-        yield _not_on_this_cluster(f"the checkpoint of store {store_on_disk.name}", ", ".join(missing), subjects)
+        whose = f"the checkpoint of store {store_on_disk.name}"
+        yield _not_on_this_cluster(whose, ", ".join(missing), suspect.subjects)
 
 
 def _not_on_this_cluster(what: str, topics: str, subjects: tuple[Subject, ...] = ()) -> Skipped:

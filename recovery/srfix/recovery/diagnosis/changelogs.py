@@ -94,9 +94,7 @@ def look_into_changelogs(
     application: str | None,
     store: str | None,
 ) -> LookedInto:
-    """Looks at the changelog topics of the cluster, or of one application or store: counts them all (`is_whole`), or looks at
-    a few records of the first 50. Reads only.
-    """
+    """Looks at changelog topics: counts them all (`is_whole`), or looks at a few records of the first 50. Reads only."""
     topics = real_changelogs(survey, application=application, store=store)
     contexts = contexts_of(survey) if topics else ()
     looked = LookedInto(command=said.given.quoted("diagnose", "--changelogs"))

@@ -15,19 +15,21 @@ from srfix.recovery.evidence.committed_offsets import read_topics
 from srfix.recovery.facts.bodies import Bodies, newest_bodies, whole_bodies
 from srfix.recovery.facts.key_role import KeyRole
 from srfix.recovery.facts.keys_of_store import keys_of_store
+from srfix.recovery.facts.processed_rows import compare_rows
 from srfix.recovery.facts.reader import StreamsVersion
-from srfix.recovery.facts.rows_on_disk import Place, count_rows, of_registry_roles
+from srfix.recovery.facts.rows_on_disk import Place, RowCounter, count_rows, of_registry_roles, places_of, read_rows
 from srfix.recovery.facts.stores import ProcessedRows, RoleFacts, StoreFacts, StoreRows, SuspectStore
 from srfix.recovery.facts.subject_state import SubjectState
 from srfix.recovery.facts.survey import Survey
+from srfix.recovery.facts.table_sources import own_processor
 from srfix.recovery.findings import Evidence, Source
+from srfix.recovery.state.checkpoints import OffsetMeaning
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Role, Topic
 from srfix.serde.windowed import WindowKind
 from srfix.serde.wire import SchemaId
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts.rows_on_disk import RowCounter
     from srfix.recovery.state.row_ids import RowIds
 
 ProgressHook: TypeAlias = Callable[[CensusProgress], None] | None
@@ -129,9 +131,7 @@ def learn(
     evidence: tuple[Evidence, ...],
     streams: StreamsVersion | None = None,
 ) -> StoreFacts:
-    """What is known of a store that restores from a topic. Which Kafka Streams runs it tells what the numbers in checkpoints
-    mean.
-    """
+    """What is known of a store that restores from a topic; `streams` tells what the numbers in checkpoints mean."""
     group = None if is_global(survey, suspect, topic) else suspect.application
     census = counter(topic, group, survey.restore_isolation(suspect.application).isolation)
     states = _states(survey, suspect, census)
@@ -238,9 +238,6 @@ def learn_rows(
     survey: Survey, suspect: SuspectStore, census: Census, count: RowCounter, streams: StreamsVersion | None
 ) -> tuple[StoreRows | None, str | None]:
     """What the rows on disk carry; None if no state directory holds the store, or, with the reason, they were not read."""
-    from srfix.recovery.facts.rows_on_disk import places_of, read_rows
-    from srfix.recovery.state.checkpoints import OffsetMeaning
-
     places = places_of(survey.supplied.state, suspect)
     if not places:
         return None, None
@@ -259,9 +256,6 @@ def learn_processed(
     """The rows of a global store against its topic; None where a restore runs the processor, or where there is neither a row
     on disk nor a processor that a person has named.
     """
-    from srfix.recovery.facts.processed_rows import compare_rows
-    from srfix.recovery.facts.rows_on_disk import places_of
-
     if streams is not None and streams.restores_through_processors:
         return None
     processor = _processor(survey, suspect, census.topic)
@@ -284,15 +278,9 @@ def learn_processed(
 
 def _processor(survey: Survey, suspect: SuspectStore, topic: Topic) -> ProcessedRows:
     """The processor of the user's own that a topology shows, or none: its name is no evidence against one."""
-    from srfix.recovery.facts.stores import ProcessedRows
-    from srfix.recovery.facts.table_sources import own_processor
-
     for topology in survey.supplied.topologies:
-        own = (
-            own_processor(topology.topology, suspect.name)
-            if topology.application in (None, suspect.application)
-            else None
-        )
-        if own is not None and own.topic == topic:
-            return ProcessedRows(processor=own.name, origin=topology.origin)
+        if topology.application in (None, suspect.application):
+            own = own_processor(topology.topology, suspect.name)
+            if own is not None and own.topic == topic:
+                return ProcessedRows(processor=own.name, origin=topology.origin)
     return ProcessedRows()

@@ -23,48 +23,37 @@ def of_examined(facts: StoreFacts, context: CheckContext) -> Iterator[Skipped]:
     yield from _not_told(facts, context)
     configs = facts.source_configs
     if configs is not None and configs.is_compacted is None:
-        yield Skipped(
-            what=f"cleanup.policy of topic {configs.topic}",
-            reason=f"{configs.problem or 'the cluster does not name it'}; whether retention deletes rows of store "
+        yield facts.store.skipped(
+            f"{configs.problem or 'the cluster does not name it'}; whether retention deletes rows of store "
             f"{facts.store.name} was not looked at (SRF018)",
+            what=f"cleanup.policy of topic {configs.topic}",
             could_hide=False,
-            subjects=facts.store.subjects,
         )
     yield from _rows_not_read(facts)
     for role, bodies in facts.bodies.items():
         yield from _not_decoded(census.topic, role, bodies, facts.store)
     if facts.keys is not None and facts.keys.not_looked_at is not None:
-        yield Skipped(
-            what=f"keys of topic {census.topic}",
-            reason=facts.keys.not_looked_at,
-            could_hide=facts.keys.could_hide,
-            subjects=(facts.store.subject(Role.KEY),),
-        )
+        what, hides = f"keys of topic {census.topic}", facts.keys.could_hide
+        yield facts.store.skipped(facts.keys.not_looked_at, what=what, role=Role.KEY, could_hide=hides)
     for partition in census.partitions:
         where = f"topic {census.topic}, partition {partition.partition}"
         if partition.stopped_early is not None:
-            yield Skipped(what=where, reason=partition.stopped_early, could_hide=True, subjects=facts.store.subjects)
+            yield facts.store.skipped(partition.stopped_early, what=where)
         for role in Role:
             if role is Role.KEY and role not in facts.roles and Role.VALUE in facts.roles:
                 continue  # the key serde asks no registry
             half = partition.of(role)
             if half.guids:
-                yield Skipped(
-                    what=f"{counted(half.guids, role.value)} of {where}",
-                    reason="they name their schema by GUID, which a diagnosis does not look up under the subjects",
-                    could_hide=True,
-                    subjects=(facts.store.subject(role),),
-                )
-            is_said_elsewhere = (
-                facts.source is not None and role in facts.roles and bool(half.live_unframed_keys)
-            )  # by SRF013
+                reason = "they name their schema by GUID, which a diagnosis does not look up under the subjects"
+                yield facts.store.skipped(reason, what=f"{counted(half.guids, role.value)} of {where}", role=role)
+            # SRF013 says it of a store whose source is decided.
+            is_said_elsewhere = facts.source is not None and role in facts.roles and bool(half.live_unframed_keys)
             if role is Role.VALUE and half.unframed and not is_said_elsewhere and not facts.value_asks_no_registry:
-                yield Skipped(
-                    what=f"{counted(half.unframed, role.value)} of {where}, the first at offset {half.first_unframed_offset}",
-                    reason="they are not framed by a schema registry serializer, so they carry no schema id",
-                    could_hide=True,
-                    subjects=(facts.store.subject(role),),
+                what = (
+                    f"{counted(half.unframed, role.value)} of {where}, the first at offset {half.first_unframed_offset}"
                 )
+                reason = "they are not framed by a schema registry serializer, so they carry no schema id"
+                yield facts.store.skipped(reason, what=what, role=role)
 
 
 def _not_told(facts: StoreFacts, context: CheckContext) -> Iterator[Skipped]:
@@ -99,27 +88,21 @@ def whether_another_wrote(store: SuspectStore, seen: str, given: Given) -> Skipp
 def _rows_not_read(facts: StoreFacts) -> Iterator[Skipped]:
     """Rows of a state directory that was handed over: ids that the registry has lost may be in them (SRF014)."""
     store, rows = facts.store, facts.rows
-    what = f"rows of store {store.name} of application {store.application} on disk"
+    what = f"rows of {store.in_words} on disk"
     if facts.rows_not_read is not None:
-        yield Skipped(what=what, reason=f"not read: {facts.rows_not_read}", could_hide=True, subjects=store.subjects)
+        yield store.skipped(f"not read: {facts.rows_not_read}", what=what)
     if rows is not None and rows.not_read:
-        yield Skipped(
-            what=what,
-            reason=f"not all of them were read, or are there to be read: {'; '.join(rows.not_read)}. So they prove of no "
+        yield store.skipped(
+            f"not all of them were read, or are there to be read: {'; '.join(rows.not_read)}. So they prove of no "
             "schema id that it is not in the store",
+            what=what,
             could_hide=rows.could_hide,
-            subjects=store.subjects,
         )
     yield from _not_compared(facts)
     guids = 0 if rows is None else sum(rows.guids.values())
     if guids:
-        yield Skipped(
-            what=what,
-            reason=f"{guids} keys or values of them name their schema by GUID, which a diagnosis does not look up under the "
-            "subjects",
-            could_hide=True,
-            subjects=store.subjects,
-        )
+        by_guid = "name their schema by GUID, which a diagnosis does not look up under the subjects"
+        yield store.skipped(f"{guids} keys or values of them {by_guid}", what=what)
 
 
 def _not_compared(facts: StoreFacts) -> Iterator[Skipped]:
@@ -139,13 +122,11 @@ def _not_compared(facts: StoreFacts) -> Iterator[Skipped]:
         else f"processor {processed.processor}{where} is one of your own, and"
     )
     change = "what a processor stores differs from them" if processed.processor is None else "it changes them"
-    yield Skipped(
-        what=f"rows of global store {store.name} of application {store.application}",
-        reason=f"{who} before Kafka Streams 3.8 a restore copies the topic's records past it; whether {change}, so that a "
+    yield store.skipped(
+        f"{who} before Kafka Streams 3.8 a restore copies the topic's records past it; whether {change}, so that a "
         f"restore brings others (SRF019), is not known: {processed.not_compared}. --state-dir has the rows compared, and "
         "--streams-version says if 3.8 or later runs",
-        could_hide=True,
-        subjects=store.subjects,
+        what=f"rows of global {store.in_words}",
     )
 
 
@@ -153,20 +134,15 @@ def _not_decoded(topic: Topic, role: Role, bodies: Bodies, store: SuspectStore) 
     """Rows that were not decoded: they could hide a finding if all were to be."""
     what = f"bodies of the {role.value}s of topic {topic}"
     if bodies.newest_only and bodies.decoded < bodies.live_keys:
-        yield Skipped(
-            what=what,
-            reason=f"only the newest live one of each schema id and partition was decoded ({bodies.decoded} of "
+        yield store.skipped(
+            f"only the newest live one of each schema id and partition was decoded ({bodies.decoded} of "
             f"{bodies.live_keys}); --decode-values decodes them all (SRF013)",
+            what=what,
+            role=role,
             could_hide=False,
-            subjects=(store.subject(role),),
         )
     for left_out in bodies.left_out:
-        yield Skipped(
-            what=what,
-            reason=f"not decoded: {left_out}",
-            could_hide=not bodies.newest_only,
-            subjects=(store.subject(role),),
-        )
+        yield store.skipped(f"not decoded: {left_out}", what=what, role=role, could_hide=not bodies.newest_only)
 
 
 def isolation(application: str, found: RestoreIsolation) -> Iterator[Skipped]:
@@ -177,9 +153,7 @@ def isolation(application: str, found: RestoreIsolation) -> Iterator[Skipped]:
 
 
 def groups(problem: str, *, is_all: bool) -> Skipped:
-    """The groups that the cluster does not list. Where there are topics, no store is known and no application was named
-    (`is_all`), nothing at all was looked at.
-    """
+    """The groups that the cluster does not list; `is_all` if nothing at all was looked at, though there are topics."""
     instead = "application ids were looked for among the prefixes of subjects instead"
     if is_all:
         instead += (
@@ -212,23 +186,17 @@ def not_allowed(suspect: SuspectStore, error: AccessDeniedError) -> Skipped:
 
 def of_operator(suspect: Suspect, operator: str) -> Skipped:
     """Its name says that it is no table of one topic."""
-    return Skipped(
-        what=f"the subjects of {suspect.changelog}",
-        reason=f"the name ends in that of {operator} store, which has a changelog of its own and restores from no source "
+    return suspect.skipped(
+        f"the name ends in that of {operator} store, which has a changelog of its own and restores from no source "
         "topic. There is no such changelog topic: the application was reset or is gone, or the store's logging is disabled",
         could_hide=False,
-        subjects=suspect.splits[0].subjects,
     )
 
 
 def of_transient_query(suspect: Suspect, query_id: str) -> Skipped:
     """A push query's state is never restored."""
-    return Skipped(
-        what=f"the subjects of {suspect.changelog}",
-        reason=f"they are left over from ksqlDB's transient query {query_id}, whose state is never restored",
-        could_hide=False,
-        subjects=suspect.splits[0].subjects,
-    )
+    why = f"they are left over from ksqlDB's transient query {query_id}, whose state is never restored"
+    return suspect.skipped(why, could_hide=False)
 
 
 def by_record_name(subject: Subject) -> Skipped:

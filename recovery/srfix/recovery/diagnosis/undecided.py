@@ -78,31 +78,22 @@ def without_application(verdict: Verdict, given: Given) -> Skipped:
     ]
     unproven = [f"group {group} shows no sign of Kafka Streams" for group in verdict.unproven]
     evidence = f": {'; '.join((*not_asked_for, *unproven))}" if not_asked_for or unproven else ""
-    split = suspect.splits[0]
-    likely = sorted(suspect.splits, key=lambda possible: possible.application not in verdict.unproven)[
-        :_MOST_HYPOTHESES
-    ]
-    examine = [
-        given.quoted("diagnose", "--application", possible.application, "--store", possible.name) for possible in likely
-    ]
-    return Skipped(
-        what=f"the subjects of {suspect.changelog}",
-        reason="the name is that of a changelog, no such topic exists, and no Kafka Streams application was found whose name "
+    likely = sorted(suspect.splits, key=lambda possible: possible.application not in verdict.unproven)
+    examine = [given.quoted("diagnose", *possible.options) for possible in likely[:_MOST_HYPOTHESES]]
+    return suspect.skipped(
+        "the name is that of a changelog, no such topic exists, and no Kafka Streams application was found whose name "
         f"it starts with{evidence} (it may have expired or never existed, or the topic was a person's and is gone). Say "
-        f"whose store it is to have it examined: {' or '.join(examine)}.",
-        could_hide=True,
-        subjects=split.subjects,
+        f"whose store it is to have it examined: {' or '.join(examine)}."
     )
 
 
 def not_compared(verdict: Verdict) -> Iterator[Skipped]:
     chosen = verdict.chosen
     if verdict.not_compared and (chosen is None or not chosen.is_proven):
-        yield Skipped(
+        yield verdict.store.skipped(
+            "there are too many of them to compare the ids in their records with the store's schema",
             what=f"{counted(verdict.not_compared, 'topic')} without a subject, as sources of {verdict.store.in_words}",
-            reason="there are too many of them to compare the ids in their records with the store's schema",
             could_hide=chosen is None,
-            subjects=verdict.store.subjects,
         )
 
 
@@ -129,12 +120,9 @@ def taken(verdict: Verdict, given: Given) -> Skipped:
 def of_another(verdict: Verdict, application: str | None, given: Given) -> Skipped:
     store = verdict.store
     examine = given.quoted("diagnose", "--application", store.application)
-    return Skipped(
-        what=f"the subjects of {verdict.suspect.changelog}",
-        reason=f"they are rather those of application {store.application!r}, whose name they start with too, than of "
-        f"{application!r}. Examine them as its own: {examine}; or as a store of {application!r} with --store",
-        could_hide=True,
-        subjects=store.subjects,
+    return verdict.suspect.skipped(
+        f"they are rather those of application {store.application!r}, whose name they start with too, than of "
+        f"{application!r}. Examine them as its own: {examine}; or as a store of {application!r} with --store"
     )
 
 
@@ -145,13 +133,10 @@ def hidden(suspect: Suspect, given: Given) -> Skipped:
         (possible for possible in suspect.splits if query and possible.application == query.application),
         suspect.splits[0],
     )
-    return Skipped(
-        what=f"the subjects of {suspect.changelog}",
-        reason=f"whether there is a changelog topic {suspect.changelog} cannot be told: this user may not see a topic of that "
+    return suspect.skipped(
+        f"whether there is a changelog topic {suspect.changelog} cannot be told: this user may not see a topic of that "
         f"name. The ACL to ask for is Describe on topic {suspect.changelog!r}; or say which topic the store restores from: "
-        f"{_ask_for_source(split, given)}",
-        could_hide=True,
-        subjects=split.subjects,
+        f"{_ask_for_source(split, given)}"
     )
 
 

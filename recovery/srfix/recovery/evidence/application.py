@@ -32,9 +32,7 @@ _STREAMS_ASSIGNOR: Final = "stream"
 
 
 class Applications:
-    """Which names are those of applications, asked once each. Where the cluster lists not all of its groups, they are asked
-    for one by one.
-    """
+    """Which names are those of applications, asked once each; one by one where the cluster does not list all of its groups."""
 
     def __init__(
         self, survey: Survey, listed: Iterable[str], given: Iterable[str], *, is_listed_in_part: bool = False

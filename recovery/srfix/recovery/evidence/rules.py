@@ -209,11 +209,3 @@ RULES: Final = (
     NO_GLOBAL,
     GONE,
 )
-
-
-def as_markdown() -> str:
-    rows = [
-        f"| {rule.about.value} | `{rule.kind}` | {rule.when} | {'against' if rule.against else 'for'} | {rule.weight.value} |"
-        for rule in RULES
-    ]
-    return "\n".join(("| speaks of | kind | what is seen | for or against | weight |", "|---|---|---|---|---|", *rows))

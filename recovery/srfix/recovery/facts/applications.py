@@ -186,8 +186,8 @@ def signs_of_absence(subjects: Iterable[TopiclessSubject]) -> Iterator[str]:
 
 
 def orphans(survey: Survey, listed: Collection[str]) -> Mapping[Subject, str]:
-    """The subjects of applications that are gone by every sign and without a person's word (SRF009), each with its
-    application. All groups of the cluster must be listed.
+    """The subjects that applications left which are gone by every sign, without a person's word (SRF009), where all groups are
+    listed.
     """
     every = tuple(topicless_subjects(survey))
     if not any(signs_of_absence(every)):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from srfix.recovery.census.interface import Census, CensusProgress, IdCount, PartitionCensus
+from srfix.recovery.census.interface import Census, CensusProgress, IdCount
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.cluster.log_reader import GaveUp
 from srfix.recovery.cluster.raw_record import RawRecord
@@ -124,96 +124,54 @@ def whole_bodies(
     deadline_s: float | None = None,
     on_progress: Callable[[CensusProgress], None] | None = None,
 ) -> Mapping[Role, Bodies]:
-    """Decodes every record that a restore loads; the latest of each key counts, as in the census. Keys with ids that are no
-    schema registry's are not decoded. All else is as for `newest_bodies`.
+    """Decodes every record that a restore loads, which is read once more; the latest of each key counts, as in the census. Keys
+    with ids that are no schema registry's are not decoded. All else is as for `newest_bodies`.
     """
-    asked = tuple(roles)
-    if not asked:
+    found = {role: _Found() for role in roles}
+    if not found:
         return {}
-    judge = _Judge(registry, asked, window, context, raw_key_ids)
-    reading = _WholeReading(judge, census, asked, deadline_s, on_progress)
+    judge = _Judge(registry, tuple(found), window, context, raw_key_ids)
+    began, done = time.monotonic(), 0
+    give_up_at = None if deadline_s is None else began + deadline_s
+    total = sum(max(0, (partition.restore_limit or 0) - partition.start_offset) for partition in census.partitions)
     for partition in census.partitions:
-        reading.read(cluster, partition)
-    return {role: reading.result(role) for role in asked}
-
-
-class _WholeReading:
-    """One topic, read once more from its start to the restore limits."""
-
-    def __init__(
-        self,
-        judge: _Judge,
-        census: Census,
-        roles: tuple[Role, ...],
-        deadline_s: float | None,
-        on_progress: Callable[[CensusProgress], None] | None,
-    ) -> None:
-        self._judge = judge
-        self._census = census
-        self._deadline_s = deadline_s
-        self._on_progress = on_progress
-        self._began = time.monotonic()
-        self._done = 0
-        self._total = sum(max(0, (p.restore_limit or 0) - p.start_offset) for p in census.partitions)
-        self._found = {role: _Found() for role in roles}
-
-    def read(self, cluster: Cluster, partition: PartitionCensus) -> None:
-        limit = partition.restore_limit
-        if limit is None or limit <= partition.start_offset:
-            return
+        next_offset, limit = partition.start_offset, partition.restore_limit
+        if limit is None or limit <= next_offset:
+            continue
         # per role and key: None where its latest record decodes, else what is wrong with it
-        latest: dict[Role, dict[bytes, _Wrong | None]] = {role: {} for role in self._found}
-        next_offset = partition.start_offset
-        give_up_at = None if self._deadline_s is None else self._began + self._deadline_s
+        latest: dict[Role, dict[bytes, _Wrong | None]] = {role: {} for role in found}
+        records = cluster.read(
+            census.topic, partition.partition, next_offset, limit, give_up_at=give_up_at, isolation=census.isolation
+        )
         try:
-            for record in cluster.read(
-                self._census.topic,
-                partition.partition,
-                next_offset,
-                limit,
-                give_up_at=give_up_at,
-                isolation=self._census.isolation,
-            ):
-                self._done += 1
+            for record in records:
+                done += 1
                 if record.key is not None:
-                    for role in latest:
-                        self._look(role, record.key, record, latest[role])
+                    for role, keys in latest.items():
+                        keys.pop(record.key, None)
+                        verdict = None if record.value is None else judge(census.topic, record, role)
+                        if isinstance(verdict, str):
+                            found[role].left_out[verdict] = None
+                        elif verdict is not None:
+                            keys[record.key] = verdict.wrong
                 next_offset = record.offset + 1
-                if self._on_progress is not None and self._done % 500 == 0:
-                    self._report(time.monotonic() - self._began)
+                if on_progress is not None and done % 500 == 0:
+                    on_progress(
+                        CensusProgress(
+                            topic=census.topic,
+                            records_done=done,
+                            records_total=total,
+                            elapsed_s=time.monotonic() - began,
+                            deadline_s=deadline_s,
+                        )
+                    )
         except GaveUp:
             where = f"partition {partition.partition}, offsets {next_offset} to {limit - 1}"
-            for of_partition in self._found.values():
-                of_partition.left_out[f"{where}: the deadline of {self._deadline_s:g} s (--deadline) was reached"] = (
-                    None
-                )
+            for of_role in found.values():
+                of_role.left_out[f"{where}: the deadline of {deadline_s:g} s (--deadline) was reached"] = None
         for role, keys in latest.items():
-            self._found[role].take(partition.partition, keys.values())
-
-    def _look(self, role: Role, key: bytes, record: RawRecord, latest: dict[bytes, _Wrong | None]) -> None:
-        latest.pop(key, None)
-        if record.value is None:
-            return
-        verdict = self._judge(self._census.topic, record, role)
-        if isinstance(verdict, str):
-            self._found[role].left_out[verdict] = None
-        elif verdict is not None:
-            latest[key] = verdict.wrong
-
-    def _report(self, elapsed_s: float) -> None:
-        assert self._on_progress is not None
-        self._on_progress(
-            CensusProgress(
-                topic=self._census.topic,
-                records_done=self._done,
-                records_total=self._total,
-                elapsed_s=elapsed_s,
-                deadline_s=self._deadline_s,
-            )
-        )
-
-    def result(self, role: Role) -> Bodies:
-        return self._found[role].bodies(self._census, role, self._judge.unknown, newest_only=False)
+            found[role].take(partition.partition, keys.values())
+    return {role: of_role.bodies(census, role, judge.unknown, newest_only=False) for role, of_role in found.items()}
 
 
 @dataclass(frozen=True, slots=True)

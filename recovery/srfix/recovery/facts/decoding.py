@@ -90,9 +90,8 @@ class DecodedColumn:
 
 
 class RecordDecoder:
-    """Reads records through a resolve policy. Roles that are not named stay bytes. Without columns the value's row is the
-    record as the writer has it. What `make` gives decodes a role instead; it must ask the resolver that it is handed, which
-    remembers what was found.
+    """Reads records through a resolve policy, each row as the writer has it. Roles that are not named stay bytes. What `make`
+    gives decodes a role instead; it must ask the resolver that it is handed, which remembers what was found.
     """
 
     def __init__(
@@ -100,16 +99,14 @@ class RecordDecoder:
         resolver: Resolver,
         *,
         roles: Iterable[Role] = (Role.VALUE,),
-        columns: Columns | None = None,
         make: Callable[[Resolver, Role], Deserializer] | None = None,
     ) -> None:
-        """:raises ColumnError: if the columns cannot be used."""
         self._resolver = _Noting(resolver)
 
-        def by_schema(resolver: Resolver, role: Role) -> Deserializer:
+        def by_schema(resolver: Resolver, _role: Role) -> Deserializer:
             from srfix.serde.deserializer import SchemaDeserializer
 
-            return SchemaDeserializer(resolver, columns=columns if role is Role.VALUE else None)
+            return SchemaDeserializer(resolver)
 
         self._deserializers = {role: (make or by_schema)(self._resolver, role) for role in roles}
         self._peeks = {role: SchemaIdPeek() for role in self._deserializers}

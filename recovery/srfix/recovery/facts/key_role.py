@@ -206,12 +206,7 @@ def _raw_type(size: int) -> str:
 def without_key_ids(census: Census, strangers: Iterable[SchemaId]) -> Census:
     """The census with the keys that seem to carry these ids counted as unframed."""
     ids = frozenset(strangers)
-    if not ids:
-        return census
-    return replace(
-        census,
-        partitions=tuple(replace(partition, keys=_without(partition.keys, ids)) for partition in census.partitions),
-    )
+    return census.with_role(Role.KEY, lambda partition: _without(partition.keys, ids)) if ids else census
 
 
 def _without(keys: RoleCensus, ids: frozenset[SchemaId]) -> RoleCensus:

@@ -12,7 +12,7 @@ where tombstones stand, every key.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -70,21 +70,11 @@ def _every_record(counted: RoleCensus) -> RoleCensus:
 
 
 def only_ids(census: Census, role: Role, wanted: Container[int]) -> Census:
-    return _changed(
-        census,
-        role,
-        lambda counted: replace(counted, ids=tuple(count for count in counted.ids if count.schema_id in wanted)),
-    )
+    def only(partition: PartitionCensus) -> RoleCensus:
+        counted = partition.of(role)
+        return replace(counted, ids=tuple(count for count in counted.ids if count.schema_id in wanted))
 
-
-def _changed(census: Census, role: Role, change: Callable[[RoleCensus], RoleCensus]) -> Census:
-    return replace(
-        census,
-        partitions=tuple(
-            replace(part, keys=change(part.keys)) if role is Role.KEY else replace(part, values=change(part.values))
-            for part in census.partitions
-        ),
-    )
+    return census.with_role(role, only)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

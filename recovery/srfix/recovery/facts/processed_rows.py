@@ -263,7 +263,7 @@ def compare_rows(
 
     place = next((p for p in places if p.task.is_global and p.store.kind is StoreKind.KEY_VALUE), None)
     if place is None:
-        return _not_compared(found, "no state directory that was handed over holds the store")
+        return replace(found, not_compared="no state directory that was handed over holds the store")
     limits = {
         p.partition: place.reached(census.topic, p.partition, OffsetMeaning.POSITION) or 0 for p in census.partitions
     }
@@ -273,17 +273,17 @@ def compare_rows(
     try:
         rows = some_rows(Path(place.store.path), most=_MOST)
     except StateDirectoryError as error:
-        return _not_compared(found, error.message.removesuffix("."))
+        return replace(found, not_compared=error.message.removesuffix("."))
     give_up_at = None if deadline_s is None else time.monotonic() + deadline_s
     try:
         records, are_whole = _records(cluster, census, rows, give_up_at, latest=not is_anywhere)
     except GaveUp:
-        return _not_compared(found, "the time for it (--deadline) was over")
+        return replace(found, not_compared="the time for it (--deadline) was over")
     if is_anywhere and not are_whole:
-        return _not_compared(
+        return replace(
             found,
-            f"nothing in {place.task.path} says how far the store has come with topic {census.topic}, and records are gone "
-            "from there",
+            not_compared=f"nothing in {place.task.path} says how far the store has come with topic {census.topic}, and "
+            "records are gone from there",
         )
     may_be_table = found.processor is None
     comparing = Comparing(registry=registry, topic=census.topic, context=context, may_be_table=may_be_table)
@@ -311,10 +311,6 @@ def _is_one_of(records: Iterable[RawRecord], row: StoredValue, comparing: Compar
     return True if True in verdicts else None if None in verdicts else False
 
 
-def _not_compared(found: ProcessedRows, why: str) -> ProcessedRows:
-    return replace(found, not_compared=why)
-
-
 def _open_question(rows: int, compared: int, untold: int) -> str | None:
     if untold:
         return (
@@ -336,9 +332,7 @@ def _records(
     *,
     latest: bool,
 ) -> tuple[dict[bytes, list[RawRecord]], bool]:
-    """The topic's records of each row's key, in order, or the latest alone; none for a key that is in several partitions. And
-    whether no record has gone from there.
-    """
+    """Each row's records in the topic, in order, none for a key that is in several partitions; and whether none has gone."""
     by_key: dict[bytes, list[RawRecord]] = {}
     are_whole = True
     for partition in census.partitions:

@@ -40,9 +40,7 @@ class Place:
         return next(offsets, None)
 
     def reached(self, topic: Topic, partition: int, told: OffsetMeaning) -> int | None:
-        """The offset before which all rows of a partition are on disk; None if nothing tells. What was told of the number's
-        meaning holds where the directory itself does not show it.
-        """
+        """The offset before which all rows of a partition are on disk; None if neither the directory nor `told` tells."""
         offset = self.offset(topic, partition)
         if offset is None:
             return None
@@ -104,9 +102,7 @@ def ids_by_changelog(states: tuple[ApplicationState, ...], changelog: Topic, cou
 def read_rows(
     places: tuple[Place, ...], census: Census, count: RowCounter, *, meaning: OffsetMeaning = OffsetMeaning.UNKNOWN
 ) -> StoreRows:
-    """Reads the rows of a store, wherever it lies, beside a census with the group's committed offsets. The numbers in
-    checkpoints have this meaning where the directories do not show it.
-    """
+    """Reads the rows of a store, wherever it lies; `meaning` is that of the numbers in checkpoints, if nothing there shows it."""
     gathered = _Gathered(census=census, meaning=meaning, is_global=any(place.task.is_global for place in places))
     for place in places:
         gathered.add(place, count)

@@ -108,9 +108,12 @@ class SuspectStore:
         """The store in a sentence."""
         return f"store {self.name} of application {self.application}"
 
-    def skipped(self, reason: str, *, could_hide: bool = True) -> Skipped:
-        """The store as something that was not looked at."""
-        return Skipped(what=self.in_words, reason=reason, could_hide=could_hide, subjects=self.subjects)
+    def skipped(
+        self, reason: str, *, what: str | None = None, role: Role | None = None, could_hide: bool = True
+    ) -> Skipped:
+        """The store, or what else is said of it, as something that was not looked at; of one role, or of both."""
+        subjects = self.subjects if role is None else (self.subject(role),)
+        return Skipped(what=what or self.in_words, reason=reason, could_hide=could_hide, subjects=subjects)
 
     def __str__(self) -> str:
         name = f"{self.application}/{self.name}"
@@ -126,6 +129,13 @@ class Suspect:
     """The registry context of the subjects that are named after it."""
     splits: tuple[SuspectStore, ...]
     """Every way to take its name apart into application and store that was asked for, the longest application first."""
+
+    def skipped(self, reason: str, *, could_hide: bool = True) -> Skipped:
+        """Its subjects as something that was not looked at."""
+        subjects = self.splits[0].subjects
+        return Skipped(
+            what=f"the subjects of {self.changelog}", reason=reason, could_hide=could_hide, subjects=subjects
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,9 +267,7 @@ class StoreFacts:
         registered_ids: tuple[SchemaId, ...] | None = None,
         repairable: bool = False,
     ) -> Finding:
-        """A finding of this store: of the phantom subject and what stands there, or of another one, and then of these
-        registered ids.
-        """
+        """A finding of this store: of the phantom subject and what stands there, if no other one is said."""
         role_facts = self.roles.get(role)
         return Finding(
             code=code,

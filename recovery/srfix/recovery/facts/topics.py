@@ -90,11 +90,6 @@ class TopicQuestion:
         if self.read.with_metadata and self.read.reader is not TopicReader.LATEST:
             raise UsageError("--with-metadata is for --reader latest (use.latest.with.metadata).")
 
-    @property
-    def looks_up_versions(self) -> bool:
-        """True if the reader is known to need each id's version under its subject."""
-        return self.read.reader in (TopicReader.CONNECT, TopicReader.KSQLDB, TopicReader.LATEST)
-
     def strategy_of(self, role: Role) -> SubjectStrategy:
         if self.read.strategy is Strategy.RECORD:
             return RecordSubject()

@@ -40,9 +40,7 @@ _Seen = bool | None
 def wirings(
     store: GuardedStore, version: StreamsVersion | None, optimization: Optimization, *, has_changelog: _Seen, runs: bool
 ) -> tuple[Wiring, ...]:
-    """All that are possible under a version. Where the application has committed offsets (`runs`), an internal topic that it
-    needs exists.
-    """
+    """All that are possible under a version; of an application that `runs` the internal topics that it needs exist."""
     match store.kind:
         case StoreKind.GLOBAL:
             return (Wiring.GLOBAL,)

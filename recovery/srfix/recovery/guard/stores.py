@@ -63,9 +63,7 @@ def without_topology(supplied: Supplied) -> Iterator[Skipped]:
 def stores_of(
     topology: Topology, *, application: str, origin: str, has_second_subject: bool | None = None
 ) -> Iterator[GuardedStore]:
-    """The stores of one topology, by name; a table that is read by other processors too comes once. Whether its serde asks a
-    second subject is ksqlDB's matter, and may not be known.
-    """
+    """The stores of one topology, by name; a table that is read by other processors too comes once."""
     prefix = _prefix(application, topology)
     is_ksqldb = ksqldb_query(application) is not None
     tables = {table.store: table for table in table_sources(topology)}

@@ -49,9 +49,7 @@ def scan_topic(
     max_records: int | None = None,
     on_progress: Callable[[CensusProgress], None] | None = None,
 ) -> Scan:
-    """Counts the topic. Read-only. At a limit the census is partial. A registry that does not answer costs the subjects'
-    names, not the census.
-    """
+    """Counts the topic. Read-only. A registry that does not answer costs the subjects' names, not the census."""
     partitions = partitions_of(cluster, topic)
     committed: dict[int, int | None] | None = None
     if application is not None:

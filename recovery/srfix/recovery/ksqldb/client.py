@@ -51,17 +51,13 @@ def ksqldb_bounds(properties: Mapping[str, str]) -> AnswerBounds:
 
 
 class KsqldbClient(AbstractContextManager["KsqldbClient"]):
-    """One server. `user:password@` in its URL becomes `auth` and is in no message. What `survey` cannot ask within the
-    deadline is a problem in its answer.
-    """
+    """One server. `user:password@` in its URL becomes `auth` and is in no message."""
 
     def __init__(
         self,
         url: str,
         *,
         auth: BasicAuth | None = None,
-        ca_file: str | None = None,
-        connect_timeout_s: float = CONNECT_SECONDS,
         read_timeout_s: float = 15.0,
         deadline_s: float = KSQLDB_SECONDS,
         clock: Callable[[], float] = time.monotonic,
@@ -78,11 +74,10 @@ class KsqldbClient(AbstractContextManager["KsqldbClient"]):
         bare = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="")
         self.url: Final = urlunsplit(bare).rstrip("/")
         self._auth = auth
-        self._connect_timeout_s, self._read_timeout_s = connect_timeout_s, read_timeout_s
+        self._read_timeout_s = read_timeout_s
         self._deadline_s = deadline_s
         self._clock = clock
         self._bounds = bounds
-        self._ca_file = ca_file
         self._session = PerProcess(BoundedSession)
 
     def __exit__(self, *_error: object) -> None:
@@ -156,10 +151,9 @@ class KsqldbClient(AbstractContextManager["KsqldbClient"]):
                     session,
                     session.prepare_request(request),
                     bounds=self._bounds,
-                    connect_timeout_s=self._connect_timeout_s,
+                    connect_timeout_s=CONNECT_SECONDS,
                     read_timeout_s=self._read_timeout_s,
                     deadline_s=left_s,
-                    verify=self._ca_file or True,
                 )
             check_json_parts(received, self._bounds)
         except AnswerBoundError as error:

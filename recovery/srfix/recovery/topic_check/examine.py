@@ -47,9 +47,7 @@ def check_topic(
     max_records: int | None = None,
     on_progress: Callable[[CensusProgress], None] | None = None,
 ) -> TopicCheck:
-    """Asks for every id in the log, and says which of those that the reader meets it cannot read. What a limit leaves unread
-    is skipped.
-    """
+    """Asks for every id in the log, and says which of those that the reader meets it cannot read; limits leave some out."""
     survey.registry.forget_unknown_ids()
     partitions = partitions_of(survey.cluster, question.topic)
     positions = _positions(question, survey, partitions)

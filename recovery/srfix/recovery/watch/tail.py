@@ -49,9 +49,7 @@ class TailedTopic:
     def go_on(
         self, cluster: Cluster, *, budget_s: float, monotonic: Callable[[], float] = time.monotonic
     ) -> tuple[Mapping[Role, tuple[SchemaId, ...]], int]:
-        """Reads what came since, and answers the ids per role that are new, and how many records the time left unread: they
-        are read the next time.
-        """
+        """Reads what came since, and answers the ids per role that are new, and how many records are left for the next time."""
         marks = cluster.watermarks(self.topic, sorted(self.next_offsets))
         if any(end < self.next_offsets[partition] for partition, (_start, end) in marks.items()):
             raise TopicChangedError
