@@ -185,17 +185,12 @@ def keep_the_state(_known: Circumstances) -> Iterator[str]:
     yield "wipe a state directory"
 
 
-def _of_no_store(_facts: StoreFacts, _context: CheckContext) -> Iterator[Finding]:
-    """What a check that does not look at stores finds in one."""
-    return iter(())
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
     """One finding code."""
 
     entry: CatalogueEntry
-    find: Callable[[StoreFacts, CheckContext], Iterator[Finding]] = _of_no_store
+    find: Callable[[StoreFacts, CheckContext], Iterator[Finding]] = lambda _facts, _context: iter(())
     """From what was learned of a store to findings, at most one per role."""
     without_source: Callable[[Finding, str], Finding] | None = None
     """The finding as it is told of a store whose source is undecided, with the question which it is; None if this check

@@ -193,11 +193,13 @@ def _do_not(known: Circumstances) -> Iterator[str]:
     return not_before_repair(known)
 
 
-def _advise_of_note(known: Circumstances) -> str:
-    return f"Nothing to repair and nothing to restart: {known.why_nothing_fails}."
-
-
-ADVICE: Final = Advice(serious=_advise, is_whole=True, note=_advise_of_note, recurs=True, do_not=_do_not)
+ADVICE: Final = Advice(
+    serious=_advise,
+    is_whole=True,
+    note=lambda known: f"Nothing to repair and nothing to restart: {known.why_nothing_fails}.",
+    recurs=True,
+    do_not=_do_not,
+)
 """What to do around the repair, whichever of the two codes it is told under."""
 
 

@@ -14,10 +14,16 @@ from srfix.recovery.diagnosis import not_looked_at, undecided
 from srfix.recovery.diagnosis.applications import left_over
 from srfix.recovery.diagnosis.candidates import find_candidates
 from srfix.recovery.diagnosis.changelogs import look_into_changelogs
-from srfix.recovery.diagnosis.generation import from_source_subject
-from srfix.recovery.diagnosis.learning import Counter, ProgressHook, is_global, learn, without_source
+from srfix.recovery.diagnosis.learning import (
+    Counter,
+    ProgressHook,
+    from_source_subject,
+    is_global,
+    learn,
+    without_source,
+)
+from srfix.recovery.diagnosis.not_looked_at import of_unexamined
 from srfix.recovery.diagnosis.undecided import unseen_source
-from srfix.recovery.diagnosis.unexamined import of_unexamined
 from srfix.recovery.diagnosis.united_findings import (
     forbidden,
     upon_findings,

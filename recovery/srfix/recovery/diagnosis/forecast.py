@@ -117,7 +117,9 @@ def foretell(
     unseen = dict.fromkeys((*skipped, *sight.skipped))
     return replace(
         forecast,
-        skipped=tuple(each for each in unseen if not _is_acknowledged(each, patterns)),
+        skipped=tuple(
+            each for each in unseen if not each.subjects or not all(_fits(s, patterns) for s in each.subjects)
+        ),
         unasked=left_out,
         has_rows=any((facts := one.facts()) is not None and facts.rows is not None for one in judged),
     )
@@ -218,10 +220,6 @@ def _versions(judged: JudgedStore) -> tuple[StreamsVersion | None, ...]:
 
 def _fits(subject: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatchcase(subject, pattern) for pattern in patterns)
-
-
-def _is_acknowledged(skipped: Skipped, patterns: tuple[str, ...]) -> bool:
-    return bool(skipped.subjects) and all(_fits(subject, patterns) for subject in skipped.subjects)
 
 
 def _order(each: Foretold) -> tuple[int, int, str, str, str, str]:

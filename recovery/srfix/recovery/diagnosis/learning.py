@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from srfix.recovery.advice.streams_generation import GenerationHint
 from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress, CensusRequest
+from srfix.recovery.checks.srf010 import CODE as POLLUTION
+from srfix.recovery.checks.srf010 import internal_versions, may_be_producers
 from srfix.recovery.diagnosis.without_logging import starts_anew
 from srfix.recovery.errors import LibraryMissingError
+from srfix.recovery.evidence.application import Applications
 from srfix.recovery.evidence.committed_offsets import read_topics
 from srfix.recovery.facts.bodies import Bodies, newest_bodies, whole_bodies
 from srfix.recovery.facts.key_role import KeyRole
 from srfix.recovery.facts.keys_of_store import keys_of_store
 from srfix.recovery.facts.processed_rows import compare_rows
-from srfix.recovery.facts.reader import StreamsVersion
+from srfix.recovery.facts.reader import WITH_FIX, CheckContext, StreamsVersion
 from srfix.recovery.facts.rows_on_disk import Place, RowCounter, count_rows, of_registry_roles, places_of, read_rows
 from srfix.recovery.facts.stores import ProcessedRows, RoleFacts, StoreFacts, StoreRows, SuspectStore
 from srfix.recovery.facts.subject_state import SubjectState
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.facts.table_sources import own_processor
 from srfix.recovery.findings import Evidence, Source
+from srfix.recovery.ids_in_words import enumerated
+from srfix.recovery.internal_topics import InternalTopicKind, parse, recognise
 from srfix.recovery.state.checkpoints import OffsetMeaning
 from srfix.serde.properties.kafka_client import Isolation
-from srfix.serde.subjects.names import Role, Topic
+from srfix.serde.subjects.names import Role, Subject, Topic, split_context, split_subject
 from srfix.serde.windowed import WindowKind
 from srfix.serde.wire import SchemaId
 
@@ -284,3 +290,54 @@ def _processor(survey: Survey, suspect: SuspectStore, topic: Topic) -> Processed
             if own is not None and own.topic == topic:
                 return ProcessedRows(processor=own.name, origin=topology.origin)
     return ProcessedRows()
+
+
+def from_source_subject(
+    facts: StoreFacts, context: CheckContext, among: Applications, survey: Survey
+) -> Iterator[GenerationHint]:
+    """The phantom subject's first schema under the source's subject: from Kafka Streams 2.7 on, a put registers it there.
+
+    It proves nothing where somebody else may have registered it:
+    - another application that may have read the topic, or that left the same schema under a changelog's subject;
+    - a producer, as where ksqlDB writes the topic too; so it must not stand first under the source's subject either;
+    - by the key's schema alone, where values have one: tables of other columns have the same key.
+    Nor where the phantom subject has a schema that the source's lacks: an older Streams has written that.
+    """
+    own_ids = {}
+    for role in facts.roles.values():
+        first = {version.schema_id for version in role.state.versions[:1]}
+        internal = internal_versions(facts, role, context).keys() & first
+        own_ids[role.role] = sorted(i for i in internal if not may_be_producers(facts, role, i, context))
+    value = facts.roles.get(Role.VALUE)
+    if value is not None and value.state.versions and not own_ids[Role.VALUE]:
+        return
+    for of, own in own_ids.items():
+        source = facts.source_of(of)
+        if source is None or not own or among.others_read(source.topic, facts.store.application):
+            continue
+        if any(survey.membership(source.subject, live.schema_id).is_missing for live in facts.roles[of].state.live):
+            continue
+        if survey.subject_state(source.subject).versions[0].schema_id in own:
+            continue
+        if not _others_left(own, of, facts.store.application, survey):
+            yield GenerationHint(
+                oldest=WITH_FIX,
+                newest=None,
+                detail=f"{source.subject} holds schema id {enumerated(own)}, which the store's serde has registered "
+                f"({POLLUTION})",
+            )
+
+
+def _others_left(schema_ids: Iterable[SchemaId], of: Role, application: str, survey: Survey) -> bool:
+    """True if the subject of another application's changelog begins with one of the ids; those behind it may be copies."""
+    ids = frozenset(schema_ids)
+
+    def is_anothers(subject: Subject) -> bool:
+        split = split_subject(split_context(subject)[1])
+        if split is None or split[1] is not of or parse(split[0], application=application) is not None:
+            return False
+        return recognise(split[0]) is InternalTopicKind.CHANGELOG
+
+    others = tuple(filter(is_anothers, survey.subjects()))
+    holding = (other for other in others if not all(survey.membership(other, i).is_missing for i in ids))
+    return any({version.schema_id for version in survey.subject_state(other).versions[:1]} & ids for other in holding)

@@ -199,7 +199,7 @@ class _Judge:
         context: str,
         raw_key_ids: Container[SchemaId] = frozenset(),
     ) -> None:
-        from srfix.recovery.facts.windowed_keys import key_deserializer
+        from srfix.recovery.facts.decoding import key_deserializer
         from srfix.serde.deserializer import SchemaDeserializer
         from srfix.serde.resolve.policies import ById
 

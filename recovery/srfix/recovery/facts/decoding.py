@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import base64
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 from uuid import UUID
 
 import msgspec
 
 from srfix.recovery.documents import Count, Document, Id, Part
 from srfix.serde.bounds import payload_bounds, remember
-from srfix.serde.errors import (
-    PayloadBoundError,
-    ResolveError,
-    SrfixError,
-    WireError,
-)
+from srfix.serde.errors import DecodeError, PayloadBoundError, ResolveError, SrfixError, WireError
 from srfix.serde.interface import ABOUT_A_PAYLOAD, Context, SerdeContext, Value
 from srfix.serde.json_values import to_json
 from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Role, Subject
+from srfix.serde.windowed import WindowKind, split
 from srfix.serde.wire import Headers, SchemaId, is_schema_id, parse
 from srfix.serde.wire_peek import SchemaIdPeek, peek_headers
 
@@ -34,10 +31,11 @@ if TYPE_CHECKING:
     from srfix.serde.resolve.policies import Resolver
     from srfix.serde.resolve.resolved import ResolvedSchema
 
-
 Deserializer: TypeAlias = Callable[[bytes | None, Context], Value]
 """Payload → row."""
 _ABOUT_THE_RECORD = (*ABOUT_A_PAYLOAD, ResolveError)
+_LATEST_MS: Final = 4_102_444_800_000
+"""2100-01-01, UTC. No window begins or ends later; text or an Avro body read as a time nearly always does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,3 +331,52 @@ def payload_json(part: DecodedPart) -> Json:
     except UnicodeDecodeError:
         text = None
     return {"$raw": base64.b64encode(part.payload).decode("ascii"), "text": text}
+
+
+def key_without_window(payload: bytes, kind: WindowKind) -> bytes | None:
+    """The key's own bytes; None if what stands behind it is no plausible window of the kind."""
+    try:
+        key, window = split(payload, kind)
+    except DecodeError:
+        return None
+    return key if max(window.start_ms, window.end_ms or 0) < _LATEST_MS else None
+
+
+def window_of(keys: Iterable[bytes], reads: Callable[[bytes], bool]) -> WindowKind | None:
+    """The kind of window that stands behind a sample of a topic's keys; None if they are not windowed. Bytes that it `reads`
+    are a whole key: they decode with the schema that they name, and nothing is left.
+    """
+    counts: Counter[WindowKind | None] = Counter()
+    for payload in keys:
+        if reads(payload):
+            counts[None] += 1
+            continue
+        for kind in WindowKind:
+            key = key_without_window(payload, kind)
+            if key is not None and reads(key):
+                counts[kind] += 1
+                break
+    if not counts:
+        return None
+    likeliest, count = counts.most_common(1)[0]
+    return likeliest if 2 * count > counts.total() else None
+
+
+def key_deserializer(resolver: Resolver, window: WindowKind | None) -> Deserializer:
+    from srfix.serde.deserializer import SchemaDeserializer
+
+    deserialize = SchemaDeserializer(resolver)
+    return deserialize if window is None else _Windowed(deserialize, window)
+
+
+class _Windowed:
+    """The key alone: a `Deserializer`'s rows have no room for a window."""
+
+    def __init__(self, deserialize: Deserializer, window: WindowKind) -> None:
+        from srfix.serde.deserializer import WindowedDeserializer
+
+        self._deserialize = WindowedDeserializer(deserialize, window)
+
+    def __call__(self, payload: bytes | None, context: Context) -> Value:
+        key = self._deserialize(payload, context)
+        return None if key is None else key.key

@@ -15,7 +15,7 @@ from uuid import UUID
 from srfix.recovery.census.interface import Census
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.cluster.raw_record import RawRecord
-from srfix.recovery.facts.windowed_keys import key_deserializer, window_of
+from srfix.recovery.facts.decoding import key_deserializer, window_of
 from srfix.serde.errors import DecodeError, ResolveError
 from srfix.serde.interface import ABOUT_A_PAYLOAD, SerdeContext
 from srfix.serde.resolve.policies import Resolver

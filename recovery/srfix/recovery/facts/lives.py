@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
-    from srfix.recovery.census.interface import Census, IdCount, PartitionCensus, RoleCensus
+    from srfix.recovery.census.interface import Census, PartitionCensus, RoleCensus
 
 
 class Lives(Enum):
@@ -106,11 +106,8 @@ def standing_of(census: Census, role: Role, schema_id: int, positions: Positions
         if count.schema_id == schema_id
     ]
     if positions is None:
-        return Standing.LIVE if any(_is_live(count) for _partition, count in places) else Standing.SUPERSEDED
+        is_live = any(count.live_keys or count.pending_keys for _partition, count in places)
+        return Standing.LIVE if is_live else Standing.SUPERSEDED
     # The last record that carries it tells: if that is read, all of them are.
     is_pending = any(count.last_offset >= positions.starts_at(partition) for partition, count in places)
     return Standing.PENDING if is_pending else Standing.READ
-
-
-def _is_live(count: IdCount) -> bool:
-    return bool(count.live_keys or count.pending_keys)

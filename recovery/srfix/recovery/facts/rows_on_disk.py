@@ -102,7 +102,7 @@ def ids_by_changelog(states: tuple[ApplicationState, ...], changelog: Topic, cou
 def read_rows(
     places: tuple[Place, ...], census: Census, count: RowCounter, *, meaning: OffsetMeaning = OffsetMeaning.UNKNOWN
 ) -> StoreRows:
-    """Reads the rows of a store, wherever it lies; `meaning` is that of the numbers in checkpoints, if nothing there shows it."""
+    """Reads the rows of a store, wherever it lies; `meaning` is that of the numbers in checkpoints."""
     gathered = _Gathered(census=census, meaning=meaning, is_global=any(place.task.is_global for place in places))
     for place in places:
         gathered.add(place, count)

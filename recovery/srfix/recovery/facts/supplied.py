@@ -51,24 +51,15 @@ class Supplied:
 
     @property
     def applications(self) -> tuple[str, ...]:
-        """The applications that are known from it, sorted."""
-        names = {store.prefix for store in self.stores_on_disk()}
-        names.update(application.application for application in self.state)
-        names.update(topology.application for topology in self.topologies if topology.application is not None)
-        names.update(
-            name for answers in self.ksqldb for query in answers.queries if (name := answers.application_of(query))
-        )
-        return tuple(sorted(names))
+        of_topologies = {topology.application for topology in self.topologies if topology.application is not None}
+        return tuple(sorted(self.applications_by_themselves | of_topologies))
 
     @property
     def applications_by_themselves(self) -> frozenset[str]:
         """Those that state directories and ksqlDB name; of a topology's a person said whose it is."""
-        of_topologies = {topology.application for topology in self.topologies}
-        elsewhere = {store.prefix for store in self.stores_on_disk()} | {state.application for state in self.state}
-        elsewhere |= {
-            name for answers in self.ksqldb for query in answers.queries if (name := answers.application_of(query))
-        }
-        return frozenset(name for name in self.applications if name in elsewhere or name not in of_topologies)
+        on_disk = {store.prefix for store in self.stores_on_disk()} | {state.application for state in self.state}
+        named = (answers.application_of(query) for answers in self.ksqldb for query in answers.queries)
+        return frozenset(on_disk) | frozenset(name for name in named if name)
 
     def stores_on_disk(self) -> Iterator[StoreOnDisk]:
         """Every store of every state directory; one that lies in several of them comes several times."""

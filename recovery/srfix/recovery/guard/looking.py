@@ -213,5 +213,4 @@ class Sight:
         return census
 
     def _not_allowed(self, store: GuardedStore, error: AccessDeniedError) -> None:
-        what = f"store {store.name} of application {store.application}"
-        self.skip(Skipped(what=what, reason=error.message, could_hide=True))
+        self.skip(Skipped(what=store.suspect.in_words, reason=error.message, could_hide=True))

@@ -98,11 +98,9 @@ class Writer:
                 yield subject
 
     def resume(self, subject: Subject, registry: Registry) -> Iterator[Registered | Deferred | Stopped]:
+        """Goes on with what an earlier run had begun under a subject."""
         plan = REPAIR_JOURNALS.read(self.journal(subject)).plan
-        yield from self._carry_out(plan, subject, registry, was_resumed=True)
-
-    def carry_out(self, plan: Plan, subject: Subject, registry: Registry) -> Iterator[Registered | Deferred | Stopped]:
-        yield from self._carry_out(plan, subject, registry, was_resumed=False)
+        yield from self.carry_out(plan, subject, registry, was_resumed=True)
 
     def take_over(self, pair: AllowedPair, registry: Registry) -> tuple[str, ...]:
         """Ends what another instance began under a subject and left, as the signed-off plan says of it: the versions that it
@@ -124,8 +122,8 @@ class Writer:
             restore_config(registry, pair.subject, pair.config)
             return (*done, "the configuration as it was when the plan was signed off")
 
-    def _carry_out(
-        self, plan: Plan, subject: Subject, registry: Registry, *, was_resumed: bool
+    def carry_out(
+        self, plan: Plan, subject: Subject, registry: Registry, *, was_resumed: bool = False
     ) -> Iterator[Registered | Deferred | Stopped]:
         path = self.journal(subject)
         ids = _ids(plan)
