@@ -60,7 +60,6 @@ class Compared:
     """What was found beside a baseline."""
 
     known: tuple[Known, ...] = ()
-    """What is no news."""
     worse: tuple[tuple[Known, Severity, Severity], ...] = ()
     """What has become worse, with how bad it was and is; it is news."""
     gone: tuple[Known, ...] = ()

@@ -143,8 +143,6 @@ def in_pieces(sentence: str) -> Iterator[tuple[str, bool]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenOption:
-    """One option as a person gave it."""
-
     name: str
     """As the command line spells it: `--source`, `-X`."""
     value: str | None = None

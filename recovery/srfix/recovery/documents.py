@@ -24,8 +24,6 @@ Sha256: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={"pattern": "^
 
 
 class Part(msgspec.Struct):
-    """An object in a document."""
-
     @classmethod
     def of(cls, *values: object, **more: object) -> Self:
         """Made of attributes with the names of its fields: of `more`, else those of the first value that has one."""

@@ -43,8 +43,6 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Considered:
-    """One way in which a store may have come about: whose it is, and from which topic it restores."""
-
     application: str
     store: str
     topic: Topic | None
@@ -55,8 +53,6 @@ class Considered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """Something seen of what reads the store, of its Streams version, or of whether it runs."""
-
     kind: str
     """`reader`, `streams-version`, `group-state` or `isolation`."""
     says: str
@@ -67,8 +63,6 @@ class Observation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """The topic that a store restores from."""
-
     topic: Topic
     subject: Subject
     """Its subject for the role at hand, by TopicNameStrategy."""
@@ -76,8 +70,6 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionAtFault:
-    """Where an id at fault lives in one partition."""
-
     partition: int
     live_keys: int | None
     """Keys that a restore puts in the store with this id; None where nothing is restored (no committed offset)."""
@@ -155,8 +147,6 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ignored:
-    """A finding, or something that was not looked at, which a person has acknowledged (`--ignore`)."""
-
     subjects: tuple[Subject, ...]
     pattern: str
     what: str
@@ -166,8 +156,6 @@ class Ignored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationAdvice:
-    """What to do for one application with findings."""
-
     application: str
     observations: tuple[Observation, ...] = ()
     advice: tuple[str, ...] = ()

@@ -39,7 +39,6 @@ class Moment(Enum):
     PUT = "put"
     """The next record that the application stores."""
     SCHEMA = "schema"
-    """The schema that is about to be registered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,8 +38,6 @@ class InternalTopicKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InternalTopic:
-    """An internal topic's name, taken apart for one application."""
-
     topic: Topic
     kind: InternalTopicKind
     application: str
@@ -53,8 +51,6 @@ class InternalTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KsqldbQuery:
-    """The application id that ksqlDB gives to a query."""
-
     application: str
     query_id: str
     """The query's id, such as `CSAS_J_0`; for a transient query with its time stamp."""
@@ -109,8 +105,6 @@ _OPERATORS_STORES: Final = tuple(
 
 
 class JoinStore(Enum):
-    """What a store holds for a join, as its name says."""
-
     WINDOW = "window"
     """The records of one side of a stream-stream join, by time."""
     LIST = "list"

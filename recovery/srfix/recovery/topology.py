@@ -25,8 +25,6 @@ from srfix.serde.subjects.names import Topic
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceNode:
-    """A node that reads topics."""
-
     name: str
     topics: tuple[Topic, ...]
     """Its topics, as printed: internal ones without their prefix. None of them where it has a pattern."""
@@ -37,8 +35,6 @@ class SourceNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Processor:
-    """A node that does something, perhaps with stores."""
-
     name: str
     stores: tuple[str, ...] = ()
     successors: tuple[str, ...] = ()
@@ -48,8 +44,6 @@ class Processor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sink:
-    """A node that writes to a topic."""
-
     name: str
     topic: str
     """The topic; for one that is chosen per record the extractor's class."""

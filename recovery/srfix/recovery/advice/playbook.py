@@ -26,7 +26,6 @@ class Verified(Enum):
     """What a verification says of an application."""
 
     HOLDS = "holds"
-    """All is confirmed."""
     NOT_SEEN = "not seen"
     """Nothing is wrong, but not all was looked at."""
     KEYS_MISS = "keys miss"
@@ -35,7 +34,6 @@ class Verified(Enum):
 
 
 def playbook(applications: Sequence[Circumstances]) -> Iterator[str]:
-    """What to do around the repair of these applications, in order."""
     if not applications:
         return
     for facts in applications:
@@ -45,7 +43,6 @@ def playbook(applications: Sequence[Circumstances]) -> Iterator[str]:
 
 
 def afterwards(applications: Sequence[Circumstances]) -> Iterator[str]:
-    """What is left of the playbook once the repair is done."""
     for facts in applications:
         yield from _named(facts, (*after_repair(facts, when=_PLANNED), *prevention(facts)), applications)
 
@@ -113,7 +110,6 @@ def upon_verification_in_short(
 
 
 def before_repair(facts: Circumstances) -> Iterator[str]:
-    """What not to do."""
     name = facts.application
     yield (
         f"Before: stop clean-up jobs and deployments of {name}, and keep a copy of its state directory. {_wiping(facts)}"

@@ -256,8 +256,6 @@ class _Carriers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Carried:
-    """What some records carry."""
-
     keys: Counter[PeekedId]
     """Per id or mark the number of records."""
     last: dict[PeekedId, int]

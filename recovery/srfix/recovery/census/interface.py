@@ -62,8 +62,6 @@ class CensusRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdCount:
-    """One schema id in the keys or the values of one partition."""
-
     schema_id: SchemaId
     records: int
     """Records that carry it, live or not."""

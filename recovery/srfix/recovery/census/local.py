@@ -104,8 +104,6 @@ _RecordsCounted = TypeVar("_RecordsCounted", bound=_HasOffsets, contravariant=Tr
 
 
 class _Counter(Protocol[_RecordsCounted]):
-    """Counts one partition's."""
-
     def add(self, records: _RecordsCounted, start: int, stop: int) -> None: ...
 
     def result(self) -> tuple[int, RoleCensus, RoleCensus]: ...
@@ -142,7 +140,6 @@ class _Read(Generic[_Records]):
         self._began = self._reported = began
 
     def run(self) -> Census:
-        """Reads until every partition is at its end, or a limit of the request is reached."""
         if self._unread:
             consumer = self._open_consumer()
             try:

@@ -43,7 +43,6 @@ class _Partition:
     start: int
     end: int
     until: int
-    """Where the read stops, exclusive."""
     stopped_early: str | None = None
     """Why that is before the end."""
     start_moved_to: int | None = None
@@ -161,8 +160,6 @@ class SparkCensus:
 
 
 class _Counting:
-    """One topic being counted."""
-
     def __init__(self, request: CensusRequest, on_progress: Callable[[CensusProgress], None] | None) -> None:
         self.request = request
         self.partitions: dict[int, _Partition] = {}

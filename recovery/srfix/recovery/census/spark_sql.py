@@ -63,8 +63,6 @@ SELECT partition, offset, record.payload, record.headers FROM latest WHERE NOT i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """A row of what `counting_sql` answers."""
-
     partition: int
     are_records: bool
     """True if records are counted, False if it is keys by their latest record, tombstones left out."""

@@ -36,22 +36,18 @@ class CatalogueEntry:
     code: str
     """`SRF` and three digits."""
     title: str
-    """What it is, in one line."""
     severity: str
     """How bad it usually is: a value of `srfix.recovery.findings.Severity`."""
     meaning: str
     """What is wrong, and what it does to the application."""
     cause: str
     detection: str
-    """How srfix tells."""
     remedy: str
     checked_since: str
     """The first version of srfix that looks for it."""
 
 
 class Width(Enum):
-    """Which ids are registered."""
-
     ONLY_LIVE = "only-live"
     """Those that are at fault now."""
     WIDE = "wide"
@@ -71,8 +67,6 @@ class Owner(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Want:
-    """One subject that lacks schemas."""
-
     code: str
     owner: Owner
     facts: StoreFacts | TopicFacts
@@ -103,8 +97,6 @@ Wanted: TypeAlias = Iterator[Want | PassedOver]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairRequest:
-    """What a repair is asked to plan by."""
-
     stores: tuple[StoreFacts, ...]
     survey: Survey
     width: Width
@@ -211,7 +203,6 @@ class Check:
     is_of_repair: bool = False
     """True if it is a note on the repair of another finding, and is told with that."""
     partial: str = "At least, for the topic was not read to its end"
-    """Why its numbers are the least that there is, where they are."""
 
     @property
     def code(self) -> str:

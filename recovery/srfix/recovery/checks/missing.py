@@ -108,7 +108,6 @@ def what_it_restores(facts: StoreFacts, faults: tuple[IdAtFault, ...]) -> str:
 
 
 def what_the_subject_lacks(role: RoleFacts, faults: tuple[IdAtFault, ...]) -> str:
-    """Which of these ids the phantom subject does not hold, and what it does."""
     lacks = [fault.schema_id for fault in faults]
     codes = ", ".join(str(code) for code in sorted({role.membership(schema_id).error_code or 0 for schema_id in lacks}))
     if not role.state.versions:
@@ -236,5 +235,4 @@ def _why_global(facts: StoreFacts) -> str:
 
 
 def candidates(facts: StoreFacts) -> list[str]:
-    """The topics that something speaks for, of a store whose source is undecided."""
     return sorted({piece.topic for piece in facts.evidence if piece.topic is not None and not piece.against})

@@ -17,8 +17,6 @@ _READ_ONLY: Final = frozenset({"READONLY", "READONLY_OVERRIDE"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextPut:
-    """The next put of a store, in one role."""
-
     subject: Subject
     """The subject that its serde is handed: the phantom one, or from Kafka Streams 2.7 on the source's own."""
     state: SubjectState

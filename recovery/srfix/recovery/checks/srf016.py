@@ -176,7 +176,6 @@ def _foretold(judged: JudgedStore, role: Role, crosses: Certainty) -> Foretold:
 
 
 def _newest(known: RoleKnown, sight: Sight) -> Schema | None:
-    """The newest of the application's own schemas; None if there is none, or the registry has it no more."""
     from srfix.recovery.facts.survey import schema_behind
     from srfix.serde.schemas.errors import SchemaNotFoundError
 

@@ -65,7 +65,6 @@ class GroupOffsets:
     def of_named(
         self, admin: AdminClient, groups: Iterable[str], partitions: Iterable[tuple[str, int]]
     ) -> dict[str, dict[Where, Commit] | ClusterError]:
-        """The same, every partition named in the question."""
         from confluent_kafka import TopicPartition
 
         named = [TopicPartition(topic, partition) for topic, partition in dict.fromkeys(partitions)]

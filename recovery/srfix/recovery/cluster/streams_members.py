@@ -56,8 +56,6 @@ class HostPartitions(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssignedTasks:
-    """What a member was told (`AssignmentInfo`)."""
-
     version: int
     """Of its form, 1 to 11."""
     active: tuple[str, ...]

@@ -29,8 +29,6 @@ from srfix.serde.wire import SchemaId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOver:
-    """What the internal subjects without topics come to."""
-
     findings: tuple[Finding, ...] = ()
     applications: tuple[ApplicationFacts, ...] = ()
 

@@ -39,8 +39,6 @@ _MOST_NAMED: Final = 3
 
 @dataclass(slots=True)
 class LookedInto:
-    """What the changelog topics come to."""
-
     findings: list[Finding] = field(default_factory=list)
     peeked: list[Topic] = field(default_factory=list)
     left_out: list[Topic] = field(default_factory=list)
@@ -49,12 +47,10 @@ class LookedInto:
     wrapped: list[Topic] = field(default_factory=list)
     """Those whose rows Kafka Streams wraps in a format of its own."""
     unowned: list[Topic] = field(default_factory=list)
-    """Those with ids that the registry does not know, and without an application that lives."""
     command: str = ""
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
-        """What was not looked at, in one line; none where all was."""
         parts = tuple(self._parts())
         if not parts:
             return ()

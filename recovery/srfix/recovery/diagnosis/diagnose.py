@@ -148,7 +148,6 @@ class _Gathered:
     left_over: tuple[ApplicationFacts, ...] = ()
 
     def look_at(self, verdict: Verdict) -> None:
-        """One store: whose it is, whether it can be examined, what is wrong with it."""
         left_out = self._not_asked_for(verdict)
         if left_out is None:
             self.examined.append(verdict.store)

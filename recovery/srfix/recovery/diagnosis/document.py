@@ -282,7 +282,6 @@ _Alike = TypeVar("_Alike", Considered, Evidence)
 
 
 def _folded_topics(same: list[_Alike]) -> Iterator[tuple[_Alike, list[Topic | None] | UnsetType]]:
-    """Each, if they are few; else the first of them, with the topics of all."""
     if len(same) <= _FEW:
         yield from ((each, UNSET) for each in same)
     else:

@@ -136,7 +136,6 @@ def _of_store(judged: JudgedStore, *, has_schema: bool) -> Iterator[Foretold]:
 
 
 def _of_schema(new: NewSchema, stores: Sequence[JudgedStore], sight: Sight) -> Iterator[Foretold]:
-    """What a schema brings about: under its own subject, and in stores that restore its topic."""
     registry = sight.registry
     if registry is not None and held_version(registry, new.subject, new.schema) is None:
         state = read_subject_state(registry, new.subject)
@@ -201,7 +200,6 @@ def _not_told(what: str, why: str, *codes: str) -> Skipped:
 
 
 def _unknown_subject(subject: Subject, topic: Topic, sight: Sight) -> Iterator[Skipped]:
-    """That nothing bears the name of the schema's subject: a slip of the pen would else be told to break nothing."""
     there = (sight.has_topic(topic), sight.has_subject(subject))
     if False in there and True not in there:
         yield Skipped(

@@ -61,7 +61,6 @@ class Counter:
     row_ids: dict[Path, RowIds] = field(default_factory=dict)
 
     def rows(self, place: Place) -> RowIds:
-        """The ids in the rows of a store in one task, counted once."""
         path = Path(place.store.path)
         if path not in self.row_ids:
             give_up_at = None if self.deadline_s is None else time.monotonic() + self.deadline_s

@@ -31,7 +31,6 @@ def without_source(verdict: Verdict, given: Given) -> Skipped:
 
 
 def not_decided(verdict: Verdict, given: Given) -> Skipped:
-    """Several hypotheses are left, or none is certain enough, and none of them would give a finding."""
     store = verdict.store
     shown = verdict.open[:_MOST_HYPOTHESES]
     several = len({hypothesis.store.application for hypothesis in shown}) > 1
@@ -59,7 +58,6 @@ def table_or_global(verdict: Verdict, given: Given) -> Skipped:
 
 
 def which_is_true(verdict: Verdict, given: Given) -> str:
-    """The question which of the hypotheses is true, as commands to paste."""
     commands = [
         _ask_for_source(hypothesis.store, given, hypothesis.topic)
         for hypothesis in verdict.open[:_MOST_HYPOTHESES]

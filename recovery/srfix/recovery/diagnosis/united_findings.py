@@ -109,7 +109,6 @@ def _of(finding: Finding, notes: Sequence[Finding]) -> Iterator[Finding]:
 
 
 def upon_findings(known: Circumstances, findings: Collection[Finding], *, given: Given | None = None) -> Iterator[str]:
-    """What to do about the findings of one application."""
     codes = {finding.code for finding in findings}
     checks = [check for check in CHECKS if check.code in codes]
     serious = [finding for finding in findings if finding.severity is not Severity.NOTE]

@@ -40,7 +40,6 @@ class LogText:
 
 
 def clean(text: str) -> LogText:
-    """Takes out colours, carriage returns, JSON escapes (a trace in a JSON log line), compose prefixes."""
     is_cut = len(text) > MAX_CHARACTERS
     text = _ESCAPE_SEQUENCE.sub("", text[-MAX_CHARACTERS:])
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " ")

@@ -48,7 +48,6 @@ class StackTraceReading:
     """The finding code that explains it; None where it is no finding (credentials, network)."""
     title: str
     explanation: str
-    """What happened, and how sure that is."""
     schema_id: int | None = None
     """The schema id in the last such message."""
     other_schema_ids: tuple[int, ...] = ()
@@ -57,7 +56,6 @@ class StackTraceReading:
     topic: Topic | None = None
     """The topic that the failing serde was handed."""
     topic_kind: InternalTopicKind | None = None
-    """What an internal-looking topic would be for; None for an ordinary name."""
     subject: Subject | None = None
     """Its subject; of values where the text does not say which role."""
     error_code: int | None = None
@@ -69,7 +67,6 @@ class StackTraceReading:
     streams_versions: tuple[str, ...] = ()
     """The Kafka Streams versions that the frames allow, ascending."""
     clues: tuple[str, ...] = ()
-    """What the reading rests on, in words."""
     next_command: str
     """The command to run next, for a cluster and a registry that the environment names. It runs as it stands, but for TOPIC
     and USER, which stand for what the text does not say."""

@@ -33,8 +33,6 @@ _OF_A_SERVER: Final = ("http://", "https://")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopiclessSubject:
-    """An internal-looking subject, the topic in whose name is not in the full listing."""
-
     subject: Subject
     context: str
     topic: Topic
@@ -67,7 +65,6 @@ class ApplicationFacts:
     subjects: tuple[TopiclessSubject, ...]
     """By name."""
     lives: bool
-    """True if its group is listed or has committed offsets."""
     is_listed_whole: bool = True
     signs: tuple[str, ...] = ()
     """What says that it is gone for good, in clauses; empty if nothing does, or it lives."""
@@ -77,7 +74,6 @@ class ApplicationFacts:
     """Per subject the ids that it holds, soft-deleted ones too, ascending."""
 
     def ids_under(self, subject: TopiclessSubject) -> tuple[SchemaId, ...]:
-        """The ids that a subject holds, soft-deleted ones too, ascending."""
         return self.schema_ids.get(subject.subject, ())
 
     def name_of(self, subject: TopiclessSubject) -> str:

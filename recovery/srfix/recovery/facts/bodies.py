@@ -260,8 +260,6 @@ def _plainly(error: SrfixError) -> str:
 
 
 class _Found:
-    """What was found of the keys, or of the values, of a topic."""
-
     def __init__(self) -> None:
         self.left_out: dict[str, None] = {}
         self._decoded = 0

@@ -39,18 +39,15 @@ class Circumstances:
     oldest: StreamsVersion | None = None
     newest: StreamsVersion | None = None
     state: str | None = None
-    """Its group's state, as Kafka names it."""
     members: int | None = None
     problem: str | None = None
     query: str | None = None
     query_state: str | None = None
-    """The query's state as ksqlDB says it: `RUNNING`, `ERROR`, …"""
     ksqldb_version: str | None = None
     """Which ksqlDB runs the query, as the server says it: `0.10.1`, or Confluent Platform's `6.0.1`."""
 
     @property
     def streams(self) -> str | None:
-        """The Kafka Streams versions that are possible, in words; None if nothing is known."""
         return range_in_words(self.oldest, self.newest)
 
     def is_before(self, version: StreamsVersion) -> bool | None:
@@ -77,7 +74,6 @@ class Circumstances:
         return "what reads these stores does not need the phantom subject's versions"
 
     def with_group(self, found: GroupState) -> Circumstances:
-        """The same with what the cluster says of the group now."""
         return replace(self, state=found.state, members=found.members, problem=found.problem)
 
     def of_stores(self, names: Collection[str]) -> Circumstances:

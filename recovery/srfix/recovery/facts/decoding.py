@@ -59,8 +59,6 @@ class DecodedPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodedRecord:
-    """One record as a reader sees it."""
-
     topic: str
     partition: int
     offset: int
@@ -81,7 +79,6 @@ class DecodedColumn:
     payloads: Sequence[bytes | None]
     is_decoded: bool
     values: Sequence[Value]
-    """What the reader sees; None for a tombstone, and where nothing was decoded."""
     schema_ids: Sequence[SchemaId | None]
     """The ids that the payloads carry; None where they carry none, or were not looked at."""
     errors: Mapping[int, SrfixError]
@@ -160,7 +157,6 @@ class RecordDecoder:
         return self._deserializers[role]
 
     def part(self, column: DecodedColumn, place: int, role: Role, headers: Headers = None) -> DecodedPart:
-        """One of a column, with all that is known of it, as `decode` gives it."""
         payload = column.payloads[place]
         if not column.is_decoded or payload is None:
             return DecodedPart(payload=payload, is_decoded=column.is_decoded)

@@ -33,8 +33,6 @@ _MOST_MORE: Final = 8
 
 
 class KeyReading(Enum):
-    """What came of reading a key by the id that it seems to carry."""
-
     DECODES = "decodes"
     """The whole key decodes under the schema of its id (with the topic's window behind it, if there is one)."""
     FITS_SUBJECT = "fits-subject"
@@ -58,8 +56,6 @@ class SampledKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeySample:
-    """Some of a topic's keys: those that begin as framed ones do."""
-
     keys: tuple[SampledKey, ...]
     """By partition and offset, each key once in its partition."""
     window: WindowKind | None
@@ -162,8 +158,6 @@ class _Reader:
 
 
 class _Always:
-    """One schema, whatever the id."""
-
     def __init__(self, resolved: ResolvedSchema) -> None:
         self._resolved = resolved
 

@@ -29,8 +29,6 @@ class Lives(Enum):
 
 
 class Standing(Enum):
-    """Where an id stands for the reader."""
-
     LIVE = "live"
     PENDING = "pending"
     READ = "read"

@@ -60,7 +60,6 @@ StoreIds: TypeAlias = Mapping[Role, frozenset[SchemaId]]
 
 
 def count_rows(place: Place, *, give_up_at: float | None = None) -> RowIds:
-    """Counts the ids in the store of one task, whatever its kind (`count_row_ids`)."""
     from srfix.recovery.state.reading.store import open_store
     from srfix.recovery.state.row_ids import count_row_ids
 

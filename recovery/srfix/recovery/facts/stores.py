@@ -21,7 +21,6 @@ class StoreRows:
     """What the state directories that were handed over hold of one store."""
 
     rows: int
-    """Rows that were read, of all partitions."""
     schema_ids: Mapping[Role, Mapping[SchemaId, int]]
     """Per role and id the rows whose key or value carries it; of keys only where they are a schema registry's."""
     found_in: Mapping[Role, Mapping[SchemaId, tuple[int, ...]]] = field(default_factory=dict)

@@ -157,7 +157,6 @@ class SubjectPart(Part):
 
 
 def subject_part(state: SubjectState) -> SubjectPart:
-    """The state as it stands in plans and journals."""
     versions = [
         VersionPart.of(version, written_ms=UNSET if version.written_ms is None else version.written_ms)
         for version in sorted(state.versions)

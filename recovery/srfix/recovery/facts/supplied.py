@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenTopology:
-    """A printed topology."""
-
     topology: Topology
     origin: str
     application: str | None
@@ -85,7 +83,6 @@ class Supplied:
         return frozenset(store for topology in own for store in topology.stores)
 
     def queries(self, application: str) -> Iterator[tuple[KsqldbAnswers, QueryDescription]]:
-        """The ksqlDB queries that run as an application, and who said so."""
         for answers in self.ksqldb:
             yield from ((answers, query) for query in answers.queries_of(application))
 

@@ -57,8 +57,6 @@ _SCHEMA_NOT_FOUND: Final = 40403
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedSource:
-    """What a person said with `--source`."""
-
     topic: Topic
     said: str
     """The option's value, `STORE=TOPIC` or `APPLICATION/STORE=TOPIC`."""
@@ -67,8 +65,6 @@ class NamedSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peek:
-    """A few values of a topic, or a few of its keys."""
-
     looked_at: int
     """Values that are no tombstones, or keys of such records that are not null."""
     schema_ids: tuple[SchemaId, ...]

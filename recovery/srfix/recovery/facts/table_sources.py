@@ -23,8 +23,6 @@ _GENERATED: Final = re.compile(r"(?:KSTREAM|KTABLE|COGROUPKSTREAM)-.+-\d{10}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSource:
-    """A store that is, or may be, the table of one topic."""
-
     store: str
     topic: Topic
     is_global: bool

@@ -71,8 +71,6 @@ class TopicRead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicQuestion:
-    """Are the live ids of a topic readable by a reader?"""
-
     topic: Topic
     roles: tuple[Role, ...] = (Role.KEY, Role.VALUE)
     subject: Subject | None = None
@@ -135,7 +133,6 @@ class Trouble(Enum):
     NO_SUBJECT = "no subject"
     """Its schema has no record's name, of which the strategy makes the subject."""
     MISSING = "not under the subject"
-    """The subject that is asked does not hold its schema."""
     NO_LATEST = "no live latest version"
     """The subject has no live version, or none with the metadata that is asked for."""
     LATEST_CANNOT_READ = "the latest version cannot read it"
@@ -195,8 +192,6 @@ class RoleAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicAnswers:
-    """All that was learned of a topic: what was asked, what is in the log, and what comes of reading it."""
-
     question: TopicQuestion
     census: Census
     """What is in the log, with what the reader meets counted as live and GUIDs counted under their ids."""

@@ -236,11 +236,8 @@ class JudgedStore:
     def looks_versions_up(self) -> Certainty:
         """Whether its reader needs a version under the subject that it asks. A plain one fails on the id in a named context."""
         said = self.assumed.reader in (Reader.CONNECT, Reader.PLAIN)
-        return Certainty.CERTAIN if said or self._is_old_ksqldb else Certainty.POSSIBLE
-
-    @property
-    def _is_old_ksqldb(self) -> bool:
-        return self.store.is_ksqldb and self.store.falls_back is False
+        is_old_ksqldb = self.store.is_ksqldb and self.store.falls_back is False
+        return Certainty.CERTAIN if said or is_old_ksqldb else Certainty.POSSIBLE
 
     def of_version(self, version: StreamsVersion | None) -> Certainty:
         """What was concluded from traces makes nothing certain."""
@@ -255,7 +252,6 @@ class JudgedStore:
                 yield role
 
     def on_restore(self) -> Prospect:
-        """The next restore and the next put, under the version that runs."""
         asks = self.asks_the_phantom(self.running)
         return Prospect(judged=self, moment=Moment.RESTORE, asks_the_phantom=asks, roles=tuple(self._roles()))
 
@@ -271,7 +267,6 @@ class JudgedStore:
         )
 
     def on_schema(self, new: NewSchema) -> Prospect:
-        """The first record with a schema, and then a restore."""
         asks = self.asks_the_phantom(self.running)
         return Prospect(judged=self, moment=Moment.SCHEMA, asks_the_phantom=asks, roles=(new.role,), new=new)
 

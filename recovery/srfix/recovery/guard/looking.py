@@ -32,8 +32,6 @@ Learn: TypeAlias = Callable[[SuspectStore, Topic, tuple[Evidence, ...], StreamsV
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleKnown:
-    """The keys or values of a store, as the registry (and the cluster) have them now."""
-
     phantom: SubjectState
     source: SubjectState
     ids: tuple[SchemaId, ...]
@@ -44,7 +42,6 @@ class RoleKnown:
     """Those of `ids` whose schema is known and not registered under the phantom subject."""
     own: tuple[SchemaId, ...]
     """The ids under the phantom subject whose schema the source topic's own subject lacks: the application's own."""
-    is_counted: bool
 
     @property
     def asks_a_registry(self) -> bool:
@@ -57,7 +54,6 @@ class Sight:
     cluster: Cluster | None = None
     registry: ReadableRegistry | None = None
     survey: Survey | None = None
-    """Both; None if one of them was not named."""
     count: Count | None = None
     learn: Learn | None = None
     skipped: dict[Skipped, None] = field(default_factory=dict)
@@ -183,7 +179,6 @@ class Sight:
             live=tuple(i for i in counted if i in live),
             missing=tuple(i for i, membership in asked.items() if membership.is_missing),
             own=tuple(i for i, membership in owned.items() if membership.is_missing),
-            is_counted=census is not None,
         )
 
     def _state(self, subject: Subject) -> SubjectState:

@@ -85,7 +85,6 @@ class GuardedStore:
         return self.suspect.changelog
 
     def changelog_subject(self, role: Role) -> Subject:
-        """The subject that is named after the changelog: the phantom, where that is no topic."""
         return self.suspect.subject(role)
 
     def source_subject(self, role: Role) -> Subject:
@@ -145,8 +144,6 @@ def parse_optimization(text: str | None) -> Optimization:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumed:
-    """What a person said, and nobody checked."""
-
     running: StreamsVersion | None = None
     """The Kafka Streams that runs, or will; None if nobody said."""
     to: StreamsVersion | None = None
@@ -161,8 +158,6 @@ class Assumed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewSchema:
-    """A schema that is about to be registered."""
-
     subject: Subject
     schema: Schema
     origin: str

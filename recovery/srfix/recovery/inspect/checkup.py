@@ -45,8 +45,6 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionCheck:
-    """One question and its answer."""
-
     part: str
     """`kafka` or `registry`."""
     what: str
@@ -89,7 +87,6 @@ class Doctor(DatedDocument, tag="srfix.doctor/1"):
 
 
 def not_named(part: str, what: str, advice: str) -> ConnectionCheck:
-    """A check that was not made, as no address was given."""
     return ConnectionCheck(
         part=part, what=what, outcome=Outcome.NOT_ASKED, detail="none was named", advice=advice, needed=True
     )

@@ -163,17 +163,16 @@ class CensusDocument(DatedDocument, tag="srfix.census/1"):
 
 
 def counted_topic(scan: Scan) -> CountedTopic:
-    roles = {role.value: _role(scan, role) for role in scan.roles}
+    roles = {
+        role.value: CountedRole([CountedPartition.of(part, part.of(role)) for part in scan.census.partitions])
+        for role in scan.roles
+    }
     return CountedTopic.of(
         scan.census,
         application=scan.application,
         restore_ends_at="the end" if scan.application is None else "the committed offsets",
         roles=CountedRoles(**roles),
     )
-
-
-def _role(scan: Scan, role: Role) -> CountedRole:
-    return CountedRole([CountedPartition.of(partition, partition.of(role)) for partition in scan.census.partitions])
 
 
 def held_ids(scan: Scan) -> list[HeldId] | None:

@@ -110,7 +110,6 @@ class KsqldbClient(AbstractContextManager["KsqldbClient"]):
         return answers
 
     def cluster_status(self) -> tuple[ServerStatus, ...]:
-        """The servers of its cluster, with the stores and partitions that each holds."""
         try:
             return read_cluster_status(self._send("GET", "/clusterStatus"), origin=self.url)
         except KsqldbError as error:

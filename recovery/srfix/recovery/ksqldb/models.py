@@ -18,8 +18,6 @@ _FIRST_OF_PLATFORM: Final = (5, 0, 0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerInfo:
-    """The answer of `GET /info`."""
-
     version: str
     """`0.10.1`; builds of Confluent Platform give that version instead, such as `6.0.1`."""
     service_id: str | None = None
@@ -52,7 +50,6 @@ class QueryDescription:
     """`RUNNING`, `ERROR`, `UNRESPONSIVE`, …; None where it is not said."""
     sources: tuple[str, ...] = ()
     topology: Topology | None = None
-    """Its Streams topology; None where it is not said, or garbled."""
     consumer_group: str | None = None
     """Its consumer group, the application.id; None where it is not said (old servers)."""
 
@@ -67,7 +64,6 @@ class KsqldbAnswers:
     sources: tuple[SourceDescription, ...] = ()
     """By name."""
     problems: tuple[str, ...] = ()
-    """What could not be asked or read, and why."""
 
     def source(self, name: str) -> SourceDescription | None:
         return next((source for source in self.sources if source.name == name), None)

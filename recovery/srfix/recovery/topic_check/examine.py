@@ -33,7 +33,6 @@ class TopicCheck(Diagnosis):
     findings: tuple[TopicFinding, ...]
     """Worst first, then by role, subject, code."""
     examined: tuple[str, ...] = ()
-    """No store."""
     answers: TopicAnswers
 
 
@@ -91,7 +90,7 @@ def check_topic(
         positions=positions,
         roles=tuple(part.answer for part in parts),
     )
-    findings = []
+    findings: list[TopicFinding] = []
     for answer in answers.roles:
         request = TopicRequest(
             answers=answers, answer=answer, bodies=bodies.get(answer.role), survey=survey, given=given or Given()
@@ -104,13 +103,8 @@ def check_topic(
         *_undecoded(question.topic, bodies),
         *_not_read(answers, configs),
     )
-    return TopicCheck(
-        answers=answers, findings=tuple(sorted(findings, key=_order)), skipped=tuple(dict.fromkeys(skipped))
-    )
-
-
-def _order(finding: TopicFinding) -> tuple[int, str, str, str]:
-    return finding.severity.rank, finding.role.value, finding.subject, finding.code
+    findings.sort(key=lambda finding: (finding.severity.rank, finding.role.value, finding.subject, finding.code))
+    return TopicCheck(answers=answers, findings=tuple(findings), skipped=tuple(dict.fromkeys(skipped)))
 
 
 def _positions(question: TopicQuestion, survey: Survey, partitions: tuple[int, ...]) -> Positions | None:

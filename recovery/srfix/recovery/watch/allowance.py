@@ -17,7 +17,7 @@ from srfix.recovery.checks.interface import RepairRequest, Want, Width
 from srfix.recovery.checks.srf001 import want_of_phantom
 from srfix.recovery.commands import Given
 from srfix.recovery.errors import PlanError
-from srfix.recovery.facts.stores import Membership, RoleFacts, StoreFacts
+from srfix.recovery.facts.stores import RoleFacts, StoreFacts
 from srfix.recovery.facts.subject_state import SubjectState, held_version, read_subject_state
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.repair.plan_file import Plan
@@ -33,8 +33,6 @@ RELAXED: Final = "NONE"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllowedPair:
-    """One store's keys or values, as the plan repairs them."""
-
     application: str
     store: str
     role: Role
@@ -56,7 +54,6 @@ class AllowedPair:
 
     @property
     def source_subject(self) -> Subject:
-        """Where a schema must be registered already."""
         context, _name = split_context(self.subject)
         return join_context(context, subject_for(self.source_topic, self.role))
 
@@ -157,7 +154,10 @@ def attend(
         yield _withheld(pair, taken_back, why)
     missing = {i: registration for i, registration in missing.items() if i not in taken_back}
     not_own = [
-        registration for registration in missing.values() if not _is_under(survey, pair.source_subject, registration)
+        registration
+        for registration in missing.values()
+        if registration.schema is None
+        or held_version(survey.registry, pair.source_subject, registration.schema) is None
     ]
     if not_own:
         ids = sorted(registration.schema_id for registration in not_own)
@@ -206,10 +206,6 @@ def _want(facts: StoreFacts, pair: AllowedPair, survey: Survey, carried: Collect
     )
     request = RepairRequest(stores=(), survey=survey, width=Width.WIDE, also=frozenset(), given=Given())
     return want_of_phantom(replace(facts, roles={**facts.roles, pair.role: role}), role, request)
-
-
-def _is_under(survey: Survey, subject: Subject, membership: Membership) -> bool:
-    return membership.schema is not None and held_version(survey.registry, subject, membership.schema) is not None
 
 
 def _standing(pair: AllowedPair, state: SubjectState) -> Callable[[list[SchemaId]], Withheld | Deferred] | None:

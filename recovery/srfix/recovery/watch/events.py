@@ -129,7 +129,6 @@ class OutageBegan:
 
     end: End
     why: str
-    """The error, without secrets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -226,7 +226,6 @@ class Watcher:
             yield self._news.pop(0)
 
     def _attend(self, subjects: set[Subject]) -> Iterator[Event]:
-        """Looks what these phantom subjects lack, and registers what is allowed."""
         writer = self.writer
         if writer is None:
             return

@@ -71,7 +71,6 @@ class Writer:
         return None
 
     def undone(self, subject: Subject) -> frozenset[SchemaId]:
-        """The ids that a person has taken back under a subject, by `srfix rollback` of one of the journals."""
         states = [REPAIR_JOURNALS.read(path) for path in self._journals_of(subject) if not _says_nothing(path)]
         return frozenset(schema_id for state in states if state.rolling_back for schema_id in _ids(state.plan))
 
