@@ -15,8 +15,8 @@ from srfix.recovery.diagnosis import not_looked_at, undecided
 from srfix.recovery.diagnosis.without_logging import shown_to_restore_nothing
 from srfix.recovery.evidence.application import Applications
 from srfix.recovery.facts.stores import Suspect, SuspectStore
+from srfix.recovery.facts.supplied import table_sources
 from srfix.recovery.facts.survey import Survey
-from srfix.recovery.facts.table_sources import table_sources
 from srfix.recovery.findings import Skipped, Weight
 from srfix.recovery.internal_topics import (
     InternalTopicKind,

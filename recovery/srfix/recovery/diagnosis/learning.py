@@ -24,8 +24,8 @@ from srfix.recovery.facts.reader import WITH_FIX, CheckContext, StreamsVersion
 from srfix.recovery.facts.rows_on_disk import Place, RowCounter, count_rows, of_registry_roles, places_of, read_rows
 from srfix.recovery.facts.stores import ProcessedRows, RoleFacts, StoreFacts, StoreRows, SuspectStore
 from srfix.recovery.facts.subject_state import SubjectState
+from srfix.recovery.facts.supplied import own_processor
 from srfix.recovery.facts.survey import Survey
-from srfix.recovery.facts.table_sources import own_processor
 from srfix.recovery.findings import Evidence, Source
 from srfix.recovery.ids_in_words import enumerated
 from srfix.recovery.internal_topics import InternalTopicKind, parse, recognise

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from srfix.recovery.facts.reader import StreamsVersion
-from srfix.recovery.facts.supplied import Supplied
-from srfix.recovery.facts.table_sources import own_processor, table_sources
+from srfix.recovery.facts.supplied import Supplied, own_processor, table_sources
 from srfix.recovery.findings import Skipped, Weight
 from srfix.recovery.forecasts import Certainty, weakest
 from srfix.recovery.guard.judged import JudgedStore
