@@ -103,7 +103,7 @@ def _in_kept_rows(facts: StoreFacts, role: RoleFacts) -> tuple[SchemaId, ...]:
         return tuple(sorted(held if facts.census is None else held.difference(facts.census.ids(role.role))))
     of_sources = {i for i, membership in role.source_memberships.items() if membership.is_missing} - held
     seen = rows.ids(role.role) - of_sources
-    return tuple(sorted(seen if _are_all_rows_read(rows, role) else seen | held))
+    return tuple(sorted(seen if _are_all_rows_read(rows, role.role) else seen | held))
 
 
 def _is_named_by_record(role: RoleFacts, there: Membership, context: CheckContext) -> bool:
@@ -120,8 +120,8 @@ def _is_named_by_record(role: RoleFacts, there: Membership, context: CheckContex
     return named.is_known and not named.is_missing
 
 
-def _are_all_rows_read(rows: StoreRows, role: RoleFacts) -> bool:
-    return rows.is_whole and bool(rows.ids(role.role)) and not rows.guids.get(role.role)
+def _are_all_rows_read(rows: StoreRows, role: Role) -> bool:
+    return rows.is_whole and bool(rows.ids(role)) and not rows.guids.get(role)
 
 
 def _severity(role: RoleFacts, subject: Subject, absent: Collection[SchemaId], context: CheckContext) -> Severity:
@@ -303,8 +303,7 @@ def _lacking_on_disk(judged: JudgedStore, role: Role) -> tuple[SchemaId, ...] | 
     subject = judged.store.source_subject(role)
     asked = (ask_membership(registry, subject, schema_id) for schema_id in sorted(facts.rows.ids(role)))
     lacking = tuple(membership.schema_id for membership in asked if membership.is_missing)
-    is_whole = facts.rows.is_whole and not facts.rows.guids.get(role) and bool(facts.rows.ids(role))
-    return lacking if lacking or is_whole else None
+    return lacking if lacking or _are_all_rows_read(facts.rows, role) else None
 
 
 def _plan_before_upgrade(judged: JudgedStore) -> Iterator[str]:

@@ -161,12 +161,10 @@ def _field(field: Json) -> str:
 
 def _type(type_: Json) -> str:
     match type_:
-        case str(name):
+        case str(name) | {"type": _, "name": str(name)}:
             return name
         case list(branches):
             return " or ".join(map(_type, branches))
-        case {"type": _, "name": str(name)}:
-            return name
         case {"type": str(name), "logicalType": str(logical)}:
             return f"{name} ({logical})"
         case {"type": str(name)}:

@@ -148,9 +148,7 @@ def _look(facts: StoreFacts, role: RoleFacts, undecodable: tuple[UndecodableRows
     census = facts.census
     assert census is not None
     window = facts.keys.window if facts.keys is not None and role.role is Role.KEY else None
-    unframed = (
-        (p.partition, p.values.first_unframed_offset or 0) for p in census.partitions if p.values.live_unframed_keys
-    )
+    unframed = ((partition, first) for partition, _live, first in _unframed_places(census, Role.VALUE))
     place = next(chain(((rows.partition, rows.first_offset) for rows in undecodable), unframed))
     return _decode(context.given, census.topic, role.role, place, window)
 

@@ -284,22 +284,15 @@ def in_words(
         if found:
             reasons[schema_id] = found[0].rstrip(".")
         elif untold is not None:
-            sight.skip(_not_compared(subject, schema_id, untold))
+            what = f"whether a reader with use.latest.version of {subject} reads the records of schema id {schema_id} ({CODE})"
+            # A note at most is hidden.
+            sight.skip(Skipped(what=what, reason=untold, could_hide=False, subjects=(subject,)))
     if not reasons:
         return None
     bad = tuple(sorted(reasons))
     return bad, (
         f"a reader with use.latest.version reads every record by it, and not those of {named_ids(bad)} ({reasons[bad[0]]}). "
         "Nobody said whether there is one."
-    )
-
-
-def _not_compared(subject: Subject, schema_id: SchemaId, why: str) -> Skipped:
-    return Skipped(
-        what=f"whether a reader with use.latest.version of {subject} reads the records of schema id {schema_id} ({CODE})",
-        reason=why,
-        could_hide=False,  # a note at most
-        subjects=(subject,),
     )
 
 

@@ -161,7 +161,7 @@ def origin_of(
     if live and not whole and all(split_context(subject)[1] in by_name for subject in live):
         kind = Origin.TOPIC_RECORD if all(_begins(subject, topic) for subject in live) else Origin.RECORD
         return TopicOrigin(kind=kind, subjects=tuple(sorted(live)))
-    ranked = sorted(whole, key=lambda subject: (_rank(topic, role, subject, by_name), subject))
+    ranked = sorted(whole, key=lambda subject: (_RANKS[_of(topic, role, subject, by_name)], subject))
     if not ranked:
         return TopicOrigin(kind=Origin.NOBODY, subjects=tuple(sorted(live)))
     return TopicOrigin(kind=_of(topic, role, ranked[0], by_name), subjects=tuple(ranked))
@@ -174,12 +174,7 @@ _RANKS = {
     Origin.RECORD: 2,
     Origin.OTHER_TOPIC: 3,
     Origin.UNKNOWN: 4,
-    Origin.NOBODY: 5,
 }
-
-
-def _rank(topic: Topic, role: Role, subject: Subject, by_name: set[str]) -> int:
-    return _RANKS[_of(topic, role, subject, by_name)]
 
 
 def _of(topic: Topic, role: Role, subject: Subject, by_name: set[str]) -> Origin:

@@ -97,30 +97,30 @@ def foretell(
     foretold = [each for one in judged for each in _of_store(one, has_schema=schema is not None)]
     if schema is not None:
         foretold += _of_schema(schema, judged, sight)
-    patterns = tuple(ignore)
-    # What could not be read on the way is known only when all is told.
-    forecast = Forecast(
-        assumed=assumed,
-        stores=tuple(one.forecast(version) for one in judged for version in _versions(one)),
-        subjects=(
-            *(each for one in judged for version in _versions(one) for each in store_forecasts(one, version)),
-            *pseudo_forecasts(pseudo, assumed, sight),
-        ),
-        foretold=tuple(sorted((each for each in foretold if not _fits(each.subject, patterns)), key=_order)),
-        ignored=tuple(sorted((each for each in foretold if _fits(each.subject, patterns)), key=_order)),
-        skipped=(),
-        schema=schema,
-        has_cluster=sight.cluster is not None,
-        has_registry=sight.registry is not None,
+    foretold.sort(key=_order)
+    stores_at = [(one, version) for one in judged for version in _versions(one)]
+    forecasts = tuple(one.forecast(version) for one, version in stores_at)
+    subjects = (
+        *(each for one, version in stores_at for each in store_forecasts(one, version)),
+        *pseudo_forecasts(pseudo, assumed, sight),
     )
     left_out = tuple(_unasked(judged, sight))
+    patterns = tuple(ignore)
+    # What could not be read on the way is known only when all is told.
     unseen = dict.fromkeys((*skipped, *sight.skipped))
-    return replace(
-        forecast,
+    return Forecast(
+        assumed=assumed,
+        stores=forecasts,
+        subjects=subjects,
+        foretold=tuple(each for each in foretold if not _fits(each.subject, patterns)),
+        ignored=tuple(each for each in foretold if _fits(each.subject, patterns)),
         skipped=tuple(
             each for each in unseen if not each.subjects or not all(_fits(s, patterns) for s in each.subjects)
         ),
         unasked=left_out,
+        schema=schema,
+        has_cluster=sight.cluster is not None,
+        has_registry=sight.registry is not None,
         has_rows=any((facts := one.facts()) is not None and facts.rows is not None for one in judged),
     )
 

@@ -86,7 +86,6 @@ class Comparing:
         return _says_the_same(ours, theirs, explained, may_be_table=self.may_be_table)
 
     def _filled_in(self, row: StoredValue) -> FilledIn | None:
-
         frame = parse(row.payload, headers=row.headers)
         if frame is None or frame.schema_id is None:
             return None

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from uuid import UUID
+from dataclasses import dataclass
 
 from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress, CensusRequest
 from srfix.recovery.checks.counting import at_fault
@@ -18,7 +17,7 @@ from srfix.recovery.facts.keys_of_store import keys_under
 from srfix.recovery.facts.lives import Lives, Positions, as_read, standing_of
 from srfix.recovery.facts.subject_state import read_subject_state
 from srfix.recovery.facts.survey import Survey
-from srfix.recovery.facts.topics import AskedId, RoleAnswer, TopicAnswers, TopicQuestion
+from srfix.recovery.facts.topics import RoleAnswer, TopicAnswers, TopicQuestion
 from srfix.recovery.findings import Diagnosis, Skipped
 from srfix.recovery.topic_check.guids import resolve_guids
 from srfix.recovery.topic_check.judging import Judge
@@ -180,27 +179,21 @@ class _Look:
             )
             for fault in at_fault(census, role, census.ids(role))
         )
-        answer = self._answer(role, census, ids, () if role is Role.KEY and not ids else guids.unknown)
-        skipped.extend(self._unlooked(answer, already=bool(skipped)))
-        return _Part(
-            answer=replace(answer, is_looked_at=bool(ids) or role is Role.VALUE, window=window),
-            census=census,
-            context=judge.context,
-            skipped=tuple(skipped),
-        )
-
-    def _answer(self, role: Role, census: Census, ids: tuple[AskedId, ...], unknown: tuple[UUID, ...]) -> RoleAnswer:
+        is_looked_at = bool(ids) or role is Role.VALUE
         payloads = [partition.of(role) for partition in census.partitions]
-        framed = sum(count.records for payload in payloads for count in payload.ids)
-        guids = sum(payload.guids for payload in payloads)
-        return RoleAnswer(
+        framed = sum(payload.guids + sum(count.records for count in payload.ids) for payload in payloads)
+        answer = RoleAnswer(
             role=role,
             ids=ids,
-            unknown_guids=unknown,
-            records=framed + guids + sum(payload.unframed for payload in payloads),
-            framed=framed + guids,
+            unknown_guids=guids.unknown if is_looked_at else (),
+            records=framed + sum(payload.unframed for payload in payloads),
+            framed=framed,
             nulls=sum(payload.nulls for payload in payloads),
+            is_looked_at=is_looked_at,
+            window=window,
         )
+        skipped.extend(self._unlooked(answer, already=bool(skipped)))
+        return _Part(answer=answer, census=census, context=judge.context, skipped=tuple(skipped))
 
     def _unlooked(self, answer: RoleAnswer, *, already: bool) -> Iterator[Skipped]:
         """What keeps the keys or values from telling anything."""
