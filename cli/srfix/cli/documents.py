@@ -64,7 +64,7 @@ DOCUMENTS: Final = (
     ),
     PublishedDocument("guard", "recovery.guard.document:GuardDocument", "srfix guard"),
     PublishedDocument("watch", "cli.reports.watch:WatchLine", "srfix watch: each line", ("watch",)),
-    PublishedDocument("census", "recovery.inspect.census_document:CensusDocument", "srfix scan", ("scan",)),
+    PublishedDocument("census", "recovery.inspect.scan:CensusDocument", "srfix scan", ("scan",)),
     PublishedDocument("check", "recovery.topic_check.document:CheckDocument", "srfix check", ("check",)),
     PublishedDocument("record", "recovery.facts.decoding:Record", "srfix decode: each line", ("decode",)),
     PublishedDocument("schema", "recovery.inspect.standing:SchemaDocument", "srfix schema"),

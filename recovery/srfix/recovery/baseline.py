@@ -53,7 +53,6 @@ class Baseline:
 
     findings: Mapping[Known, Severity]
     path: str
-    """Where it stands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +60,6 @@ class Compared:
     """What was found beside a baseline."""
 
     known: tuple[Known, ...] = ()
-    """What is no news."""
     worse: tuple[tuple[Known, Severity, Severity], ...] = ()
     """What has become worse, with how bad it was and is; it is news."""
     gone: tuple[Known, ...] = ()
@@ -113,7 +111,6 @@ class BesideBaseline(Part):
 
 
 def worst(found: Iterable[tuple[Known, Severity]]) -> dict[Known, Severity]:
-    """Each once, as bad as it is at worst."""
     by: dict[Known, Severity] = {}
     for known, severity in found:
         by[known] = min(severity, by.get(known, severity), key=lambda each: each.rank)
@@ -121,11 +118,7 @@ def worst(found: Iterable[tuple[Known, Severity]]) -> dict[Known, Severity]:
 
 
 def compare(found: Mapping[Known, Severity], baseline: Baseline, *, is_asked: Callable[[Known], bool]) -> Compared:
-    """Tells news from what is known.
-
-    :param found: notes too.
-    :param is_asked: whether an entry is one that would have been found: of others it is not said that they are gone.
-    """
+    """Tells news from what is known. Entries that were not asked for, and so would not have been found, are not called gone."""
     before = baseline.findings
     worse = {known for known in before.keys() & found.keys() if not before[known].is_at_least(found[known])}
     gone = (known for known in before.keys() - found.keys() if is_asked(known))
@@ -147,7 +140,6 @@ def save_baseline(findings: Mapping[Known, Severity], path: str) -> Baseline:
 
 
 def load_baseline(path: str) -> Baseline:
-    """Reads what `save_baseline` wrote."""
     try:
         document = parse_json(read_file(path, most_bytes=bounds.MOST_EVIDENCE_BYTES))
     except OSError as error:

@@ -121,7 +121,6 @@ def _outline(argument: str) -> str:
 
 
 def srfix_command(*arguments: str) -> str:
-    """`srfix` with these arguments, as `shell_words` quotes them."""
     return shell_words("srfix", *arguments)
 
 
@@ -144,8 +143,6 @@ def in_pieces(sentence: str) -> Iterator[tuple[str, bool]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenOption:
-    """One option as a person gave it."""
-
     name: str
     """As the command line spells it: `--source`, `-X`."""
     value: str | None = None
@@ -192,10 +189,7 @@ class Given:
         return f"{text} ({left_out})" if left_out else text
 
     def plan_and_apply(self, *options: str, reads: str = "it") -> str:
-        """The commands that plan a repair and carry it out, in a clause.
-
-        :param reads: what is read between the two.
-        """
+        """The commands that plan a repair and carry it out, in a clause, with what is read between the two."""
         return f"{self.quoted('plan', *options, '-o', 'plan.json')}, read {reads}, then {self.quoted('apply', 'plan.json')}"
 
     def left_out(self, *commands: str) -> str:

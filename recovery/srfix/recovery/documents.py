@@ -16,7 +16,6 @@ from srfix.serde.schemas.models import Json
 # What a schema says of a value is not looked at when a document is made: what was found is shown, whatever it is.
 Count: TypeAlias = Annotated[int, msgspec.Meta(extra_json_schema={"minimum": 0})]
 Id: TypeAlias = Annotated[int, msgspec.Meta(extra_json_schema={"minimum": 0, "maximum": 2**31 - 1})]
-"""A schema id."""
 Instant: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
 """ISO 8601, UTC."""
 Code: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={"pattern": "^SRF[0-9]{3}$"})]
@@ -25,8 +24,6 @@ Sha256: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={"pattern": "^
 
 
 class Part(msgspec.Struct):
-    """An object in a document."""
-
     @classmethod
     def of(cls, *values: object, **more: object) -> Self:
         """Made of attributes with the names of its fields: of `more`, else those of the first value that has one."""

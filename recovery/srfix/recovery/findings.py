@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.severity import Severity
 from srfix.serde.html import heading, pairs, paragraph, table
 from srfix.serde.subjects.names import Role, Subject, Topic
 from srfix.serde.wire import SchemaId
-
-if TYPE_CHECKING:
-    pass
 
 
 class Weight(Enum):
@@ -42,27 +38,21 @@ class Evidence:
 
     @property
     def is_conclusive(self) -> bool:
-        """True if it proves, or rules out."""
         return self.weight is Weight.CONCLUSIVE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Considered:
-    """One way in which a store may have come about: whose it is, and from which topic it restores."""
-
     application: str
     store: str
     topic: Topic | None
     """The topic; None if nothing points to any."""
     is_gone: bool
-    """True if there is no such topic any more."""
     evidence: tuple[Evidence, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """Something seen of what reads the store, of its Streams version, or of whether it runs."""
-
     kind: str
     """`reader`, `streams-version`, `group-state` or `isolation`."""
     says: str
@@ -73,8 +63,6 @@ class Observation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """The topic that a store restores from."""
-
     topic: Topic
     subject: Subject
     """Its subject for the role at hand, by TopicNameStrategy."""
@@ -82,15 +70,12 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionAtFault:
-    """Where an id at fault lives in one partition."""
-
     partition: int
     live_keys: int | None
     """Keys that a restore puts in the store with this id; None where nothing is restored (no committed offset)."""
     pending_keys: int
     """Keys whose latest record is not yet committed and carries it."""
     first_offset: int
-    """Offset of the first record that carries it."""
     last_offset: int
 
 
@@ -134,7 +119,6 @@ class Finding:
     repairable: bool
     """True if `srfix plan` has a repair for it."""
     observations: tuple[Observation, ...] = ()
-    """What is seen of the reader, the Streams version and the group."""
     considered: tuple[Considered, ...] = ()
     """Where `source` is not decided, the hypotheses that are left, likeliest first."""
     other_splits: tuple[str, ...] = ()
@@ -163,25 +147,18 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ignored:
-    """A finding, or something that was not looked at, which a person has acknowledged (`--ignore`)."""
-
     subjects: tuple[Subject, ...]
     pattern: str
     what: str
     """What it is: the finding's code and store, or the thing that was not looked at."""
     severity: Severity | None
-    """The finding's; None for what was not looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplicationAdvice:
-    """What to do for one application with findings."""
-
     application: str
     observations: tuple[Observation, ...] = ()
-    """What is seen of its readers, its Streams version and its group."""
     advice: tuple[str, ...] = ()
-    """What to do and what not, in order, in sentences."""
     do_not: tuple[str, ...] = ()
     """What must not be done before the repair, each as words behind "do not"."""
 

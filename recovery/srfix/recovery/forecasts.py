@@ -21,7 +21,6 @@ class Certainty(Enum):
     UNTOLD = "cannot be told from here"
     """A version or a setting decides whether it happens at all, and nobody said which it is."""
     EXCLUDED = "excluded"
-    """It will not happen."""
 
 
 _ORDER = tuple(Certainty)
@@ -33,8 +32,6 @@ def weakest(certainties: Iterable[Certainty]) -> Certainty:
 
 
 class Moment(Enum):
-    """What brings about what is foretold."""
-
     RESTORE = "restore"
     """The next restore: a lost state directory, a rebalance, a standby that takes over."""
     UPGRADE = "upgrade"
@@ -42,7 +39,6 @@ class Moment(Enum):
     PUT = "put"
     """The next record that the application stores."""
     SCHEMA = "schema"
-    """The schema that is about to be registered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,16 +58,13 @@ class Foretold:
     subject: Subject
     """The subject that will be asked, or that refuses."""
     topic: Topic | None
-    """The topic that the store is made of."""
     schema_ids: tuple[SchemaId, ...] = ()
     """The ids at fault, as far as they are known, ascending."""
     explanation: str
     first: tuple[str, ...] = ()
-    """What to do first, in sentences, in order."""
 
     @property
     def is_serious(self) -> bool:
-        """True if it is more than a note."""
         return self.severity is not Severity.NOTE
 
     @property

@@ -29,8 +29,6 @@ from srfix.serde.subjects.names import CHANGELOG_SUFFIX, Topic, split_subject
 
 
 class InternalTopicKind(Enum):
-    """What an internal topic is for."""
-
     CHANGELOG = "changelog"
     REPARTITION = "repartition"
     SUBSCRIPTION_REGISTRATION = "subscription registration"
@@ -40,10 +38,7 @@ class InternalTopicKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InternalTopic:
-    """An internal topic's name, taken apart for one application."""
-
     topic: Topic
-    """The whole name."""
     kind: InternalTopicKind
     application: str
     """The `application.id` (or other prefix) that it was parsed for."""
@@ -56,8 +51,6 @@ class InternalTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KsqldbQuery:
-    """The application id that ksqlDB gives to a query."""
-
     application: str
     query_id: str
     """The query's id, such as `CSAS_J_0`; for a transient query with its time stamp."""
@@ -112,8 +105,6 @@ _OPERATORS_STORES: Final = tuple(
 
 
 class JoinStore(Enum):
-    """What a store holds for a join, as its name says."""
-
     WINDOW = "window"
     """The records of one side of a stream-stream join, by time."""
     LIST = "list"

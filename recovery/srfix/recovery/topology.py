@@ -25,41 +25,30 @@ from srfix.serde.subjects.names import Topic
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceNode:
-    """A node that reads topics."""
-
     name: str
     topics: tuple[Topic, ...]
     """Its topics, as printed: internal ones without their prefix. None of them where it has a pattern."""
     pattern: str | None = None
     """The regular expression that it subscribes to; None where it names its topics."""
     successors: tuple[str, ...] = ()
-    """Names of the nodes behind it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Processor:
-    """A node that does something, perhaps with stores."""
-
     name: str
     stores: tuple[str, ...] = ()
-    """The stores that it may use."""
     successors: tuple[str, ...] = ()
-    """Names of the nodes behind it."""
     predecessors: tuple[str, ...] = ()
     """Names of the nodes before it; not printed for a global store by some versions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sink:
-    """A node that writes to a topic."""
-
     name: str
     topic: str
     """The topic; for one that is chosen per record the extractor's class."""
     is_dynamic: bool = False
-    """True if the topic is chosen per record."""
     predecessors: tuple[str, ...] = ()
-    """Names of the nodes before it."""
 
 
 Node: TypeAlias = SourceNode | Processor | Sink
@@ -84,16 +73,12 @@ class Subtopology:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topology:
-    """One printed topology."""
-
     subtopologies: tuple[Subtopology, ...]
-    """In the order of the text."""
     name: str | None = None
     """The name of a named topology; None for the usual one."""
 
     @property
     def stores(self) -> tuple[str, ...]:
-        """The names of all stores, sorted."""
         nodes = [node for part in self.subtopologies for node in part.nodes if isinstance(node, Processor)]
         return tuple(sorted({store for node in nodes for store in node.stores}))
 
@@ -109,10 +94,7 @@ _NONE: Final = "none"
 
 
 def parse_topologies(text: str, *, origin: str) -> tuple[Topology, ...]:
-    """The printed topologies in a text; what stands before, between and behind them (a log, EXPLAIN) is passed over.
-
-    :param origin: the file's name for messages.
-    """
+    """The printed topologies in a text; what stands before, between and behind them (a log, EXPLAIN) is passed over."""
     reader = _Reader(origin)
     for number, line in enumerate(text.splitlines(), start=1):
         reader.read(number, line)

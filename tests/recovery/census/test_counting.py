@@ -11,8 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from srfix.recovery.census.columns import ColumnReader
-from srfix.recovery.census.counting import PartitionCounter
+from srfix.recovery.census.counting import ColumnReader, PartitionCounter
 from srfix.recovery.census.interface import IdCount, PartitionCensus, RoleCensus
 from srfix.recovery.census.native import NativeCounter, NativeReader
 from srfix.serde import Role, WireError
@@ -135,7 +134,7 @@ def counted(
     runs: list[list[Record]], limit: int | None, *, one_partition: bool = True, native: bool = False
 ) -> PartitionCensus:
     read: Any = NativeReader() if native else ColumnReader()
-    counter: Any = (NativeCounter if native else PartitionCounter)(restore_limit=limit)
+    counter: Any = (NativeCounter if native else PartitionCounter)(limit)
     for run in runs:
         offsets = [record.offset for record in run]
         whole = range(offsets[0], offsets[-1] + 1)
@@ -147,8 +146,17 @@ def counted(
             one_partition=one_partition,
         )
         counter.add(columns, 0, len(run))
-    counts: PartitionCensus = counter.result(partition=3, start_offset=0, end_offset=99, committed_offset=limit)
-    return counts
+    records, keys, values = counter.result()
+    return PartitionCensus(
+        partition=3,
+        start_offset=0,
+        end_offset=99,
+        committed_offset=limit,
+        restore_limit=limit,
+        records=records,
+        keys=keys,
+        values=values,
+    )
 
 
 def row(offset: int, key: bytes | None, value: bytes | None) -> Record:

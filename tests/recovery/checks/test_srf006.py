@@ -10,7 +10,7 @@ import pytest
 from parts.damage import global_table_on_an_affected_version as damage
 from parts.damage import shop
 from srfix.recovery import Reader, Severity, Supplied
-from srfix.recovery.census.uncounted import NoCensus
+from srfix.recovery.census.interface import NoCensus
 from srfix.recovery.checks.interface import Width
 from srfix.recovery.repair.verify.events import Confirmed
 from tests.recovery.checks.staged import examined, noted, of_state, of_topology, wrong

@@ -10,7 +10,7 @@ import pytest
 from parts.damage import source_subject_polluted_by_internal_schema as damage
 from srfix.recovery import CensusRequest, CheckContext, Finding, Severity
 from srfix.recovery.checks import srf010
-from srfix.recovery.facts.store_rows import StoreRows
+from srfix.recovery.facts.stores import StoreRows
 from srfix.serde import Role, Schema
 from srfix.serde.wire import SchemaId
 from tests.recovery.checks.staged import examined, noted, of_topology, wrong

@@ -10,8 +10,7 @@ import pytest
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.recovery import Census, CensusRequest, CheckContext, Examination, Finding, Severity, diagnose
 from srfix.recovery.checks.srf013 import check
-from srfix.recovery.facts.bodies import newest_bodies
-from srfix.recovery.facts.live_records import newest_live
+from srfix.recovery.facts.bodies import newest_bodies, newest_live
 from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.findings import Evidence, Weight
 from srfix.serde import Role, Topic

@@ -9,9 +9,9 @@ import pytest
 
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.commands import Given
+from srfix.recovery.diagnosis.undecided import unseen_source
 from srfix.recovery.diagnosis.weighing import weigh
 from srfix.recovery.evidence.application import Applications
-from srfix.recovery.evidence.unseen_source import unseen_source
 from srfix.recovery.facts.stores import Suspect, SuspectStore
 from srfix.recovery.findings import Skipped
 from srfix.serde.subjects.names import Topic

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from srfix.recovery.explain.stack_trace import read
-from srfix.recovery.explain.symptoms import Symptom
+from srfix.recovery.explain.trace_patterns import Symptom
 
 ID = "SchemaId{{schemaType='{kind}', id=7, guid='null', messageIndexes=null}}"
 CAUSE = "\nCaused by: RestClientException: Schema not found; error code: 40403"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from srfix.recovery.explain.catalogue import entry
 from srfix.recovery.explain.log_text import MAX_CHARACTERS
 from srfix.recovery.explain.stack_trace import StackTraceReading, read
-from srfix.recovery.explain.symptoms import Symptom
+from srfix.recovery.explain.trace_patterns import Symptom
 from srfix.recovery.internal_topics import InternalTopicKind
 from srfix.serde.subjects.names import Role
 from tests.telling import slow_but

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from srfix.fixtures.broker.client import ProducedRecord
-from srfix.recovery.cluster.transactional_ids import TRANSACTIONS, parse_key
-from srfix.recovery.facts.isolation import is_of
+from srfix.recovery.facts.isolation import TRANSACTIONS, is_of, parse_key
 from srfix.recovery.findings import Weight
 from srfix.serde.properties.kafka_client import Isolation
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, R
@@ -104,7 +103,7 @@ class TestRestoreIsolation:
         assert facts.census.isolation is Isolation.READ_COMMITTED
 
     def test_what_could_not_be_read_is_said_and_hides_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("srfix.recovery.facts.known_transactions._DEADLINE_S", 0.0)
+        monkeypatch.setattr("srfix.recovery.facts.isolation._DEADLINE_S", 0.0)
         with world_of({"users": 1, TRANSACTIONS: 1}) as made:
             skipped = staged(made).examine().diagnosis.skipped
         (said,) = (each for each in skipped if "how a restore" in each.what)

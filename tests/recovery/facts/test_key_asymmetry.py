@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.recovery.facts.key_asymmetry import KeyAsymmetry, asymmetry
+from srfix.recovery.facts.key_role import KeyAsymmetry, asymmetry
 from srfix.recovery.facts.subject_state import SubjectState, VersionState
 from srfix.serde.subjects.names import Subject
 from srfix.serde.wire import SchemaId

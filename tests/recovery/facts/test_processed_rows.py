@@ -31,7 +31,7 @@ import pytest
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.cluster.raw_record import RawRecord
-from srfix.recovery.facts.same_rows import Comparing
+from srfix.recovery.facts.processed_rows import Comparing
 from srfix.recovery.registry import ReadableRegistry, usable
 from srfix.recovery.state.formats.values import StoredValue
 from srfix.serde.registry.client import RegistryClient

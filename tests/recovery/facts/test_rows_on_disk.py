@@ -20,8 +20,7 @@ import pytest
 from parts.state_directory import write_application, write_database, write_task
 from srfix.recovery.census.interface import Census, PartitionCensus, RoleCensus
 from srfix.recovery.facts.rows_on_disk import count_rows, of_registry_roles, places_of, read_rows
-from srfix.recovery.facts.store_rows import StoreRows
-from srfix.recovery.facts.stores import SuspectStore
+from srfix.recovery.facts.stores import StoreRows, SuspectStore
 from srfix.recovery.state.checkpoints import OffsetMeaning
 from srfix.recovery.state.directory_reader import read_state_directory
 from srfix.recovery.state.formats.joins import CombinedKey, Subscription

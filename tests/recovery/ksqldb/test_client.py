@@ -9,8 +9,7 @@ import pytest
 
 from srfix.recovery import KsqldbError
 from srfix.recovery.ksqldb.client import KsqldbClient
-from srfix.recovery.ksqldb.models import ServerInfo
-from srfix.recovery.ksqldb.versions import is_at_least
+from srfix.recovery.ksqldb.models import ServerInfo, is_at_least
 from srfix.serde import BasicAuth, UsageError
 from tests.recovery.ksqldb.server import APPLICATION, KsqldbServer, assert_is_the_incident, ksqldb_server, query
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from srfix.recovery import KsqldbError
+from srfix.recovery.ksqldb.answers import read_cluster_status
 from srfix.recovery.ksqldb.client import KsqldbClient
-from srfix.recovery.ksqldb.cluster_status import read_cluster_status
 from srfix.recovery.state.directory import Task
 from srfix.recovery.stores.placing import HostRole, hosts_by_ksqldb
 from srfix.serde.schemas.models import Json

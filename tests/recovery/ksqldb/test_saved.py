@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from srfix.recovery import KsqldbError
+from srfix.recovery.ksqldb.answers import parse_saved_answers
 from srfix.recovery.ksqldb.models import KsqldbAnswers
-from srfix.recovery.ksqldb.saved import parse_saved_answers
 from srfix.serde.schemas.models import Json
 from tests.recovery.ksqldb.server import (
     APPLICATION,

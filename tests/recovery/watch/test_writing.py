@@ -16,8 +16,7 @@ from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery import LocalCensus, Plan, Survey, diagnose
 from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.repair.rollback import roll_back
-from srfix.recovery.watch.allowance import allowed_pairs
-from srfix.recovery.watch.attending import Allowed, attend
+from srfix.recovery.watch.allowance import Allowed, allowed_pairs, attend
 from srfix.recovery.watch.events import Registered, Stopped
 from srfix.recovery.watch.writing import Writer
 from srfix.serde import RegistryClient, RetryPolicy

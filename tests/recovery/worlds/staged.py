@@ -14,8 +14,7 @@ from typing import Final
 from uuid import UUID
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.recovery.census.columns import ColumnReader
-from srfix.recovery.census.counting import PartitionCounter
+from srfix.recovery.census.counting import ColumnReader, PartitionCounter
 from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, PartitionCensus
 from srfix.recovery.cluster.answers import Commit, GroupState, TopicConfigs
 from srfix.recovery.cluster.cluster import Cluster, GroupListing
@@ -325,7 +324,7 @@ class StagedWorld:
     def _counted(self, log: Log, partition: int, request: CensusRequest) -> PartitionCensus:
         offset = None if request.committed is None else request.committed.get(partition)
         limit = request.restore_limit(partition, log.end)
-        counter, columns = PartitionCounter(restore_limit=limit), ColumnReader()
+        counter, columns = PartitionCounter(limit), ColumnReader()
         for at in range(0, len(log.records), _BATCH):
             batch = log.records[at : at + _BATCH]
             run = columns(
@@ -335,7 +334,17 @@ class StagedWorld:
                 one_partition=True,
             )
             counter.add(run, 0, len(batch))
-        return counter.result(partition=partition, start_offset=log.start, end_offset=log.end, committed_offset=offset)
+        records, keys, values = counter.result()
+        return PartitionCensus(
+            partition=partition,
+            start_offset=log.start,
+            end_offset=log.end,
+            committed_offset=offset,
+            restore_limit=limit,
+            records=records,
+            keys=keys,
+            values=values,
+        )
 
     def row_bytes(self, row: DiskRow) -> tuple[bytes, bytes]:
         """Key and value of a row on disk, without a timestamp."""

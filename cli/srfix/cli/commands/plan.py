@@ -124,7 +124,7 @@ def plan(
     from srfix.cli.reports.diagnosis_words import ignored_line
     from srfix.cli.reports.plan import plan_report
     from srfix.cli.session import open_session, show_progress
-    from srfix.recovery.census.uncounted import NoCensus
+    from srfix.recovery.census.interface import NoCensus
     from srfix.recovery.checks.interface import Width
     from srfix.recovery.plans.journal_file import is_journal
     from srfix.recovery.repair.plan_file import save_plan
@@ -207,7 +207,7 @@ def plan(
 
 def _beyond(examination: Examination, plan: Plan, also: Collection[str]) -> list[str]:
     """What is wrong, or was not looked at, and this plan does nothing about."""
-    from srfix.recovery.census.uncounted import NOT_READ
+    from srfix.recovery.census.interface import NOT_READ
     from srfix.recovery.repair.planning.wanted import ONLY_ON_REQUEST
     from srfix.recovery.severity import Severity
 

@@ -84,8 +84,7 @@ def scan(
     """
     from srfix.cli.session import open_cluster, show_progress
     from srfix.recovery.documents import NotLookedAt
-    from srfix.recovery.inspect.census_document import CensusDocument, counted_topic, held_ids
-    from srfix.recovery.inspect.scan import scan_topic
+    from srfix.recovery.inspect.scan import CensusDocument, counted_topic, held_ids, scan_topic
 
     if is_global and application is not None:
         if typed_options("--application"):

@@ -60,7 +60,7 @@ class EvidenceOptions(KsqldbServers):
         :param application: the application that was named: whose the topologies are.
         """
         from srfix.recovery.facts.supplied import Supplied
-        from srfix.recovery.ksqldb.saved import parse_saved_answers
+        from srfix.recovery.ksqldb.answers import parse_saved_answers
         from srfix.recovery.state.directory_reader import read_state_directory, shut_folders
 
         return Supplied(

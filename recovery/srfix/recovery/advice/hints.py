@@ -26,15 +26,13 @@ from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Observation, Weight
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.internal_topics import ksqldb_query
-from srfix.recovery.ksqldb.versions import is_at_least
+from srfix.recovery.ksqldb.models import is_at_least
 from srfix.serde.errors import ClusterError
 from srfix.serde.subjects.names import Role, Subject, Topic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderHint:
-    """What reads the store."""
-
     reader: Reader
     weight: Weight
     """Weak ones are shown, and change nothing."""
@@ -43,33 +41,24 @@ class ReaderHint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LivenessHint:
-    """Whether the application runs at this moment."""
-
     state: str
     detail: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IsolationHint:
-    """Whether a restore reads what aborted transactions wrote: said where anybody writes in transactions."""
-
-    found: RestoreIsolation
-
-
-Hint: TypeAlias = ReaderHint | GenerationHint | LivenessHint | IsolationHint
+Hint: TypeAlias = ReaderHint | GenerationHint | LivenessHint | RestoreIsolation
+"""A `RestoreIsolation` where anybody writes in transactions."""
 
 
 def gather_hints(store: SuspectStore, survey: Survey, topic: Topic | None = None) -> tuple[Hint, ...]:
-    """All hints on a store and its application. What cannot be asked gives none.
-
-    :param topic: the topic that it restores from, whose own schemas show what the phantom's say of the reader; None while
-        it is not known, which leaves such hints weak.
+    """All hints on a store and its application. What cannot be asked gives none. The source topic's own schemas show what the
+    phantom's say of the reader: without the topic such hints are weak.
     """
+    isolation = survey.restore_isolation(store.application)
     return (
         *_reader_hints(store, survey, topic),
         *_generation_hints(store, survey),
         *_liveness_hints(store, survey),
-        *_isolation_hints(store, survey),
+        *(() if isolation.detail is None else (isolation,)),
     )
 
 
@@ -96,10 +85,7 @@ def with_hints(context: CheckContext, hints: Iterable[Hint]) -> CheckContext:
 def circumstances_of(
     application: str, stores: Iterable[KnownStore], said: CheckContext, hints: Iterable[Hint], survey: Survey
 ) -> Circumstances:
-    """What is known of an application.
-
-    :param hints: those on each of its stores.
-    """
+    """What is known of an application, by the hints on each of its stores."""
     of_all = tuple(hints)
     oldest = newest = said.streams_version
     if said.streams_version is None:
@@ -133,9 +119,9 @@ def _observation(hint: Hint) -> Observation:
             return Observation(kind="streams-version", says=str(hint), weight=hint.weight, detail=hint.detail)
         case LivenessHint():
             return Observation(kind="group-state", says=hint.state, weight=Weight.STRONG, detail=hint.detail)
-        case IsolationHint(found=found):
-            weight = found.weight or Weight.WEAK
-            return Observation(kind="isolation", says=found.isolation.value, weight=weight, detail=found.detail or "")
+        case RestoreIsolation():
+            weight = hint.weight or Weight.WEAK
+            return Observation(kind="isolation", says=hint.isolation.value, weight=weight, detail=hint.detail or "")
 
 
 def _reader_hints(store: SuspectStore, survey: Survey, topic: Topic | None) -> Iterator[ReaderHint]:
@@ -213,12 +199,6 @@ def _generation_hints(store: SuspectStore, survey: Survey) -> Iterator[Generatio
         hint = from_subscriptions(survey.subscriptions(store.application))
         if hint is not None:
             yield hint
-
-
-def _isolation_hints(store: SuspectStore, survey: Survey) -> Iterator[IsolationHint]:
-    isolation = survey.restore_isolation(store.application)
-    if isolation.detail is not None:
-        yield IsolationHint(found=isolation)
 
 
 def _liveness_hints(store: SuspectStore, survey: Survey) -> Iterator[LivenessHint]:

@@ -13,31 +13,27 @@ from srfix.recovery.commands import Given
 from srfix.recovery.facts.circumstances import Circumstances
 from srfix.recovery.facts.reader import WITH_FIX, StreamsVersion
 from srfix.recovery.ids_in_words import enumerated
-from srfix.recovery.ksqldb.versions import is_at_least
+from srfix.recovery.ksqldb.models import is_at_least
 from srfix.serde.printable import capitalized
 from srfix.serde.subjects.names import Topic
 
 _REPLACES_THREADS: Final = StreamsVersion(2, 8)
 _PLANNED: Final = "when the repair was planned"
 _MOST_TOPICS: Final = 8
-"""Topics in one line."""
 
 
 class Verified(Enum):
     """What a verification says of an application."""
 
     HOLDS = "holds"
-    """All is confirmed."""
     NOT_SEEN = "not seen"
     """Nothing is wrong, but not all was looked at."""
     KEYS_MISS = "keys miss"
     """The rows can be read, but look-ups by key miss them (SRF005)."""
     PROBLEMS = "problems"
-    """Something is not repaired."""
 
 
 def playbook(applications: Sequence[Circumstances]) -> Iterator[str]:
-    """What to do around the repair of these applications, in order."""
     if not applications:
         return
     for facts in applications:
@@ -47,7 +43,6 @@ def playbook(applications: Sequence[Circumstances]) -> Iterator[str]:
 
 
 def afterwards(applications: Sequence[Circumstances]) -> Iterator[str]:
-    """What is left of the playbook once the repair is done."""
     for facts in applications:
         yield from _named(facts, (*after_repair(facts, when=_PLANNED), *prevention(facts)), applications)
 
@@ -115,7 +110,6 @@ def upon_verification_in_short(
 
 
 def before_repair(facts: Circumstances) -> Iterator[str]:
-    """What not to do."""
     name = facts.application
     yield (
         f"Before: stop clean-up jobs and deployments of {name}, and keep a copy of its state directory. {_wiping(facts)}"
@@ -220,10 +214,7 @@ def _wiping(facts: Circumstances) -> str:
 
 
 def after_repair(facts: Circumstances, *, when: str) -> Iterator[str]:
-    """Restart or not, and what the standbys do.
-
-    :param when: when the group was asked for: `now`, or `when the repair was planned`.
-    """
+    """Restart or not, and what the standbys do. `when` the group was asked for: `now`, or `when the repair was planned`."""
     yield f"After: {restart(facts, when)}"
     yield from _standbys(facts)
 
@@ -315,10 +306,7 @@ def _standbys(facts: Circumstances) -> Iterator[str]:
 
 
 def prevention(facts: Circumstances, against_upgrade: str | None = None) -> Iterator[str]:
-    """How to prevent the next one.
-
-    :param against_upgrade: why an upgrade would fail as things stand, in a clause; None if nothing tells.
-    """
+    """How to prevent the next one; `against_upgrade` says why an upgrade would fail as things stand, in a clause."""
     again = f"run srfix diagnose after every new schema of {_topics(facts)}"
     if facts.query is not None:
         yield f"To prevent the next one: {_with_another_ksqldb(facts, again)}"

@@ -106,10 +106,6 @@ def from_subscriptions(versions: Iterable[int]) -> GenerationHint | None:
 
 
 def from_traces(traces: Traces, *, path: str) -> Iterator[GenerationHint]:
-    """What the layout of a state directory says.
-
-    :param path: the directory, for the words.
-    """
     if traces.has_offsets_column_families:
         detail = f"the stores in {path} have the column family offsets"
         yield GenerationHint(oldest=StreamsVersion(4, 3), newest=None, detail=detail)

@@ -9,13 +9,17 @@ restored. A global table restores everything up to the end.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from srfix.serde.html import heading, paragraph, table
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Role, Topic
 from srfix.serde.wire import SchemaId
+from srfix.serde.wire_peek import BY_GUID, NO_PAYLOAD, UNFRAMED, PeekedId
+
+NOT_READ = "not read, as was wished (--all-versions)"
+"""What stands in `PartitionCensus.stopped_early`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +49,19 @@ class CensusRequest:
         committed = self.committed.get(partition)
         return None if committed is None else min(end, committed)
 
+    def progress(self, records_done: int, offsets: int, elapsed_s: float) -> CensusProgress:
+        """How far a census of so many offsets is."""
+        return CensusProgress(
+            topic=self.topic,
+            records_done=records_done,
+            records_total=offsets if self.max_records is None else min(offsets, self.max_records),
+            elapsed_s=elapsed_s,
+            deadline_s=self.deadline_s,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdCount:
-    """One schema id in the keys or the values of one partition."""
-
     schema_id: SchemaId
     records: int
     """Records that carry it, live or not."""
@@ -58,7 +70,6 @@ class IdCount:
     pending_keys: int
     """Keys whose latest record between the restore limit (inclusive) and the end carries it."""
     first_offset: int
-    """Offset of the first record that carries it."""
     last_offset: int
     live_offset: int | None
     """Offset of one live record that carries it (the last one seen), for a verify to decode; None if there is none."""
@@ -77,9 +88,46 @@ class RoleCensus:
     nulls: int
     """Null payloads: tombstones among the values, null keys among the keys."""
     first_unframed_offset: int | None
-    """Offset of the first record with an unframed payload."""
     live_unframed_keys: int | None
     """Keys whose latest record before the restore limit is unframed in this role; None where nothing is restored."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was counted of one id or mark, in the keys or the values of one partition: as in `IdCount`."""
+
+    records: int = 0
+    live_keys: int = 0
+    pending_keys: int = 0
+    first_offset: int = -1
+    last_offset: int = -1
+    live_offset: int | None = None
+
+
+def role_census(tallies: Mapping[PeekedId, Tally], *, is_restored: bool) -> RoleCensus:
+    """The keys or the values of one partition; not restored if there is no restore limit."""
+    nothing = Tally()
+    unframed = tallies.get(UNFRAMED, nothing)
+    return RoleCensus(
+        ids=tuple(
+            IdCount(
+                schema_id=SchemaId(peeked),
+                records=tally.records,
+                live_keys=tally.live_keys if is_restored else None,
+                pending_keys=tally.pending_keys,
+                first_offset=tally.first_offset,
+                last_offset=tally.last_offset,
+                live_offset=tally.live_offset,
+            )
+            for peeked, tally in sorted(tallies.items(), key=lambda item: item[0])
+            if peeked >= 0
+        ),
+        guids=tallies.get(BY_GUID, nothing).records,
+        unframed=unframed.records,
+        nulls=tallies.get(NO_PAYLOAD, nothing).records,
+        first_unframed_offset=unframed.first_offset if unframed.records else None,
+        live_unframed_keys=unframed.live_keys if is_restored else None,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +144,6 @@ class PartitionCensus:
     restore_limit: int | None
     """Where a restore stops, exclusive: min(end, committed); the end for a global table; None if nothing is restored."""
     records: int
-    """Records read."""
     keys: RoleCensus
     values: RoleCensus
     stopped_early: str | None = None
@@ -108,6 +155,9 @@ class PartitionCensus:
 
     def of(self, role: Role) -> RoleCensus:
         return self.keys if role is Role.KEY else self.values
+
+    def with_role(self, role: Role, counted: RoleCensus) -> PartitionCensus:
+        return replace(self, keys=counted) if role is Role.KEY else replace(self, values=counted)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +176,10 @@ class Census:
 
     def _repr_html_(self) -> str:
         return _census_html(self)
+
+    def with_role(self, role: Role, change: Callable[[PartitionCensus], RoleCensus]) -> Census:
+        """The same with the keys, or the values, of each partition as they are changed."""
+        return replace(self, partitions=tuple(part.with_role(role, change(part)) for part in self.partitions))
 
     def ids(self, role: Role) -> tuple[SchemaId, ...]:
         """Every id still in the log, ascending."""
@@ -216,3 +270,31 @@ def _census_html(census: Census) -> str:
             ),
         )
     )
+
+
+_NOTHING = RoleCensus(ids=(), guids=0, unframed=0, nulls=0, first_unframed_offset=None, live_unframed_keys=None)
+
+
+class NoCensus:
+    """A `CensusEngine` that reads nothing, for when there is no time: every partition is unread, so that nothing is healthy."""
+
+    def count(self, request: CensusRequest, *, on_progress: Callable[[CensusProgress], None] | None = None) -> Census:
+        """Every partition with no records, stopped before its first one; offsets are 0 for not known."""
+        return Census(
+            topic=request.topic,
+            isolation=request.isolation,
+            partitions=tuple(
+                PartitionCensus(
+                    partition=partition,
+                    start_offset=0,
+                    end_offset=0,
+                    committed_offset=(request.committed or {}).get(partition),
+                    restore_limit=None,
+                    records=0,
+                    keys=_NOTHING,
+                    values=_NOTHING,
+                    stopped_early=NOT_READ,
+                )
+                for partition in request.partitions
+            ),
+        )

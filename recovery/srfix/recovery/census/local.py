@@ -17,15 +17,13 @@ from typing import Final, Generic, Protocol, TypeVar, cast
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from srfix.recovery.census.columns import ColumnReader
-from srfix.recovery.census.counting import PartitionCounter
-from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, PartitionCensus
+from srfix.recovery.census.counting import ColumnReader, PartitionCounter
+from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, PartitionCensus, RoleCensus
 from srfix.recovery.census.native import NativeCounter, NativeReader
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.serde.errors import ClusterError
 from srfix.serde.native import kernel
 from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient
-from srfix.serde.wire import Headers
 
 _BATCH: Final = 500
 """Where `consume` costs least per record (measured with librdkafka 2.16)."""
@@ -102,42 +100,13 @@ class _HasOffsets(Protocol):
 
 
 _Records = TypeVar("_Records", bound=_HasOffsets)
-_RecordsRead = TypeVar("_RecordsRead", bound=_HasOffsets, covariant=True)
 _RecordsCounted = TypeVar("_RecordsCounted", bound=_HasOffsets, contravariant=True)
 
 
-class _Reader(Protocol[_RecordsRead]):
-    """Makes columns of a batch."""
-
-    def __call__(
-        self,
-        *,
-        offsets: Sequence[int],
-        keys: list[bytes | None],
-        values: list[bytes | None],
-        headers: Sequence[Headers] | None = None,
-        one_partition: bool = False,
-    ) -> _RecordsRead: ...
-
-
 class _Counter(Protocol[_RecordsCounted]):
-    """Counts one partition's."""
-
     def add(self, records: _RecordsCounted, start: int, stop: int) -> None: ...
 
-    def result(
-        self,
-        *,
-        partition: int,
-        start_offset: int,
-        end_offset: int,
-        committed_offset: int | None,
-        stopped_early: str | None = None,
-    ) -> PartitionCensus: ...
-
-
-class _MakeCounter(Protocol[_RecordsCounted]):
-    def __call__(self, *, restore_limit: int | None) -> _Counter[_RecordsCounted]: ...
+    def result(self) -> tuple[int, RoleCensus, RoleCensus]: ...
 
 
 class _Read(Generic[_Records]):
@@ -145,8 +114,8 @@ class _Read(Generic[_Records]):
 
     def __init__(
         self,
-        columns: _Reader[_Records],
-        counter: _MakeCounter[_Records],
+        columns: Callable[..., _Records],
+        counter: Callable[[int | None], _Counter[_Records]],
         client: ReadOnlyClient,
         request: CensusRequest,
         watermarks: Mapping[int, tuple[int, int]],
@@ -161,8 +130,7 @@ class _Read(Generic[_Records]):
         self._on_progress = on_progress
         self._columns = columns
         self._counters = {
-            partition: counter(restore_limit=request.restore_limit(partition, end))
-            for partition, (_, end) in watermarks.items()
+            partition: counter(request.restore_limit(partition, end)) for partition, (_, end) in watermarks.items()
         }
         self._next = {partition: start for partition, (start, _) in watermarks.items()}
         self._unread = {partition: end for partition, (start, end) in watermarks.items() if start < end}
@@ -172,7 +140,6 @@ class _Read(Generic[_Records]):
         self._began = self._reported = began
 
     def run(self) -> Census:
-        """Reads until every partition is at its end, or a limit of the request is reached."""
         if self._unread:
             consumer = self._open_consumer()
             try:
@@ -331,25 +298,21 @@ class _Read(Generic[_Records]):
     def _report(self, now: float) -> None:
         self._reported = now
         if self._on_progress is not None:
-            total = sum(end - start for start, end in self._watermarks.values())
-            most = self._request.max_records
-            self._on_progress(
-                CensusProgress(
-                    topic=self._request.topic,
-                    records_done=self._records,
-                    records_total=total if most is None else min(total, most),
-                    elapsed_s=now - self._began,
-                    deadline_s=self._request.deadline_s,
-                )
-            )
+            offsets = sum(end - start for start, end in self._watermarks.values())
+            self._on_progress(self._request.progress(self._records, offsets, now - self._began))
 
     def _result(self, partition: int) -> PartitionCensus:
         start, end = self._watermarks[partition]
-        return self._counters[partition].result(
+        records, keys, values = self._counters[partition].result()
+        return PartitionCensus(
             partition=partition,
             start_offset=start,
             end_offset=end,
             committed_offset=(self._request.committed or {}).get(partition),
+            restore_limit=self._request.restore_limit(partition, end),
+            records=records,
+            keys=keys,
+            values=values,
             stopped_early=self._stopped_early.get(partition),
         )
 

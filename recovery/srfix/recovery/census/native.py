@@ -4,31 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-from srfix.recovery.census.interface import IdCount, PartitionCensus, RoleCensus
+from srfix.recovery.census.interface import RoleCensus, Tally, role_census
 from srfix.serde.native import kernel
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import Headers
-from srfix.serde.wire_peek import BY_GUID, NO_PAYLOAD, UNFRAMED, PeekedId, SchemaIdPeek, peek_headers
-
-
-class _Told(NamedTuple):
-    """What the kernel counted of one id or mark."""
-
-    of: PeekedId
-    records: int
-    live_keys: int
-    pending_keys: int
-    first: int
-    last: int
-    live_offset: int | None
+from srfix.serde.wire_peek import PeekedId, SchemaIdPeek, peek_headers
 
 
 @dataclass(slots=True, kw_only=True)
 class NativeColumns:
-    """Records of one or more partitions, in the order of their offsets per partition; columns of one length."""
-
     offsets: Sequence[int]
     keys: list[bytes | None]
     values: list[bytes | None]
@@ -59,18 +45,14 @@ class NativeReader:
 
 
 class NativeCounter:
-    """Counts one partition's records, given in order of their offsets, as `PartitionCounter` does.
+    """Counts one partition's records, as `PartitionCounter` does."""
 
-    :param restore_limit: where a restore stops, exclusive; None if nothing is restored: then all is pending.
-    """
-
-    def __init__(self, *, restore_limit: int | None) -> None:
+    def __init__(self, restore_limit: int | None) -> None:
         native: Any = kernel()
-        self._limit = restore_limit
+        self._is_restored = restore_limit is not None
         self._counter = native.PartitionCounter(restore_limit)
 
     def add(self, records: NativeColumns, start: int, stop: int) -> None:
-        """Counts the records from index `start` (inclusive) to `stop` (exclusive)."""
         offsets = records.offsets
         key_ids, value_ids = records.ids or (None, None)
         self._counter.add(
@@ -84,51 +66,11 @@ class NativeCounter:
             stop,
         )
 
-    def result(
-        self,
-        *,
-        partition: int,
-        start_offset: int,
-        end_offset: int,
-        committed_offset: int | None,
-        stopped_early: str | None = None,
-    ) -> PartitionCensus:
-        """What was counted; the offsets are handed through."""
-        records, keys, values = self._counter.result()
-        return PartitionCensus(
-            partition=partition,
-            start_offset=start_offset,
-            end_offset=end_offset,
-            committed_offset=committed_offset,
-            restore_limit=self._limit,
-            records=records,
-            keys=self._role([_Told(*told) for told in keys]),
-            values=self._role([_Told(*told) for told in values]),
-            stopped_early=stopped_early,
+    def result(self) -> tuple[int, RoleCensus, RoleCensus]:
+        """The number of records, their keys and their values."""
+        records, *roles = self._counter.result()
+        keys, values = (
+            role_census({peeked: Tally(*counts) for peeked, *counts in of_role}, is_restored=self._is_restored)
+            for of_role in roles
         )
-
-    def _role(self, counts: list[_Told]) -> RoleCensus:
-        is_restored = self._limit is not None
-        marks = {told.of: told for told in counts if told.of < 0}
-        unframed = marks.get(UNFRAMED)
-        live_unframed = unframed.live_keys if unframed else 0
-        return RoleCensus(
-            ids=tuple(
-                IdCount(
-                    schema_id=told.of,
-                    records=told.records,
-                    live_keys=told.live_keys if is_restored else None,
-                    pending_keys=told.pending_keys,
-                    first_offset=told.first,
-                    last_offset=told.last,
-                    live_offset=told.live_offset,
-                )
-                for told in sorted(counts)
-                if told.of >= 0
-            ),
-            guids=marks[BY_GUID].records if BY_GUID in marks else 0,
-            unframed=unframed.records if unframed else 0,
-            nulls=marks[NO_PAYLOAD].records if NO_PAYLOAD in marks else 0,
-            first_unframed_offset=unframed.first if unframed else None,
-            live_unframed_keys=live_unframed if is_restored else None,
-        )
+        return records, keys, values

@@ -27,16 +27,12 @@ _Done: TypeAlias = "SynchronizedArray[int]"
 
 
 class ProcessCensus:
-    """Counts topics as `LocalCensus` does, in up to `processes` processes at once.
+    """Counts topics as `LocalCensus` does, in up to `processes` processes at once; never more than there are partitions with
+    records.
 
-    They are spawned, for librdkafka's threads do not live through a fork: a program that uses this starts under
-    `if __name__ == "__main__":`. Each has its own consumer, and what it fetches ahead. A topic of one partition, and a
-    request with `max_records`, is read in this process alone.
-
-    :param config: librdkafka's configuration names, as for `Cluster`.
-    :param processes: how many at most, 1 or more; never more than there are partitions with records.
-    :param timeout_s: how long a question about the topic may take.
-    :param stall_timeout_s: how long no record may arrive before the end of the log is reached.
+    They are spawned, for librdkafka's threads do not live through a fork: a program that uses this starts under `if __name__
+    == "__main__":`. Each has its own consumer, and what it fetches ahead. A topic of one partition, and a request with
+    `max_records`, is read in this process alone.
     """
 
     def __init__(
@@ -53,10 +49,7 @@ class ProcessCensus:
         return f"ProcessCensus({self._alone!r}, processes={self._processes})"
 
     def count(self, request: CensusRequest, *, on_progress: Callable[[CensusProgress], None] | None = None) -> Census:
-        """Reads every partition from its start to the end it had when its process began to read.
-
-        :param on_progress: called about four times a second, and at the end.
-        """
+        """Reads every partition from its start to the end it had when its process began to read."""
         if self._processes == 1 or len(request.partitions) < 2 or request.max_records is not None:
             return self._alone.count(request, on_progress=on_progress)
         began = time.monotonic()
@@ -78,15 +71,8 @@ class ProcessCensus:
     ) -> Census:
         def report() -> None:
             if on_progress is not None:
-                on_progress(
-                    CensusProgress(
-                        topic=request.topic,
-                        records_done=sum(done[:]),
-                        records_total=max(total, sum(done[:])),
-                        elapsed_s=time.monotonic() - began,
-                        deadline_s=request.deadline_s,
-                    )
-                )
+                counted = sum(done[:])
+                on_progress(request.progress(counted, max(total, counted), time.monotonic() - began))
 
         spawn = multiprocessing.get_context("spawn")
         others = multiprocessing.active_children()
@@ -118,9 +104,8 @@ class ProcessCensus:
 
 
 def shares(sizes: Mapping[int, int], most: int) -> list[tuple[int, ...]]:
-    """The partitions in up to `most` shares of about one size, the largest first; every one in exactly one share.
-
-    :param sizes: records per partition. Those without any make no share of their own.
+    """The partitions, with their records, in up to `most` shares of about one size, the largest first; every one in exactly
+    one share. Those without records make no share of their own.
     """
     count = max(1, min(most, sum(size > 0 for size in sizes.values())))
     parts: list[list[int]] = [[] for _ in range(count)]
@@ -144,7 +129,6 @@ _shared: tuple[Event, _Done] | None = None
 
 
 def _start(stop: Event, done: _Done) -> None:
-    """In each process, once."""
     global _shared
     _shared = stop, done
     with suppress(ValueError):  # Ctrl-C goes to the whole terminal; the first process says what becomes of the others
@@ -161,10 +145,7 @@ def _end_with(parent: BaseProcess) -> None:
 
 
 def _count(census: LocalCensus, request: CensusRequest, number: int, began: float) -> Census:
-    """In each process: one share.
-
-    :param began: when all of them did, by `time.monotonic`, which the processes of a machine have in common.
-    """
+    """In each process: one share. `began` is by `time.monotonic`, which the processes of a machine have in common."""
     assert _shared is not None
     stop, done = _shared
 

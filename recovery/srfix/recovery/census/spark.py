@@ -21,10 +21,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, PartitionCensus
-from srfix.recovery.census.spark_jobs import finished
-from srfix.recovery.census.spark_sql import Group, counting_sql, role_census
-from srfix.recovery.census.spark_topic import SparkTopics
+from srfix.recovery.census.interface import Census, CensusProgress, CensusRequest, PartitionCensus, role_census
+from srfix.recovery.census.spark_sql import Group, counting_sql, tallies
+from srfix.recovery.census.spark_topic import SparkTopics, finished
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.serde.errors import ClusterError
 from srfix.serde.properties.kafka_client import Isolation
@@ -44,7 +43,6 @@ class _Partition:
     start: int
     end: int
     until: int
-    """Where the read stops, exclusive."""
     stopped_early: str | None = None
     """Why that is before the end."""
     start_moved_to: int | None = None
@@ -162,8 +160,6 @@ class SparkCensus:
 
 
 class _Counting:
-    """One topic being counted."""
-
     def __init__(self, request: CensusRequest, on_progress: Callable[[CensusProgress], None] | None) -> None:
         self.request = request
         self.partitions: dict[int, _Partition] = {}
@@ -173,7 +169,6 @@ class _Counting:
         self._groups: defaultdict[int, list[Group]] = defaultdict(list)
 
     def restore_limits(self) -> list[int | None]:
-        """Where a restore stops, by partition number."""
         limits: list[int | None] = [None] * (1 + max(self.partitions, default=-1))
         for number, partition in self.partitions.items():
             limits[number] = self.request.restore_limit(number, partition.end)
@@ -221,19 +216,10 @@ class _Counting:
                 partition.start_moved_to = start
 
     def tell(self) -> None:
-        if self._on_progress is None:
-            return
-        total = sum(partition.end - partition.start for partition in self.partitions.values())
-        most = self.request.max_records
-        self._on_progress(
-            CensusProgress(
-                topic=self.request.topic,
-                records_done=sum(map(_records, self._groups.values())),
-                records_total=total if most is None else min(total, most),
-                elapsed_s=time.monotonic() - self._began,
-                deadline_s=self.request.deadline_s,
-            )
-        )
+        if self._on_progress is not None:
+            offsets = sum(partition.end - partition.start for partition in self.partitions.values())
+            records = sum(map(_records, self._groups.values()))
+            self._on_progress(self.request.progress(records, offsets, time.monotonic() - self._began))
 
     def result(self) -> Census:
         return Census(
@@ -252,8 +238,8 @@ class _Counting:
             committed_offset=(self.request.committed or {}).get(number),
             restore_limit=limit,
             records=_records(groups),
-            keys=role_census(groups, Role.KEY, is_restored=limit is not None),
-            values=role_census(groups, Role.VALUE, is_restored=limit is not None),
+            keys=role_census(tallies(groups, Role.KEY), is_restored=limit is not None),
+            values=role_census(tallies(groups, Role.VALUE), is_restored=limit is not None),
             stopped_early=partition.stopped_early,
             start_moved_to=partition.start_moved_to,
         )

@@ -10,18 +10,18 @@ would sort instead of hashing. Partitions and offsets are never packed into one 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from srfix.recovery.census.interface import IdCount, RoleCensus
+from srfix.recovery.census.interface import Tally
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import (
     MAX_SCHEMA_ID,
     MIN_SCHEMA_ID,
     PREFIX_GUID_SIZE,
     PREFIX_ID_SIZE,
-    SchemaId,
     prefix_id_bytes,
     schema_id_header,
 )
@@ -63,8 +63,6 @@ SELECT partition, offset, record.payload, record.headers FROM latest WHERE NOT i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """A row of what `counting_sql` answers."""
-
     partition: int
     are_records: bool
     """True if records are counted, False if it is keys by their latest record, tombstones left out."""
@@ -79,11 +77,7 @@ class Group:
 
 
 def peek_sql(payload: str, role: Role, *, headers: str | None = "headers") -> str:
-    """The schema id or mark of a payload, as `wire_peek` gives it: an expression of type BIGINT.
-
-    :param payload: an expression of type BINARY.
-    :param headers: an expression of the type that spark-sql-kafka gives headers; None if there are none.
-    """
+    """The schema id or mark of a payload of type BINARY, as `wire_peek` gives it: an expression of type BIGINT."""
     magic_id, magic_guid = f"substring({payload}, 1, 1) = X'00'", "substring({}, 1, 1) = X'01'"
     # Bytes compare as unsigned ones, from the first on.
     lowest, highest = prefix_id_bytes(MIN_SCHEMA_ID).hex(), prefix_id_bytes(MAX_SCHEMA_ID).hex()
@@ -103,10 +97,7 @@ def peek_sql(payload: str, role: Role, *, headers: str | None = "headers") -> st
 
 
 def live_sql(restore_limits: Sequence[int | None]) -> str:
-    """Whether a record is before its partition's restore limit: an expression of type BOOLEAN, never null.
-
-    :param restore_limits: by partition number; None where nothing is restored.
-    """
+    """Whether a record is before its partition's restore limit, if there is one: an expression of type BOOLEAN, never null."""
     limits = ", ".join("NULL" if limit is None else str(limit) for limit in restore_limits)
     return f"coalesce(offset < try_element_at(CAST(array({limits}) AS ARRAY<BIGINT>), partition + 1), FALSE)"
 
@@ -128,56 +119,18 @@ def latest_sql(role: Role) -> str:
     return _LATEST.format(payload=role.value, header=schema_id_header(role))
 
 
-def role_census(groups: Iterable[Group], role: Role, *, is_restored: bool) -> RoleCensus:
-    """The keys or the values of one partition, of its groups.
-
-    :param is_restored: False if there is no restore limit.
-    """
-    tallies: dict[PeekedId, _Tally] = {}
+def tallies(groups: Iterable[Group], role: Role) -> Mapping[PeekedId, Tally]:
+    """What was counted of each id or mark in the keys or the values of one partition, by its groups."""
+    of_ids: defaultdict[PeekedId, Tally] = defaultdict(Tally)
     for group in groups:
-        peeked = group.key_id if role is Role.KEY else group.value_id
-        tallies.setdefault(peeked, _Tally()).add(group)
-    nothing = _Tally()
-    unframed = tallies.get(UNFRAMED, nothing)
-    return RoleCensus(
-        ids=tuple(
-            IdCount(
-                schema_id=SchemaId(peeked),
-                records=tally.records,
-                live_keys=tally.live_keys if is_restored else None,
-                pending_keys=tally.pending_keys,
-                first_offset=tally.first,
-                last_offset=tally.last,
-                live_offset=tally.live_offset,
-            )
-            for peeked, tally in sorted(tallies.items())
-            if peeked >= 0
-        ),
-        guids=tallies.get(BY_GUID, nothing).records,
-        unframed=unframed.records,
-        nulls=tallies.get(NO_PAYLOAD, nothing).records,
-        first_unframed_offset=unframed.first if unframed.records else None,
-        live_unframed_keys=unframed.live_keys if is_restored else None,
-    )
-
-
-class _Tally:
-    """What carries one id or mark."""
-
-    __slots__ = ("first", "last", "live_keys", "live_offset", "pending_keys", "records")
-
-    def __init__(self) -> None:
-        self.records = self.live_keys = self.pending_keys = 0
-        self.first = self.last = -1
-        self.live_offset: int | None = None
-
-    def add(self, group: Group) -> None:
+        tally = of_ids[group.key_id if role is Role.KEY else group.value_id]
         if group.are_records:
-            self.first = min(self.first, group.first_offset) if self.records else group.first_offset
-            self.last = max(self.last, group.last_offset)
-            self.records += group.count
+            tally.first_offset = min(tally.first_offset, group.first_offset) if tally.records else group.first_offset
+            tally.last_offset = max(tally.last_offset, group.last_offset)
+            tally.records += group.count
         elif group.is_live:
-            self.live_keys += group.count
-            self.live_offset = max(self.live_offset or 0, group.last_offset)
+            tally.live_keys += group.count
+            tally.live_offset = max(tally.live_offset or 0, group.last_offset)
         else:
-            self.pending_keys += group.count
+            tally.pending_keys += group.count
+    return of_ids

@@ -1,11 +1,16 @@
-"""Topics as frames of Spark's Kafka source, read as every consumer of srfix reads: no group, no commit, nothing created."""
+"""Topics as frames of Spark's Kafka source, read as every consumer of srfix reads: no group, no commit, nothing created. And
+jobs that can be given up: at a deadline, on Ctrl-C, or because another one failed.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
+from uuid import uuid4
 
 from srfix.serde.errors import AccessDeniedError, SrfixError
 from srfix.serde.properties.kafka_client import UNUSED_GROUP, Isolation, ReadOnlyClient
@@ -21,14 +26,18 @@ _DENIED: Final = "TopicAuthorizationException"
 _MOST_LETTERS: Final = 600
 _SECRETS: Final = ("password", "jaas.config", "keystore.key")
 """How the names of properties end that hold a secret."""
+Key = TypeVar("Key")
+Result = TypeVar("Result")
+
+_CONNECT: Final = ".connect."
+"""In the name of the module of Connect's sessions."""
+_TICK_S: Final = 0.25
+_PATIENCE_S: Final = 30.0
+"""How long jobs that were interrupted may take to end."""
 
 
 class SparkTopics:
-    """What a session reads of one cluster.
-
-    :param config: librdkafka's configuration names, as for `Cluster`.
-    :param options: options of Spark's Kafka source that go before those made of `config`.
-    """
+    """What a session reads of one cluster. Options of Spark's Kafka source go before what librdkafka's configuration says."""
 
     def __init__(self, spark: SparkSession, config: Mapping[str, str], options: Mapping[str, str]) -> None:
         self._spark = spark
@@ -93,3 +102,61 @@ def failure_in_short(text: str) -> str:
     said = [line for line in lines if not line.startswith(_NO_WORDS)]
     causes = [line.removeprefix("Caused by: ") for line in said if line.startswith("Caused by: ")]
     return ": ".join(dict.fromkeys([*said[:1], *causes[-1:]]))[:_MOST_LETTERS]
+
+
+def finished(
+    spark: SparkSession,
+    jobs: Mapping[Key, Callable[[], Result]],
+    *,
+    give_up_at: float | None = None,
+    on_tick: Callable[[], None] = lambda: None,
+) -> Iterator[tuple[Key, Result]]:
+    """Runs the jobs side by side, and gives what each answers as soon as it does: Spark fills its cores with the first ones
+    first. Those that are not done in time (`time.monotonic`) are interrupted, and missing. `on_tick` is called a few times a
+    second, from this thread.
+    """
+    from srfix.serde.spark._pyspark.sessions import this_threads_jars
+
+    mark, interrupt = _interruption(spark)
+    see_jars = this_threads_jars(spark)
+
+    def marked(job: Callable[[], Result]) -> Result:
+        see_jars()
+        mark()
+        return job()
+
+    pool = ThreadPoolExecutor(max_workers=max(1, len(jobs)), thread_name_prefix="srfix-spark")
+    try:
+        keys = {pool.submit(marked, job): key for key, job in jobs.items()}
+        running: set[Future[Result]] = set(keys)
+        try:
+            while running:
+                left_s = _TICK_S if give_up_at is None else min(_TICK_S, give_up_at - time.monotonic())
+                if left_s <= 0:
+                    return
+                done, running = wait(running, timeout=left_s, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield keys[future], future.result()
+                on_tick()
+        finally:
+            _interrupt(interrupt, running)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _interruption(spark: SparkSession) -> tuple[Callable[[], object], Callable[[], object]]:
+    """What marks the jobs of the thread that calls it, and what interrupts the marked ones from any thread."""
+    name = f"srfix-{uuid4()}"
+    if _CONNECT in type(spark).__module__:
+        return lambda: spark.addTag(name), lambda: spark.interruptTag(name)
+    # Tags do not do without Connect: there, those of a thread are found by that thread only.
+    context = spark.sparkContext
+    return lambda: context.setJobGroup(name, "srfix"), lambda: context.cancelJobGroup(name)
+
+
+def _interrupt(interrupt: Callable[[], object], running: set[Future[Result]]) -> None:
+    give_up_at = time.monotonic() + _PATIENCE_S
+    while running and time.monotonic() < give_up_at:
+        # Again and again: a job that is still being planned is not known to Spark yet.
+        interrupt()
+        running = wait(running, timeout=_TICK_S).not_done

@@ -1,16 +1,17 @@
-"""From a census to ids at fault, and to words."""
+"""From a census to ids at fault, and to words; what the rows of a state directory prove of ids, and in words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from srfix.recovery.findings import IdAtFault, PartitionAtFault
-from srfix.recovery.ids_in_words import MOST_NAMED
+from srfix.recovery.ids_in_words import MOST_NAMED, counted, listed
 from srfix.serde.subjects.names import split_context
 
 if TYPE_CHECKING:
     from srfix.recovery.census.interface import Census
+    from srfix.recovery.facts.stores import RoleFacts, StoreFacts, StoreRows
     from srfix.serde.subjects.names import Role, Subject
     from srfix.serde.wire import SchemaId
 
@@ -24,7 +25,6 @@ def answered_through(asked: Subject, answered: Subject) -> str:
 
 
 def at_fault(census: Census, role: Role, ids: Iterable[SchemaId]) -> tuple[IdAtFault, ...]:
-    """Where these ids live, ascending."""
     found = []
     for schema_id in sorted(ids):
         counts = [
@@ -93,3 +93,49 @@ def _keys(count: int, kind: str = "") -> str:
 
 def _records(count: int) -> str:
     return "1 record" if count == 1 else f"{count} records"
+
+
+def prove_absent(facts: StoreFacts, role: RoleFacts, ids: Collection[SchemaId]) -> bool:
+    """True if the rows of every partition were read to their end, and none carries one of these ids in this role.
+
+    Never of a global store: that one restores what stands in the topic at every start without state, the first included.
+    """
+    rows = facts.rows
+    return (
+        rows is not None
+        and bool(rows.ids(role.role))  # else they are of a form in which ids are not seen
+        and facts.source is not None
+        and not facts.is_global
+        and rows.is_whole
+        and not rows.guids.get(role.role)  # whose ids are not known
+        and rows.ids(role.role).isdisjoint(ids)
+    )
+
+
+def carried(facts: StoreFacts, role: RoleFacts, ids: Collection[SchemaId]) -> tuple[SchemaId, ...]:
+    """Those of some ids that rows on disk carry in this role; ascending."""
+    return () if facts.rows is None else tuple(sorted(facts.rows.ids(role.role).intersection(ids)))
+
+
+def rows_in_words(rows: StoreRows, role: Role, ids: Collection[SchemaId]) -> str:
+    """`schema id 1 (2 rows, in the store of partition 0); schema id 2 (1 row, …)`."""
+    named = sorted(ids)
+    told = [f"schema id {schema_id} ({_rows_of(rows, role, schema_id)})" for schema_id in named[:MOST_NAMED]]
+    if len(named) > MOST_NAMED:
+        told.append(f"{len(named) - MOST_NAMED:,} more schema ids")
+    return "; ".join(told)
+
+
+def _rows_of(rows: StoreRows, role: Role, schema_id: SchemaId) -> str:
+    number = counted(rows.schema_ids.get(role, {}).get(schema_id, 0), "row")
+    places = rows.found_in.get(role, {}).get(schema_id, ())
+    if not places:
+        return number
+    return f"{number}, in the store of {'partition' if len(places) == 1 else 'partitions'} {listed(places)}"
+
+
+def read_in_words(rows: StoreRows) -> str:
+    number = counted(rows.rows, "row")
+    if not rows.partitions:
+        return number
+    return f"{number}, of {'partition' if len(rows.partitions) == 1 else 'partitions'} {listed(rows.partitions)}"

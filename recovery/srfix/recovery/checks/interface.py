@@ -36,22 +36,18 @@ class CatalogueEntry:
     code: str
     """`SRF` and three digits."""
     title: str
-    """What it is, in one line."""
     severity: str
     """How bad it usually is: a value of `srfix.recovery.findings.Severity`."""
     meaning: str
     """What is wrong, and what it does to the application."""
     cause: str
     detection: str
-    """How srfix tells."""
     remedy: str
     checked_since: str
     """The first version of srfix that looks for it."""
 
 
 class Width(Enum):
-    """Which ids are registered."""
-
     ONLY_LIVE = "only-live"
     """Those that are at fault now."""
     WIDE = "wide"
@@ -71,8 +67,6 @@ class Owner(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Want:
-    """One subject that lacks schemas."""
-
     code: str
     owner: Owner
     facts: StoreFacts | TopicFacts
@@ -103,10 +97,7 @@ Wanted: TypeAlias = Iterator[Want | PassedOver]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairRequest:
-    """What a repair is asked to plan by."""
-
     stores: tuple[StoreFacts, ...]
-    """Every store that was examined."""
     survey: Survey
     width: Width
     also: frozenset[str]
@@ -133,7 +124,6 @@ class Repair:
     """What `srfix plan` does about a finding."""
 
     wants: Callable[[Finding, RepairRequest], Wanted]
-    """What a finding lacks."""
     without_census: Callable[[StoreFacts, RoleFacts, CheckContext, RepairRequest], Wanted] | None = None
     """What the keys or values of a store lack where no census was made, and so no finding tells; None if nothing does."""
     also: str | None = None
@@ -148,7 +138,6 @@ class AdviceRequest:
 
     known: Circumstances
     findings: tuple[Finding, ...]
-    """Its findings of this code that are no notes."""
     rules: Rules
     """What its other findings forbid."""
     given: Given
@@ -188,18 +177,12 @@ def keep_the_state(_known: Circumstances) -> Iterator[str]:
     yield "wipe a state directory"
 
 
-def _of_no_store(_facts: StoreFacts, _context: CheckContext) -> Iterator[Finding]:
-    """What a check that does not look at stores finds in one."""
-    return iter(())
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
     """One finding code."""
 
     entry: CatalogueEntry
-    """What `srfix explain` says."""
-    find: Callable[[StoreFacts, CheckContext], Iterator[Finding]] = _of_no_store
+    find: Callable[[StoreFacts, CheckContext], Iterator[Finding]] = lambda _facts, _context: iter(())
     """From what was learned of a store to findings, at most one per role."""
     without_source: Callable[[Finding, str], Finding] | None = None
     """The finding as it is told of a store whose source is undecided, with the question which it is; None if this check
@@ -207,7 +190,6 @@ class Check:
     repair: Repair | None = None
     """What a plan does about it; None if no registration helps."""
     advice: Advice = Advice()
-    """What to do around it."""
     find_of_application: Callable[[ApplicationFacts, CheckContext], Iterator[Finding]] | None = None
     """From an application's internal subjects without topics to findings; None of a check of stores."""
     find_of_changelog: Callable[[ChangelogFacts, CheckContext], Iterator[Finding]] | None = None
@@ -221,7 +203,6 @@ class Check:
     is_of_repair: bool = False
     """True if it is a note on the repair of another finding, and is told with that."""
     partial: str = "At least, for the topic was not read to its end"
-    """Why its numbers are the least that there is, where they are."""
 
     @property
     def code(self) -> str:

@@ -1,18 +1,33 @@
-"""Which ids of a store's topic, or of its rows, the phantom subject lacks; and whether anything shows that it is asked."""
+"""Which ids of a store's topic, or of its rows, the phantom subject lacks, and whether anything shows that it is asked; and
+what becomes of them, in sentences: of SRF001, and of what is told in its words.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from srfix.recovery.checks.counting import carried, in_words, read_in_words, rows_in_words
+from srfix.recovery.checks.srf005 import stands_beside
+from srfix.recovery.findings import IdAtFault, Severity
+from srfix.recovery.ids_in_words import listed, named_ids
 from srfix.recovery.internal_topics import ksqldb_query
+from srfix.serde.printable import capitalized
+from srfix.serde.subjects.names import DEFAULT_CONTEXT
 
 if TYPE_CHECKING:
     from srfix.recovery.facts.reader import CheckContext
     from srfix.recovery.facts.stores import RoleFacts, StoreFacts
+    from srfix.recovery.facts.subject_state import SubjectState
     from srfix.serde.wire import SchemaId
 
 _POINTS_TO_STORES: Final = frozenset({"state-directory", "topology"})
 """Kinds of evidence that name stores of every version of Kafka Streams alike, whether or not they left a subject."""
+_MOST_IDS: Final = 10
+
+
+_TELLS_OF_RESTORES = frozenset({"explicit", "ksqldb", "state-directory"})
+"""Kinds of evidence that say from where a store restores, not only what it is made of."""
 
 
 def missing_ids(facts: StoreFacts, role: RoleFacts) -> tuple[SchemaId, ...]:
@@ -53,3 +68,171 @@ def is_untold(facts: StoreFacts, context: CheckContext) -> bool:
         and "explicit" not in kinds
         and ksqldb_query(facts.store.application) is None
     )
+
+
+def explain_missing(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ...], context: CheckContext) -> str:
+    store = facts.store
+    if facts.source is None:
+        topics = candidates(facts)
+        its = f"Store {store.name} of application {store.application}"
+        if len(topics) == 1:
+            return (
+                f"{its} seems to restore from topic {topics[0]}, but the evidence is weak. That topic holds schema ids "
+                f"that are not registered under {role.subject}."
+            )
+        return (
+            f"{its} restores from one of {', '.join(topics)}, and the evidence does not say from which. At least one of "
+            f"them holds schema ids that are not registered under {role.subject}."
+        )
+    restored = tuple(fault for fault in faults if fault.schema_id in role.memberships)
+    on_disk = [fault.schema_id for fault in faults if fault.schema_id not in role.memberships]
+    sentences = [what_it_restores(facts, restored)] if restored else []
+    if on_disk and facts.rows is not None:
+        sentences.append(
+            f"Rows of the store on disk carry {rows_in_words(facts.rows, role.role, on_disk)}, which no record of topic "
+            f"{facts.source.topic} carries any more: no restore brings them back, and reading them fails now."
+        )
+    sentences.append(what_the_subject_lacks(role, faults))
+    if restored:
+        sentences.append(_what_happens(facts, role, restored, context))
+    return " ".join(sentences) + stands_beside(facts)
+
+
+def what_it_restores(facts: StoreFacts, faults: tuple[IdAtFault, ...]) -> str:
+    """From which topic, and with which ids that are at fault; for a store whose source is decided."""
+    store, topic = facts.store, facts.source.topic if facts.source is not None else None
+    return (
+        f"Store {store.name} of application {store.application} has no changelog topic of its own: it restores the bytes of "
+        f"topic {topic} as they are. They carry {in_words(faults)}."
+    )
+
+
+def what_the_subject_lacks(role: RoleFacts, faults: tuple[IdAtFault, ...]) -> str:
+    lacks = [fault.schema_id for fault in faults]
+    codes = ", ".join(str(code) for code in sorted({role.membership(schema_id).error_code or 0 for schema_id in lacks}))
+    if not role.state.versions:
+        return f"The subject that the store's reader asks, {role.subject}, does not exist ({codes})."
+    return (
+        f"The subject that the store's reader asks, {role.subject}, holds {_held(role.state)}, but not {_some(lacks)} "
+        f"({codes})."
+    )
+
+
+def _held(state: SubjectState) -> str:
+    """`schema id 3`, `schema ids 3 and 5 (5 soft-deleted)`, …"""
+    ids = state.schema_ids
+    live = {version.schema_id for version in state.live}
+    deleted = [schema_id for schema_id in ids if schema_id not in live]
+    words = named_ids(ids)
+    if not deleted:
+        return words
+    return f"{words} ({'soft-deleted' if not live else f'{_some(deleted)} soft-deleted'})"
+
+
+def _some(ids: Sequence[SchemaId]) -> str:
+    return listed(ids, most=_MOST_IDS)
+
+
+def _unless_without_logging(facts: StoreFacts) -> str:
+    """What evidence of the cluster cannot tell apart; a state directory or a person has said that it restores."""
+    source = facts.source
+    if source is None or any(e.kind in _TELLS_OF_RESTORES and e.topic == source.topic for e in facts.evidence):
+        return ""
+    return (
+        " A store whose logging is disabled looks the same from here, and nothing is restored into that one (SRF007): "
+        "--state-dir may tell."
+    )
+
+
+def _what_happens(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ...], context: CheckContext) -> str:
+    if context.lookup_severity(role.subject) is Severity.NOTE:
+        return why_nothing_fails(role, context)
+    sentence = f"{_condition(role, context)}after a restore {failing_read(facts, role, faults, context)}."
+    unless = (
+        " If Kafka Streams 2.7 or later runs, that subject is never asked, which would explain that it does not exist: say "
+        "so with --streams-version."
+        if context.streams_version is None and not role.state.versions
+        else ""
+    )
+    when = _seen_on_disk(facts, role, faults)
+    if facts.is_global:
+        at_start = (
+            "A global table restores the records that stand in the topic at its very first start too, so that no wipe is "
+            "needed for this."
+        )
+        when = f"{when or at_start} {_why_global(facts)}"
+    elif not when:
+        when = "Whether a restore has happened yet cannot be told from cluster and registry alone; the next brings it about."
+    return f"{capitalized(sentence)} {when}{unless}{_unless_without_logging(facts)}"
+
+
+def why_nothing_fails(role: RoleFacts, context: CheckContext) -> str:
+    """Why ids that are missing make nothing fail, in a sentence; where they are a note."""
+    why = (
+        f"a {context.reader.value} reader does not need that version"
+        if context.does_without(role.subject)
+        else "this Kafka Streams asks the source's subject"
+    )
+    return f"As {why}, nothing fails because of it."
+
+
+def nothing_to_do(context: CheckContext, *options: str) -> str:
+    """What to do about such ids, with the options of a plan."""
+    command = context.given.quoted("plan", *options, "-o", "plan.json")
+    return f"Nothing to do while this reader stays. To have the ids registered all the same: {command}."
+
+
+def _condition(role: RoleFacts, context: CheckContext) -> str:
+    """Under which condition a read fails, as the beginning of a sentence; empty without one."""
+    named = context.registry.context_of(role.subject)
+    if context.fails_by_id(role.subject):
+        return (
+            f"a plain reader asks for the id under the subject too, and in context {named} the registry gives the schema of "
+            "an id to no subject that does not hold it: "
+        )
+    return (
+        ""
+        if context.is_connect or named != DEFAULT_CONTEXT
+        else "if the reader looks the version up under the subject, "
+    )
+
+
+def failing_read(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ...], context: CheckContext) -> str:
+    """What becomes of the rows after a restore, in a clause with the reader's message."""
+    named = context.registry.context_of(role.subject)
+    after = "those rows cannot be read" if any(fault.live_keys for fault in faults) else "its rows could not be read"
+    # In a named context every one of Confluent's deserializers fails before it looks a version up.
+    version = "" if named != DEFAULT_CONTEXT else "version "
+    message = f'"Error retrieving Avro {role.role.value} schema {version}for id {faults[0].schema_id}"'
+    return f"{after}: {message}"
+
+
+def _seen_on_disk(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ...]) -> str:
+    """What the rows on disk say of when, in sentences; empty where no rows were looked at."""
+    rows = facts.rows
+    if rows is None:
+        return ""
+    seen = carried(facts, role, [fault.schema_id for fault in faults])
+    if seen:
+        return f"A restore has happened: on disk rows carry {rows_in_words(rows, role.role, seen)}."
+    if facts.is_global or not rows.rows:
+        return ""
+    left = f" ({rows.not_read[0]})" if rows.not_read else ""
+    return (
+        f"The rows on disk that were read ({read_in_words(rows)}) carry none of these ids, but they are no proof that it has "
+        f"not happened, for there may be others{left}; the next restore brings it about."
+    )
+
+
+def _why_global(facts: StoreFacts) -> str:
+    store = f"{facts.store.name} is a global store"
+    if facts.is_told_global:
+        return f"That {store} is told by a state directory or a topology."
+    return (
+        f"That {store} is concluded: its group has committed offsets, and none of topic "
+        f"{facts.source.topic if facts.source is not None else ''}. --state-dir or --topology tells."
+    )
+
+
+def candidates(facts: StoreFacts) -> list[str]:
+    return sorted({piece.topic for piece in facts.evidence if piece.topic is not None and not piece.against})

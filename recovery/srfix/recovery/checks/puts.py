@@ -17,12 +17,9 @@ _READ_ONLY: Final = frozenset({"READONLY", "READONLY_OVERRIDE"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextPut:
-    """The next put of a store, in one role."""
-
     subject: Subject
     """The subject that its serde is handed: the phantom one, or from Kafka Streams 2.7 on the source's own."""
     state: SubjectState
-    """What stands under it."""
     own_id: SchemaId | None
     """The id of the application's own schema, where the phantom subject shows it and `subject` has no live version of it."""
 
@@ -47,7 +44,6 @@ def written_subject(facts: StoreFacts, role: RoleFacts, context: CheckContext) -
 
 
 def next_put(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> NextPut:
-    """What the next put would register."""
     subject = written_subject(facts, role, context)
     if subject == role.subject:
         return NextPut(subject=subject, state=role.state, own_id=None)
@@ -70,10 +66,7 @@ def _own_id(role: RoleFacts, source: SubjectState, context: CheckContext) -> Sch
 
 
 def why_none_registers(subject: Subject, own_mode: str | None, context: CheckContext) -> str | None:
-    """Why nothing new can be registered under a subject, in a clause; None if something can.
-
-    :param own_mode: the subject's own mode; None if it has none.
-    """
+    """Why nothing new can be registered under a subject with this mode of its own, in a clause; None if something can."""
     if context.no_auto_register:
         return "the application's serializers register nothing (--no-auto-register)"
     from srfix.recovery.facts.refusals import mode_in_force

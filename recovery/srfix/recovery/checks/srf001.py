@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks import missing_in_words, srf012
-from srfix.recovery.checks.counting import at_fault
+from srfix.recovery.checks import srf012
+from srfix.recovery.checks.counting import at_fault, prove_absent
 from srfix.recovery.checks.interface import (
     Advice,
     AdviceRequest,
@@ -21,8 +21,15 @@ from srfix.recovery.checks.interface import (
     Wanted,
     Width,
 )
-from srfix.recovery.checks.missing import is_of_global_store, is_untold, missing_ids, missing_on_disk
-from srfix.recovery.checks.on_disk import prove_absent
+from srfix.recovery.checks.missing import (
+    candidates,
+    explain_missing,
+    is_of_global_store,
+    is_untold,
+    missing_ids,
+    missing_on_disk,
+    nothing_to_do,
+)
 from srfix.recovery.commands import shell_words
 from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.forecasts import Certainty, Foretold, Moment, weakest
@@ -70,7 +77,7 @@ def found(code: str, facts: StoreFacts, context: CheckContext) -> Iterator[Findi
             role.role,
             severity=context.lookup_severity(role.subject),
             schema_ids=faults if facts.source is not None else (),
-            explanation=missing_in_words.explanation(facts, role, faults, context),
+            explanation=explain_missing(facts, role, faults, context),
             next_step=_next(code, facts, role, context),
             repairable=facts.source is not None,
         )
@@ -78,10 +85,9 @@ def found(code: str, facts: StoreFacts, context: CheckContext) -> Iterator[Findi
 
 def _next(code: str, facts: StoreFacts, role: RoleFacts, context: CheckContext) -> str:
     if facts.source is None:
-        return f"Say which topic the table is built on (candidates: {', '.join(missing_in_words.candidates(facts))})."
+        return f"Say which topic the table is built on (candidates: {', '.join(candidates(facts))})."
     if context.lookup_severity(role.subject) is Severity.NOTE:
-        command = context.given.quoted("plan", *facts.store.options, "--also", code, "-o", "plan.json")
-        return f"Nothing to do while this reader stays. To have the ids registered all the same: {command}."
+        return nothing_to_do(context, *facts.store.options, "--also", code)
     repair = context.given.plan_and_apply(*facts.store.options)
     return f"Do not wipe the state directory and do not restart yet. Run {repair}."
 
@@ -89,11 +95,7 @@ def _next(code: str, facts: StoreFacts, role: RoleFacts, context: CheckContext) 
 def want_of_phantom(
     facts: StoreFacts, role: RoleFacts, request: RepairRequest, finding: Finding | None = None, *, code: str = CODE
 ) -> Want:
-    """What the phantom subject of a store lacks.
-
-    :param code: the code under which it is planned.
-    :param finding: what was found of it; None if nothing fails, or no census tells.
-    """
+    """What the phantom subject of a store lacks, planned under a code; without a finding nothing fails, or no census tells."""
     own = facts.source_of(role.role)
     ids = () if finding is None else tuple(fault.schema_id for fault in finding.schema_ids)
     return Want(
@@ -138,10 +140,8 @@ def wants_of(code: str) -> Callable[[Finding, RepairRequest], Wanted]:
 
 
 def repair_of(code: str, also: str, *, of_global_stores: bool) -> Repair:
-    """The repair of missing ids that are told under a code.
-
-    :param of_global_stores: True for those of global stores, False for those of all others.
-    :param also: what `--also` with the code asks for, in a clause; with SRF001 it asks for both.
+    """The repair of missing ids that are told under a code, of global stores or of all others; SRF001's `--also` asks for
+    both.
     """
 
     def without_census(facts: StoreFacts, role: RoleFacts, context: CheckContext, request: RepairRequest) -> Wanted:
@@ -193,11 +193,13 @@ def _do_not(known: Circumstances) -> Iterator[str]:
     return not_before_repair(known)
 
 
-def _advise_of_note(known: Circumstances) -> str:
-    return f"Nothing to repair and nothing to restart: {known.why_nothing_fails}."
-
-
-ADVICE: Final = Advice(serious=_advise, is_whole=True, note=_advise_of_note, recurs=True, do_not=_do_not)
+ADVICE: Final = Advice(
+    serious=_advise,
+    is_whole=True,
+    note=lambda known: f"Nothing to repair and nothing to restart: {known.why_nothing_fails}.",
+    recurs=True,
+    do_not=_do_not,
+)
 """What to do around the repair, whichever of the two codes it is told under."""
 
 
@@ -341,7 +343,6 @@ def _foretold_of_new(
 
 
 def _plan_of_new(code: str, new: NewSchema, judged: JudgedStore, role: Role) -> Iterator[str]:
-    """The new schema under the phantom subject, before a record carries it."""
     yield f"Register {new.origin} under {new.subject}, and let no producer write with it yet."
     repair = judged.assumed.given.plan_and_apply(*judged.store.options, "--also", code)
     yield f"Register it under {judged.store.changelog_subject(role)} too: {repair}."

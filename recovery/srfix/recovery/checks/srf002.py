@@ -5,25 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks import missing_in_words, srf001
-from srfix.recovery.checks.counting import at_fault
+from srfix.recovery.checks import srf001
+from srfix.recovery.checks.counting import at_fault, prove_absent, read_in_words
 from srfix.recovery.checks.interface import Advice, AdviceRequest, CatalogueEntry, Check, Repair
-from srfix.recovery.checks.missing import is_untold, missing_ids, missing_on_disk
-from srfix.recovery.checks.on_disk import prove_absent, read_in_words
+from srfix.recovery.checks.missing import (
+    failing_read,
+    is_untold,
+    missing_ids,
+    missing_on_disk,
+    nothing_to_do,
+    what_it_restores,
+    what_the_subject_lacks,
+    why_nothing_fails,
+)
 from srfix.recovery.checks.srf005 import stands_beside
 from srfix.recovery.findings import Finding, IdAtFault, Severity
 from srfix.recovery.ids_in_words import listed
 
 if TYPE_CHECKING:
     from srfix.recovery.facts.reader import CheckContext
-    from srfix.recovery.facts.store_rows import StoreRows
-    from srfix.recovery.facts.stores import RoleFacts, StoreFacts
+    from srfix.recovery.facts.stores import RoleFacts, StoreFacts, StoreRows
 
 CODE = "SRF002"
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One finding per role with missing ids none of which is in the store."""
     if is_untold(facts, context):
         return
     for role in facts.roles.values():
@@ -52,18 +58,18 @@ def _explanation(
 ) -> str:
     own = sorted(rows.ids(role.role))
     sentences = [
-        missing_in_words.what_it_restores(facts, faults),
-        missing_in_words.what_the_subject_lacks(role, faults),
+        what_it_restores(facts, faults),
+        what_the_subject_lacks(role, faults),
         f"On disk none of these ids is in the store: all its rows were read ({read_in_words(rows)}), and they carry "
         f"schema {'id' if len(own) == 1 else 'ids'} {listed(own)}.",
     ]
     if context.lookup_severity(role.subject) is Severity.NOTE:
-        sentences.append(missing_in_words.why_nothing_fails(role, context))
+        sentences.append(why_nothing_fails(role, context))
     else:
         sentences.append(
             "So what these directories hold can be read. The next restore puts them in, be it after a lost state directory, a "
             "move of the partition to another instance or a standby's take-over, and then "
-            f"{missing_in_words.failing_read(facts, role, faults, context)}. That is what the state directories hold "
+            f"{failing_read(facts, role, faults, context)}. That is what the state directories hold "
             "which were handed over: standbys, and an instance that has restored since they were copied, are not seen in them."
         )
     return " ".join(sentences) + stands_beside(facts)
@@ -71,8 +77,7 @@ def _explanation(
 
 def _next(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> str:
     if context.lookup_severity(role.subject) is Severity.NOTE:
-        command = context.given.quoted("plan", *facts.store.options, "--also", CODE, "-o", "plan.json")
-        return f"Nothing to do while this reader stays. To have the ids registered all the same: {command}."
+        return nothing_to_do(context, *facts.store.options, "--also", CODE)
     return (
         "Repair it before the next restore. Until then keep the state directories: no wipe, no restart, and no move of "
         f"partitions that can be avoided. Run {context.given.plan_and_apply(*facts.store.options)}."

@@ -16,7 +16,6 @@ from srfix.recovery.ids_in_words import listed
 
 if TYPE_CHECKING:
     from srfix.recovery.census.interface import Census
-    from srfix.recovery.facts.circumstances import Circumstances
     from srfix.recovery.facts.reader import CheckContext
     from srfix.recovery.facts.stores import RoleFacts, StoreFacts
     from srfix.serde.subjects.names import Subject, Topic
@@ -26,7 +25,6 @@ CODE = "SRF003"
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One note per role whose ids are all there."""
     if facts.source is None or facts.census is None:
         return
     beside = stands_beside(facts)
@@ -88,10 +86,6 @@ def _wants(finding: Finding, request: RepairRequest) -> Wanted:
         yield srf001.want_of_phantom(facts, facts.roles[finding.role], request, none, code=code)
 
 
-def _advise_of_note(known: Circumstances) -> str:
-    return "Nothing is broken at this time: no repair and no restart. Look again before a wipe, a move or an upgrade."
-
-
 CHECK: Final = Check(
     entry=CatalogueEntry(
         code=CODE,
@@ -108,5 +102,10 @@ CHECK: Final = Check(
     ),
     find=check,
     repair=Repair(wants=_wants),
-    advice=Advice(note=_advise_of_note, recurs=True),
+    advice=Advice(
+        note=lambda _known: (
+            "Nothing is broken at this time: no repair and no restart. Look again before a wipe, a move or an upgrade."
+        ),
+        recurs=True,
+    ),
 )

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.certainty import is_certain, make_certain
+from srfix.recovery.checks.counting import carried, read_in_words, rows_in_words
 from srfix.recovery.checks.interface import (
     Advice,
     AdviceRequest,
@@ -24,7 +25,7 @@ from srfix.recovery.checks.interface import (
     Want,
     Wanted,
 )
-from srfix.recovery.checks.on_disk import carried, read_in_words, rows_in_words
+from srfix.recovery.checks.missing import nothing_to_do
 from srfix.recovery.findings import Finding, IdAtFault, Severity, is_conclusive
 from srfix.recovery.forecasts import Certainty, Foretold, Moment, weakest
 from srfix.recovery.ids_in_words import listed, named_ids
@@ -36,8 +37,7 @@ from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject, join_cont
 
 if TYPE_CHECKING:
     from srfix.recovery.facts.reader import CheckContext
-    from srfix.recovery.facts.store_rows import StoreRows
-    from srfix.recovery.facts.stores import Membership, RoleFacts, StoreFacts
+    from srfix.recovery.facts.stores import Membership, RoleFacts, StoreFacts, StoreRows
     from srfix.recovery.guard.judged import JudgedStore, Prospect
     from srfix.serde.wire import SchemaId
 
@@ -103,7 +103,7 @@ def _in_kept_rows(facts: StoreFacts, role: RoleFacts) -> tuple[SchemaId, ...]:
         return tuple(sorted(held if facts.census is None else held.difference(facts.census.ids(role.role))))
     of_sources = {i for i, membership in role.source_memberships.items() if membership.is_missing} - held
     seen = rows.ids(role.role) - of_sources
-    return tuple(sorted(seen if _are_all_rows_read(rows, role) else seen | held))
+    return tuple(sorted(seen if _are_all_rows_read(rows, role.role) else seen | held))
 
 
 def _is_named_by_record(role: RoleFacts, there: Membership, context: CheckContext) -> bool:
@@ -120,8 +120,8 @@ def _is_named_by_record(role: RoleFacts, there: Membership, context: CheckContex
     return named.is_known and not named.is_missing
 
 
-def _are_all_rows_read(rows: StoreRows, role: RoleFacts) -> bool:
-    return rows.is_whole and bool(rows.ids(role.role)) and not rows.guids.get(role.role)
+def _are_all_rows_read(rows: StoreRows, role: Role) -> bool:
+    return rows.is_whole and bool(rows.ids(role)) and not rows.guids.get(role)
 
 
 def _severity(role: RoleFacts, subject: Subject, absent: Collection[SchemaId], context: CheckContext) -> Severity:
@@ -178,8 +178,7 @@ def _next(facts: StoreFacts, severity: Severity, context: CheckContext) -> str:
         said = ("--streams-version", str(version))
     words = (*facts.store.options, *said, "--also", CODE)
     if severity is Severity.NOTE:
-        plan = context.given.quoted("plan", *words, "-o", "plan.json")
-        return f"Nothing to do while this reader stays. To have the ids registered all the same: {plan}."
+        return nothing_to_do(context, *words)
     register = context.given.plan_and_apply(*words, reads="its price")
     if not is_certain(facts):
         return f"Keep the state directory and register the ids: {register}. {make_certain(facts, context)}"
@@ -304,8 +303,7 @@ def _lacking_on_disk(judged: JudgedStore, role: Role) -> tuple[SchemaId, ...] | 
     subject = judged.store.source_subject(role)
     asked = (ask_membership(registry, subject, schema_id) for schema_id in sorted(facts.rows.ids(role)))
     lacking = tuple(membership.schema_id for membership in asked if membership.is_missing)
-    is_whole = facts.rows.is_whole and not facts.rows.guids.get(role) and bool(facts.rows.ids(role))
-    return lacking if lacking or is_whole else None
+    return lacking if lacking or _are_all_rows_read(facts.rows, role) else None
 
 
 def _plan_before_upgrade(judged: JudgedStore) -> Iterator[str]:

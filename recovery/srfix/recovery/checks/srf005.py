@@ -9,9 +9,8 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from srfix.recovery.checks.counting import at_fault, in_words
+from srfix.recovery.checks.counting import at_fault, in_words, rows_in_words
 from srfix.recovery.checks.interface import CatalogueEntry, Check
-from srfix.recovery.checks.on_disk import rows_in_words
 from srfix.recovery.findings import Finding, Severity
 from srfix.recovery.forecasts import Certainty, Foretold, Moment, weakest
 from srfix.recovery.ids_in_words import MOST_NAMED, listed, named_ids
@@ -19,7 +18,7 @@ from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
     from srfix.recovery.census.interface import Census
-    from srfix.recovery.facts.key_asymmetry import KeyAsymmetry
+    from srfix.recovery.facts.key_role import KeyAsymmetry
     from srfix.recovery.facts.reader import CheckContext
     from srfix.recovery.facts.stores import RoleFacts, StoreFacts
     from srfix.recovery.guard.judged import JudgedStore, Prospect
@@ -47,7 +46,6 @@ def stands_beside(facts: StoreFacts) -> str:
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """At most one finding, of the keys."""
     found = facts.key_asymmetry
     if found is None or facts.source is None or facts.census is None:
         return
@@ -88,7 +86,6 @@ def _on_disk(facts: StoreFacts, found: KeyAsymmetry) -> str:
 
 
 def _others(found: KeyAsymmetry) -> str:
-    """Of an id that the reader writes and the topic's keys carry too."""
     if found.missed_ids == found.topic_ids:
         return ""
     return f"Others carry schema id {found.reader_id}, as the reader writes it. "
@@ -164,12 +161,10 @@ def _field(field: Json) -> str:
 
 def _type(type_: Json) -> str:
     match type_:
-        case str(name):
+        case str(name) | {"type": _, "name": str(name)}:
             return name
         case list(branches):
             return " or ".join(map(_type, branches))
-        case {"type": _, "name": str(name)}:
-            return name
         case {"type": str(name), "logicalType": str(logical)}:
             return f"{name} ({logical})"
         case {"type": str(name)}:

@@ -32,7 +32,6 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 
 
 def foretell(prospect: Prospect) -> Iterator[Foretold]:
-    """What SRF001 foretells, of a global store."""
     if prospect.judged.store.is_global:
         yield from srf001.foretell_as(CODE, prospect)
 

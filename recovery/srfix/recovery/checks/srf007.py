@@ -13,7 +13,6 @@ from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check
 from srfix.recovery.findings import Finding, Severity
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts.circumstances import Circumstances
     from srfix.recovery.facts.reader import CheckContext
     from srfix.recovery.facts.stores import StoreFacts
 
@@ -40,10 +39,6 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             )
 
 
-def _advise_of_note(_known: Circumstances) -> str:
-    return "Nothing to repair: a store without logging starts empty, and its subject needs no topic."
-
-
 CHECK: Final = Check(
     entry=CatalogueEntry(
         code=CODE,
@@ -59,5 +54,7 @@ CHECK: Final = Check(
         checked_since="0.1.0",
     ),
     find=check,
-    advice=Advice(note=_advise_of_note),
+    advice=Advice(
+        note=lambda _known: "Nothing to repair: a store without logging starts empty, and its subject needs no topic."
+    ),
 )

@@ -134,7 +134,6 @@ def _extends_a_record(role: RoleFacts, carried: Collection[SchemaId], own: Membe
 
 
 def _record(membership: Membership) -> tuple[str | None, frozenset[str]]:
-    """Its name and its fields' names; none of what is no record."""
     from srfix.serde.formats.table import field_names, record_name
 
     if membership.schema is None or membership.schema.schema_type != "AVRO":

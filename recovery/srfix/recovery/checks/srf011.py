@@ -23,7 +23,6 @@ CODE = "SRF011"
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One finding per role with unknown ids."""
     if facts.source is None or facts.census is None:
         return
     for role in facts.roles.values():

@@ -78,7 +78,6 @@ def _explanation(role: RoleFacts, refusals: tuple[RegistrationRefusal, ...], tra
 
 
 def _reasons(refusals: Iterable[RegistrationRefusal]) -> str:
-    """Each reason once, with the ids that it concerns."""
     concerned: dict[str, list[SchemaId]] = {}
     for refusal in refusals:
         concerned.setdefault(refusal.reason, []).append(refusal.schema_id)

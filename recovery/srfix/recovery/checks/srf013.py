@@ -5,7 +5,7 @@ Processing may skip them; a restore copies them raw (KAFKA-8037).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
@@ -18,9 +18,13 @@ from srfix.recovery.ids_in_words import counted
 from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
+    from srfix.recovery.census.interface import Census
+    from srfix.recovery.commands import Given
     from srfix.recovery.facts.bodies import Bodies, UndecodableRows
     from srfix.recovery.facts.reader import CheckContext
     from srfix.recovery.facts.stores import RoleFacts, StoreFacts
+    from srfix.serde.subjects.names import Topic
+    from srfix.serde.windowed import WindowKind
 
 CODE = "SRF013"
 
@@ -50,18 +54,26 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 def _unframed(facts: StoreFacts, role: RoleFacts) -> Iterator[str]:
     if facts.census is None or role.role is Role.KEY:
         return
-    places = [
-        (partition.partition, partition.values.live_unframed_keys, partition.values.first_unframed_offset)
-        for partition in facts.census.partitions
-        if partition.values.live_unframed_keys
-    ]
+    places = _unframed_places(facts.census, Role.VALUE)
     if places:
-        total = sum(live or 0 for _partition, live, _first in places)
-        where = ", ".join(f"{live} in partition {number} (from offset {first} on)" for number, live, first in places)
+        total, where = sum(live for _partition, live, _first in places), _places_in_words(places)
         yield (
             f"{counted(total, 'live key')} of topic {facts.census.topic} {'has' if total == 1 else 'have'} a value that no "
             f"schema registry serializer framed: {where}."
         )
+
+
+def _unframed_places(census: Census, role: Role) -> list[tuple[int, int, int]]:
+    """Partitions, with their live keys that have such a payload and the offset of the first."""
+    return [
+        (partition.partition, half.live_unframed_keys, half.first_unframed_offset or 0)
+        for partition in census.partitions
+        if (half := partition.of(role)).live_unframed_keys
+    ]
+
+
+def _places_in_words(places: Iterable[tuple[int, int, int]]) -> str:
+    return ", ".join(f"{live} in partition {number} (from offset {first} on)" for number, live, first in places)
 
 
 def _undecodable(facts: StoreFacts, role: RoleFacts, bodies: Bodies | None) -> Iterator[str]:
@@ -133,20 +145,23 @@ def _next(facts: StoreFacts, role: RoleFacts, undecodable: tuple[UndecodableRows
 
 
 def _look(facts: StoreFacts, role: RoleFacts, undecodable: tuple[UndecodableRows, ...], context: CheckContext) -> str:
-    """The command that shows the first of these records."""
     census = facts.census
     assert census is not None
     window = facts.keys.window if facts.keys is not None and role.role is Role.KEY else None
-    unframed = (
-        (p.partition, p.values.first_unframed_offset or 0) for p in census.partitions if p.values.live_unframed_keys
-    )
-    partition, offset = next(chain(((rows.partition, rows.first_offset) for rows in undecodable), unframed))
-    return context.given.quoted(
+    unframed = ((partition, first) for partition, _live, first in _unframed_places(census, Role.VALUE))
+    place = next(chain(((rows.partition, rows.first_offset) for rows in undecodable), unframed))
+    return _decode(context.given, census.topic, role.role, place, window)
+
+
+def _decode(given: Given, topic: Topic, role: Role, place: tuple[int, int], window: WindowKind | None = None) -> str:
+    """The command that shows the record at a partition and offset."""
+    partition, offset = place
+    return given.quoted(
         "decode",
         *("--partition", str(partition), "--from-offset", str(offset), "--max-records", "1"),
-        *(("--role", "key") if role.role is Role.KEY else ()),
+        *(("--role", "key") if role is Role.KEY else ()),
         *(("--window", window.value) if window is not None else ()),
-        *positional(census.topic),
+        *positional(topic),
     )
 
 
@@ -178,22 +193,12 @@ def find_of_topic(request: TopicRequest) -> Iterator[TopicFinding]:
     """At most one finding of a topic's keys or values: what is not framed beside what is, and bodies that do not decode."""
     topic, answer, bodies = request.topic, request.answer, request.bodies
     sentences, faults, first = [], tuple[IdAtFault, ...](), None
-    places = [
-        (
-            part.partition,
-            part.of(answer.role).live_unframed_keys or 0,
-            part.of(answer.role).first_unframed_offset or 0,
-        )
-        for part in request.answers.census.partitions
-    ]
-    unframed = [place for place in places if place[1]]
+    unframed = _unframed_places(request.answers.census, answer.role)
     if unframed and answer.role is Role.VALUE and answer.framed:
         total = sum(count for _partition, count, _offset in unframed)
-        where = ", ".join(f"{count} in partition {number} (from offset {at} on)" for number, count, at in unframed)
         first = unframed[0][0], unframed[0][2]
-        sentences.append(
-            f"{counted(total, 'value')} of topic {topic} {'names' if total == 1 else 'name'} no schema: {where}."
-        )
+        names = "names" if total == 1 else "name"
+        sentences.append(f"{counted(total, 'value')} of topic {topic} {names} no schema: {_places_in_words(unframed)}.")
     undecodable = () if bodies is None else bodies.undecodable
     if undecodable:
         first = undecodable[0].partition, undecodable[0].first_offset
@@ -209,12 +214,7 @@ def find_of_topic(request: TopicRequest) -> Iterator[TopicFinding]:
         faults = tuple(each.fault for each in answer.ids if each.schema_id in ids)
     if first is None:
         return
-    look = request.given.quoted(
-        "decode",
-        *("--partition", str(first[0]), "--from-offset", str(first[1]), "--max-records", "1"),
-        *(("--role", "key") if answer.role is Role.KEY else ()),
-        *positional(topic),
-    )
+    look = _decode(request.given, topic, answer.role, first)
     yield request.finding(
         CODE,
         severity=Severity.BROKEN,

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.certainty import is_certain, make_certain
-from srfix.recovery.checks.counting import at_fault, in_words
+from srfix.recovery.checks.counting import at_fault, in_words, rows_in_words
 from srfix.recovery.checks.interface import Advice, CatalogueEntry, Check, keep_the_state
-from srfix.recovery.checks.on_disk import rows_in_words
 from srfix.recovery.checks.srf011 import known_elsewhere
 from srfix.recovery.findings import Evidence, Finding, IdAtFault, Severity, Source, Weight
 from srfix.serde.subjects.names import Role

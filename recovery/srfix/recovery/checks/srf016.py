@@ -65,7 +65,6 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 
 
 def _asked(role: RoleFacts, put: NextPut, own_id: SchemaId, context: CheckContext) -> tuple[str | None, str | None]:
-    """Why the registry would refuse the schema, or why it cannot be told, in a clause each."""
     from srfix.recovery.facts.refusals import foreseen_refusal
     from srfix.recovery.facts.stores import RoleFacts
 
@@ -177,7 +176,6 @@ def _foretold(judged: JudgedStore, role: Role, crosses: Certainty) -> Foretold:
 
 
 def _newest(known: RoleKnown, sight: Sight) -> Schema | None:
-    """The newest of the application's own schemas; None if there is none, or the registry has it no more."""
     from srfix.recovery.facts.survey import schema_behind
     from srfix.serde.schemas.errors import SchemaNotFoundError
 
@@ -193,9 +191,7 @@ def _newest(known: RoleKnown, sight: Sight) -> Schema | None:
 def foretell_of_subject(
     new: NewSchema, state: SubjectState, stores: Iterable[JudgedStore], sight: Sight
 ) -> Iterator[Foretold]:
-    """Whether its own subject refuses a new schema, and whether an application's own schema there is why: of none else is there
-    a code.
-    """
+    """Whether its own subject refuses a new schema, and if an application's own schema there is why: else there is no code."""
     refused, _is_known = sight.refusal(state, new.role, new.schema)
     if refused is None:
         return
@@ -230,7 +226,6 @@ def foretell_of_subject(
 
 
 def _looks_internal(version: int, new: NewSchema, sight: Sight) -> bool:
-    """True if a version of its subject has what Connect's converter or ksqlDB write."""
     from srfix.serde.schemas.errors import SubjectNotFoundError, VersionNotFoundError
 
     if sight.registry is None:

@@ -89,7 +89,6 @@ def limits(values: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def foretell(prospect: Prospect) -> Iterator[Foretold]:
-    """What a restore does not bring, by the topic's configuration; nothing without a cluster."""
     if prospect.moment is not Moment.RESTORE:
         return
     judged, store = prospect.judged, prospect.judged.store

@@ -13,8 +13,7 @@ from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
     from srfix.recovery.facts.reader import CheckContext
-    from srfix.recovery.facts.store_rows import ProcessedRows
-    from srfix.recovery.facts.stores import StoreFacts
+    from srfix.recovery.facts.stores import ProcessedRows, StoreFacts
     from srfix.recovery.guard.judged import JudgedStore, Prospect
 
 CODE = "SRF019"

@@ -209,7 +209,6 @@ def _is_at_fault(asked: AskedId) -> bool:
 
 
 def _record(asked: AskedId) -> str | None:
-    """The full name of an id's record; None where it has none that srfix can tell."""
     schema = asked.membership.schema
     if schema is None or schema.references:
         return None
@@ -240,10 +239,8 @@ def unreadable(latest: Schema, writer: Schema) -> tuple[tuple[str, ...], str | N
 def foretell_of_readers(
     new: NewSchema, state: SubjectState, stores: Iterable[JudgedStore], sight: Sight
 ) -> Iterator[Foretold]:
-    """What a reader with `use.latest.version` cannot read once a schema is its subject's latest. A note: nobody says whether
-    there is such a reader.
-
-    :param state: what stands under the subject, whose ids records may carry.
+    """What a reader with `use.latest.version` cannot read once a schema is the latest of its subject, whose ids records may
+    carry. A note: nobody says whether there is such a reader.
     """
     ids = {version.schema_id for version in state.live}
     for judged in stores:
@@ -287,22 +284,15 @@ def in_words(
         if found:
             reasons[schema_id] = found[0].rstrip(".")
         elif untold is not None:
-            sight.skip(_not_compared(subject, schema_id, untold))
+            what = f"whether a reader with use.latest.version of {subject} reads the records of schema id {schema_id} ({CODE})"
+            # A note at most is hidden.
+            sight.skip(Skipped(what=what, reason=untold, could_hide=False, subjects=(subject,)))
     if not reasons:
         return None
     bad = tuple(sorted(reasons))
     return bad, (
         f"a reader with use.latest.version reads every record by it, and not those of {named_ids(bad)} ({reasons[bad[0]]}). "
         "Nobody said whether there is one."
-    )
-
-
-def _not_compared(subject: Subject, schema_id: SchemaId, why: str) -> Skipped:
-    return Skipped(
-        what=f"whether a reader with use.latest.version of {subject} reads the records of schema id {schema_id} ({CODE})",
-        reason=why,
-        could_hide=False,  # a note at most
-        subjects=(subject,),
     )
 
 

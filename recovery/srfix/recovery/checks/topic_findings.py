@@ -44,13 +44,10 @@ class Origin(Enum):
     UNKNOWN = "unknown"
     """Subjects of other forms hold them, or several do."""
     NOBODY = "nobody"
-    """No live version holds them all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicOrigin:
-    """What the holders tell."""
-
     kind: Origin
     subjects: tuple[Subject, ...]
     """The subjects that hold all of the ids with live versions, likeliest first; where none does, those that hold some."""
@@ -66,13 +63,10 @@ class TopicFinding(Finding):
     source: Source
     """The topic, and its own subject for the role, by TopicNameStrategy."""
     holders: tuple[Holder, ...] = ()
-    """Who holds the ids at fault."""
     origin: TopicOrigin | None = None
-    """What the holders tell; None where that was not asked."""
 
     @property
     def topic(self) -> Topic:
-        """The topic."""
         return self.source.topic
 
 
@@ -81,9 +75,7 @@ class TopicRequest:
     """The keys or the values of a topic: what a check finds by where no store is concerned."""
 
     answers: TopicAnswers
-    """What was learned of the topic."""
     answer: RoleAnswer
-    """The keys, or the values."""
     bodies: Bodies | None
     """Whether the newest record of each of their ids decodes; None if there is no id."""
     survey: Survey
@@ -91,12 +83,10 @@ class TopicRequest:
 
     @property
     def topic(self) -> Topic:
-        """The topic."""
         return self.answers.question.topic
 
     @property
     def subject(self) -> Subject:
-        """What stands for the subject where the strategy names none."""
         return self.answers.question.subject_of(self.answer.role)
 
     def finding(
@@ -112,10 +102,7 @@ class TopicRequest:
         origin: TopicOrigin | None = None,
         repairable: bool = False,
     ) -> TopicFinding:
-        """A finding of them.
-
-        :param subject: what is asked, if it is not what the topic's name says.
-        """
+        """A finding of them, under the subject that the topic's name says, if no other one is asked."""
         asked, role = subject or self.subject, self.answer.role
         own = join_context(self.survey.registry.context_of(asked), subject_for(self.topic, role))
         return TopicFinding(
@@ -164,11 +151,7 @@ class TopicRequest:
 def origin_of(
     topic: Topic, role: Role, holders: Iterable[Holder], records: Mapping[SchemaId, str | None], asked: Subject
 ) -> TopicOrigin:
-    """Decides it.
-
-    :param records: per id at fault the name of its record; None if it has none.
-    :param asked: the subject that lacks them.
-    """
+    """Decides it, by the names of the records of the ids that the subject which is asked lacks."""
     live: dict[Subject, set[SchemaId]] = {}
     for holder in holders:
         if not holder.deleted and holder.subject != asked:
@@ -178,7 +161,7 @@ def origin_of(
     if live and not whole and all(split_context(subject)[1] in by_name for subject in live):
         kind = Origin.TOPIC_RECORD if all(_begins(subject, topic) for subject in live) else Origin.RECORD
         return TopicOrigin(kind=kind, subjects=tuple(sorted(live)))
-    ranked = sorted(whole, key=lambda subject: (_rank(topic, role, subject, by_name), subject))
+    ranked = sorted(whole, key=lambda subject: (_RANKS[_of(topic, role, subject, by_name)], subject))
     if not ranked:
         return TopicOrigin(kind=Origin.NOBODY, subjects=tuple(sorted(live)))
     return TopicOrigin(kind=_of(topic, role, ranked[0], by_name), subjects=tuple(ranked))
@@ -191,12 +174,7 @@ _RANKS = {
     Origin.RECORD: 2,
     Origin.OTHER_TOPIC: 3,
     Origin.UNKNOWN: 4,
-    Origin.NOBODY: 5,
 }
-
-
-def _rank(topic: Topic, role: Role, subject: Subject, by_name: set[str]) -> int:
-    return _RANKS[_of(topic, role, subject, by_name)]
 
 
 def _of(topic: Topic, role: Role, subject: Subject, by_name: set[str]) -> Origin:
@@ -216,7 +194,6 @@ def _begins(subject: Subject, topic: Topic) -> bool:
 
 
 def origin_in_words(origin: TopicOrigin, ids: Iterable[SchemaId]) -> Iterator[str]:
-    """What the holders of ids tell, in a sentence."""
     which = list(ids)
     named = f"Schema id{'s' if len(which) > 1 else ''} {listed(which)} {'stand' if len(which) > 1 else 'stands'}"
     subjects = listed(origin.subjects, most=MOST_PLACES) if origin.subjects else ""

@@ -17,7 +17,6 @@ class Commit:
     """What a group has committed for one partition."""
 
     offset: int
-    """The next record that it would read."""
     metadata: str
     """What it wrote beside: nothing by Kafka Streams up to 2.3, base64 from 2.4 on. Its end is not known: what the client
     library had in memory behind it may follow."""
@@ -58,10 +57,7 @@ class GroupState:
 
 
 def refusal(error: KafkaError, *, acl: str) -> str:
-    """Why a question was not answered, in words.
-
-    :param acl: the permission that it takes, such as `DescribeConfigs on topic 'users'`.
-    """
+    """Why a question was not answered, in words; `acl` is what it takes, such as `DescribeConfigs on topic 'users'`."""
     from confluent_kafka import KafkaError
 
     denied = (

@@ -42,8 +42,6 @@ class _ConfigValue(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupListing:
-    """The consumer groups that a cluster lists."""
-
     groups: tuple[str, ...]
     """Their ids, sorted; what could be listed where there is a problem."""
     problem: str | None

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
 Where: TypeAlias = tuple[Topic, int]
-"""Topic and partition."""
 _AT_ONCE: Final = 64
 _PIECE: Final = 250
 
@@ -32,10 +31,7 @@ _Pending: TypeAlias = "tuple[str, Future[ConsumerGroupTopicPartitions]]"
 
 
 class GroupOffsets:
-    """Asks one cluster. What it learns of how its brokers answer is kept.
-
-    :param timeout_s: how long any one question may take.
-    """
+    """Asks one cluster. What it learns of how its brokers answer is kept."""
 
     def __init__(self, client: ReadOnlyClient, timeout_s: float) -> None:
         self._client = client
@@ -69,7 +65,6 @@ class GroupOffsets:
     def of_named(
         self, admin: AdminClient, groups: Iterable[str], partitions: Iterable[tuple[str, int]]
     ) -> dict[str, dict[Where, Commit] | ClusterError]:
-        """The same, every partition named in the question."""
         from confluent_kafka import TopicPartition
 
         named = [TopicPartition(topic, partition) for topic, partition in dict.fromkeys(partitions)]

@@ -33,12 +33,7 @@ def read_range(
     give_up_at: float | None = None,
     isolation: Isolation = Isolation.READ_UNCOMMITTED,
 ) -> Iterator[RawRecord]:
-    """The records of a partition from `begin` (inclusive) to `end` (exclusive).
-
-    :param timeout_s: how long no record may arrive before the end of the log.
-    :param give_up_at: when it stops, by `time.monotonic`, whether records arrive or not; None for never.
-    :param isolation: whether records of aborted and open transactions are among them.
-    """
+    """The records of a partition, as `Cluster.read` gives them; none may be missing for longer than `timeout_s`."""
     if begin >= end:
         return
     consumer = _open(client, isolation)
@@ -114,10 +109,8 @@ def read_places(
 ) -> Iterator[tuple[tuple[int, int], RawRecord | None]]:
     """The records at (partition, offset), in no order; None where the broker has none (any more).
 
-    One place of every partition at a time, so that many partitions take no longer than one.
-
-    :param consumer: one that fetches little, tells the ends of partitions, and does not reset offsets.
-    :param timeout_s: how long no place may be answered.
+    One place of every partition at a time, so that many partitions take no longer than one. The consumer fetches little, tells
+    the ends of partitions, and does not reset offsets; some place must be answered every `timeout_s`.
     """
     waiting: defaultdict[int, deque[int]] = defaultdict(deque)
     for partition, offset in dict.fromkeys(places):

@@ -11,16 +11,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawRecord:
-    """One record as the broker holds it."""
-
     partition: int
     offset: int
     key: bytes | None
-    """The key's bytes; None for a null key."""
     value: bytes | None = field(repr=False)
-    """The value's bytes; None for a tombstone."""
     headers: tuple[tuple[str, bytes | None], ...] = ()
-    """Its headers, in order."""
     timestamp: int | None = None
     """Milliseconds since the epoch; None if it has none."""
 

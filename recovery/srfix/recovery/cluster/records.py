@@ -16,27 +16,20 @@ from srfix.serde.properties.kafka_client import ReadOnlyClient
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordRange:
-    """Which records of a topic."""
-
     topic: str
     partition: int | None = None
     """The partition; None for all of them."""
     from_offset: int | None = None
     """The first offset, inclusive; None for the start of each log."""
     last: bool = False
-    """True for the newest records instead of the first ones."""
     max_records: int = 20
-    """How many at most, in all partitions together."""
 
 
 def read_records(config: Mapping[str, str], wanted: RecordRange, *, timeout_s: float = 15.0) -> Iterator[RawRecord]:
     """The records up to the ends that the logs have when the reading begins, by partition and offset.
 
-    Records of open and aborted transactions are among them (read_uncommitted). The newest ones are those with the
-    highest timestamps, and at most `max_records` offsets from the end of their partition.
-
-    :param config: librdkafka's configuration names, as for `Cluster`.
-    :param timeout_s: how long a question may take, and how long no record may arrive before the end of a log.
+    Records of open and aborted transactions are among them (read_uncommitted). The newest ones are those with the highest
+    timestamps, and at most `max_records` offsets from the end of their partition.
     """
     with Cluster(config, timeout_s=timeout_s) as cluster:
         partitions = partitions_of(cluster, wanted.topic)

@@ -1,20 +1,198 @@
-"""Which instances of a Kafka Streams application hold which tasks, active and standby, as its group says."""
+"""Which instances of a Kafka Streams application hold which tasks, active and standby, as its group says.
+
+In the consumer protocol (`ConsumerProtocolSubscription`, `ConsumerProtocolAssignment`) Kafka Streams puts bytes of its own:
+`SubscriptionInfo` and `AssignmentInfo`, of versions 1 to 11. A member also names the latest version that it knows.
+Integers are big-endian.
+
+| `AssignmentInfo` | from |
+|---|---|
+| version; from 3 on the version that all understand | 1 |
+| active tasks; standby tasks, each with the partitions of its changelogs | 1 |
+| hosts with their active partitions; from 5 on topics by number, of a dictionary before | 2 |
+| hosts with their standby partitions (KIP-535) | 6 |
+| error code | 4 |
+| when to rebalance next | 7 |
+
+A host is `application.server`: where that is not set, there are none. From 10 on a task has the name of its topology.
+"""
 
 from __future__ import annotations
 
+import struct
 import warnings
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
 from srfix.recovery.cluster.answers import refusal
-from srfix.recovery.cluster.streams_protocol import decode_assignment, decode_subscription
 from srfix.recovery.errors import FormatError
+from srfix.serde.subjects.names import Topic
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
 _CONSUMER: Final = "consumer"
 _STREAM: Final = "stream"
+_LATEST: Final = 11
+_COMMON_VERSION_SINCE: Final = 3
+_HOSTS_SINCE: Final = 2
+_ERROR_CODE_SINCE: Final = 4
+_DICTIONARY_SINCE: Final = 5
+_STANDBY_HOSTS_SINCE: Final = 6
+_NEXT_REBALANCE_SINCE: Final = 7
+_PREVIOUS_TASKS_UNTIL: Final = 6
+_NAMED_TOPOLOGIES_SINCE: Final = 10
+_ENDPOINT_SINCE: Final = 2
+
+
+class HostPartitions(NamedTuple):
+    """What one host holds, as `KafkaStreams.queryMetadataForKey` would say."""
+
+    active: tuple[tuple[Topic, int], ...]
+    """The partitions of the input topics of its active tasks, sorted."""
+    standby: tuple[tuple[Topic, int], ...]
+    """Those of its standby tasks, sorted; none before version 6."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssignedTasks:
+    version: int
+    """Of its form, 1 to 11."""
+    active: tuple[str, ...]
+    """Its active tasks, sorted, as the state directory names them: `3_0`, `orders__3_0`."""
+    standby: tuple[str, ...]
+    """Its standby tasks, sorted."""
+    hosts: Mapping[str, HostPartitions] = field(default_factory=dict)
+    """Per `application.server` of the whole application what it holds; none where that is not set."""
+
+
+def decode_assignment(stored: bytes) -> AssignedTasks:
+    outer = _Reader(stored)
+    outer.number("h")
+    for _ in range(outer.count()):
+        outer.short_text()
+        for _ in range(outer.count()):
+            outer.number("i")
+    return _assignment_info(_Reader(outer.bytes()))
+
+
+class Subscription(NamedTuple):
+    """What a member told when it joined (`SubscriptionInfo`)."""
+
+    latest: int
+    """The latest version of this form that it knows, 1 to 11 and on: it tells which Kafka Streams the member runs."""
+    endpoint: str | None
+    """Its `application.server`; None where that is not set."""
+
+
+def decode_subscription(stored: bytes) -> Subscription:
+    outer = _Reader(stored)
+    outer.number("h")
+    for _ in range(outer.count()):
+        outer.short_text()
+    info = _Reader(outer.bytes())
+    version = _version(info)
+    latest = info.number("i") if version >= _COMMON_VERSION_SINCE else version
+    if version < _ENDPOINT_SINCE:
+        return Subscription(latest, None)
+    info.skip(16)  # the process id
+    if version <= _PREVIOUS_TASKS_UNTIL:
+        for _tasks in ("previous", "standby"):
+            for _ in range(info.count()):
+                info.skip(8)
+    return Subscription(latest, info.bytes().decode("utf-8", "replace") or None)
+
+
+def _version(info: _Reader) -> int:
+    version = info.number("i")
+    if not 1 <= version <= _LATEST:
+        raise FormatError(f"version {version} of what Kafka Streams tells its group is not known")
+    return version
+
+
+def _assignment_info(info: _Reader) -> AssignedTasks:
+    version = _version(info)
+    info.skip(4 if version >= _COMMON_VERSION_SINCE else 0)
+    active = sorted({_task(info, version) for _ in range(info.count())})  # one for each of its partitions
+    standby = []
+    for _ in range(info.count()):
+        standby.append(_task(info, version))
+        for _ in range(info.count()):
+            info.short_text()
+            info.number("i")
+    hosts: dict[str, HostPartitions] = {}
+    if version >= _HOSTS_SINCE:
+        topics = _dictionary(info) if version >= _DICTIONARY_SINCE else None
+        hosts = {host: HostPartitions(found, ()) for host, found in _hosts(info, topics).items()}
+        if version >= _STANDBY_HOSTS_SINCE:
+            for host, found in _hosts(info, topics).items():
+                hosts[host] = hosts.get(host, HostPartitions((), ()))._replace(standby=found)
+    info.skip(4 if version >= _ERROR_CODE_SINCE else 0)
+    info.skip(8 if version >= _NEXT_REBALANCE_SINCE else 0)
+    return AssignedTasks(version=version, active=tuple(active), standby=tuple(sorted(set(standby))), hosts=hosts)
+
+
+def _task(info: _Reader, version: int) -> str:
+    subtopology, partition = info.number("i"), info.number("i")
+    topology = ""
+    if version >= _NAMED_TOPOLOGIES_SINCE:
+        topology = info.take(2 * info.count()).decode("utf-16-be", "replace")
+    return f"{topology}__{subtopology}_{partition}" if topology else f"{subtopology}_{partition}"
+
+
+def _dictionary(info: _Reader) -> Mapping[int, str]:
+    return {info.number("i"): info.short_text() for _ in range(info.count())}
+
+
+def _hosts(info: _Reader, topics: Mapping[int, str] | None) -> dict[str, tuple[tuple[Topic, int], ...]]:
+    found: dict[str, tuple[tuple[Topic, int], ...]] = {}
+    for _ in range(info.count()):
+        host = f"{info.short_text()}:{info.number('i')}"
+        found[host] = tuple(sorted((_topic(info, topics), info.number("i")) for _ in range(info.count())))
+    return found
+
+
+def _topic(info: _Reader, topics: Mapping[int, str] | None) -> Topic:
+    if topics is None:
+        return Topic(info.short_text())
+    number = info.number("i")
+    if number not in topics:
+        raise FormatError(f"there is no topic {number} in the dictionary of an assignment")
+    return Topic(topics[number])
+
+
+class _Reader:
+    def __init__(self, stored: bytes) -> None:
+        self._stored = stored
+        self._at = 0
+
+    def take(self, size: int) -> bytes:
+        if size < 0 or size > len(self._stored) - self._at:
+            raise FormatError(
+                f"what Kafka Streams tells its group is cut short: {size} bytes should follow byte {self._at}, and "
+                f"{len(self._stored) - self._at} do"
+            )
+        self._at += size
+        return self._stored[self._at - size : self._at]
+
+    def skip(self, size: int) -> None:
+        self.take(size)
+
+    def number(self, form: str) -> int:
+        return int(struct.unpack(f">{form}", self.take(struct.calcsize(f">{form}")))[0])
+
+    def count(self) -> int:
+        """How many things follow: each takes a byte at least."""
+        count = self.number("i")
+        if not 0 <= count <= len(self._stored) - self._at:
+            raise FormatError(f"what Kafka Streams tells its group is damaged: {count} things should follow")
+        return count
+
+    def bytes(self) -> bytes:
+        return self.take(max(0, self.number("i")))
+
+    def short_text(self) -> str:
+        return self.take(self.number("h")).decode("utf-8", "replace")
 
 
 class _Member(Protocol):
@@ -46,10 +224,7 @@ class StreamsMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamsMembers:
-    """The instances of an application."""
-
     group: str
-    """The application.id."""
     members: tuple[StreamsMember, ...]
     """By client id; none where there is a problem."""
     problem: str | None

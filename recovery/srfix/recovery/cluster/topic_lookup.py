@@ -14,7 +14,6 @@ _MOST = 3
 
 
 def partitions_of(cluster: Cluster, topic: str) -> tuple[int, ...]:
-    """The partitions of a topic, ascending."""
     topics = cluster.topics()
     count = topics.get(Topic(topic))
     if count is None:

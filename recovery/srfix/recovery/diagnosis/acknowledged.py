@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 
 from srfix.recovery.commands import Given
 from srfix.recovery.diagnosis.diagnose import Examination
-from srfix.recovery.diagnosis.findings_advice import forbidden, upon_findings
+from srfix.recovery.diagnosis.united_findings import forbidden, upon_findings
 from srfix.recovery.facts.circumstances import concerned
 from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.findings import ApplicationAdvice, Finding, Ignored, Skipped
@@ -22,14 +22,11 @@ from srfix.serde.subjects.names import Subject, changelog_topic, join_context, s
 def acknowledge(
     examination: Examination, patterns: Sequence[str], in_registry: Collection[Subject], *, given: Given | None = None
 ) -> Examination:
-    """The examination without what the patterns acknowledge; that stands in `Diagnosis.ignored` instead.
+    """The examination without what the patterns acknowledge; that stands in `Diagnosis.ignored` instead. Patterns are as a
+    shell's (`*`, `?`, `[…]`), over whole subjects, case-sensitive.
 
-    A finding is acknowledged if a pattern fits its subject, or the phantom subject of its store and role. What was not
-    looked at is, if a pattern fits each of the subjects that it concerns and the registry has. Without patterns the
-    examination is returned as it is.
-
-    :param patterns: as a shell's (`*`, `?`, `[…]`), over whole subjects, case-sensitive.
-    :param in_registry: the subjects of the registry, soft-deleted ones too.
+    A finding is acknowledged if a pattern fits its subject, or the phantom subject of its store and role. What was not looked
+    at is, if a pattern fits each of the subjects that it concerns and the registry has, soft-deleted ones too.
     """
     if not patterns:
         return examination
@@ -84,7 +81,6 @@ def unused_patterns(examination: Examination, patterns: Sequence[str]) -> tuple[
 
 
 def _first(patterns: Sequence[str], subjects: Collection[Subject]) -> str | None:
-    """The first pattern that fits any of the subjects."""
     return next((pattern for pattern in patterns if any(fnmatchcase(s, pattern) for s in subjects)), None)
 
 

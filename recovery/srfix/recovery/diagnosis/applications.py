@@ -10,7 +10,6 @@ from srfix.recovery.cluster.topic_lookup import did_you_mean
 from srfix.recovery.evidence.application import Applications
 from srfix.recovery.facts.applications import (
     ApplicationFacts,
-    TopiclessSubject,
     has_topics,
     ksqldb_lacks,
     owners,
@@ -19,7 +18,6 @@ from srfix.recovery.facts.applications import (
     without_trace,
 )
 from srfix.recovery.facts.reader import CheckContext
-from srfix.recovery.facts.subject_state import version_numbers
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Finding, Skipped
 from srfix.recovery.internal_topics import application_prefixes
@@ -31,11 +29,8 @@ from srfix.serde.wire import SchemaId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOver:
-    """What the internal subjects without topics come to."""
-
     findings: tuple[Finding, ...] = ()
     applications: tuple[ApplicationFacts, ...] = ()
-    """The applications of the findings, by name."""
 
     @property
     def subjects(self) -> frozenset[Subject]:
@@ -60,10 +55,8 @@ def left_over(
     is_listed_whole: bool,
     application: str | None = None,
 ) -> LeftOver:
-    """Looks at every application that internal subjects without topics name. Reads only.
-
-    :param is_listed_whole: True if the cluster lists all of its groups: else none is called gone, but by a person's word.
-    :param application: the one that was asked for; None for all.
+    """Looks at every application that internal subjects without topics name, or at one. Reads only. Where the cluster does not
+    list all of its groups, none is called gone, but by a person's word.
     """
     every = tuple(topicless_subjects(survey))
     names = {prefix for subject in every for prefix in application_prefixes(subject.topic)}
@@ -95,8 +88,8 @@ def left_over(
                 signs=() if is_alive else tuple(signs_of_absence(subjects)),
                 proof=None if is_alive else _proof(survey, name),
                 schema_ids={
-                    **ids,
-                    **_ids_under(survey, (subject for subject in subjects if subject.subject not in ids)),
+                    left.subject: ids.get(left.subject) or tuple(sorted(survey.ids_under(left.subject, deleted=True)))
+                    for left in subjects
                 },
             )
         )
@@ -148,18 +141,3 @@ def _ids(survey: Survey) -> Mapping[Subject, tuple[SchemaId, ...]]:
     except EndpointNotSupportedError:
         return {}
     return {subject: tuple(sorted(ids)) for subject, ids in by_subject.items()}
-
-
-def _ids_under(survey: Survey, subjects: Iterable[TopiclessSubject]) -> Mapping[Subject, tuple[SchemaId, ...]]:
-    """The same, asked version by version."""
-    return {
-        left.subject: tuple(
-            sorted(
-                {
-                    survey.registry.version(left.subject, number, deleted=True).schema_id
-                    for number in version_numbers(survey.registry, left.subject, deleted=True)
-                }
-            )
-        )
-        for left in subjects
-    }

@@ -1,20 +1,23 @@
-"""Which changelogs to look at: internal-looking subjects without a topic, and stores that the person names."""
+"""Which changelogs to look at: internal-looking subjects without a topic, and stores that the person names, or that a state
+directory, a topology or ksqlDB shows: a restore before any put leaves no subject at all (40401).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.cluster.topic_lookup import did_you_mean
 from srfix.recovery.commands import Given
 from srfix.recovery.diagnosis import not_looked_at, undecided
-from srfix.recovery.diagnosis.supplied_candidates import supplied_skips, supplied_stores
 from srfix.recovery.diagnosis.without_logging import shown_to_restore_nothing
 from srfix.recovery.evidence.application import Applications
 from srfix.recovery.facts.stores import Suspect, SuspectStore
+from srfix.recovery.facts.supplied import table_sources
 from srfix.recovery.facts.survey import Survey
-from srfix.recovery.findings import Skipped
+from srfix.recovery.findings import Skipped, Weight
 from srfix.recovery.internal_topics import (
     InternalTopicKind,
     application_prefixes,
@@ -26,7 +29,10 @@ from srfix.recovery.internal_topics import (
     record_name_subject,
 )
 from srfix.serde.errors import ClusterError, UsageError
-from srfix.serde.subjects.names import Topic, split_context, split_subject
+from srfix.serde.subjects.names import Subject, Topic, split_context, split_subject
+
+if TYPE_CHECKING:
+    from srfix.recovery.state.directory import ApplicationState, StoreOnDisk
 
 _SPOT_CHECKS: Final = 20
 """Listed groups that are asked besides."""
@@ -34,16 +40,12 @@ _SPOT_CHECKS: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidates:
-    """What to look at, and what not."""
-
     suspects: tuple[Suspect, ...]
     """The changelogs, by name and context."""
     applications: Applications
     """Which of the names in question are those of applications."""
     listed: frozenset[str]
-    """The groups that the cluster lists."""
     is_listed_whole: bool
-    """True if it lists all of them."""
     skipped: tuple[Skipped, ...]
     """Subjects that are none of a store restored from a topic, and questions that the broker would not answer."""
 
@@ -192,14 +194,8 @@ def _named(
     if named.changelog not in survey.topics():
         yield named
     else:
-        skipped.append(
-            Skipped(
-                what=f"store {store} of application {application}",
-                reason=f"it has a changelog topic of its own, {named.changelog}, and restores from that",
-                could_hide=False,
-                subjects=named.subjects,
-            )
-        )
+        why = f"it has a changelog topic of its own, {named.changelog}, and restores from that"
+        skipped.append(named.skipped(why, could_hide=False))
 
 
 def _never_restored(survey: Survey, suspect: Suspect) -> Skipped | None:
@@ -270,4 +266,102 @@ def _refuse_unknown(
         "cluster, and no changelog-like subject in the registry starts with its name."
         f"{did_you_mean(application, listed) or did_you_mean(application, prefixes)} Check the application.id (it is "
         "the group id), the cluster (--bootstrap-servers) and the registry (--registry)."
+    )
+
+
+def supplied_stores(survey: Survey) -> Iterator[SuspectStore]:
+    """Stores without a changelog topic that restore, or may restore, from a source topic.
+
+    Not those that have a changelog of their own, lie in segments (window and session stores), or of which a checkpoint
+    says that they restore from nowhere (logging disabled).
+    """
+    from srfix.recovery.state.directory import StoreKind
+
+    topics = survey.topics()
+    for store_on_disk in survey.supplied.stores_on_disk():
+        if store_on_disk.kind is StoreKind.SEGMENTED or store_on_disk.own_changelog is not None:
+            continue
+        suspect = SuspectStore(application=store_on_disk.prefix, name=store_on_disk.name)
+        if (store_on_disk.sources or store_on_disk.is_silent) and suspect.changelog not in topics:
+            yield suspect
+    for application in survey.supplied.applications:
+        for topology, table in survey.supplied.tables(application):
+            suspect = SuspectStore(application=application, name=table.store)
+            certain = topology.application == application and table.weight is not Weight.WEAK
+            if certain and table.topic in topics and suspect.changelog not in topics:
+                yield suspect
+
+
+def supplied_skips(survey: Survey, *, application: str | None, found: frozenset[str]) -> Iterator[Skipped]:
+    """What could not be read of the things that were handed over, and what in them was not followed, nor `found` otherwise."""
+    for state in survey.supplied.state:
+        if application is None or state.application == application:
+            yield from _of_state_directory(state, survey)
+        else:
+            yield Skipped(
+                what=f"the state directory {state.path}",
+                reason=f"it is that of application {state.application!r}, not of {application!r}; if it is a copy "
+                "under another name, name the copy's folder after the application.id",
+                could_hide=False,
+            )
+    for shut in survey.supplied.shut:
+        if application in (None, Path(shut.path).name):
+            yield Skipped(what=shut.path, reason=shut.reason, could_hide=True)
+    for disk in survey.supplied.stores_on_disk():
+        if application is None or disk.prefix == application:
+            yield from _lost(disk, survey)
+    on_disk = {disk.name for disk in survey.supplied.stores_on_disk()}
+    for topology in survey.supplied.topologies:
+        unknown = sorted({table.store for table in table_sources(topology.topology)} - found - on_disk)
+        if topology.application is None and unknown:
+            yield Skipped(
+                what=f"{'store' if len(unknown) == 1 else 'stores'} {', '.join(unknown)} in {topology.origin}",
+                reason="the printed topology does not say whose it is, and no subject or group points to them; name "
+                "the application with --application",
+                could_hide=True,
+            )
+        missing = sorted({t.topic for t in table_sources(topology.topology)}.difference(survey.topics()))
+        if missing:
+            yield _not_on_this_cluster(topology.origin, ", ".join(missing))
+    for answers in survey.supplied.ksqldb:
+        for problem in answers.problems:
+            yield Skipped(what=f"ksqlDB ({answers.origin})", reason=problem, could_hide=True)
+
+
+def _of_state_directory(state: ApplicationState, survey: Survey) -> Iterator[Skipped]:
+    for problem in state.problems:
+        # The stores are known from the directories' names; one without evidence is skipped on its own account.
+        yield Skipped(what=problem.path, reason=problem.reason, could_hide=False)
+    bare = [task.name for task in state.without_checkpoint() if task.checkpoint is None]
+    if bare and not (state.is_in_use and state.traces.has_offsets_column_families):
+        yield Skipped(
+            what=f"the checkpoint of {'task' if len(bare) == 1 else 'tasks'} {', '.join(bare)} in {state.path}",
+            reason="there is none, which proves nothing: Streams 2.6.0 to 2.6.3 delete it after loading it, so a "
+            "thread that died before its first commit leaves none and restores its whole store at the next start, with "
+            "nobody wiping anything",
+            could_hide=False,
+        )
+
+
+def _lost(store_on_disk: StoreOnDisk, survey: Survey) -> Iterator[Skipped]:
+    own = store_on_disk.own_changelog
+    suspect = SuspectStore(application=store_on_disk.prefix, name=store_on_disk.name)
+    if own is not None and own not in survey.topics():
+        yield suspect.skipped(
+            f"its checkpoint names a changelog topic of its own, {own}, and there is no such topic: it was "
+            "deleted, or this is another cluster. It is not a store that restores from a source topic",
+            could_hide=False,
+        )
+    missing = sorted({source.topic for source in store_on_disk.sources}.difference(survey.topics()))
+    if missing:
+        whose = f"the checkpoint of store {store_on_disk.name}"
+        yield _not_on_this_cluster(whose, ", ".join(missing), suspect.subjects)
+
+
+def _not_on_this_cluster(what: str, topics: str, subjects: tuple[Subject, ...] = ()) -> Skipped:
+    return Skipped(
+        what=f"{topics}, named by {what}",
+        reason="there is no such topic on this cluster; check --bootstrap-servers, and that both are of one environment",
+        could_hide=True,
+        subjects=subjects,
     )

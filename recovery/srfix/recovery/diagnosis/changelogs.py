@@ -34,33 +34,23 @@ from srfix.serde.errors import AccessDeniedError
 from srfix.serde.subjects.names import Role, Topic, join_context, subject_for
 
 _MOST: Final = 50
-"""Changelog topics that are peeked at."""
 _MOST_NAMED: Final = 3
 
 
 @dataclass(slots=True)
 class LookedInto:
-    """What the changelog topics come to."""
-
     findings: list[Finding] = field(default_factory=list)
     peeked: list[Topic] = field(default_factory=list)
-    """Those of which a few records were looked at."""
     left_out: list[Topic] = field(default_factory=list)
-    """Those at which nobody looked, for there are so many."""
     refused: list[Topic] = field(default_factory=list)
-    """Those that this user may not read."""
     partial: list[Topic] = field(default_factory=list)
-    """Those that were not read to their ends."""
     wrapped: list[Topic] = field(default_factory=list)
     """Those whose rows Kafka Streams wraps in a format of its own."""
     unowned: list[Topic] = field(default_factory=list)
-    """Those with ids that the registry does not know, and without an application that lives."""
     command: str = ""
-    """What reads all of them."""
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
-        """What was not looked at, in one line; none where all was."""
         parts = tuple(self._parts())
         if not parts:
             return ()
@@ -100,10 +90,7 @@ def look_into_changelogs(
     application: str | None,
     store: str | None,
 ) -> LookedInto:
-    """Looks at the changelog topics of the cluster, or of one application or store. Reads only.
-
-    :param is_whole: True to count them all; else a few records of the first 50 are looked at.
-    """
+    """Looks at changelog topics: counts them all (`is_whole`), or looks at a few records of the first 50. Reads only."""
     topics = real_changelogs(survey, application=application, store=store)
     contexts = contexts_of(survey) if topics else ()
     looked = LookedInto(command=said.given.quoted("diagnose", "--changelogs"))

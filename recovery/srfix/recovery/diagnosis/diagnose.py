@@ -14,17 +14,28 @@ from srfix.recovery.diagnosis import not_looked_at, undecided
 from srfix.recovery.diagnosis.applications import left_over
 from srfix.recovery.diagnosis.candidates import find_candidates
 from srfix.recovery.diagnosis.changelogs import look_into_changelogs
-from srfix.recovery.diagnosis.findings_advice import forbidden, upon_findings
-from srfix.recovery.diagnosis.generation import from_source_subject
-from srfix.recovery.diagnosis.learning import Counter, ProgressHook, is_global, learn, without_source
-from srfix.recovery.diagnosis.unexamined import of_unexamined
-from srfix.recovery.diagnosis.united_findings import with_mirrors, with_notes, without_unused_contexts
+from srfix.recovery.diagnosis.learning import (
+    Counter,
+    ProgressHook,
+    from_source_subject,
+    is_global,
+    learn,
+    without_source,
+)
+from srfix.recovery.diagnosis.not_looked_at import of_unexamined
+from srfix.recovery.diagnosis.undecided import unseen_source
+from srfix.recovery.diagnosis.united_findings import (
+    forbidden,
+    upon_findings,
+    with_mirrors,
+    with_notes,
+    without_unused_contexts,
+)
 from srfix.recovery.diagnosis.weighing import weigh_all
 from srfix.recovery.diagnosis.without_logging import is_alive, registers_elsewhere, shown_to_restore_nothing
 from srfix.recovery.evidence.application import Applications
 from srfix.recovery.evidence.committed_offsets import read_topics
 from srfix.recovery.evidence.hypotheses import Hypothesis, Verdict
-from srfix.recovery.evidence.unseen_source import unseen_source
 from srfix.recovery.facts.applications import ApplicationFacts
 from srfix.recovery.facts.circumstances import Circumstances, KnownStore
 from srfix.recovery.facts.reader import CheckContext
@@ -42,9 +53,7 @@ class Examination:
 
     diagnosis: Diagnosis
     facts: tuple[StoreFacts, ...]
-    """Per examined store all that was learned."""
     applications: tuple[Circumstances, ...] = ()
-    """What is known of each application that has findings of its stores, by name."""
     left_over: tuple[ApplicationFacts, ...] = ()
     """The applications of findings of subjects without topics (SRF008, SRF009), by name."""
 
@@ -114,8 +123,6 @@ def diagnose(
 
 @dataclass(slots=True)
 class _Known:
-    """What is gathered of an application, store by store."""
-
     stores: list[KnownStore] = field(default_factory=list)
     hints: dict[Hint, None] = field(default_factory=dict)
 
@@ -132,9 +139,7 @@ class _Gathered:
     counter: Counter
     said: CheckContext
     application: str | None
-    """The one that was asked for; None for all."""
     among: Applications
-    """Which groups are applications."""
     findings: list[Finding] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     examined: list[SuspectStore] = field(default_factory=list)
@@ -143,7 +148,6 @@ class _Gathered:
     left_over: tuple[ApplicationFacts, ...] = ()
 
     def look_at(self, verdict: Verdict) -> None:
-        """One store: whose it is, whether it can be examined, what is wrong with it."""
         left_out = self._not_asked_for(verdict)
         if left_out is None:
             self.examined.append(verdict.store)
@@ -228,7 +232,6 @@ class _Gathered:
             return None
 
     def _of_source(self, verdict: Verdict, facts: StoreFacts, context: CheckContext) -> Sequence[Finding]:
-        """What every check finds in a store whose source is decided."""
         self.facts.append(facts)
         self.skipped.extend(not_looked_at.of_examined(facts, context))
         application = verdict.store.application
@@ -314,10 +317,7 @@ class _Gathered:
         hints: Sequence[Hint],
         store: SuspectStore | None = None,
     ) -> None:
-        """The findings of a store, and what is known of its application then.
-
-        :param store: the one that they are of, if not the verdict's.
-        """
+        """The findings of a store, the verdict's if no other one, and what is known of its application then."""
         suspect, seen = store or verdict.store, observations(hints)
         splits = tuple(f"{split.application}/{split.name}" for split in verdict.other_splits)
         self.findings.extend(replace(finding, observations=seen, other_splits=splits) for finding in found)
@@ -330,7 +330,6 @@ class _Gathered:
         self.known.setdefault(suspect.application, _Known()).add(of_store, hints)
 
     def examination(self) -> Examination:
-        """All of it, in order, with what to do for each application."""
         used, unused = without_unused_contexts(self.findings, self.survey)
         findings = with_notes(with_mirrors(used, self.survey))
         applications = [

@@ -263,10 +263,7 @@ def _hypotheses(considered: Iterable[Considered]) -> list[Hypothesis]:
 
 
 def _evidence(pieces: Iterable[Evidence], topic: Topic | None) -> list[PieceOfEvidence]:
-    """In order; what is seen alike of many topics in one entry.
-
-    :param topic: the one that is in question: what is seen of it stands by itself.
-    """
+    """In order; what is seen alike of many topics in one entry. What is seen of the topic in question stands by itself."""
     alike: dict[tuple[object, ...], list[Evidence]] = {}
     for piece in sorted(pieces, key=evidence_order):
         own = piece.topic is None or piece.topic == topic
@@ -285,7 +282,6 @@ _Alike = TypeVar("_Alike", Considered, Evidence)
 
 
 def _folded_topics(same: list[_Alike]) -> Iterator[tuple[_Alike, list[Topic | None] | UnsetType]]:
-    """Each, if they are few; else the first of them, with the topics of all."""
     if len(same) <= _FEW:
         yield from ((each, UNSET) for each in same)
     else:

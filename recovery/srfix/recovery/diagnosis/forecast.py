@@ -26,8 +26,14 @@ from srfix.recovery.forecasts import Certainty, Foretold, Moment
 from srfix.recovery.guard.judged import JudgedStore, Prospect, judge
 from srfix.recovery.guard.looking import Sight
 from srfix.recovery.guard.models import Assumed, Forecast, GuardedStore, NewSchema, StoreKind
-from srfix.recovery.guard.names import pseudo_forecasts, store_forecasts
-from srfix.recovery.guard.stores import falls_back, guarded_stores, pseudo_topics, without_topology
+from srfix.recovery.guard.stores import (
+    falls_back,
+    guarded_stores,
+    pseudo_forecasts,
+    pseudo_topics,
+    store_forecasts,
+    without_topology,
+)
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.errors import UsageError
@@ -48,10 +54,7 @@ def look_through(
     deadline_s: float | None = None,
     max_records: int | None = None,
 ) -> Sight:
-    """A look through what was named of cluster and registry.
-
-    :param engine: what counts topics; needed where both were named.
-    """
+    """A look through what was named of cluster and registry; an engine is needed where both were."""
     if cluster is None or registry is None:
         return Sight(cluster=cluster, registry=registry)
     survey = Survey(cluster=cluster, registry=registry, sources=sources or {}, supplied=supplied or Supplied())
@@ -72,13 +75,9 @@ def foretell(
     application: str | None = None,
     ignore: Iterable[str] = (),
 ) -> Forecast:
-    """All that is foretold. Reads only.
-
-    :param supplied: topologies and ksqlDB's answers; without any, and with a schema, the cluster's stores are judged.
-    :param schema: a schema about to be registered: then only what it brings about is told, beside names and the upgrade.
-    :param store: the store that is asked about; None for all.
-    :param application: the application that is asked about; None for all.
-    :param ignore: patterns over subjects that a person has acknowledged.
+    """All that is foretold, of one store or application or of all. Reads only. With a schema that is about to be registered
+    only what it brings about is told, beside names and the upgrade; without topologies and ksqlDB's answers the cluster's
+    stores are judged then. Patterns over subjects acknowledge what a person knows.
     """
     sight = sight or Sight()
     skipped = list(without_topology(supplied))
@@ -98,28 +97,30 @@ def foretell(
     foretold = [each for one in judged for each in _of_store(one, has_schema=schema is not None)]
     if schema is not None:
         foretold += _of_schema(schema, judged, sight)
+    foretold.sort(key=_order)
+    stores_at = [(one, version) for one in judged for version in _versions(one)]
+    forecasts = tuple(one.forecast(version) for one, version in stores_at)
+    subjects = (
+        *(each for one, version in stores_at for each in store_forecasts(one, version)),
+        *pseudo_forecasts(pseudo, assumed, sight),
+    )
+    left_out = tuple(_unasked(judged, sight))
     patterns = tuple(ignore)
     # What could not be read on the way is known only when all is told.
-    forecast = Forecast(
+    unseen = dict.fromkeys((*skipped, *sight.skipped))
+    return Forecast(
         assumed=assumed,
-        stores=tuple(one.forecast(version) for one in judged for version in _versions(one)),
-        subjects=(
-            *(each for one in judged for version in _versions(one) for each in store_forecasts(one, version)),
-            *pseudo_forecasts(pseudo, assumed, sight),
+        stores=forecasts,
+        subjects=subjects,
+        foretold=tuple(each for each in foretold if not _fits(each.subject, patterns)),
+        ignored=tuple(each for each in foretold if _fits(each.subject, patterns)),
+        skipped=tuple(
+            each for each in unseen if not each.subjects or not all(_fits(s, patterns) for s in each.subjects)
         ),
-        foretold=tuple(sorted((each for each in foretold if not _fits(each.subject, patterns)), key=_order)),
-        ignored=tuple(sorted((each for each in foretold if _fits(each.subject, patterns)), key=_order)),
-        skipped=(),
+        unasked=left_out,
         schema=schema,
         has_cluster=sight.cluster is not None,
         has_registry=sight.registry is not None,
-    )
-    left_out = tuple(_unasked(judged, sight))
-    unseen = dict.fromkeys((*skipped, *sight.skipped))
-    return replace(
-        forecast,
-        skipped=tuple(each for each in unseen if not _is_acknowledged(each, patterns)),
-        unasked=left_out,
         has_rows=any((facts := one.facts()) is not None and facts.rows is not None for one in judged),
     )
 
@@ -135,7 +136,6 @@ def _of_store(judged: JudgedStore, *, has_schema: bool) -> Iterator[Foretold]:
 
 
 def _of_schema(new: NewSchema, stores: Sequence[JudgedStore], sight: Sight) -> Iterator[Foretold]:
-    """What a schema brings about: under its own subject, and in stores that restore its topic."""
     registry = sight.registry
     if registry is not None and held_version(registry, new.subject, new.schema) is None:
         state = read_subject_state(registry, new.subject)
@@ -200,7 +200,6 @@ def _not_told(what: str, why: str, *codes: str) -> Skipped:
 
 
 def _unknown_subject(subject: Subject, topic: Topic, sight: Sight) -> Iterator[Skipped]:
-    """That nothing bears the name of the schema's subject: a slip of the pen would else be told to break nothing."""
     there = (sight.has_topic(topic), sight.has_subject(subject))
     if False in there and True not in there:
         yield Skipped(
@@ -219,10 +218,6 @@ def _versions(judged: JudgedStore) -> tuple[StreamsVersion | None, ...]:
 
 def _fits(subject: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatchcase(subject, pattern) for pattern in patterns)
-
-
-def _is_acknowledged(skipped: Skipped, patterns: tuple[str, ...]) -> bool:
-    return bool(skipped.subjects) and all(_fits(subject, patterns) for subject in skipped.subjects)
 
 
 def _order(each: Foretold) -> tuple[int, int, str, str, str, str]:

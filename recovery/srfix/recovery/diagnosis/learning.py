@@ -3,38 +3,47 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+from srfix.recovery.advice.streams_generation import GenerationHint
 from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress, CensusRequest
-from srfix.recovery.diagnosis.rows import learn_processed, learn_rows
+from srfix.recovery.checks.srf010 import CODE as POLLUTION
+from srfix.recovery.checks.srf010 import internal_versions, may_be_producers
 from srfix.recovery.diagnosis.without_logging import starts_anew
+from srfix.recovery.errors import LibraryMissingError
+from srfix.recovery.evidence.application import Applications
 from srfix.recovery.evidence.committed_offsets import read_topics
 from srfix.recovery.facts.bodies import Bodies, newest_bodies, whole_bodies
 from srfix.recovery.facts.key_role import KeyRole
 from srfix.recovery.facts.keys_of_store import keys_of_store
-from srfix.recovery.facts.reader import StreamsVersion
-from srfix.recovery.facts.rows_on_disk import Place, count_rows, of_registry_roles
-from srfix.recovery.facts.store_rows import ProcessedRows, StoreRows
-from srfix.recovery.facts.stores import RoleFacts, StoreFacts, SuspectStore
+from srfix.recovery.facts.processed_rows import compare_rows
+from srfix.recovery.facts.reader import WITH_FIX, CheckContext, StreamsVersion
+from srfix.recovery.facts.rows_on_disk import Place, RowCounter, count_rows, of_registry_roles, places_of, read_rows
+from srfix.recovery.facts.stores import ProcessedRows, RoleFacts, StoreFacts, StoreRows, SuspectStore
 from srfix.recovery.facts.subject_state import SubjectState
+from srfix.recovery.facts.supplied import own_processor
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Evidence, Source
+from srfix.recovery.ids_in_words import enumerated
+from srfix.recovery.internal_topics import InternalTopicKind, parse, recognise
+from srfix.recovery.state.checkpoints import OffsetMeaning
 from srfix.serde.properties.kafka_client import Isolation
-from srfix.serde.subjects.names import Role, Topic
+from srfix.serde.subjects.names import Role, Subject, Topic, split_context, split_subject
 from srfix.serde.windowed import WindowKind
 from srfix.serde.wire import SchemaId
 
 if TYPE_CHECKING:
     from srfix.recovery.state.row_ids import RowIds
 
-
 ProgressHook: TypeAlias = Callable[[CensusProgress], None] | None
 _Committed: TypeAlias = tuple[int | None, ...] | None
 """Per partition a group's committed offset; None altogether for a global table."""
 _Decoded: TypeAlias = tuple[Topic, _Committed, Isolation, tuple[Role, ...], WindowKind | None, frozenset[SchemaId], str]
+_LAST_RECORD_SINCE: Final = StreamsVersion(2, 6)
+"""The first Kafka Streams whose checkpoints hold the offset of the last record; before, it was that of the next one."""
 
 
 @dataclass(slots=True)
@@ -52,7 +61,6 @@ class Counter:
     row_ids: dict[Path, RowIds] = field(default_factory=dict)
 
     def rows(self, place: Place) -> RowIds:
-        """The ids in the rows of a store in one task, counted once."""
         path = Path(place.store.path)
         if path not in self.row_ids:
             give_up_at = None if self.deadline_s is None else time.monotonic() + self.deadline_s
@@ -128,11 +136,7 @@ def learn(
     evidence: tuple[Evidence, ...],
     streams: StreamsVersion | None = None,
 ) -> StoreFacts:
-    """What is known of a store that restores from a topic.
-
-    :param evidence: what was seen of its source.
-    :param streams: which Kafka Streams runs it, as far as that is known: it tells what the numbers in checkpoints mean.
-    """
+    """What is known of a store that restores from a topic; `streams` tells what the numbers in checkpoints mean."""
     group = None if is_global(survey, suspect, topic) else suspect.application
     census = counter(topic, group, survey.restore_isolation(suspect.application).isolation)
     states = _states(survey, suspect, census)
@@ -197,10 +201,7 @@ def _processed(
 
 
 def without_source(survey: Survey, suspect: SuspectStore, *, logs_nothing: str) -> StoreFacts:
-    """What is known of a store into which nothing is restored: its subjects.
-
-    :param logs_nothing: what shows it, in a clause.
-    """
+    """What is known of a store into which nothing is restored, and what shows that, in a clause: its subjects."""
     roles = {
         role: RoleFacts(role=role, subject=subject, state=survey.subject_state(subject), memberships={})
         for role in Role
@@ -210,7 +211,6 @@ def without_source(survey: Survey, suspect: SuspectStore, *, logs_nothing: str) 
 
 
 def _writes_unframed(rows: StoreRows | None) -> bool:
-    """True if the store's rows on disk show that its value serde is no schema registry's."""
     return rows is not None and bool(rows.rows) and rows.unframed.get(Role.VALUE) == rows.rows and not rows.could_hide
 
 
@@ -237,3 +237,106 @@ def is_global(survey: Survey, suspect: SuspectStore, topic: Topic | None) -> boo
         return is_shown
     read = read_topics(suspect, survey)
     return topic is not None and bool(read) and topic not in read
+
+
+def learn_rows(
+    survey: Survey, suspect: SuspectStore, census: Census, count: RowCounter, streams: StreamsVersion | None
+) -> tuple[StoreRows | None, str | None]:
+    """What the rows on disk carry; None if no state directory holds the store, or, with the reason, they were not read."""
+    places = places_of(survey.supplied.state, suspect)
+    if not places:
+        return None, None
+    meaning = OffsetMeaning.UNKNOWN
+    if streams is not None:
+        meaning = OffsetMeaning.LAST_RECORD if streams >= _LAST_RECORD_SINCE else OffsetMeaning.POSITION
+    try:
+        return read_rows(places, census, count, meaning=meaning), None
+    except LibraryMissingError as error:
+        return None, error.message
+
+
+def learn_processed(
+    survey: Survey, suspect: SuspectStore, census: Census, deadline_s: float | None, streams: StreamsVersion | None
+) -> ProcessedRows | None:
+    """The rows of a global store against its topic; None where a restore runs the processor, or where there is neither a row
+    on disk nor a processor that a person has named.
+    """
+    if streams is not None and streams.restores_through_processors:
+        return None
+    processor = _processor(survey, suspect, census.topic)
+    places = places_of(survey.supplied.state, suspect)
+    if processor.processor is None and not any(place.task.is_global for place in places):
+        return None
+    try:
+        return compare_rows(
+            survey.cluster,
+            survey.registry,
+            census,
+            places,
+            context=suspect.context,
+            found=processor,
+            deadline_s=deadline_s,
+        )
+    except LibraryMissingError as error:
+        return replace(processor, not_compared=error.message)
+
+
+def _processor(survey: Survey, suspect: SuspectStore, topic: Topic) -> ProcessedRows:
+    """The processor of the user's own that a topology shows, or none: its name is no evidence against one."""
+    for topology in survey.supplied.topologies:
+        if topology.application in (None, suspect.application):
+            own = own_processor(topology.topology, suspect.name)
+            if own is not None and own.topic == topic:
+                return ProcessedRows(processor=own.name, origin=topology.origin)
+    return ProcessedRows()
+
+
+def from_source_subject(
+    facts: StoreFacts, context: CheckContext, among: Applications, survey: Survey
+) -> Iterator[GenerationHint]:
+    """The phantom subject's first schema under the source's subject: from Kafka Streams 2.7 on, a put registers it there.
+
+    It proves nothing where somebody else may have registered it:
+    - another application that may have read the topic, or that left the same schema under a changelog's subject;
+    - a producer, as where ksqlDB writes the topic too; so it must not stand first under the source's subject either;
+    - by the key's schema alone, where values have one: tables of other columns have the same key.
+    Nor where the phantom subject has a schema that the source's lacks: an older Streams has written that.
+    """
+    own_ids = {}
+    for role in facts.roles.values():
+        first = {version.schema_id for version in role.state.versions[:1]}
+        internal = internal_versions(facts, role, context).keys() & first
+        own_ids[role.role] = sorted(i for i in internal if not may_be_producers(facts, role, i, context))
+    value = facts.roles.get(Role.VALUE)
+    if value is not None and value.state.versions and not own_ids[Role.VALUE]:
+        return
+    for of, own in own_ids.items():
+        source = facts.source_of(of)
+        if source is None or not own or among.others_read(source.topic, facts.store.application):
+            continue
+        if any(survey.membership(source.subject, live.schema_id).is_missing for live in facts.roles[of].state.live):
+            continue
+        if survey.subject_state(source.subject).versions[0].schema_id in own:
+            continue
+        if not _others_left(own, of, facts.store.application, survey):
+            yield GenerationHint(
+                oldest=WITH_FIX,
+                newest=None,
+                detail=f"{source.subject} holds schema id {enumerated(own)}, which the store's serde has registered "
+                f"({POLLUTION})",
+            )
+
+
+def _others_left(schema_ids: Iterable[SchemaId], of: Role, application: str, survey: Survey) -> bool:
+    """True if the subject of another application's changelog begins with one of the ids; those behind it may be copies."""
+    ids = frozenset(schema_ids)
+
+    def is_anothers(subject: Subject) -> bool:
+        split = split_subject(split_context(subject)[1])
+        if split is None or split[1] is not of or parse(split[0], application=application) is not None:
+            return False
+        return recognise(split[0]) is InternalTopicKind.CHANGELOG
+
+    others = tuple(filter(is_anothers, survey.subjects()))
+    holding = (other for other in others if not all(survey.membership(other, i).is_missing for i in ids))
+    return any({version.schema_id for version in survey.subject_state(other).versions[:1]} & ids for other in holding)

@@ -2,70 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from srfix.recovery.checks.missing import is_untold, missing_ids
-from srfix.recovery.commands import Given
-from srfix.recovery.facts.bodies import Bodies
+from srfix.recovery.commands import Given, positional
+from srfix.recovery.diagnosis.learning import Counter
+from srfix.recovery.evidence.application import Applications
+from srfix.recovery.facts.bodies import Bodies, newest_bodies, whole_bodies
 from srfix.recovery.facts.isolation import RestoreIsolation
 from srfix.recovery.facts.reader import CheckContext
 from srfix.recovery.facts.stores import StoreFacts, Suspect, SuspectStore
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Skipped
-from srfix.recovery.ids_in_words import counted
-from srfix.serde.errors import AccessDeniedError
-from srfix.serde.subjects.names import Role, Subject, Topic
+from srfix.recovery.ids_in_words import counted, enumerated
+from srfix.recovery.internal_topics import is_internal
+from srfix.serde.errors import AccessDeniedError, ClusterError
+from srfix.serde.properties.kafka_client import Isolation
+from srfix.serde.subjects.names import Role, Subject, Topic, subject_for
+
+_MOST_RECORDS: Final = 10_000_000
+"""Records of a topic that are read where the person names no number."""
+_MOST_DECODED: Final = 100_000
+"""Records of a topic of which each live one is decoded unasked."""
 
 
 def of_examined(facts: StoreFacts, context: CheckContext) -> Iterator[Skipped]:
-    """What the examination of a store left out."""
     census = facts.census
     if census is None:
         return
     yield from _not_told(facts, context)
     configs = facts.source_configs
     if configs is not None and configs.is_compacted is None:
-        yield Skipped(
-            what=f"cleanup.policy of topic {configs.topic}",
-            reason=f"{configs.problem or 'the cluster does not name it'}; whether retention deletes rows of store "
+        yield facts.store.skipped(
+            f"{configs.problem or 'the cluster does not name it'}; whether retention deletes rows of store "
             f"{facts.store.name} was not looked at (SRF018)",
+            what=f"cleanup.policy of topic {configs.topic}",
             could_hide=False,
-            subjects=facts.store.subjects,
         )
     yield from _rows_not_read(facts)
     for role, bodies in facts.bodies.items():
         yield from _not_decoded(census.topic, role, bodies, facts.store)
     if facts.keys is not None and facts.keys.not_looked_at is not None:
-        yield Skipped(
-            what=f"keys of topic {census.topic}",
-            reason=facts.keys.not_looked_at,
-            could_hide=facts.keys.could_hide,
-            subjects=(facts.store.subject(Role.KEY),),
-        )
+        what, hides = f"keys of topic {census.topic}", facts.keys.could_hide
+        yield facts.store.skipped(facts.keys.not_looked_at, what=what, role=Role.KEY, could_hide=hides)
     for partition in census.partitions:
         where = f"topic {census.topic}, partition {partition.partition}"
         if partition.stopped_early is not None:
-            yield Skipped(what=where, reason=partition.stopped_early, could_hide=True, subjects=facts.store.subjects)
+            yield facts.store.skipped(partition.stopped_early, what=where)
         for role in Role:
             if role is Role.KEY and role not in facts.roles and Role.VALUE in facts.roles:
                 continue  # the key serde asks no registry
             half = partition.of(role)
             if half.guids:
-                yield Skipped(
-                    what=f"{counted(half.guids, role.value)} of {where}",
-                    reason="they name their schema by GUID, which a diagnosis does not look up under the subjects",
-                    could_hide=True,
-                    subjects=(facts.store.subject(role),),
-                )
-            is_said_elsewhere = (
-                facts.source is not None and role in facts.roles and bool(half.live_unframed_keys)
-            )  # by SRF013
+                reason = "they name their schema by GUID, which a diagnosis does not look up under the subjects"
+                yield facts.store.skipped(reason, what=f"{counted(half.guids, role.value)} of {where}", role=role)
+            # SRF013 says it of a store whose source is decided.
+            is_said_elsewhere = facts.source is not None and role in facts.roles and bool(half.live_unframed_keys)
             if role is Role.VALUE and half.unframed and not is_said_elsewhere and not facts.value_asks_no_registry:
-                yield Skipped(
-                    what=f"{counted(half.unframed, role.value)} of {where}, the first at offset {half.first_unframed_offset}",
-                    reason="they are not framed by a schema registry serializer, so they carry no schema id",
-                    could_hide=True,
-                    subjects=(facts.store.subject(role),),
+                what = (
+                    f"{counted(half.unframed, role.value)} of {where}, the first at offset {half.first_unframed_offset}"
                 )
+                reason = "they are not framed by a schema registry serializer, so they carry no schema id"
+                yield facts.store.skipped(reason, what=what, role=role)
 
 
 def _not_told(facts: StoreFacts, context: CheckContext) -> Iterator[Skipped]:
@@ -89,10 +89,7 @@ def _not_told(facts: StoreFacts, context: CheckContext) -> Iterator[Skipped]:
 
 
 def whether_another_wrote(store: SuspectStore, seen: str, given: Given) -> Skipped:
-    """Another application with the same serde may have registered the schema that shows which Kafka Streams runs.
-
-    :param seen: what shows it, in a clause.
-    """
+    """Another application with the same serde may have registered the schema by which Kafka Streams' version was `seen`."""
     again = given.quoted("diagnose", "--application", store.application, "--streams-version", "2.6.3")
     return store.skipped(
         f"{seen}, as Kafka Streams does from 2.7 on, and then nothing is restored that cannot be read. If another application "
@@ -103,27 +100,21 @@ def whether_another_wrote(store: SuspectStore, seen: str, given: Given) -> Skipp
 def _rows_not_read(facts: StoreFacts) -> Iterator[Skipped]:
     """Rows of a state directory that was handed over: ids that the registry has lost may be in them (SRF014)."""
     store, rows = facts.store, facts.rows
-    what = f"rows of store {store.name} of application {store.application} on disk"
+    what = f"rows of {store.in_words} on disk"
     if facts.rows_not_read is not None:
-        yield Skipped(what=what, reason=f"not read: {facts.rows_not_read}", could_hide=True, subjects=store.subjects)
+        yield store.skipped(f"not read: {facts.rows_not_read}", what=what)
     if rows is not None and rows.not_read:
-        yield Skipped(
-            what=what,
-            reason=f"not all of them were read, or are there to be read: {'; '.join(rows.not_read)}. So they prove of no "
+        yield store.skipped(
+            f"not all of them were read, or are there to be read: {'; '.join(rows.not_read)}. So they prove of no "
             "schema id that it is not in the store",
+            what=what,
             could_hide=rows.could_hide,
-            subjects=store.subjects,
         )
     yield from _not_compared(facts)
     guids = 0 if rows is None else sum(rows.guids.values())
     if guids:
-        yield Skipped(
-            what=what,
-            reason=f"{guids} keys or values of them name their schema by GUID, which a diagnosis does not look up under the "
-            "subjects",
-            could_hide=True,
-            subjects=store.subjects,
-        )
+        by_guid = "name their schema by GUID, which a diagnosis does not look up under the subjects"
+        yield store.skipped(f"{guids} keys or values of them {by_guid}", what=what)
 
 
 def _not_compared(facts: StoreFacts) -> Iterator[Skipped]:
@@ -143,13 +134,11 @@ def _not_compared(facts: StoreFacts) -> Iterator[Skipped]:
         else f"processor {processed.processor}{where} is one of your own, and"
     )
     change = "what a processor stores differs from them" if processed.processor is None else "it changes them"
-    yield Skipped(
-        what=f"rows of global store {store.name} of application {store.application}",
-        reason=f"{who} before Kafka Streams 3.8 a restore copies the topic's records past it; whether {change}, so that a "
+    yield store.skipped(
+        f"{who} before Kafka Streams 3.8 a restore copies the topic's records past it; whether {change}, so that a "
         f"restore brings others (SRF019), is not known: {processed.not_compared}. --state-dir has the rows compared, and "
         "--streams-version says if 3.8 or later runs",
-        could_hide=True,
-        subjects=store.subjects,
+        what=f"rows of global {store.in_words}",
     )
 
 
@@ -157,20 +146,15 @@ def _not_decoded(topic: Topic, role: Role, bodies: Bodies, store: SuspectStore) 
     """Rows that were not decoded: they could hide a finding if all were to be."""
     what = f"bodies of the {role.value}s of topic {topic}"
     if bodies.newest_only and bodies.decoded < bodies.live_keys:
-        yield Skipped(
-            what=what,
-            reason=f"only the newest live one of each schema id and partition was decoded ({bodies.decoded} of "
+        yield store.skipped(
+            f"only the newest live one of each schema id and partition was decoded ({bodies.decoded} of "
             f"{bodies.live_keys}); --decode-values decodes them all (SRF013)",
+            what=what,
+            role=role,
             could_hide=False,
-            subjects=(store.subject(role),),
         )
     for left_out in bodies.left_out:
-        yield Skipped(
-            what=what,
-            reason=f"not decoded: {left_out}",
-            could_hide=not bodies.newest_only,
-            subjects=(store.subject(role),),
-        )
+        yield store.skipped(f"not decoded: {left_out}", what=what, role=role, could_hide=not bodies.newest_only)
 
 
 def isolation(application: str, found: RestoreIsolation) -> Iterator[Skipped]:
@@ -181,10 +165,7 @@ def isolation(application: str, found: RestoreIsolation) -> Iterator[Skipped]:
 
 
 def groups(problem: str, *, is_all: bool) -> Skipped:
-    """The groups that the cluster does not list.
-
-    :param is_all: True if there are topics and no store is known, nor an application named: then nothing at all was looked at.
-    """
+    """The groups that the cluster does not list; `is_all` if nothing at all was looked at, though there are topics."""
     instead = "application ids were looked for among the prefixes of subjects instead"
     if is_all:
         instead += (
@@ -194,7 +175,6 @@ def groups(problem: str, *, is_all: bool) -> Skipped:
 
 
 def no_store(application: str) -> Skipped:
-    """The application that was named has no store that was found."""
     return Skipped(
         what=f"the stores of application {application}",
         reason="none was examined. Those are found by themselves that left a changelog subject without a topic; name another "
@@ -204,7 +184,6 @@ def no_store(application: str) -> Skipped:
 
 
 def no_put() -> Skipped:
-    """A person says that the application registers nothing, and no store of it is known."""
     return Skipped(
         what="whether a put would be refused (--no-auto-register)",
         reason="no store was examined: a store that never wrote a schema leaves no subject to be found by. Hand over what "
@@ -214,33 +193,25 @@ def no_put() -> Skipped:
 
 
 def not_allowed(suspect: SuspectStore, error: AccessDeniedError) -> Skipped:
-    """Its group or its topic may not be read."""
     return suspect.skipped(f"{error} Without it, what a restore loads cannot be told")
 
 
 def of_operator(suspect: Suspect, operator: str) -> Skipped:
     """Its name says that it is no table of one topic."""
-    return Skipped(
-        what=f"the subjects of {suspect.changelog}",
-        reason=f"the name ends in that of {operator} store, which has a changelog of its own and restores from no source "
+    return suspect.skipped(
+        f"the name ends in that of {operator} store, which has a changelog of its own and restores from no source "
         "topic. There is no such changelog topic: the application was reset or is gone, or the store's logging is disabled",
         could_hide=False,
-        subjects=suspect.splits[0].subjects,
     )
 
 
 def of_transient_query(suspect: Suspect, query_id: str) -> Skipped:
     """A push query's state is never restored."""
-    return Skipped(
-        what=f"the subjects of {suspect.changelog}",
-        reason=f"they are left over from ksqlDB's transient query {query_id}, whose state is never restored",
-        could_hide=False,
-        subjects=suspect.splits[0].subjects,
-    )
+    why = f"they are left over from ksqlDB's transient query {query_id}, whose state is never restored"
+    return suspect.skipped(why, could_hide=False)
 
 
 def by_record_name(subject: Subject) -> Skipped:
-    """It follows another strategy."""
     return Skipped(
         what=f"subject {subject}",
         reason="it follows TopicRecordNameStrategy, which this version does not examine",
@@ -250,13 +221,91 @@ def by_record_name(subject: Subject) -> Skipped:
 
 
 def from_nowhere(suspect: SuspectStore, shown: str, given: Given) -> Skipped:
-    """Nothing is restored into it, and its application shows no sign of life, or it left no subject.
-
-    :param shown: what shows it, in a clause.
-    """
+    """It is shown that nothing is restored into it, and its application shows no sign of life, or it left no subject."""
     named = given.quoted("diagnose", "--source", f"{suspect.application}/{suspect.name}=TOPIC")
     return suspect.skipped(
         f"{shown}: its logging is disabled, so its subjects have no topic by design (`srfix explain SRF007`), or the "
         f"application was reset or is gone. If that is wrong, name its topic: {named}",
         could_hide=False,
     )
+
+
+def of_unexamined(
+    survey: Survey, applications: Applications, counter: Counter, said: CheckContext, names: Iterable[str]
+) -> Iterator[Skipped]:
+    """What could be wrong with the tables of applications that no store is known of: one entry per application."""
+    groups = sorted(names)
+    survey.ask_commits(groups)
+    most = counter.max_records or _MOST_RECORDS
+    look = _Look(survey, replace(counter, max_records=most), said)
+    for group in groups:
+        try:
+            read = sorted({topic for topic, _partition in survey.commits(group)})
+            is_application = applications.commits_as_streams(group)
+        except ClusterError as error:
+            yield Skipped(what=f"what group {group} reads", reason=error.message, could_hide=False)
+            continue
+        troubles = {topic: why for topic in read if is_application and (why := look.at(topic))}
+        if troubles:
+            topics = ", ".join(f"topic {topic} ({'; '.join(why)})" for topic, why in troubles.items())
+            first = next(iter(troubles))
+            again = said.given.quoted("check", *positional(first))
+            named = said.given.quoted("diagnose", "--source", f"{group}/STORE={first}")
+            yield Skipped(
+                what=f"the stores of application {group}",
+                reason=f"none was examined, and it has read {topics}: a table of that may hold rows that it cannot read. "
+                f"{again} looks at the topic; {named} examines a store, and so do --topology FILE and --state-dir DIR",
+                could_hide=True,
+            )
+    for topic, reason in look.not_decoded:
+        yield Skipped(what=f"bodies of the values of topic {topic}", reason=reason, could_hide=False)
+
+
+@dataclass(slots=True)
+class _Look:
+    survey: Survey
+    counter: Counter
+    said: CheckContext
+    not_decoded: list[tuple[Topic, str]] = field(default_factory=list)
+    known: dict[Topic, tuple[str, ...]] = field(default_factory=dict)
+
+    def at(self, topic: Topic) -> tuple[str, ...]:
+        """Why a table of the topic may hold what it cannot read; nothing if each live value can be read."""
+        if topic not in self.known:
+            try:
+                self.known[topic] = tuple(self._troubles(topic))
+            except AccessDeniedError as error:
+                self.known[topic] = (error.message,)
+        return self.known[topic]
+
+    def _troubles(self, topic: Topic) -> Iterator[str]:
+        survey, subject = self.survey, subject_for(topic, Role.VALUE)
+        if topic not in survey.topics() or is_internal(topic):
+            return
+        is_registered = survey.has_subject(subject)
+        if not is_registered and not survey.peek(topic).schema_ids:
+            return  # of another format
+        census = self.counter(topic, None, Isolation.READ_UNCOMMITTED)
+        unframed = sum(partition.values.live_unframed_keys or 0 for partition in census.partitions)
+        if unframed:
+            yield f"{counted(unframed, 'live value')} not framed by a schema registry serializer"
+        guids = sum(partition.values.guids for partition in census.partitions)
+        if guids:
+            yield f"{counted(guids, 'value')} whose schema is named by GUID, which a diagnosis does not look up"
+        memberships = [survey.membership(subject, schema_id) for schema_id in census.restorable_ids(Role.VALUE)]
+        if unknown := [membership.schema_id for membership in memberships if not membership.is_known]:
+            yield f"schema id {enumerated(unknown)}, which the registry does not know"
+        missing = [membership.schema_id for membership in memberships if membership.is_known and membership.is_missing]
+        if missing and is_registered and not self.said.does_without(subject):
+            yield f"schema id {enumerated(missing)}, not registered under {subject}"
+        is_whole = self.counter.decode_values or sum(p.records for p in census.partitions) <= _MOST_DECODED
+        if not is_whole:
+            why = f"of more than {_MOST_DECODED} records only the newest live one of each schema id and partition was decoded"
+            self.not_decoded.append((topic, f"{why} (--decode-values decodes them all)"))
+        decode = whole_bodies if is_whole else newest_bodies
+        deadline_s = self.counter.deadline_s
+        bodies = decode(survey.cluster, survey.registry, census, (Role.VALUE,), deadline_s=deadline_s)[Role.VALUE]
+        self.not_decoded += [(topic, f"not decoded: {left_out}") for left_out in bodies.left_out]
+        if bodies.undecodable:
+            yield f"{counted(sum(rows.keys for rows in bodies.undecodable), 'live value')} that does not decode"
+        yield from dict.fromkeys(p.stopped_early for p in census.partitions if p.stopped_early is not None)

@@ -6,23 +6,23 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from srfix.recovery.commands import Given
-from srfix.recovery.evidence import rules
+from srfix.recovery.evidence import rules, schema_similarity
 from srfix.recovery.evidence.hypotheses import Hypothesis, Verdict
+from srfix.recovery.evidence.rules import ALL_FIELDS
 from srfix.recovery.facts.stores import Suspect, SuspectStore
-from srfix.recovery.findings import Skipped
+from srfix.recovery.facts.survey import Survey
+from srfix.recovery.findings import Evidence, Skipped
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.serde.errors import ClusterError
 from srfix.serde.subjects.names import Topic
 
 _MOST_HYPOTHESES: Final = 5
-"""Hypotheses that are told of one store."""
 _NAMED_GROUPS: Final = 3
 """Groups that may not be asked and are named; there may be hundreds."""
 
 
 def without_source(verdict: Verdict, given: Given) -> Skipped:
-    """No evidence points to any topic."""
     store = verdict.store
     return store.skipped(
         "nothing tells which topic it restores from (no committed offsets, no schema to compare). Name it: "
@@ -31,7 +31,6 @@ def without_source(verdict: Verdict, given: Given) -> Skipped:
 
 
 def not_decided(verdict: Verdict, given: Given) -> Skipped:
-    """Several hypotheses are left, or none is certain enough, and none of them would give a finding."""
     store = verdict.store
     shown = verdict.open[:_MOST_HYPOTHESES]
     several = len({hypothesis.store.application for hypothesis in shown}) > 1
@@ -59,7 +58,6 @@ def table_or_global(verdict: Verdict, given: Given) -> Skipped:
 
 
 def which_is_true(verdict: Verdict, given: Given) -> str:
-    """The question which of the hypotheses is true, as commands to paste."""
     commands = [
         _ask_for_source(hypothesis.store, given, hypothesis.topic)
         for hypothesis in verdict.open[:_MOST_HYPOTHESES]
@@ -78,37 +76,26 @@ def without_application(verdict: Verdict, given: Given) -> Skipped:
     ]
     unproven = [f"group {group} shows no sign of Kafka Streams" for group in verdict.unproven]
     evidence = f": {'; '.join((*not_asked_for, *unproven))}" if not_asked_for or unproven else ""
-    split = suspect.splits[0]
-    likely = sorted(suspect.splits, key=lambda possible: possible.application not in verdict.unproven)[
-        :_MOST_HYPOTHESES
-    ]
-    examine = [
-        given.quoted("diagnose", "--application", possible.application, "--store", possible.name) for possible in likely
-    ]
-    return Skipped(
-        what=f"the subjects of {suspect.changelog}",
-        reason="the name is that of a changelog, no such topic exists, and no Kafka Streams application was found whose name "
+    likely = sorted(suspect.splits, key=lambda possible: possible.application not in verdict.unproven)
+    examine = [given.quoted("diagnose", *possible.options) for possible in likely[:_MOST_HYPOTHESES]]
+    return suspect.skipped(
+        "the name is that of a changelog, no such topic exists, and no Kafka Streams application was found whose name "
         f"it starts with{evidence} (it may have expired or never existed, or the topic was a person's and is gone). Say "
-        f"whose store it is to have it examined: {' or '.join(examine)}.",
-        could_hide=True,
-        subjects=split.subjects,
+        f"whose store it is to have it examined: {' or '.join(examine)}."
     )
 
 
 def not_compared(verdict: Verdict) -> Iterator[Skipped]:
-    """Topics that the choice of a source left aside."""
     chosen = verdict.chosen
     if verdict.not_compared and (chosen is None or not chosen.is_proven):
-        yield Skipped(
+        yield verdict.store.skipped(
+            "there are too many of them to compare the ids in their records with the store's schema",
             what=f"{counted(verdict.not_compared, 'topic')} without a subject, as sources of {verdict.store.in_words}",
-            reason="there are too many of them to compare the ids in their records with the store's schema",
             could_hide=chosen is None,
-            subjects=verdict.store.subjects,
         )
 
 
 def gone(verdict: Verdict, given: Given) -> Skipped:
-    """The topic that it restores from does not exist any more."""
     store, chosen = verdict.store, verdict.chosen
     topic = chosen.topic if chosen is not None else None
     why = "; ".join(piece.detail for piece in chosen.pieces if not piece.against) if chosen is not None else ""
@@ -120,7 +107,6 @@ def gone(verdict: Verdict, given: Given) -> Skipped:
 
 
 def taken(verdict: Verdict, given: Given) -> Skipped:
-    """Its topic is another store's."""
     store = verdict.store
     return store.skipped(
         f"the only topic that it may restore from, {verdict.taken}, is another store's, so it restores from nowhere "
@@ -130,15 +116,11 @@ def taken(verdict: Verdict, given: Given) -> Skipped:
 
 
 def of_another(verdict: Verdict, application: str | None, given: Given) -> Skipped:
-    """Another application than the one that was asked for fits better."""
     store = verdict.store
     examine = given.quoted("diagnose", "--application", store.application)
-    return Skipped(
-        what=f"the subjects of {verdict.suspect.changelog}",
-        reason=f"they are rather those of application {store.application!r}, whose name they start with too, than of "
-        f"{application!r}. Examine them as its own: {examine}; or as a store of {application!r} with --store",
-        could_hide=True,
-        subjects=store.subjects,
+    return verdict.suspect.skipped(
+        f"they are rather those of application {store.application!r}, whose name they start with too, than of "
+        f"{application!r}. Examine them as its own: {examine}; or as a store of {application!r} with --store"
     )
 
 
@@ -149,13 +131,10 @@ def hidden(suspect: Suspect, given: Given) -> Skipped:
         (possible for possible in suspect.splits if query and possible.application == query.application),
         suspect.splits[0],
     )
-    return Skipped(
-        what=f"the subjects of {suspect.changelog}",
-        reason=f"whether there is a changelog topic {suspect.changelog} cannot be told: this user may not see a topic of that "
+    return suspect.skipped(
+        f"whether there is a changelog topic {suspect.changelog} cannot be told: this user may not see a topic of that "
         f"name. The ACL to ask for is Describe on topic {suspect.changelog!r}; or say which topic the store restores from: "
-        f"{_ask_for_source(split, given)}",
-        could_hide=True,
-        subjects=split.subjects,
+        f"{_ask_for_source(split, given)}"
     )
 
 
@@ -200,3 +179,29 @@ def _splits(verdict: Verdict) -> str:
         return ""
     named = ", ".join(f"{split.name} of {split.application}" for split in others)
     return f" By its name alone it could also be store {named}."
+
+
+def unseen_source(verdict: Verdict, survey: Survey, given: Given) -> Skipped | None:
+    """Why a store cannot be judged by the topics that this user sees; None if it can.
+
+    So it is where no topic that is seen has a schema like that of the store, and one has whose topic is hidden. What is
+    proven needs no comparison.
+    """
+    store = verdict.store
+    seen = [hypothesis for hypothesis in verdict.ranked if not hypothesis.is_gone]
+    if any(hypothesis.is_proven or any(_fits(piece) for piece in hypothesis.pieces) for hypothesis in seen):
+        return None
+    hidden = survey.cluster.hidden_topics(schema_similarity.unlisted_topics(survey, store.context))
+    similar = [piece for piece in schema_similarity.compare(store, survey, hidden) if _fits(piece)]
+    if not similar:
+        return None
+    acls = ", ".join(f"Describe and Read on topic {piece.topic!r}" for piece in similar)
+    return store.skipped(
+        f"it may restore from {' or '.join(piece.topic or '' for piece in similar)}, which this user may not see: "
+        f"{similar[0].detail}. The ACL to ask for is {acls}; or say which topic it restores from: "
+        + given.quoted("diagnose", "--source", f"{store.application}/{store.name}=TOPIC")
+    )
+
+
+def _fits(piece: Evidence) -> bool:
+    return (piece.kind, piece.weight) == (ALL_FIELDS.kind, ALL_FIELDS.weight)

@@ -32,12 +32,7 @@ _STREAMS_ASSIGNOR: Final = "stream"
 
 
 class Applications:
-    """Which names are those of applications, asked once each.
-
-    :param listed: the groups that the cluster lists.
-    :param given: applications that the person named.
-    :param is_listed_in_part: True if the cluster does not list its groups, or not all: then names are asked for one by one.
-    """
+    """Which names are those of applications, asked once each; one by one where the cluster does not list all of its groups."""
 
     def __init__(
         self, survey: Survey, listed: Iterable[str], given: Iterable[str], *, is_listed_in_part: bool = False

@@ -49,9 +49,8 @@ def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
 def against(
     store: SuspectStore, topics: Collection[Topic], survey: Survey, outdone: Mapping[Topic, Topic]
 ) -> Iterator[Evidence]:
-    """Yields a piece for each of some topics that exist, where the group reads others and not that one.
-
-    :param outdone: topics that fit the store, with the one topic that the group reads and that fits it as well.
+    """Yields a piece for each of some topics that exist, where the group reads others and not that one. `outdone` are topics
+    that fit the store, with the one topic that the group reads and that fits it as well.
     """
     read = read_topics(store, survey)
     if not read or survey.supplied.is_global(store.application, store.name):

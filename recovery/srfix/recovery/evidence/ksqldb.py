@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from srfix.recovery.facts.stores import SuspectStore
+from srfix.recovery.facts.supplied import table_sources
 from srfix.recovery.facts.survey import Survey
-from srfix.recovery.facts.table_sources import table_sources
 from srfix.recovery.findings import Evidence, Weight
 from srfix.recovery.ksqldb.models import KsqldbAnswers, QueryDescription
 from srfix.serde.subjects.names import Topic

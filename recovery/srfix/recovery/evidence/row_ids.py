@@ -25,7 +25,6 @@ from srfix.serde.wire import SchemaId
 from srfix.serde.wire_peek import SchemaIdPeek
 
 _MOST: Final = 100
-"""Rows that are looked at in each task."""
 
 
 def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
@@ -38,7 +37,6 @@ def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
 
 
 def _ids(store: SuspectStore, survey: Survey) -> frozenset[SchemaId]:
-    """The ids in the values of some rows."""
     from srfix.recovery.state.directory import StoreKind
     from srfix.recovery.state.reading.database import some_rows
 

@@ -27,23 +27,18 @@ MARGIN_OF_DOUBTS: Final = 4
 
 
 class About(Enum):
-    """What a rule speaks of."""
-
     APPLICATION = "application"
     SOURCE = "source topic"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One row of the table."""
-
     kind: str
     """The kind of evidence; rows of one kind count once together."""
     about: About
     against: bool = False
     weight: Weight
     when: str
-    """What is seen."""
 
     def of_topic(self, topic: Topic, detail: str, *, application: str | None = None) -> Evidence:
         return Evidence(
@@ -214,13 +209,3 @@ RULES: Final = (
     NO_GLOBAL,
     GONE,
 )
-"""All of them, as they are shown."""
-
-
-def as_markdown() -> str:
-    """The table as it stands in `DESIGN.md`."""
-    rows = [
-        f"| {rule.about.value} | `{rule.kind}` | {rule.when} | {'against' if rule.against else 'for'} | {rule.weight.value} |"
-        for rule in RULES
-    ]
-    return "\n".join(("| speaks of | kind | what is seen | for or against | weight |", "|---|---|---|---|---|", *rows))

@@ -39,10 +39,7 @@ def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
 
 
 def gone_source(store: SuspectStore, survey: Survey, gone: tuple[Topic, ...]) -> Iterator[Evidence]:
-    """The same of topics that do not exist any more.
-
-    :param gone: those that left a subject in the store's context; an automatic name tells of others too.
-    """
+    """The same of topics that do not exist any more, with a subject in the store's context or in an automatic name."""
     automatic = automatic_store_source(store.name)
     if automatic is None:
         yield from _named_after(store, survey.once(("names of those gone", store.context), lambda: _names(gone)))

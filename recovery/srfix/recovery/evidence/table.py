@@ -34,4 +34,3 @@ ALL: tuple[Gather, ...] = (
     schema_similarity.gather,
     row_ids.gather,
 )
-"""Every kind of evidence of a source topic, the best first."""

@@ -13,10 +13,7 @@ from srfix.recovery.checks.table import CHECKS
 from srfix.recovery.documents import Code, Part, VersionedDocument
 from srfix.recovery.severity import Severity
 
-CATALOGUE: Final[tuple[CatalogueEntry, ...]] = tuple(
-    sorted((check.entry for check in CHECKS), key=lambda known: known.code)
-)
-"""Every code, in order."""
+CATALOGUE: Final[tuple[CatalogueEntry, ...]] = tuple(check.entry for check in CHECKS)
 
 _CODE = re.compile(r"(?i)srf(\d{3})")
 _NEARLY_A_CODE = re.compile(r"(?i)\s*srf[-_ ]?(\d{1,6})\s*")

@@ -34,16 +34,12 @@ _WIDEST_WRAP = 320
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogText:
-    """A pasted text, cleaned."""
-
     text: str
     """Lines end in `\\n`; no escape sequences, no control characters but tabs."""
     is_cut: bool
-    """True if only the end of it was read."""
 
 
 def clean(text: str) -> LogText:
-    """Takes out colours, carriage returns, JSON escapes (a trace in a JSON log line), compose prefixes."""
     is_cut = len(text) > MAX_CHARACTERS
     text = _ESCAPE_SEQUENCE.sub("", text[-MAX_CHARACTERS:])
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " ")

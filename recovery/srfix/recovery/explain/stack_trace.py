@@ -17,10 +17,14 @@ from msgspec import UNSET, UnsetType, field
 from srfix.recovery.commands import positional, srfix_command
 from srfix.recovery.documents import VersionedDocument
 from srfix.recovery.explain.log_text import clean, entries, unwrap
-from srfix.recovery.explain.symptoms import SOURCE_NODE, UNNAMED_SUBJECT, WITHOUT_CAUSE, WORDS, Symptom
 from srfix.recovery.explain.trace_patterns import (
+    SOURCE_NODE,
+    UNNAMED_SUBJECT,
+    WITHOUT_CAUSE,
+    WORDS,
     Anchor,
     AnchorKind,
+    Symptom,
     connect_task,
     find_anchor,
     near,
@@ -43,9 +47,7 @@ class StackTraceReading:
     finding: str | None
     """The finding code that explains it; None where it is no finding (credentials, network)."""
     title: str
-    """What it is, in one line."""
     explanation: str
-    """What happened, and how sure that is."""
     schema_id: int | None = None
     """The schema id in the last such message."""
     other_schema_ids: tuple[int, ...] = ()
@@ -54,30 +56,24 @@ class StackTraceReading:
     topic: Topic | None = None
     """The topic that the failing serde was handed."""
     topic_kind: InternalTopicKind | None = None
-    """What an internal-looking topic would be for; None for an ordinary name."""
     subject: Subject | None = None
     """Its subject; of values where the text does not say which role."""
     error_code: int | None = None
-    """The registry's error code, or its HTTP status."""
     application: str | None = None
     """The application.id, where thread name, ksqlDB's form or the topic's name decide it."""
     store: str | None = None
-    """The state store, where the application is known."""
     possible_applications: tuple[str, ...] = ()
     """All that the topic's name allows, longest first, where nothing decides."""
     streams_versions: tuple[str, ...] = ()
     """The Kafka Streams versions that the frames allow, ascending."""
     clues: tuple[str, ...] = ()
-    """What the reading rests on, in words."""
     next_command: str
     """The command to run next, for a cluster and a registry that the environment names. It runs as it stands, but for TOPIC
     and USER, which stand for what the text does not say."""
     is_cut: bool = False
-    """True if the text was so long that only its end was read."""
 
     @property
     def is_recognised(self) -> bool:
-        """True if the text shows something that srfix knows."""
         return self.symptom is not Symptom.NOT_RECOGNISED
 
 

@@ -33,13 +33,9 @@ _OF_A_SERVER: Final = ("http://", "https://")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopiclessSubject:
-    """An internal-looking subject, the topic in whose name is not in the full listing."""
-
     subject: Subject
     context: str
-    """The registry context that it stands in."""
     topic: Topic
-    """The topic in its name."""
     role: Role
     """Key or value; value where a record's name stands behind the topic (TopicRecordNameStrategy)."""
     kind: InternalTopicKind
@@ -69,9 +65,7 @@ class ApplicationFacts:
     subjects: tuple[TopiclessSubject, ...]
     """By name."""
     lives: bool
-    """True if its group is listed or has committed offsets."""
     is_listed_whole: bool = True
-    """True if the cluster lists all of its groups."""
     signs: tuple[str, ...] = ()
     """What says that it is gone for good, in clauses; empty if nothing does, or it lives."""
     proof: str | None = None
@@ -80,7 +74,6 @@ class ApplicationFacts:
     """Per subject the ids that it holds, soft-deleted ones too, ascending."""
 
     def ids_under(self, subject: TopiclessSubject) -> tuple[SchemaId, ...]:
-        """The ids that a subject holds, soft-deleted ones too, ascending."""
         return self.schema_ids.get(subject.subject, ())
 
     def name_of(self, subject: TopiclessSubject) -> str:
@@ -111,11 +104,8 @@ def topicless_subjects(survey: Survey) -> Iterator[TopiclessSubject]:
 def owners(
     subjects: Iterable[TopiclessSubject], lives: Collection[str], gone: Collection[str]
 ) -> Mapping[str, tuple[TopiclessSubject, ...]]:
-    """The subjects by their application: the longest one that a name allows of those that live or are said to be gone; else one
-    that a generated name shows; else, for names that a person chose a part of, the one that most of them have in common.
-
-    :param lives: applications that live.
-    :param gone: applications of which a person says that they are gone.
+    """The subjects by their application: the longest one that a name allows of those that live or are said to be gone; else
+    one that a generated name shows; else, for names that a person chose a part of, the one that most of them have in common.
     """
     every = tuple(subjects)
     allowed = {subject.topic: application_prefixes(subject.topic) for subject in every}
@@ -157,7 +147,6 @@ def ksqldb_lacks(application: str, answers: Iterable[KsqldbAnswers]) -> str | No
 
 
 def has_topics(application: str, topics: Iterable[Topic]) -> bool:
-    """True if some internal topic may be the application's."""
     return any(parse(topic, application=application) is not None for topic in topics)
 
 
@@ -193,9 +182,8 @@ def signs_of_absence(subjects: Iterable[TopiclessSubject]) -> Iterator[str]:
 
 
 def orphans(survey: Survey, listed: Collection[str]) -> Mapping[Subject, str]:
-    """The subjects of applications that are gone by every sign and without a person's word (SRF009), each with its application.
-
-    :param listed: the groups of a cluster that lists all of them.
+    """The subjects that applications left which are gone by every sign, without a person's word (SRF009), where all groups are
+    listed.
     """
     every = tuple(topicless_subjects(survey))
     if not any(signs_of_absence(every)):

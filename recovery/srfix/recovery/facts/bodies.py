@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import json
 import time
+from collections import defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from srfix.recovery.census.interface import Census, CensusProgress, PartitionCensus
+from srfix.recovery.census.interface import Census, CensusProgress, IdCount
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.cluster.log_reader import GaveUp
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.facts.decoding import Deserializer, RecordDecoder
-from srfix.recovery.facts.live_records import newest_live
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.errors import DecodeError, ResolveError, SrfixError, TrailingBytesError
 from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role
@@ -28,7 +28,6 @@ from srfix.serde.wire import SchemaId
 if TYPE_CHECKING:
     from srfix.serde.resolve.policies import ById, Resolver
     from srfix.serde.resolve.resolved import ResolvedSchema
-
 
 _MOST: Final = 512
 """Records that are decoded of one topic and role where only the newest are: eight ids in 64 partitions."""
@@ -43,10 +42,8 @@ class UndecodableRows:
     keys: int
     """Live keys with such a body, of those whose record was decoded."""
     first_offset: int
-    """Offset of the first of these records."""
     last_offset: int
     reason: str
-    """What is wrong with the first one's body."""
     is_only_too_long: bool
     """True if each of them decodes, with bytes left over: Java's decoder does not look behind the last field."""
 
@@ -82,11 +79,8 @@ def newest_bodies(
     context: str = DEFAULT_CONTEXT,
     deadline_s: float | None = None,
 ) -> Mapping[Role, Bodies]:
-    """Decodes the newest live record of each (id, partition): soon done, and no proof for those before it.
-
-    :param window: the window behind each key; None if they are not windowed.
-    :param context: the registry context whose ids they are, where it is not the one that the URL leads into.
-    :param deadline_s: seconds after which it stops, and says what it left unread.
+    """Decodes the newest live record of each (id, partition): soon done, and no proof for those before it. It stops at the
+    deadline, and says what it left unread. `window` stands behind each key, `context` is the registry's whose ids they are.
     """
     bodies = {}
     began = time.monotonic()
@@ -130,107 +124,58 @@ def whole_bodies(
     deadline_s: float | None = None,
     on_progress: Callable[[CensusProgress], None] | None = None,
 ) -> Mapping[Role, Bodies]:
-    """Decodes every record that a restore loads; the latest of each key counts, as in the census.
-
-    :param window: the window behind each key; None if they are not windowed.
-    :param raw_key_ids: what keys seem to carry that are no schema registry's: those are not decoded.
-    :param context: as for `newest_bodies`.
-    :param deadline_s: seconds after which it stops, and says what it left unread.
+    """Decodes every record that a restore loads, which is read once more; the latest of each key counts, as in the census. Keys
+    with ids that are no schema registry's are not decoded. All else is as for `newest_bodies`.
     """
-    asked = tuple(roles)
-    if not asked:
+    found = {role: _Found() for role in roles}
+    if not found:
         return {}
-    judge = _Judge(registry, asked, window, context, raw_key_ids)
-    reading = _WholeReading(judge, census, asked, deadline_s, on_progress)
+    judge = _Judge(registry, tuple(found), window, context, raw_key_ids)
+    began, done = time.monotonic(), 0
+    give_up_at = None if deadline_s is None else began + deadline_s
+    total = sum(max(0, (partition.restore_limit or 0) - partition.start_offset) for partition in census.partitions)
     for partition in census.partitions:
-        reading.read(cluster, partition)
-    return {role: reading.result(role) for role in asked}
-
-
-class _WholeReading:
-    """One topic, read once more from its start to the restore limits."""
-
-    def __init__(
-        self,
-        judge: _Judge,
-        census: Census,
-        roles: tuple[Role, ...],
-        deadline_s: float | None,
-        on_progress: Callable[[CensusProgress], None] | None,
-    ) -> None:
-        self._judge = judge
-        self._census = census
-        self._deadline_s = deadline_s
-        self._on_progress = on_progress
-        self._began = time.monotonic()
-        self._done = 0
-        self._total = sum(max(0, (p.restore_limit or 0) - p.start_offset) for p in census.partitions)
-        self._found = {role: _Found() for role in roles}
-
-    def read(self, cluster: Cluster, partition: PartitionCensus) -> None:
-        """One partition, as far as a restore reads it."""
-        limit = partition.restore_limit
-        if limit is None or limit <= partition.start_offset:
-            return
+        next_offset, limit = partition.start_offset, partition.restore_limit
+        if limit is None or limit <= next_offset:
+            continue
         # per role and key: None where its latest record decodes, else what is wrong with it
-        latest: dict[Role, dict[bytes, _Wrong | None]] = {role: {} for role in self._found}
-        next_offset = partition.start_offset
-        give_up_at = None if self._deadline_s is None else self._began + self._deadline_s
+        latest: dict[Role, dict[bytes, _Wrong | None]] = {role: {} for role in found}
+        records = cluster.read(
+            census.topic, partition.partition, next_offset, limit, give_up_at=give_up_at, isolation=census.isolation
+        )
         try:
-            for record in cluster.read(
-                self._census.topic,
-                partition.partition,
-                next_offset,
-                limit,
-                give_up_at=give_up_at,
-                isolation=self._census.isolation,
-            ):
-                self._done += 1
+            for record in records:
+                done += 1
                 if record.key is not None:
-                    for role in latest:
-                        self._look(role, record.key, record, latest[role])
+                    for role, keys in latest.items():
+                        keys.pop(record.key, None)
+                        verdict = None if record.value is None else judge(census.topic, record, role)
+                        if isinstance(verdict, str):
+                            found[role].left_out[verdict] = None
+                        elif verdict is not None:
+                            keys[record.key] = verdict.wrong
                 next_offset = record.offset + 1
-                if self._on_progress is not None and self._done % 500 == 0:
-                    self._report(time.monotonic() - self._began)
+                if on_progress is not None and done % 500 == 0:
+                    on_progress(
+                        CensusProgress(
+                            topic=census.topic,
+                            records_done=done,
+                            records_total=total,
+                            elapsed_s=time.monotonic() - began,
+                            deadline_s=deadline_s,
+                        )
+                    )
         except GaveUp:
             where = f"partition {partition.partition}, offsets {next_offset} to {limit - 1}"
-            for of_partition in self._found.values():
-                of_partition.left_out[f"{where}: the deadline of {self._deadline_s:g} s (--deadline) was reached"] = (
-                    None
-                )
+            for of_role in found.values():
+                of_role.left_out[f"{where}: the deadline of {deadline_s:g} s (--deadline) was reached"] = None
         for role, keys in latest.items():
-            self._found[role].take(partition.partition, keys.values())
-
-    def _look(self, role: Role, key: bytes, record: RawRecord, latest: dict[bytes, _Wrong | None]) -> None:
-        latest.pop(key, None)
-        if record.value is None:
-            return
-        verdict = self._judge(self._census.topic, record, role)
-        if isinstance(verdict, str):
-            self._found[role].left_out[verdict] = None
-        elif verdict is not None:
-            latest[key] = verdict.wrong
-
-    def _report(self, elapsed_s: float) -> None:
-        assert self._on_progress is not None
-        self._on_progress(
-            CensusProgress(
-                topic=self._census.topic,
-                records_done=self._done,
-                records_total=self._total,
-                elapsed_s=elapsed_s,
-                deadline_s=self._deadline_s,
-            )
-        )
-
-    def result(self, role: Role) -> Bodies:
-        return self._found[role].bodies(self._census, role, self._judge.unknown, newest_only=False)
+            found[role].take(partition.partition, keys.values())
+    return {role: of_role.bodies(census, role, judge.unknown, newest_only=False) for role, of_role in found.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class _Wrong:
-    """A body that does not decode."""
-
     schema_id: SchemaId
     offset: int
     error: DecodeError
@@ -254,7 +199,7 @@ class _Judge:
         context: str,
         raw_key_ids: Container[SchemaId] = frozenset(),
     ) -> None:
-        from srfix.recovery.facts.windowed_keys import key_deserializer
+        from srfix.recovery.facts.decoding import key_deserializer
         from srfix.serde.deserializer import SchemaDeserializer
         from srfix.serde.resolve.policies import ById
 
@@ -315,8 +260,6 @@ def _plainly(error: SrfixError) -> str:
 
 
 class _Found:
-    """What was found of the keys, or of the values, of a topic."""
-
     def __init__(self) -> None:
         self.left_out: dict[str, None] = {}
         self._decoded = 0
@@ -349,7 +292,7 @@ class _Found:
                 )
 
     def bodies(self, census: Census, role: Role, unknown: set[SchemaId], *, newest_only: bool) -> Bodies:
-        """:param unknown: ids that the registry does not know: their live keys are not counted."""
+        """Live keys of ids that the registry does not know are not counted."""
         counts = (count for partition in census.partitions for count in partition.of(role).ids)
         return Bodies(
             undecodable=tuple(rows for _place, rows in sorted(self._undecodable.items())),
@@ -358,3 +301,39 @@ class _Found:
             newest_only=newest_only,
             left_out=tuple(self.left_out),
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveRecord:
+    partition: int
+    count: IdCount
+    offset: int
+    record: RawRecord | None
+    """The record; None if it was compacted away since it was counted."""
+
+
+def newest_live(
+    cluster: Cluster, census: Census, role: Role, *, most: int | None = None
+) -> tuple[tuple[LiveRecord, ...], int]:
+    """The newest live record of each (id, partition), by partition and id; and how many places `most` left out.
+
+    Where there are more than `most`, every id is looked at in one partition before any is in a second one.
+    """
+    by_id: defaultdict[SchemaId, list[tuple[int, IdCount, int]]] = defaultdict(list)
+    for partition in census.partitions:
+        for count in partition.of(role).ids:
+            if count.live_offset is not None:
+                by_id[count.schema_id].append((partition.partition, count, count.live_offset))
+    ranked = sorted(
+        ((rank, place) for places in by_id.values() for rank, place in enumerate(places)),
+        key=lambda ranked: (ranked[0], ranked[1][1].schema_id),
+    )
+    chosen = sorted((place for _rank, place in ranked[:most]), key=lambda place: (place[0], place[1].schema_id))
+    records = dict(cluster.records_at(census.topic, {(p, offset) for p, _count, offset in chosen})) if chosen else {}
+    return (
+        tuple(
+            LiveRecord(partition=p, count=count, offset=offset, record=records[p, offset])
+            for p, count, offset in chosen
+        ),
+        len(ranked) - len(chosen),
+    )

@@ -64,7 +64,6 @@ class ChangelogFacts:
 
 
 def real_changelogs(survey: Survey, *, application: str | None, store: str | None) -> tuple[Topic, ...]:
-    """The changelog topics that exist, by name: all, or those whose names allow an application, a store."""
     return tuple(
         topic
         for topic in sorted(survey.topics())
@@ -79,10 +78,8 @@ def contexts_of(survey: Survey) -> tuple[str, ...]:
 
 
 def registry_roles(survey: Survey, topic: Topic, contexts: Iterable[str]) -> Iterator[tuple[Role, tuple[str, ...]]]:
-    """The roles whose payloads are a schema registry serializer's, with the contexts of their subjects; the values perhaps
-    with none. Not for a topic whose rows Kafka Streams wraps in a format of its own (`is_in_own_format`).
-
-    :param contexts: all that the registry has (`contexts_of`).
+    """The roles whose payloads are a schema registry serializer's, with those of the contexts that have their subjects; the
+    values perhaps with none. Not for a topic whose rows Kafka Streams wraps in a format of its own (`is_in_own_format`).
     """
     records = survey.sample(topic)
     if any(name == _BUFFER_HEADER for record in records for name, _value in record.headers):

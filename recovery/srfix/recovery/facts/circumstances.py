@@ -36,26 +36,18 @@ class Circumstances:
     stores: tuple[KnownStore, ...] = ()
     """Its stores that are spoken of, by name."""
     reader: Reader = Reader.UNKNOWN
-    """What reads them, if it is the same everywhere."""
     oldest: StreamsVersion | None = None
-    """The oldest Kafka Streams that it can run on."""
     newest: StreamsVersion | None = None
-    """The newest one."""
     state: str | None = None
-    """Its group's state, as Kafka names it."""
     members: int | None = None
     problem: str | None = None
-    """Why group and members are not known."""
     query: str | None = None
-    """The id of the ksqlDB query that it is; None if it is none."""
     query_state: str | None = None
-    """The query's state as ksqlDB says it: `RUNNING`, `ERROR`, …"""
     ksqldb_version: str | None = None
     """Which ksqlDB runs the query, as the server says it: `0.10.1`, or Confluent Platform's `6.0.1`."""
 
     @property
     def streams(self) -> str | None:
-        """The Kafka Streams versions that are possible, in words; None if nothing is known."""
         return range_in_words(self.oldest, self.newest)
 
     def is_before(self, version: StreamsVersion) -> bool | None:
@@ -82,11 +74,9 @@ class Circumstances:
         return "what reads these stores does not need the phantom subject's versions"
 
     def with_group(self, found: GroupState) -> Circumstances:
-        """The same with what the cluster says of the group now."""
         return replace(self, state=found.state, members=found.members, problem=found.problem)
 
     def of_stores(self, names: Collection[str]) -> Circumstances:
-        """The same with these stores alone."""
         return replace(self, stores=tuple(store for store in self.stores if store.name in names))
 
 
@@ -137,7 +127,6 @@ class KnownApplication(Part):
 
 
 def known_application(known: Circumstances) -> KnownApplication:
-    """The circumstances as they stand in a plan."""
     return KnownApplication(
         application=known.application,
         stores=list(known.stores),
@@ -149,7 +138,6 @@ def known_application(known: Circumstances) -> KnownApplication:
 
 
 def circumstances_of(known: KnownApplication) -> Circumstances:
-    """What `known_application` was made of."""
     return Circumstances(
         application=known.application,
         stores=tuple(known.stores),

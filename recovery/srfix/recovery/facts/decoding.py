@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import base64
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 from uuid import UUID
 
 import msgspec
 
 from srfix.recovery.documents import Count, Document, Id, Part
 from srfix.serde.bounds import payload_bounds, remember
-from srfix.serde.errors import (
-    PayloadBoundError,
-    ResolveError,
-    SrfixError,
-    WireError,
-)
+from srfix.serde.errors import DecodeError, PayloadBoundError, ResolveError, SrfixError, WireError
 from srfix.serde.interface import ABOUT_A_PAYLOAD, Context, SerdeContext, Value
 from srfix.serde.json_values import to_json
 from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Role, Subject
+from srfix.serde.windowed import WindowKind, split
 from srfix.serde.wire import Headers, SchemaId, is_schema_id, parse
 from srfix.serde.wire_peek import SchemaIdPeek, peek_headers
 
@@ -34,10 +31,11 @@ if TYPE_CHECKING:
     from srfix.serde.resolve.policies import Resolver
     from srfix.serde.resolve.resolved import ResolvedSchema
 
-
 Deserializer: TypeAlias = Callable[[bytes | None, Context], Value]
 """Payload → row."""
 _ABOUT_THE_RECORD = (*ABOUT_A_PAYLOAD, ResolveError)
+_LATEST_MS: Final = 4_102_444_800_000
+"""2100-01-01, UTC. No window begins or ends later; text or an Avro body read as a time nearly always does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +47,6 @@ class DecodedPart:
     is_decoded: bool
     """True if `value` is what the reader sees; False where it was not asked for, or failed."""
     value: Value = None
-    """What the reader sees."""
     schema_id: SchemaId | None = None
     """The id that the payload carries; None if it carries none, or was not looked at."""
     guid: UUID | None = None
@@ -57,14 +54,11 @@ class DecodedPart:
     subject: Subject | None = None
     """The subject that answered; None where the policy asks none, or none did."""
     registered_id: SchemaId | None = None
-    """The id under which that subject holds the schema."""
     error: SrfixError | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodedRecord:
-    """One record as a reader sees it."""
-
     topic: str
     partition: int
     offset: int
@@ -75,7 +69,6 @@ class DecodedRecord:
 
     @property
     def failed(self) -> bool:
-        """True if the key or the value could not be read."""
         return self.key.error is not None or self.value.error is not None
 
 
@@ -84,24 +77,16 @@ class DecodedColumn:
     """The keys, or the values, of many records as a reader sees them."""
 
     payloads: Sequence[bytes | None]
-    """The bytes; None for a null key or a tombstone."""
     is_decoded: bool
-    """False where the role was not asked for."""
     values: Sequence[Value]
-    """What the reader sees; None for a tombstone, and where nothing was decoded."""
     schema_ids: Sequence[SchemaId | None]
     """The ids that the payloads carry; None where they carry none, or were not looked at."""
     errors: Mapping[int, SrfixError]
-    """Why records could not be read, by their places."""
 
 
 class RecordDecoder:
-    """Reads records through a resolve policy.
-
-    :param roles: the parts to decode; the others stay bytes.
-    :param columns: what the value's row is made of; None for the record as the writer has it.
-    :param make: makes the deserializer of a role instead: it must ask the resolver that it is given, which remembers
-        what was found.
+    """Reads records through a resolve policy, each row as the writer has it. Roles that are not named stay bytes. What `make`
+    gives decodes a role instead; it must ask the resolver that it is handed, which remembers what was found.
     """
 
     def __init__(
@@ -109,22 +94,19 @@ class RecordDecoder:
         resolver: Resolver,
         *,
         roles: Iterable[Role] = (Role.VALUE,),
-        columns: Columns | None = None,
         make: Callable[[Resolver, Role], Deserializer] | None = None,
     ) -> None:
-        """:raises ColumnError: if the columns cannot be used."""
         self._resolver = _Noting(resolver)
 
-        def by_schema(resolver: Resolver, role: Role) -> Deserializer:
+        def by_schema(resolver: Resolver, _role: Role) -> Deserializer:
             from srfix.serde.deserializer import SchemaDeserializer
 
-            return SchemaDeserializer(resolver, columns=columns if role is Role.VALUE else None)
+            return SchemaDeserializer(resolver)
 
         self._deserializers = {role: (make or by_schema)(self._resolver, role) for role in roles}
         self._peeks = {role: SchemaIdPeek() for role in self._deserializers}
 
     def decode(self, topic: str, records: Iterable[RawRecord]) -> Iterator[DecodedRecord]:
-        """Each record, in the order given."""
         for record in records:
             yield DecodedRecord(
                 topic=topic,
@@ -138,10 +120,7 @@ class RecordDecoder:
     def decode_column(
         self, topic: str, role: Role, payloads: Sequence[bytes | None], headers: Sequence[Headers] | None = None
     ) -> DecodedColumn:
-        """The keys, or the values, of records, many at a time: several times as quick as `decode`, which gives the same.
-
-        :param headers: of each record; None if none has any.
-        """
+        """The keys, or the values, of records, many at a time: several times as quick as `decode`, which gives the same."""
         from srfix.serde.batches.batches import deserialize_many
         from srfix.serde.interface import BadRow
 
@@ -175,11 +154,9 @@ class RecordDecoder:
         return None if columns_of is None else columns_of(role)
 
     def deserializer(self, role: Role) -> Deserializer:
-        """What decodes a role."""
         return self._deserializers[role]
 
     def part(self, column: DecodedColumn, place: int, role: Role, headers: Headers = None) -> DecodedPart:
-        """One of a column, with all that is known of it, as `decode` gives it."""
         payload = column.payloads[place]
         if not column.is_decoded or payload is None:
             return DecodedPart(payload=payload, is_decoded=column.is_decoded)
@@ -350,3 +327,52 @@ def payload_json(part: DecodedPart) -> Json:
     except UnicodeDecodeError:
         text = None
     return {"$raw": base64.b64encode(part.payload).decode("ascii"), "text": text}
+
+
+def key_without_window(payload: bytes, kind: WindowKind) -> bytes | None:
+    """The key's own bytes; None if what stands behind it is no plausible window of the kind."""
+    try:
+        key, window = split(payload, kind)
+    except DecodeError:
+        return None
+    return key if max(window.start_ms, window.end_ms or 0) < _LATEST_MS else None
+
+
+def window_of(keys: Iterable[bytes], reads: Callable[[bytes], bool]) -> WindowKind | None:
+    """The kind of window that stands behind a sample of a topic's keys; None if they are not windowed. Bytes that it `reads`
+    are a whole key: they decode with the schema that they name, and nothing is left.
+    """
+    counts: Counter[WindowKind | None] = Counter()
+    for payload in keys:
+        if reads(payload):
+            counts[None] += 1
+            continue
+        for kind in WindowKind:
+            key = key_without_window(payload, kind)
+            if key is not None and reads(key):
+                counts[kind] += 1
+                break
+    if not counts:
+        return None
+    likeliest, count = counts.most_common(1)[0]
+    return likeliest if 2 * count > counts.total() else None
+
+
+def key_deserializer(resolver: Resolver, window: WindowKind | None) -> Deserializer:
+    from srfix.serde.deserializer import SchemaDeserializer
+
+    deserialize = SchemaDeserializer(resolver)
+    return deserialize if window is None else _Windowed(deserialize, window)
+
+
+class _Windowed:
+    """The key alone: a `Deserializer`'s rows have no room for a window."""
+
+    def __init__(self, deserialize: Deserializer, window: WindowKind) -> None:
+        from srfix.serde.deserializer import WindowedDeserializer
+
+        self._deserialize = WindowedDeserializer(deserialize, window)
+
+    def __call__(self, payload: bytes | None, context: Context) -> Value:
+        key = self._deserialize(payload, context)
+        return None if key is None else key.key

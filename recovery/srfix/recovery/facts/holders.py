@@ -19,8 +19,6 @@ from srfix.serde.wire import SchemaId
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Holder:
-    """A version that holds a schema id."""
-
     subject: Subject
     version: int
     schema_id: SchemaId
@@ -30,8 +28,6 @@ class Holder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holders:
-    """Who holds some ids."""
-
     by_id: Mapping[SchemaId, tuple[Holder, ...]]
     """Per id its holders, by subject and version; none for an id that no subject holds."""
     is_complete: bool

@@ -29,15 +29,12 @@ MARKS_OF_CONNECT: Final = frozenset(
 
 
 def marks_in(text: str) -> frozenset[str]:
-    """The marks in a schema of what wrote it."""
     return frozenset(match[1] or match[2] for match in _MARK.finditer(text))
 
 
 def own_versions(role: RoleFacts, known_under: Subject, membership: AskMembership) -> tuple[VersionState, ...]:
     """The versions of a phantom subject that the application has registered itself, ascending, soft-deleted ones too.
-
-    :param known_under: the source's own subject of the role.
-    :param membership: asks whether the schema of an id is registered under a subject.
+    `known_under` is the source's own subject of the role.
     """
     copies = set(role.memberships)
     copies |= {m.answered_id for m in role.memberships.values() if m.answered_id is not None}
@@ -61,8 +58,6 @@ def is_first_of_its_own(
 
     A serde that writes the writer's schemas back would have copied what the records carry. Copies alone do not show by their
     order: records with a later schema may stand before those with an earlier one.
-
-    :param carried: the ids that records of the topic carry.
     """
     if not phantom.versions or phantom.versions[0].schema_id != schema_id:
         return False

@@ -2,28 +2,41 @@
 
 Exactly-once forces `read_committed` on the restore consumer; otherwise Java's default holds, `read_uncommitted`
 (`StreamsConfig`). The application's own transactional ids tell: `<application>-<task>` (`exactly_once`), and
-`<application>-<process>-<thread>` (`exactly_once_beta`, `exactly_once_v2`), as `StreamsProducer` forms them.
+`<application>-<process>-<thread>` (`exactly_once_beta`, `exactly_once_v2`), as `StreamsProducer` forms them. They are the keys
+of the topic in which coordinators keep transactions: no admin call of librdkafka lists them. Who may not read it learns
+nothing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import struct
+import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.cluster.log_reader import GaveUp
 from srfix.recovery.findings import Weight
+from srfix.serde.errors import AccessDeniedError, ClusterError
 from srfix.serde.properties.kafka_client import Isolation
+from srfix.serde.subjects.names import Topic
 
 _TASK: Final = r"(?:.+__)?\d+_\d+"
 _THREAD: Final = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-\d+"
 _OF_STREAMS: Final = re.compile(rf"(?:{_TASK}|{_THREAD})", re.DOTALL)
+TRANSACTIONS: Final = Topic("__transaction_state")
+"""It is there from the first transaction on."""
+
+_LENGTH: Final = struct.Struct(">hh")
+_KEY_VERSION: Final = 0
+_DEADLINE_S: Final = 5.0
+"""How long the transactional ids may take to read: a cluster of many exactly-once applications keeps many records of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreIsolation:
-    """How a restore reads, and how that is known."""
-
     isolation: Isolation
     weight: Weight | None
     """How sure it is; None if nothing tells, and Java's default is taken."""
@@ -36,15 +49,11 @@ SAID_BY_DEFAULT: Final = RestoreIsolation(isolation=Isolation.READ_UNCOMMITTED, 
 
 
 def said(isolation: Isolation) -> RestoreIsolation:
-    """As the person said."""
     return RestoreIsolation(isolation=isolation, weight=Weight.CONCLUSIVE, detail="--isolation says so")
 
 
 def not_known(why: str) -> RestoreIsolation:
-    """Where nobody may look.
-
-    :param why: what kept it from being known, in a clause.
-    """
+    """Where nobody may look; what kept it from being known is a clause."""
     return RestoreIsolation(
         isolation=Isolation.READ_UNCOMMITTED,
         weight=None,
@@ -54,7 +63,6 @@ def not_known(why: str) -> RestoreIsolation:
 
 
 def by_transactional_ids(application: str, ids: Iterable[str]) -> RestoreIsolation:
-    """As all transactional ids of the cluster tell."""
     own = sorted(transactional_id for transactional_id in ids if is_of(transactional_id, application))
     if own:
         return RestoreIsolation(
@@ -75,3 +83,52 @@ def is_of(transactional_id: str, application: str) -> bool:
     """True if Kafka Streams forms such an id for this application."""
     prefix = f"{application}-"
     return transactional_id.startswith(prefix) and bool(_OF_STREAMS.fullmatch(transactional_id[len(prefix) :]))
+
+
+def transactional_ids(cluster: Cluster, partitions: int, *, deadline_s: float) -> Iterator[str]:
+    """Every transactional id, once or more often, from the newest log of each partition; expired ones too, until compaction."""
+    give_up_at = time.monotonic() + deadline_s
+    for partition, (start, end) in cluster.watermarks(TRANSACTIONS, range(partitions)).items():
+        if time.monotonic() >= give_up_at:
+            raise GaveUp
+        for record in cluster.read(TRANSACTIONS, partition, start, end, give_up_at=give_up_at):
+            transactional_id = parse_key(record.key)
+            if transactional_id is not None:
+                yield transactional_id
+
+
+def parse_key(key: bytes | None) -> str | None:
+    """The transactional id in a key (`TransactionLogKey`, version 0: a 16-bit version, and a string behind its 16-bit length).
+
+    None for anything else.
+    """
+    if key is None or len(key) < _LENGTH.size:
+        return None
+    version, length = _LENGTH.unpack_from(key)
+    text = key[_LENGTH.size :]
+    if version != _KEY_VERSION or length != len(text):
+        return None
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def known_transactional_ids(cluster: Cluster, partitions: int) -> frozenset[str] | str:
+    """All ids in so many partitions of the topic of transactions, or why they are not known, in a clause."""
+    try:
+        return frozenset(transactional_ids(cluster, partitions, deadline_s=_DEADLINE_S))
+    except GaveUp:
+        return f"{TRANSACTIONS} was not read to its end in {_DEADLINE_S:g} s"
+    except AccessDeniedError:
+        return f"this user may not read {TRANSACTIONS}"
+    except ClusterError as error:
+        return f"{TRANSACTIONS} could not be read: {error.message.rstrip('.')}"
+
+
+def restore_isolation(cluster: Cluster, application: str) -> RestoreIsolation:
+    partitions = cluster.topics().get(TRANSACTIONS)
+    if partitions is None:
+        return SAID_BY_DEFAULT
+    ids = known_transactional_ids(cluster, partitions)
+    return not_known(ids) if isinstance(ids, str) else by_transactional_ids(application, ids)

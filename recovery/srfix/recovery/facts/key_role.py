@@ -3,6 +3,11 @@
 A BIGINT key of eight bytes begins as a framed key does, and so do UUIDs and windows by chance. So the ids that a census
 peeks in keys are taken for ids only where a key subject stands (the phantom one or the source's, soft-deleted versions
 too), or where most keys decode under the schema that they name. A subject alone is no proof either: it may be left over.
+
+A store compares keys byte for byte, and the schema id is part of the bytes. Restored keys carry the producer's id; the reader
+serialises the key that it looks up under its own schema, which its serde registers under the phantom key subject: under one id
+only. Where that is another one, its look-ups miss (SRF005), and where the topic's keys carry several, some do whichever it
+writes.
 """
 
 from __future__ import annotations
@@ -14,7 +19,7 @@ from typing import Final
 
 from srfix.recovery.census.interface import Census, IdCount, RoleCensus
 from srfix.recovery.facts.key_sample import KeyReading, KeySample, SampledKey
-from srfix.recovery.facts.subject_state import SubjectState
+from srfix.recovery.facts.subject_state import SubjectState, VersionState
 from srfix.serde.subjects.names import Role
 from srfix.serde.windowed import WindowKind
 from srfix.serde.wire import SchemaId
@@ -31,8 +36,6 @@ one of eight cases."""
 
 
 class KeyStanding(Enum):
-    """What the keys are."""
-
     CERTAIN = "certain"
     """A key subject stands, and the keys are what it holds: most of them decode."""
     SUBJECT_ONLY = "subject-only"
@@ -45,23 +48,18 @@ class KeyStanding(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyRole:
-    """What the keys of a source topic are."""
-
     standing: KeyStanding
     census: Census
     """The census in which only ids that are ids are counted as such; keys with others are unframed there."""
     source: SubjectState
-    """What stands under the source topic's key subject."""
     window: WindowKind | None = None
     """The window behind each key; None if they are not windowed."""
     not_looked_at: str | None = None
     """What the keys that were read leave open, in words; None if nothing."""
     could_hide: bool = False
-    """True if that could hide a finding."""
 
     @property
     def is_role(self) -> bool:
-        """True if the keys are examined as schema registry keys."""
         return self.standing is not KeyStanding.RAW
 
     @property
@@ -71,12 +69,7 @@ class KeyRole:
 
 
 def key_role(census: Census, phantom: SubjectState, source: SubjectState, sample: KeySample) -> KeyRole:
-    """Decides it.
-
-    :param phantom: what stands under the phantom key subject.
-    :param source: what stands under the source topic's key subject.
-    :param sample: live keys, read by the id that they seem to carry.
-    """
+    """Decides it, by what stands under the two key subjects, and by live keys, read by the id that they seem to carry."""
     if not census.ids(Role.KEY):
         standing = KeyStanding.CERTAIN if phantom.versions else KeyStanding.RAW
         return KeyRole(standing=standing, census=census, source=source)
@@ -213,12 +206,7 @@ def _raw_type(size: int) -> str:
 def without_key_ids(census: Census, strangers: Iterable[SchemaId]) -> Census:
     """The census with the keys that seem to carry these ids counted as unframed."""
     ids = frozenset(strangers)
-    if not ids:
-        return census
-    return replace(
-        census,
-        partitions=tuple(replace(partition, keys=_without(partition.keys, ids)) for partition in census.partitions),
-    )
+    return census.with_role(Role.KEY, lambda partition: _without(partition.keys, ids)) if ids else census
 
 
 def _without(keys: RoleCensus, ids: frozenset[SchemaId]) -> RoleCensus:
@@ -236,3 +224,55 @@ def _without(keys: RoleCensus, ids: frozenset[SchemaId]) -> RoleCensus:
         first_unframed_offset=min(firsts),
         live_unframed_keys=live,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyAsymmetry:
+    """The reader writes one id, the topic's keys carry others, or others too."""
+
+    topic_ids: tuple[SchemaId, ...]
+    """The ids that the topic's keys carry, ascending."""
+    reader_id: SchemaId | None
+    """The id under which the reader serialises the keys that it looks up, and writes; None if it cannot be told which."""
+
+    @property
+    def missed_ids(self) -> tuple[SchemaId, ...]:
+        """The ids whose keys no look-up meets, ascending; all of the topic's where it cannot be told which."""
+        return tuple(schema_id for schema_id in self.topic_ids if schema_id != self.reader_id)
+
+
+def asymmetry(
+    topic_ids: Iterable[SchemaId], phantom: SubjectState, source_ids: Iterable[SchemaId]
+) -> KeyAsymmetry | None:
+    """What the phantom key subject tells of the id that the reader writes, beside those of the keys that a restore loads; None
+    if they do not differ, or if nothing tells of the reader.
+
+    The reader's schema is the latest version of the phantom key subject that is the application's own: the topic's keys do not
+    carry its id, and neither the source's key subject (soft-deleted versions too) nor a record has it, for a repair registers
+    what they have. A live own version goes before a soft-deleted one. Without any, a subject that holds none of the topic's
+    ids was never repaired: its latest version is the reader's, even though the source has it too (an older schema of the
+    producer's). One that holds a single id, which the topic's keys carry beside others, is the reader's too, as a repair
+    registers all of them; where it holds more it cannot be told which id the reader writes, only that it is one of them.
+    """
+    carried = tuple(sorted(set(topic_ids)))
+    if not carried or not phantom.versions:
+        return None
+    reader = _reader_version(frozenset(carried), phantom, frozenset(source_ids))
+    if reader is None and len(carried) == 1:
+        return None
+    reader_id = None if reader is None else reader.schema_id
+    return None if (reader_id,) == carried else KeyAsymmetry(topic_ids=carried, reader_id=reader_id)
+
+
+def _reader_version(
+    carried: frozenset[SchemaId], phantom: SubjectState, source_ids: frozenset[SchemaId]
+) -> VersionState | None:
+    own = [v for v in phantom.versions if v.schema_id not in carried | source_ids]
+    if own:
+        return max(own, key=lambda version: (not version.deleted, version.version))
+    if len(phantom.schema_ids) == 1:
+        return phantom.versions[-1]
+    standing = phantom.live or phantom.versions
+    if any(version.schema_id in carried for version in standing):
+        return None
+    return max(standing, default=None, key=lambda version: version.version)

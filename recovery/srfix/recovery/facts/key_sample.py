@@ -15,7 +15,7 @@ from uuid import UUID
 from srfix.recovery.census.interface import Census
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.cluster.raw_record import RawRecord
-from srfix.recovery.facts.windowed_keys import key_deserializer, window_of
+from srfix.recovery.facts.decoding import key_deserializer, window_of
 from srfix.serde.errors import DecodeError, ResolveError
 from srfix.serde.interface import ABOUT_A_PAYLOAD, SerdeContext
 from srfix.serde.resolve.policies import Resolver
@@ -30,32 +30,23 @@ _MOST_PLACES: Final = 64
 _MORE: Final = 7
 """Offsets before the newest key of an id that are read too, in one partition of each id."""
 _MOST_MORE: Final = 8
-"""Ids of which more than the newest key is read."""
 
 
 class KeyReading(Enum):
-    """What came of reading a key by the id that it seems to carry."""
-
     DECODES = "decodes"
     """The whole key decodes under the schema of its id (with the topic's window behind it, if there is one)."""
     FITS_SUBJECT = "fits-subject"
     """It does not, but the bytes behind the id decode under a schema of the key subject that stands."""
     MISFIT = "misfit"
-    """It does not decode under the schema of its id."""
     UNKNOWN_ID = "unknown-id"
-    """The registry does not know the id."""
     NOT_READ = "not-read"
     """The registry knows the id, and there is no serde for the schema here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledKey:
-    """One key."""
-
     partition: int
-    """Where a record with this key is."""
     offset: int
-    """Where in the partition."""
     schema_id: SchemaId
     """The id that it seems to carry."""
     size: int
@@ -65,22 +56,16 @@ class SampledKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeySample:
-    """Some of a topic's keys: those that begin as framed ones do."""
-
     keys: tuple[SampledKey, ...]
     """By partition and offset, each key once in its partition."""
     window: WindowKind | None
-    """The window behind the topic's keys; None if they are not windowed."""
 
 
 def sample_keys(
     cluster: Cluster, census: Census, resolver: Resolver, under_subject: Iterable[ResolvedSchema], *, more: bool
 ) -> KeySample:
-    """Reads the newest key of each id, and some before it.
-
-    :param resolver: by id, in the store's context.
-    :param under_subject: schemas under the key subjects that stand; asked for only where a key does not decode.
-    :param more: False to read no key but the newest of each id, if all of them decode.
+    """Reads the newest key of each id, and some before it where one does not decode, or `more` are wanted. The resolver is by
+    id, in the store's context. The schemas under the key subjects that stand are asked for only where a key does not decode.
     """
     reader = _Reader(census.topic, resolver)
     records = _records(cluster, census, _newest(census))
@@ -173,8 +158,6 @@ class _Reader:
 
 
 class _Always:
-    """One schema, whatever the id."""
-
     def __init__(self, resolved: ResolvedSchema) -> None:
         self._resolved = resolved
 

@@ -19,10 +19,7 @@ from srfix.serde.subjects.names import Role, Topic
 def keys_of_store(
     survey: Survey, store: SuspectStore, topic: Topic, census: Census, phantoms: Mapping[Role, SubjectState]
 ) -> KeyRole:
-    """Decides it for a store: reads some keys of its source topic where a census peeked ids in them.
-
-    :param phantoms: what stands under its phantom subjects.
-    """
+    """Decides it for a store: reads some keys of its source topic where a census peeked ids in them."""
     phantom, subject = phantoms[Role.KEY], store.source_subject(topic, Role.KEY)
     nothing = SubjectState(subject=subject, versions=(), config=None, mode=None)
     if not phantom.versions and phantoms[Role.VALUE].versions:
@@ -35,12 +32,7 @@ def keys_of_store(
 
 
 def keys_under(survey: Survey, census: Census, asked: SubjectState, source: SubjectState, *, context: str) -> KeyRole:
-    """Decides it for keys that begin as framed ones do: reads some of them.
-
-    :param asked: what stands under the key subject that the reader asks.
-    :param source: what stands under the topic's own key subject.
-    :param context: the registry context whose ids they are.
-    """
+    """Decides it for keys that begin as framed ones do, by reading some, beside the key subject that the reader asks."""
     sample = sample_keys(
         survey.cluster,
         census,

@@ -12,7 +12,7 @@ where tombstones stand, every key.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -20,23 +20,17 @@ from typing import TYPE_CHECKING
 from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
-    from srfix.recovery.census.interface import Census, IdCount, PartitionCensus, RoleCensus
+    from srfix.recovery.census.interface import Census, PartitionCensus, RoleCensus
 
 
 class Lives(Enum):
-    """What counts as live."""
-
     LATEST_OF_KEY = "the latest record of each key"
     EVERY_RECORD = "every record in the log"
 
 
 class Standing(Enum):
-    """Where an id stands for the reader."""
-
     LIVE = "live"
-    """Live records carry it."""
     PENDING = "pending"
-    """Records that the group has not read yet carry it."""
     READ = "read"
     """Only records that the group has read carry it: it meets them again if its offsets are reset."""
     SUPERSEDED = "superseded"
@@ -74,28 +68,15 @@ def _every_record(counted: RoleCensus) -> RoleCensus:
 
 
 def only_ids(census: Census, role: Role, wanted: Container[int]) -> Census:
-    """The census with these ids alone in one role."""
-    return _changed(
-        census,
-        role,
-        lambda counted: replace(counted, ids=tuple(count for count in counted.ids if count.schema_id in wanted)),
-    )
+    def only(partition: PartitionCensus) -> RoleCensus:
+        counted = partition.of(role)
+        return replace(counted, ids=tuple(count for count in counted.ids if count.schema_id in wanted))
 
-
-def _changed(census: Census, role: Role, change: Callable[[RoleCensus], RoleCensus]) -> Census:
-    return replace(
-        census,
-        partitions=tuple(
-            replace(part, keys=change(part.keys)) if role is Role.KEY else replace(part, values=change(part.values))
-            for part in census.partitions
-        ),
-    )
+    return census.with_role(role, only)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Positions:
-    """Where a group reads on."""
-
     group: str
     committed: Mapping[int, int | None]
     """Per partition the offset that it reads next; None where it has committed none."""
@@ -107,7 +88,6 @@ class Positions:
         return partition.start_offset if committed is None else max(committed, partition.start_offset)
 
     def left(self, partition: PartitionCensus) -> int:
-        """Offsets that it has not read yet."""
         return max(0, partition.end_offset - self.starts_at(partition))
 
     def is_beyond(self, partition: PartitionCensus) -> bool:
@@ -117,10 +97,6 @@ class Positions:
 
 
 def standing_of(census: Census, role: Role, schema_id: int, positions: Positions | None) -> Standing:
-    """Where an id stands.
-
-    :param census: as `as_read` gives it.
-    """
     places = [
         (partition, count)
         for partition in census.partitions
@@ -128,11 +104,8 @@ def standing_of(census: Census, role: Role, schema_id: int, positions: Positions
         if count.schema_id == schema_id
     ]
     if positions is None:
-        return Standing.LIVE if any(_is_live(count) for _partition, count in places) else Standing.SUPERSEDED
+        is_live = any(count.live_keys or count.pending_keys for _partition, count in places)
+        return Standing.LIVE if is_live else Standing.SUPERSEDED
     # The last record that carries it tells: if that is read, all of them are.
     is_pending = any(count.last_offset >= positions.starts_at(partition) for partition, count in places)
     return Standing.PENDING if is_pending else Standing.READ
-
-
-def _is_live(count: IdCount) -> bool:
-    return bool(count.live_keys or count.pending_keys)

@@ -4,15 +4,21 @@ Before Kafka Streams 3.8 a restore copies the topic's records, and the processor
 store's rows are compared with the topic's latest record of the same key, as far as the checkpoint says that the store has
 come: a restore puts exactly that there. Kafka Streams 3.0 to 3.7 writes no checkpoint for a small global store (seen): how far
 it has come is not known then, and a row is a processor's if it is none of its key's records, of which none is gone.
+
+A table's serde can have put a field in a row that its record has not: by Avro's defaults, and nothing else. A reader's Avro
+schema takes a field that the writer had not from its default (Avro specification, "Schema Resolution"); one without a default
+makes the read fail. So another value, or one where there is no default, is a processor's work. A class that JSON is mapped to
+may compute any field, and no schema tells of that.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from srfix.recovery.census.interface import Census
 from srfix.recovery.cluster.cluster import Cluster
@@ -20,17 +26,223 @@ from srfix.recovery.cluster.log_reader import GaveUp
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.errors import StateDirectoryError
 from srfix.recovery.facts.rows_on_disk import Place
-from srfix.recovery.facts.store_rows import ProcessedRows
+from srfix.recovery.facts.stores import ProcessedRows
+from srfix.recovery.facts.survey import schema_behind
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.registry import ReadableRegistry
+from srfix.serde.casing import CaseRule, match_fields
+from srfix.serde.errors import CasingError, ResolveError
+from srfix.serde.interface import ABOUT_A_PAYLOAD, SerdeContext
+from srfix.serde.schemas.errors import SchemaNotFoundError
+from srfix.serde.schemas.models import Schema
+from srfix.serde.subjects.names import Role, Topic
+from srfix.serde.wire import is_framed, parse
 
 if TYPE_CHECKING:
-    from srfix.recovery.facts.same_rows import Comparing
     from srfix.recovery.state.formats.values import StoredValue
-
+    from srfix.serde.deserializer import SchemaDeserializer
 
 _MOST: Final = 1_000
-"""Rows that are compared."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Comparing:
+    """Tells a row that says something else than a record from one that only says it in another encoding."""
+
+    registry: ReadableRegistry
+    topic: Topic
+    context: str
+    may_be_table: bool = False
+    """True where nothing says that the processor is not a table's. A table's serde writes the same in other bytes, and may
+    fill fields in: only a field that both have, text, or a field that no default explains tells two rows apart then."""
+    _read: SchemaDeserializer = field(init=False)
+
+    def __post_init__(self) -> None:
+        from srfix.serde.deserializer import SchemaDeserializer
+        from srfix.serde.resolve.policies import ById
+
+        self._read = SchemaDeserializer(ById(self.registry, context=self.context))
+
+    def is_same(self, row: StoredValue, record: RawRecord) -> bool | None:
+        """None if they differ, and nothing tells whether they say the same: one of them cannot be decoded, or a table's serde
+        may have filled in what the row has too many.
+        """
+        if record.value is None:
+            return False  # a restore would remove the row
+        if row.payload == record.value:
+            return True
+        ours, theirs = _json(row.payload), _json(record.value)
+        if ours is not None and theirs is not None:
+            return _says_the_same(ours, theirs, None, may_be_table=self.may_be_table)
+        if not (is_framed(row.payload, row.headers) and is_framed(record.value, record.headers)):
+            # No schema tells what they say: other bytes are another value to the store's serde.
+            return _as_texts(row.payload, record.value) if self.may_be_table else False
+        try:
+            ours = self._read(row.payload, SerdeContext(self.topic, Role.VALUE, row.headers))
+            theirs = self._read(record.value, SerdeContext(self.topic, Role.VALUE, record.headers))
+        except (*ABOUT_A_PAYLOAD, ResolveError):
+            return None
+        explained = self._filled_in(row) if self.may_be_table else None
+        return _says_the_same(ours, theirs, explained, may_be_table=self.may_be_table)
+
+    def _filled_in(self, row: StoredValue) -> FilledIn | None:
+        frame = parse(row.payload, headers=row.headers)
+        if frame is None or frame.schema_id is None:
+            return None
+        try:
+            return filled_in(schema_behind(self.registry, frame.schema_id, self.context))
+        except SchemaNotFoundError:  # deleted while we asked
+            return None
+
+
+def _json(payload: bytes) -> object | None:
+    """The object or list in a payload of JSON; None if it is none."""
+    if payload[:1] not in (b"{", b"["):
+        return None
+    try:
+        document: object = json.loads(payload)
+    except (ValueError, RecursionError):
+        return None
+    return document
+
+
+def _as_texts(row: bytes, record: bytes) -> bool | None:
+    """True if both are the same text but for white space; None if one is no text."""
+    try:
+        ours, theirs = ("".join(payload.decode().split()) for payload in (row, record))
+    except UnicodeDecodeError:
+        return None
+    return ours == theirs if ours.isprintable() and theirs.isprintable() else None
+
+
+def _says_the_same(row: object, record: object, explained: FilledIn | None, *, may_be_table: bool) -> bool | None:
+    """True if a row holds nothing but what the record holds: some of its fields, perhaps in another letter case. Where a
+    table's serde may have written it, values of another type pass for the same, and fields that the record has not, beside
+    some that it has, count as far as the row's schema has `explained` them.
+    """
+    if isinstance(row, Mapping) and isinstance(record, Mapping):
+        names = {str(name): value for name, value in row.items()}
+        others = {str(name): value for name, value in record.items()}
+        try:
+            placed = match_fields([*names], [*others], CaseRule.UNIQUE, where="a row and its record")
+        except CasingError:
+            return None if may_be_table and row != record else bool(row == record)
+        added = {name: value for name, value in names.items() if name not in placed and value is not None}
+        if added and (not may_be_table or (record and not placed)):
+            return False  # a table's row has at least one of its record's fields
+        return _all(
+            (
+                *(None if explained is None else explained.explains(name, value) for name, value in added.items()),
+                *(
+                    _says_the_same(
+                        names[name],
+                        others[other],
+                        None if explained is None else explained.within(name),
+                        may_be_table=may_be_table,
+                    )
+                    for name, other in placed.items()
+                ),
+            )
+        )
+    if isinstance(row, list | tuple) and isinstance(record, list | tuple):
+        if len(row) != len(record):
+            return False
+        return _all(
+            _says_the_same(one, other, None, may_be_table=may_be_table) for one, other in zip(row, record, strict=True)
+        )
+    if may_be_table and type(row) is not type(record):
+        return True
+    return bool(row == record)
+
+
+def _all(answers: Iterable[bool | None]) -> bool | None:
+    """False if one is, else None if one is."""
+    verdicts = tuple(answers)
+    return False if False in verdicts else None if None in verdicts else True
+
+
+_Node: TypeAlias = object
+
+
+@dataclass(frozen=True, slots=True)
+class FilledIn:
+    """What one record type of a row's schema says of its fields."""
+
+    _fields: Mapping[str, Mapping[str, _Node]]
+    _named: Mapping[str, _Node] = field(repr=False)
+    """Every named type of the schema, by the name that it is referred to by."""
+
+    def within(self, name: str) -> FilledIn | None:
+        """The same of the record in a field; None if no single record type is there."""
+        return _of(self._fields.get(name, {}).get("type"), self._named)
+
+    def explains(self, name: str, value: object) -> bool | None:
+        """True if a default explains a field that the record has not, False if nothing can have filled it in.
+
+        None if that cannot be told: an alias may feed it, or the default cannot be compared with what was read.
+        """
+        declared = self._fields.get(name)
+        if declared is None or declared.get("aliases"):
+            return None
+        if "default" not in declared:
+            return False
+        default = declared["default"]
+        if not _is_plain(value) or not _is_plain(default) or _is_logical(declared.get("type")):
+            return None
+        return bool(default == value) and isinstance(default, bool) == isinstance(value, bool)
+
+
+def filled_in(schema: Schema | None) -> FilledIn | None:
+    """What the schema that a row was written under says; None if it is no record in Avro, or has parts elsewhere."""
+    if schema is None or schema.schema_type != "AVRO" or schema.references:
+        return None
+    try:
+        node: _Node = json.loads(schema.text)
+        named: dict[str, _Node] = {}
+        _gather(node, "", named)
+    except (ValueError, RecursionError):
+        return None
+    return _of(node, named)
+
+
+def _of(node: _Node, named: Mapping[str, _Node]) -> FilledIn | None:
+    branches = [branch for branch in node if branch != "null"] if isinstance(node, list) else [node]
+    if len(branches) != 1:
+        return None
+    (branch,) = branches
+    if isinstance(branch, str):
+        branch = named.get(branch)
+    if not isinstance(branch, Mapping) or branch.get("type") != "record":
+        return None
+    fields = cast("list[Mapping[str, _Node]]", branch.get("fields") or [])
+    return FilledIn({str(declared.get("name")): declared for declared in fields}, named)
+
+
+def _gather(node: _Node, namespace: str, named: dict[str, _Node]) -> None:
+    if isinstance(node, list):
+        for branch in node:
+            _gather(branch, namespace, named)
+    elif isinstance(node, Mapping):
+        name = node.get("name")
+        if isinstance(name, str) and node.get("type") in ("record", "enum", "fixed"):
+            own, _, short = name.rpartition(".")
+            own_namespace = node.get("namespace")
+            namespace = own or (own_namespace if isinstance(own_namespace, str) else namespace)
+            named[short] = named[f"{namespace}.{short}"] = node
+        for inner in ("type", "items", "values"):
+            _gather(node.get(inner), namespace, named)
+        for declared in cast("list[_Node]", node.get("fields") or []):
+            if isinstance(declared, Mapping):
+                _gather(declared.get("type"), namespace, named)
+
+
+def _is_plain(value: object) -> bool:
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
+def _is_logical(node: _Node) -> bool:
+    branches = node if isinstance(node, list) else [node]
+    return any(isinstance(branch, Mapping) and "logicalType" in branch for branch in branches)
 
 
 def compare_rows(
@@ -43,19 +255,14 @@ def compare_rows(
     found: ProcessedRows,
     deadline_s: float | None = None,
 ) -> ProcessedRows:
-    """Compares the first rows of a global store with the topic.
-
-    :param found: the processor, whose rows they are.
-    :param context: the registry context whose ids the rows carry.
-    """
-    from srfix.recovery.facts.same_rows import Comparing
+    """Compares the first rows of a global store, which are a processor's, with the topic."""
     from srfix.recovery.state.checkpoints import OffsetMeaning
     from srfix.recovery.state.directory import StoreKind
     from srfix.recovery.state.reading.database import some_rows
 
     place = next((p for p in places if p.task.is_global and p.store.kind is StoreKind.KEY_VALUE), None)
     if place is None:
-        return _not_compared(found, "no state directory that was handed over holds the store")
+        return replace(found, not_compared="no state directory that was handed over holds the store")
     limits = {
         p.partition: place.reached(census.topic, p.partition, OffsetMeaning.POSITION) or 0 for p in census.partitions
     }
@@ -65,17 +272,17 @@ def compare_rows(
     try:
         rows = some_rows(Path(place.store.path), most=_MOST)
     except StateDirectoryError as error:
-        return _not_compared(found, error.message.removesuffix("."))
+        return replace(found, not_compared=error.message.removesuffix("."))
     give_up_at = None if deadline_s is None else time.monotonic() + deadline_s
     try:
         records, are_whole = _records(cluster, census, rows, give_up_at, latest=not is_anywhere)
     except GaveUp:
-        return _not_compared(found, "the time for it (--deadline) was over")
+        return replace(found, not_compared="the time for it (--deadline) was over")
     if is_anywhere and not are_whole:
-        return _not_compared(
+        return replace(
             found,
-            f"nothing in {place.task.path} says how far the store has come with topic {census.topic}, and records are gone "
-            "from there",
+            not_compared=f"nothing in {place.task.path} says how far the store has come with topic {census.topic}, and "
+            "records are gone from there",
         )
     may_be_table = found.processor is None
     comparing = Comparing(registry=registry, topic=census.topic, context=context, may_be_table=may_be_table)
@@ -103,10 +310,6 @@ def _is_one_of(records: Iterable[RawRecord], row: StoredValue, comparing: Compar
     return True if True in verdicts else None if None in verdicts else False
 
 
-def _not_compared(found: ProcessedRows, why: str) -> ProcessedRows:
-    return replace(found, not_compared=why)
-
-
 def _open_question(rows: int, compared: int, untold: int) -> str | None:
     if untold:
         return (
@@ -128,11 +331,7 @@ def _records(
     *,
     latest: bool,
 ) -> tuple[dict[bytes, list[RawRecord]], bool]:
-    """The topic's records of each row's key, in order, none for a key that is in several partitions; and whether no record
-    has gone from there.
-
-    :param latest: True for the latest of each key alone.
-    """
+    """Each row's records in the topic, in order, none for a key that is in several partitions; and whether none has gone."""
     by_key: dict[bytes, list[RawRecord]] = {}
     are_whole = True
     for partition in census.partitions:

@@ -32,12 +32,8 @@ NO_SUCH_QUESTION = frozenset({403, 404, 405, 501})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistrationRefusal:
-    """One registration that would be refused."""
-
     schema_id: SchemaId
-    """The id whose schema would be registered."""
     reason: str
-    """The registry's reason, in words."""
     is_overcome: bool
     """True if a plan can do something about it: an incompatibility yes, a read-only registry no."""
 
@@ -58,13 +54,11 @@ def foreseen_refusal(
 def foreseen_refusals(
     registry: ReadableRegistry, role: RoleFacts, registrations: Iterable[Membership], *, must_know: bool = False
 ) -> tuple[RegistrationRefusal, ...]:
-    """The registrations under the phantom subject that would be refused as things stand.
+    """The registrations under the phantom subject that would be refused as things stand; their ids need not be in the topic.
 
-    Asks the subject's mode (its own, else the global one) and the registry's compatibility check, against the latest
-    version, or against all for a transitive level.
-
-    :param registrations: the ids to be registered, with their schemas; they need not be in the topic.
-    :param must_know: True to raise where compatibility may not be asked; else that foretells nothing.
+    Asks the subject's mode (its own, else the global one) and the registry's compatibility check, against the latest version,
+    or against all for a transitive level. Where that may not be asked, it foretells nothing, unless it must know: then it
+    raises.
     """
     wanted = tuple(registration for registration in registrations if registration.schema is not None)
     if not wanted:
@@ -137,10 +131,7 @@ def _incompatible(
 
 
 def mode_in_force(registry: ReadableRegistry, subject: Subject, own: str | None) -> tuple[str, str | None]:
-    """Whose mode decides over a subject, and which: a global READONLY_OVERRIDE goes before the subject's own.
-
-    :param own: the subject's own mode; None if it has none.
-    """
+    """Whose mode decides over a subject, and which: a global READONLY_OVERRIDE goes before the subject's own."""
     of_all = registry.mode()
     if own is not None and of_all != "READONLY_OVERRIDE":
         return "the subject's", own

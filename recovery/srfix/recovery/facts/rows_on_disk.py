@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from srfix.recovery.census.interface import Census
-from srfix.recovery.facts.store_rows import StoreRows
-from srfix.recovery.facts.stores import SuspectStore
+from srfix.recovery.facts.stores import StoreRows, SuspectStore
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.state.checkpoints import OffsetMeaning
 from srfix.serde.files import is_there
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """The directory of a store in one task."""
-
     state: ApplicationState
     task: Task
     store: StoreDirectory
@@ -43,10 +40,7 @@ class Place:
         return next(offsets, None)
 
     def reached(self, topic: Topic, partition: int, told: OffsetMeaning) -> int | None:
-        """The offset before which all rows of a partition are on disk; None if nothing tells.
-
-        :param told: what the number means, if the directory itself does not show it.
-        """
+        """The offset before which all rows of a partition are on disk; None if neither the directory nor `told` tells."""
         offset = self.offset(topic, partition)
         if offset is None:
             return None
@@ -63,11 +57,9 @@ class Place:
 RowCounter: TypeAlias = "Callable[[Place], RowIds]"
 """Counts the ids in the store of one task, once for all that ask."""
 StoreIds: TypeAlias = Mapping[Role, frozenset[SchemaId]]
-"""Per role the ids that rows carry."""
 
 
 def count_rows(place: Place, *, give_up_at: float | None = None) -> RowIds:
-    """Counts the ids in the store of one task, whatever its kind (`count_row_ids`)."""
     from srfix.recovery.state.reading.store import open_store
     from srfix.recovery.state.row_ids import count_row_ids
 
@@ -75,7 +67,6 @@ def count_rows(place: Place, *, give_up_at: float | None = None) -> RowIds:
 
 
 def places_of(states: tuple[ApplicationState, ...], store: SuspectStore) -> tuple[Place, ...]:
-    """Where a store lies, in every directory and task."""
     return tuple(
         Place(state=state, task=task, store=directory)
         for state in states
@@ -110,11 +101,7 @@ def ids_by_changelog(states: tuple[ApplicationState, ...], changelog: Topic, cou
 def read_rows(
     places: tuple[Place, ...], census: Census, count: RowCounter, *, meaning: OffsetMeaning = OffsetMeaning.UNKNOWN
 ) -> StoreRows:
-    """Reads the rows of a store, wherever it lies.
-
-    :param census: of the topic that it restores from, with the group's committed offsets.
-    :param meaning: what the numbers in checkpoints are, if the directories do not show it.
-    """
+    """Reads the rows of a store, wherever it lies; `meaning` is that of the numbers in checkpoints."""
     gathered = _Gathered(census=census, meaning=meaning, is_global=any(place.task.is_global for place in places))
     for place in places:
         gathered.add(place, count)
@@ -138,7 +125,6 @@ class _Gathered:
     could_hide: bool = False
 
     def add(self, place: Place, count: RowCounter) -> None:
-        """Reads the store in one task."""
         from srfix.recovery.state.directory import StoreKind, is_task_locked
         from srfix.recovery.state.layouts import StoreFormat
         from srfix.recovery.state.reading.detection import databases
@@ -207,7 +193,6 @@ class _Gathered:
                     places.add(partition)
 
     def rows(self) -> StoreRows:
-        """All of it."""
         lags = tuple(self._lags())
         whole = not (self.is_kept_back or lags)
         return StoreRows(

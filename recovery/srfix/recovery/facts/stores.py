@@ -8,22 +8,67 @@ from dataclasses import dataclass, field
 from srfix.recovery.census.interface import Census
 from srfix.recovery.cluster.answers import TopicConfigs
 from srfix.recovery.facts.bodies import Bodies
-from srfix.recovery.facts.key_asymmetry import KeyAsymmetry, asymmetry
-from srfix.recovery.facts.key_role import KeyRole
-from srfix.recovery.facts.store_rows import ProcessedRows, StoreRows
+from srfix.recovery.facts.key_role import KeyAsymmetry, KeyRole, asymmetry
 from srfix.recovery.facts.subject_state import SubjectState
 from srfix.recovery.findings import Evidence, Finding, IdAtFault, Severity, Skipped, Source
 from srfix.serde.schemas.models import Schema
-from srfix.serde.subjects.names import (
-    DEFAULT_CONTEXT,
-    Role,
-    Subject,
-    Topic,
-    changelog_topic,
-    join_context,
-    subject_for,
-)
+from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject, Topic, changelog_topic, join_context, subject_for
 from srfix.serde.wire import SchemaId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreRows:
+    """What the state directories that were handed over hold of one store."""
+
+    rows: int
+    schema_ids: Mapping[Role, Mapping[SchemaId, int]]
+    """Per role and id the rows whose key or value carries it; of keys only where they are a schema registry's."""
+    found_in: Mapping[Role, Mapping[SchemaId, tuple[int, ...]]] = field(default_factory=dict)
+    """Per role and id the partitions in whose store such rows are, ascending; none for a global store."""
+    guids: Mapping[Role, int] = field(default_factory=dict)
+    """Per role the rows that name their schema by GUID, whose ids are not known."""
+    unframed: Mapping[Role, int] = field(default_factory=dict)
+    partitions: tuple[int, ...] = ()
+    """The partitions whose store was read to its end, ascending; empty for a global store, which has none."""
+    not_read: tuple[str, ...] = ()
+    """What could not be read, or only in part, or may be more than what was read, each as a sentence's beginning: a task and
+    why."""
+    could_hide: bool = False
+    """True if damage or a missing library kept rows back, which may carry ids that the registry has lost."""
+    is_whole: bool = False
+    """True if every partition of the source topic was read to its end, with no application running on any of it: only then
+    an id that no row carries is not in the store.
+
+    It claims that the directories, as they were handed over, hold every row that the application has committed: no process
+    holds them, every database was read to its end, and the offset that stands in the checkpoint (or in the store, from 4.3
+    on) has reached the group's committed offset. Kafka Streams writes that offset after it has flushed the rows (up to 4.2),
+    or together with them (4.3 and later), so that nothing up to it can be in a memtable alone, as in a copy of a running
+    application's directory. It claims nothing of other copies of the same partitions: of a standby elsewhere, or of an
+    instance that has restored since the directory was copied.
+    """
+
+    def ids(self, role: Role) -> frozenset[SchemaId]:
+        return frozenset(self.schema_ids.get(role, {}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessedRows:
+    """A global store that a processor of the user's own fills, or may, and what a restore would change in it."""
+
+    processor: str | None = None
+    """The name that a person gave to the processor; None where no topology shows one: `StreamsBuilder.addGlobalStore` names
+    its processor as `globalTable` does."""
+    origin: str | None = None
+    transformed: int = 0
+    """Rows that differ from what a restore would put in their place."""
+    untransformed: int = 0
+    """Rows that a restore would leave as they are, or differ in their encoding alone."""
+    untold: int = 0
+    """Rows that differ in bytes, and of which nothing tells whether a restore would change what they say."""
+    example: tuple[int, int] | None = None
+    """Partition and offset of a record of which the store holds something else; None without any."""
+    not_compared: str | None = None
+    """Why no rows, or not all that were to be, were compared, in a clause; None if they were."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,16 +84,13 @@ class SuspectStore:
 
     @property
     def changelog(self) -> Topic:
-        """The changelog topic that does not exist."""
         return changelog_topic(self.application, self.name)
 
     def subject(self, role: Role) -> Subject:
-        """The phantom subject of its keys or values."""
         return join_context(self.context, subject_for(self.changelog, role))
 
     @property
     def subjects(self) -> tuple[Subject, ...]:
-        """Its phantom subjects, of values and of keys."""
         return self.subject(Role.VALUE), self.subject(Role.KEY)
 
     def source_subject(self, topic: Topic, role: Role) -> Subject:
@@ -65,9 +107,12 @@ class SuspectStore:
         """The store in a sentence."""
         return f"store {self.name} of application {self.application}"
 
-    def skipped(self, reason: str, *, could_hide: bool = True) -> Skipped:
-        """The store as something that was not looked at."""
-        return Skipped(what=self.in_words, reason=reason, could_hide=could_hide, subjects=self.subjects)
+    def skipped(
+        self, reason: str, *, what: str | None = None, role: Role | None = None, could_hide: bool = True
+    ) -> Skipped:
+        """The store, or what else is said of it, as something that was not looked at; of one role, or of both."""
+        subjects = self.subjects if role is None else (self.subject(role),)
+        return Skipped(what=what or self.in_words, reason=reason, could_hide=could_hide, subjects=subjects)
 
     def __str__(self) -> str:
         name = f"{self.application}/{self.name}"
@@ -83,6 +128,13 @@ class Suspect:
     """The registry context of the subjects that are named after it."""
     splits: tuple[SuspectStore, ...]
     """Every way to take its name apart into application and store that was asked for, the longest application first."""
+
+    def skipped(self, reason: str, *, could_hide: bool = True) -> Skipped:
+        """Its subjects as something that was not looked at."""
+        subjects = self.splits[0].subjects
+        return Skipped(
+            what=f"the subjects of {self.changelog}", reason=reason, could_hide=could_hide, subjects=subjects
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,17 +197,14 @@ class StoreFacts:
     source: Source | None
     """Where it restores from (the value subject); None while undecided."""
     evidence: tuple[Evidence, ...]
-    """The evidence for every candidate source."""
     census: Census | None
     """The ids in the source topic; None while the source is undecided."""
     roles: Mapping[Role, RoleFacts]
-    """The roles that carry schema ids or have a phantom subject."""
     bodies: Mapping[Role, Bodies] = field(default_factory=dict)
     """Per role whether the rows that a restore loads decode; empty while the source is undecided."""
     source_configs: TopicConfigs | None = None
     """The configuration of the source topic, or why it is not known; None while the source is undecided."""
     keys: KeyRole | None = None
-    """What the keys of the source topic are; None if that was not asked."""
     is_global: bool = False
     """True if it is a global table's or global store's: it restores the whole topic at every start without state."""
     is_told_global: bool = False
@@ -217,11 +266,7 @@ class StoreFacts:
         registered_ids: tuple[SchemaId, ...] | None = None,
         repairable: bool = False,
     ) -> Finding:
-        """A finding of this store.
-
-        :param subject: what is at fault, if it is not the phantom subject.
-        :param registered_ids: what stands under that one; None for what stands under the phantom subject.
-        """
+        """A finding of this store: of the phantom subject and what stands there, if no other one is said."""
         role_facts = self.roles.get(role)
         return Finding(
             code=code,

@@ -25,8 +25,6 @@ from srfix.serde.wire import SchemaId, given_schema_id
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class VersionState:
-    """One version of a subject."""
-
     version: int
     schema_id: SchemaId
     deleted: bool
@@ -37,15 +35,12 @@ class VersionState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectState:
-    """A subject's versions, own configuration and own mode."""
-
     subject: Subject
     versions: tuple[VersionState, ...]
     """Soft-deleted ones too, ascending; empty if the subject does not exist."""
     config: Mapping[str, Json] | None
     """Its own configuration as GET answers it; None if it has none (40408)."""
     mode: str | None
-    """Its own mode; None if it has none (40409)."""
 
     @property
     def schema_ids(self) -> tuple[SchemaId, ...]:
@@ -54,12 +49,10 @@ class SubjectState:
 
     @property
     def live(self) -> tuple[VersionState, ...]:
-        """The versions that are not soft-deleted."""
         return tuple(version for version in self.versions if not version.deleted)
 
     @property
     def level(self) -> Json:
-        """The level of its own configuration as GET answers it; None if it has none."""
         return level_of(self.config)
 
     @property
@@ -101,7 +94,6 @@ def held_version(registry: ReadableRegistry, subject: str, schema: Schema) -> Sc
 
 
 def level_of(config: Mapping[str, Json] | None) -> Json:
-    """The compatibility level in a configuration as GET answers it; None if there is none."""
     return None if config is None else config.get("compatibilityLevel")
 
 
@@ -165,7 +157,6 @@ class SubjectPart(Part):
 
 
 def subject_part(state: SubjectState) -> SubjectPart:
-    """The state as it stands in plans and journals."""
     versions = [
         VersionPart.of(version, written_ms=UNSET if version.written_ms is None else version.written_ms)
         for version in sorted(state.versions)
@@ -174,19 +165,16 @@ def subject_part(state: SubjectState) -> SubjectPart:
 
 
 def subject_state_document(state: SubjectState) -> Json:
-    """The same as JSON."""
     return json_of(subject_part(state))
 
 
 def subject_state_of(part: SubjectPart) -> SubjectState:
-    """What `subject_part` was made of."""
     versions = tuple(sorted(map(_version, part.versions)))
     config = cast("dict[str, Json] | None", part.config)
     return SubjectState(subject=Subject(part.subject), versions=versions, config=config, mode=part.mode)
 
 
 def subject_state_from(document: Json) -> SubjectState:
-    """Reads what `subject_state_document` gave."""
     try:
         return subject_state_of(msgspec.convert(document, SubjectPart))
     except ValueError as error:
@@ -203,7 +191,6 @@ def _version(part: VersionPart) -> VersionState:
 
 
 def difference(expected: SubjectState, state: SubjectState) -> str:
-    """In words, what is not as expected."""
     parts = []
     if expected.versions != state.versions:
         parts.append(f"it holds {state.versions_in_words} where {expected.versions_in_words} was expected")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Final, TypeVar, cast
@@ -10,10 +11,16 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 from srfix.recovery.cluster.answers import Commit, GroupState, TopicConfigs
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.cluster.raw_record import RawRecord
-from srfix.recovery.cluster.transactional_ids import TRANSACTIONS
 from srfix.recovery.facts.holders import Holder, list_holders
-from srfix.recovery.facts.isolation import SAID_BY_DEFAULT, RestoreIsolation, by_transactional_ids, not_known, said
-from srfix.recovery.facts.known_transactions import known_transactional_ids
+from srfix.recovery.facts.isolation import (
+    SAID_BY_DEFAULT,
+    TRANSACTIONS,
+    RestoreIsolation,
+    by_transactional_ids,
+    known_transactional_ids,
+    not_known,
+    said,
+)
 from srfix.recovery.facts.stores import Membership, SuspectStore
 from srfix.recovery.facts.subject_state import SubjectState, read_subject_state, version_numbers
 from srfix.recovery.facts.supplied import Supplied
@@ -38,7 +45,6 @@ from srfix.serde.wire_peek import BY_GUID, SchemaIdPeek, peek_headers
 _T = TypeVar("_T")
 
 _MOST_VERSIONS: Final = 20
-"""Versions of a subject that are compared, the newest ones."""
 _PEEKED_OFFSETS: Final = 5
 """Offsets at the end of each partition that a peek reads, beside its first one."""
 _PEEKED_PARTITIONS: Final = 16
@@ -51,25 +57,19 @@ _SCHEMA_NOT_FOUND: Final = 40403
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedSource:
-    """What a person said with `--source`."""
-
     topic: Topic
     said: str
     """The option's value, `STORE=TOPIC` or `APPLICATION/STORE=TOPIC`."""
     has_application: bool
-    """True if it names the application too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peek:
-    """A few values of a topic, or a few of its keys."""
-
     looked_at: int
     """Values that are no tombstones, or keys of such records that are not null."""
     schema_ids: tuple[SchemaId, ...]
     """The ids that they carry, ascending."""
     guids: int
-    """Values that name their schema by GUID."""
 
 
 @dataclass(slots=True)
@@ -87,22 +87,12 @@ class Survey:
     """How restores read, if the person said."""
     gone: frozenset[str] = frozenset()
     """Applications of which the person says that they are gone for good."""
-    _transactional_ids: frozenset[str] | str | None = None
-    """The ids; or why they are not known, in a clause."""
-    _is_redpanda: bool | None = None
     _topics: Mapping[Topic, int] | None = None
     _subjects: tuple[Subject, ...] | None = None
     _known_subjects: frozenset[Subject] | None = None
     _commits: dict[str, Mapping[tuple[Topic, int], Commit] | ClusterError] = field(default_factory=dict)
-    _groups: dict[str, GroupState] = field(default_factory=dict)
-    _configs: dict[Topic, TopicConfigs] = field(default_factory=dict)
-    _memberships: dict[tuple[Subject, SchemaId], Membership] = field(default_factory=dict)
     _latest: dict[Subject, SchemaVersion | None] = field(default_factory=dict)
     _latest_is_listed: bool = False
-    _versions: dict[Subject, tuple[SchemaVersion, ...]] = field(default_factory=dict)
-    _schemas: dict[tuple[SchemaId, str], Schema | None] = field(default_factory=dict)
-    _peeks: dict[tuple[Topic, Role], Peek] = field(default_factory=dict)
-    _samples: dict[Topic, tuple[RawRecord, ...]] = field(default_factory=dict)
     _worked_out: dict[tuple[object, ...], object] = field(default_factory=dict)
 
     if TYPE_CHECKING:
@@ -198,23 +188,17 @@ class Survey:
         """How the restore of an application reads: as the person said, else as its transactional ids tell."""
         if self.isolation is not None:
             return said(self.isolation)
-        if TRANSACTIONS not in self.topics():
+        partitions = self.topics().get(TRANSACTIONS)
+        if partitions is None:
             return SAID_BY_DEFAULT
-        if self._transactional_ids is None:
-            self._transactional_ids = known_transactional_ids(self.cluster, self.topics()[TRANSACTIONS])
-        ids = self._transactional_ids
+        ids = self.once(("transactional ids",), lambda: known_transactional_ids(self.cluster, partitions))
         return not_known(ids) if isinstance(ids, str) else by_transactional_ids(application, ids)
 
     def group_state(self, group: str) -> GroupState:
-        """Whether a group has members; a problem where the broker does not say."""
-        if group not in self._groups:
-            self._groups[group] = self.cluster.group_state(group)
-        return self._groups[group]
+        return self.once(("group", group), lambda: self.cluster.group_state(group))
 
     def subscriptions(self, group: str) -> tuple[int, ...]:
-        """Per member of a running application the latest version of `SubscriptionInfo` that it knows; none where the broker
-        does not say.
-        """
+        """Per member of a running application the latest version of `SubscriptionInfo` that it knows; none if nobody says."""
         return self.once(
             ("subscriptions", group),
             lambda: tuple(member.subscription for member in self.cluster.streams_members(group).members),
@@ -222,9 +206,7 @@ class Survey:
 
     def topic_configs(self, topic: Topic) -> TopicConfigs:
         """The configuration of a topic that exists; a problem where the broker does not say."""
-        if topic not in self._configs:
-            self._configs.update(self.cluster.topic_configs([topic]))
-        return self._configs[topic]
+        return self.once(("configs", topic), lambda: self.cluster.topic_configs([topic])[topic])
 
     def latest(self, subject: Subject) -> SchemaVersion | None:
         """A subject's latest version, a soft-deleted one if there is no other; None if there is none at all.
@@ -260,20 +242,16 @@ class Survey:
 
     def versions(self, subject: Subject) -> tuple[SchemaVersion, ...]:
         """The newest 20 versions of a subject, soft-deleted ones too, the newest first; none if there is no such subject."""
-        if subject not in self._versions:
-            numbers = self._version_numbers(subject)
-            latest = self._latest.get(subject)
-            versions = []
-            for number in sorted(numbers, reverse=True)[:_MOST_VERSIONS]:
-                if latest is not None and latest.version == number:
-                    versions.append(latest)
-                    continue
-                try:
-                    versions.append(self.registry.version(subject, number, deleted=True))
-                except (SubjectNotFoundError, VersionNotFoundError):  # hard-deleted while we asked
-                    continue
-            self._versions[subject] = tuple(versions)
-        return self._versions[subject]
+        return self.once(("versions", subject), lambda: tuple(self._newest_versions(subject)))
+
+    def _newest_versions(self, subject: Subject) -> Iterator[SchemaVersion]:
+        latest = self._latest.get(subject)
+        for number in sorted(self._version_numbers(subject), reverse=True)[:_MOST_VERSIONS]:
+            if latest is not None and latest.version == number:
+                yield latest
+                continue
+            with suppress(SubjectNotFoundError, VersionNotFoundError):  # hard-deleted while we asked
+                yield self.registry.version(subject, number, deleted=True)
 
     def _version_numbers(self, subject: Subject) -> tuple[int, ...]:
         """Soft-deleted ones too; from the listing of all versions if that was asked for and has the subject: it is of one
@@ -310,12 +288,13 @@ class Survey:
 
     def schema_of_id(self, schema_id: SchemaId, context: str) -> Schema | None:
         """The schema behind an id in a context; None if the registry does not know the id."""
-        if (schema_id, context) not in self._schemas:
-            try:
-                self._schemas[schema_id, context] = schema_behind(self.registry, schema_id, context)
-            except SchemaNotFoundError:
-                self._schemas[schema_id, context] = None
-        return self._schemas[schema_id, context]
+
+        def ask() -> Schema | None:
+            with suppress(SchemaNotFoundError):
+                return schema_behind(self.registry, schema_id, context)
+            return None
+
+        return self.once(("schema", schema_id, context), ask)
 
     def peek(self, topic: Topic, role: Role = Role.VALUE) -> Peek:
         """A few values of a topic that exists, or the keys of those records: the first and the newest of each of its first 16
@@ -324,17 +303,17 @@ class Survey:
         :raises AccessDeniedError: if this user may not read it.
         :raises ClusterError: if the broker does not answer.
         """
-        if (topic, role) not in self._peeks:
-            records = self.sample(topic)
-            payloads = [record.value if role is Role.VALUE else record.key for record in records]
-            headers = [list(record.headers) for record in records]
-            peeked = peek_headers(headers, SchemaIdPeek()(payloads), role)
-            self._peeks[topic, role] = Peek(
-                looked_at=sum(payload is not None for payload in payloads),
-                schema_ids=tuple(sorted({schema_id for schema_id in peeked if schema_id >= 0})),
-                guids=int(BY_GUID in peeked),
-            )
-        return self._peeks[topic, role]
+        return self.once(("peek", topic, role), lambda: self._peek(topic, role))
+
+    def _peek(self, topic: Topic, role: Role) -> Peek:
+        records = self.sample(topic)
+        payloads = [record.value if role is Role.VALUE else record.key for record in records]
+        peeked = peek_headers([list(record.headers) for record in records], SchemaIdPeek()(payloads), role)
+        return Peek(
+            looked_at=sum(payload is not None for payload in payloads),
+            schema_ids=tuple(sorted({schema_id for schema_id in peeked if schema_id >= 0})),
+            guids=int(BY_GUID in peeked),
+        )
 
     def sample(self, topic: Topic) -> tuple[RawRecord, ...]:
         """A few records of a topic that exists, no tombstones: the first and the newest of each of its first 16 partitions.
@@ -342,39 +321,33 @@ class Survey:
         :raises AccessDeniedError: if this user may not read it.
         :raises ClusterError: if the broker does not answer.
         """
-        if topic not in self._samples:
-            partitions = range(min(self.topics()[topic], _PEEKED_PARTITIONS))
-            marks = self.cluster.watermarks(topic, partitions)
-            places = {
-                (partition, offset)
-                for partition, (start, end) in marks.items()
-                for offset in {start, *range(max(start, end - _PEEKED_OFFSETS), end)}
-                if offset < end
-            }
-            found = (record for _place, record in self.cluster.records_at(topic, places) if record is not None)
-            records = [record for record in found if record.value is not None]
-            for partition, (start, end) in () if records else marks.items():
-                # Compaction left nothing there.
-                read = islice(self.cluster.read(topic, partition, start, end), _MOST_PASSED)
-                records.extend(islice((record for record in read if record.value is not None), 1))
-            self._samples[topic] = tuple(records)
-        return self._samples[topic]
+        return self.once(("sample", topic), lambda: tuple(self._sample(topic)))
+
+    def _sample(self, topic: Topic) -> list[RawRecord]:
+        marks = self.cluster.watermarks(topic, range(min(self.topics()[topic], _PEEKED_PARTITIONS)))
+        places = {
+            (partition, offset)
+            for partition, (start, end) in marks.items()
+            for offset in {start, *range(max(start, end - _PEEKED_OFFSETS), end)}
+            if offset < end
+        }
+        found = (record for _place, record in self.cluster.records_at(topic, places) if record is not None)
+        records = [record for record in found if record.value is not None]
+        for partition, (start, end) in () if records else marks.items():
+            # Compaction left nothing there.
+            read = islice(self.cluster.read(topic, partition, start, end), _MOST_PASSED)
+            records.extend(islice((record for record in read if record.value is not None), 1))
+        return records
 
     def is_redpanda(self) -> bool:
-        """Whether the registry is Redpanda's, asked once."""
-        if self._is_redpanda is None:
-            self._is_redpanda = self.registry.is_redpanda()
-        return self._is_redpanda
+        return self.once(("redpanda",), self.registry.is_redpanda)
 
     def membership(self, subject: Subject, schema_id: SchemaId) -> Membership:
         """Whether the schema behind an id is registered under a subject, asked by content with `deleted=true`.
 
         :raises RegistryError: if the registry does not answer, or answers something else than yes, 40401, 40403 or 42201.
         """
-        membership = self._memberships.get((subject, schema_id))
-        if membership is None:
-            membership = self._memberships[subject, schema_id] = ask_membership(self.registry, subject, schema_id)
-        return membership
+        return self.once(("membership", subject, schema_id), lambda: ask_membership(self.registry, subject, schema_id))
 
 
 def schema_behind(registry: ReadableRegistry, schema_id: SchemaId, context: str) -> Schema:

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 
 class TopicReader(Enum):
-    """What reads the topic."""
-
     CONNECT = "connect"
     """Connect's converters (`AvroConverter` and its likes), so a sink: by id, then the version by content, under a subject."""
     KSQLDB = "ksqldb"
@@ -51,10 +49,7 @@ class TopicReader(Enum):
 
 
 class Strategy(Enum):
-    """How the reader names the subject that it asks."""
-
     TOPIC = "topic"
-    """TopicNameStrategy."""
     RECORD = "record"
     """RecordNameStrategy: per id the full name of its record."""
     TOPIC_RECORD = "topic-record"
@@ -72,16 +67,12 @@ class TopicRead:
     with_metadata: Mapping[str, str] = field(default_factory=dict)
     """`use.latest.with.metadata`, for `TopicReader.LATEST`; empty for `use.latest.version`."""
     isolation: Isolation = Isolation.READ_UNCOMMITTED
-    """How it reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicQuestion:
-    """Are the live ids of a topic readable by a reader?"""
-
     topic: Topic
     roles: tuple[Role, ...] = (Role.KEY, Role.VALUE)
-    """Keys, values, or both."""
     subject: Subject | None = None
     """The subject that a person named; None for what the strategy says."""
     read: TopicRead = field(default_factory=TopicRead)
@@ -97,13 +88,7 @@ class TopicQuestion:
         if self.read.with_metadata and self.read.reader is not TopicReader.LATEST:
             raise UsageError("--with-metadata is for --reader latest (use.latest.with.metadata).")
 
-    @property
-    def looks_up_versions(self) -> bool:
-        """True if the reader is known to need each id's version under its subject."""
-        return self.read.reader in (TopicReader.CONNECT, TopicReader.KSQLDB, TopicReader.LATEST)
-
     def strategy_of(self, role: Role) -> SubjectStrategy:
-        """What names the subject of keys or values."""
         if self.read.strategy is Strategy.RECORD:
             return RecordSubject()
         if self.read.strategy is Strategy.TOPIC_RECORD:
@@ -137,9 +122,7 @@ class TopicFacts:
     source: Source
     """The topic, and its own subject for the role at hand, by TopicNameStrategy."""
     census: Census
-    """The ids in it."""
     read: TopicRead
-    """How it is read."""
 
 
 class Trouble(Enum):
@@ -150,7 +133,6 @@ class Trouble(Enum):
     NO_SUBJECT = "no subject"
     """Its schema has no record's name, of which the strategy makes the subject."""
     MISSING = "not under the subject"
-    """The subject that is asked does not hold its schema."""
     NO_LATEST = "no live latest version"
     """The subject has no live version, or none with the metadata that is asked for."""
     LATEST_CANNOT_READ = "the latest version cannot read it"
@@ -173,7 +155,6 @@ class AskedId:
     untold: str | None = None
     """Why it could not be told whether the reader reads it; None if it was."""
     standing: Standing
-    """Whether the reader meets it."""
     fault: IdAtFault
     """Where it is. Its `live_keys` are records where every record is live."""
     guids: tuple[UUID, ...] = ()
@@ -192,8 +173,6 @@ class AskedId:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleAnswer:
-    """The keys or the values of the topic."""
-
     role: Role
     ids: tuple[AskedId, ...]
     """Every id in the log, ascending."""
@@ -213,13 +192,10 @@ class RoleAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicAnswers:
-    """All that was learned of a topic: what was asked, what is in the log, and what comes of reading it."""
-
     question: TopicQuestion
     census: Census
     """What is in the log, with what the reader meets counted as live and GUIDs counted under their ids."""
     lives: Lives
-    """What counts as live."""
     cleanup_policy: str | None
     """The topic's `cleanup.policy`; None where the cluster does not tell."""
     positions: Positions | None
@@ -227,5 +203,4 @@ class TopicAnswers:
     roles: tuple[RoleAnswer, ...]
 
     def role(self, role: Role) -> RoleAnswer | None:
-        """The answer for keys or values; None if it was not asked for."""
         return next((answer for answer in self.roles if answer.role is role), None)

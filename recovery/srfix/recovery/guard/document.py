@@ -9,7 +9,7 @@ from srfix.recovery.documents import Count, DatedDocument, Id, Part, Skipped
 from srfix.recovery.facts.reader import Reader
 from srfix.recovery.findings import Weight
 from srfix.recovery.forecasts import Certainty, Foretold, Moment
-from srfix.recovery.guard.models import Forecast, StoreForecast, StoreKind, SubjectForecast, Wiring
+from srfix.recovery.guard.models import Forecast, StoreKind, Wiring
 from srfix.recovery.severity import Severity
 from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Role
@@ -146,8 +146,10 @@ def forecast_document(forecast: Forecast, *, srfix_version: str, generated_at: s
         else SchemaToRegister(subject=schema.subject, file=schema.origin, type=schema.schema.schema_type),
         foretold=[_foretold(each) for each in forecast.foretold],
         ignored=[_foretold(each) for each in forecast.ignored],
-        stores=[_store(each) for each in forecast.stores],
-        subjects=[_subject(each) for each in forecast.subjects],
+        stores=[
+            GuardedStoreForecast.of(each.store, each, streams_version=_text(each.version)) for each in forecast.stores
+        ],
+        subjects=[ForecastSubject.of(each, streams_version=_text(each.version)) for each in forecast.subjects],
         skipped=[Skipped.of(each) for each in (*forecast.skipped, *forecast.unasked)],
         summary=_summary(forecast),
     ).to_json()
@@ -165,14 +167,6 @@ def _summary(forecast: Forecast) -> ForecastSummary:
 
 def _foretold(each: Foretold) -> ForetoldEvent:
     return ForetoldEvent.of(each, application=each.application or None, store=each.store or None)
-
-
-def _store(each: StoreForecast) -> GuardedStoreForecast:
-    return GuardedStoreForecast.of(each.store, each, streams_version=_text(each.version))
-
-
-def _subject(each: SubjectForecast) -> ForecastSubject:
-    return ForecastSubject.of(each, streams_version=_text(each.version))
 
 
 def _text(value: object) -> str | None:

@@ -1,21 +1,106 @@
 """A store with all that is known of it, from what a person said and from what was seen; what that makes certain, and what may
 happen to it.
+
+Where a store restores from, and the topic that its serdes are handed, by the version of Kafka Streams:
+
+| store | restores from | serdes are handed |
+|---|---|---|
+| table whose source topic is reused | the source topic, byte for byte | up to 2.6 the changelog's name, then the source's |
+| global store | the source topic, whatever the optimisation | the same |
+| any other | a changelog of its own, or nothing (logging disabled) | the changelog's name, in every version |
+| ksqlDB's table (StaticTopicSerde) | the source topic | the changelog's name, in every version |
+
+`ProcessorContextUtils.changelogFor`, `InternalStreamsBuilder.reuseKTableSourceTopics`, KAFKA-10179. 1.0 and 1.1 never reuse.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from srfix.recovery.facts.reader import Reader, StreamsVersion
 from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.findings import Severity, Weight
 from srfix.recovery.forecasts import Certainty, Foretold, Moment, weakest
 from srfix.recovery.guard.looking import RoleKnown, Sight
-from srfix.recovery.guard.models import Assumed, GuardedStore, NewSchema, StoreForecast, StoreKind, Wiring
-from srfix.recovery.guard.wiring import SOURCE_BYTES, handed, loads, wirings
+from srfix.recovery.guard.models import Assumed, GuardedStore, NewSchema, Optimization, StoreForecast, StoreKind, Wiring
 from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject, Topic
 from srfix.serde.wire import SchemaId
+
+SOURCE_BYTES: Final = (Wiring.REUSED, Wiring.GLOBAL)
+"""Where a restore loads the source topic's records as they are."""
+
+_REUSE_IS_A_SETTING: Final = StreamsVersion(2, 0)
+_REUSE_WAS_TAKEN_OUT: Final = StreamsVersion(1, 0)
+
+_Seen = bool | None
+
+
+def wirings(
+    store: GuardedStore, version: StreamsVersion | None, optimization: Optimization, *, has_changelog: _Seen, runs: bool
+) -> tuple[Wiring, ...]:
+    """All that are possible under a version; of an application that `runs` the internal topics that it needs exist."""
+    match store.kind:
+        case StoreKind.GLOBAL:
+            return (Wiring.GLOBAL,)
+        case StoreKind.OTHER:
+            found = {Wiring.OWN, Wiring.NONE}
+        case StoreKind.TABLE:
+            found = _of_table(store, version, optimization)
+    if has_changelog and optimization.reuses_source_topics is not True:
+        # Streams made that topic for it; one that is left over from before a setting was changed is for the person to tell.
+        found = found & {Wiring.OWN} or found
+    elif has_changelog is False and runs:
+        found = found - {Wiring.OWN} or found
+    return tuple(wiring for wiring in Wiring if wiring in found)
+
+
+def _of_table(store: GuardedStore, version: StreamsVersion | None, optimization: Optimization) -> set[Wiring]:
+    reuses = _reuses(store, version, optimization)
+    found = {Wiring.REUSED} if reuses else {Wiring.OWN, Wiring.NONE}
+    if reuses is None:
+        found = {Wiring.REUSED, Wiring.OWN, Wiring.NONE}
+    if store.weight is Weight.WEAK:
+        found |= {Wiring.OWN, Wiring.NONE}
+        if version is None or version.asks_the_source_subject:
+            # addReadOnlyStateStore (KIP-813, 3.8) makes the source topic the changelog. What was concluded of the version is
+            # as exact as KAFKA-10179 needs it, so that any with the fix may be a later one.
+            found.add(Wiring.REUSED)
+    return found
+
+
+def _reuses(store: GuardedStore, version: StreamsVersion | None, optimization: Optimization) -> bool | None:
+    if version is not None and version < _REUSE_IS_A_SETTING:
+        return version < _REUSE_WAS_TAKEN_OUT
+    said = optimization.reuses_source_topics
+    return True if said is None and (store.is_ksqldb or store.has_left_a_phantom) else said
+
+
+def handed(store: GuardedStore, wiring: Wiring, version: StreamsVersion | None) -> tuple[Topic, ...]:
+    """The topics that the store's serdes may be handed: two where it depends on the version, and nobody said which."""
+    if wiring not in SOURCE_BYTES or store.topic is None or (store.is_ksqldb and wiring is Wiring.REUSED):
+        return (store.changelog,)
+    if version is None:
+        return store.changelog, store.topic
+    return (store.topic,) if version.asks_the_source_subject else (store.changelog,)
+
+
+def loads(store: GuardedStore, wiring: Wiring, version: StreamsVersion | None) -> str:
+    match wiring:
+        case Wiring.REUSED:
+            return f"the bytes of topic {store.topic} as they are, up to the committed offsets"
+        case Wiring.GLOBAL if version is None or version.restores_through_processors:
+            return (
+                f"the bytes of topic {store.topic} as they are; a store of addGlobalStore, from 3.8 on, what its processor "
+                "makes of them (KAFKA-7663)"
+            )
+        case Wiring.GLOBAL:
+            return f"the bytes of topic {store.topic} as they are, all of them"
+        case Wiring.OWN:
+            return f"the records of its changelog topic {store.changelog}"
+        case Wiring.NONE:
+            return "nothing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +109,6 @@ class JudgedStore:
 
     store: GuardedStore
     assumed: Assumed
-    """What the person said."""
     running: StreamsVersion | None
     """The version that runs: as was said, else as it was concluded from traces on the cluster."""
     reader: Reader
@@ -32,7 +116,6 @@ class JudgedStore:
     sight: Sight
 
     def wirings(self, version: StreamsVersion | None) -> tuple[Wiring, ...]:
-        """Where it may restore from."""
         return wirings(
             self.store,
             version,
@@ -42,7 +125,6 @@ class JudgedStore:
         )
 
     def forecast(self, version: StreamsVersion | None) -> StoreForecast:
-        """What it does under a version."""
         found = self.wirings(version)
         names = {topic: None for wiring in found for topic in handed(self.store, wiring, version)}
         # What was concluded of a version is as exact as KAFKA-10179 needs it, and no more.
@@ -56,7 +138,6 @@ class JudgedStore:
         )
 
     def known(self, role: Role) -> RoleKnown | None:
-        """What registry and cluster say of its keys or values."""
         return self.sight.known(self.store, role)
 
     def writes_nothing_of_its_own(self, role: Role) -> bool:
@@ -65,7 +146,6 @@ class JudgedStore:
         return known is not None and not known.own and (bool(known.phantom.versions) or role is Role.KEY)
 
     def facts(self) -> StoreFacts | None:
-        """What a diagnosis learns of it, rows on disk too; None unless cluster and registry were named."""
         return self.sight.facts(self.store, self.running)
 
     def foretold(
@@ -99,7 +179,6 @@ class JudgedStore:
         )
 
     def restores_source_bytes(self, version: StreamsVersion | None) -> Certainty:
-        """Whether a restore loads the source topic as it is."""
         found = self.wirings(version)
         if not any(wiring in SOURCE_BYTES for wiring in found):
             return Certainty.EXCLUDED
@@ -147,23 +226,18 @@ class JudgedStore:
 
     @property
     def is_dual(self) -> bool:
-        """True if its reader falls back to a second subject."""
         return self.reader is Reader.DUAL
 
     @property
     def is_reader_told(self) -> bool:
-        """True if a person said what reads it."""
         return self.assumed.reader is not Reader.UNKNOWN
 
     @property
     def looks_versions_up(self) -> Certainty:
         """Whether its reader needs a version under the subject that it asks. A plain one fails on the id in a named context."""
         said = self.assumed.reader in (Reader.CONNECT, Reader.PLAIN)
-        return Certainty.CERTAIN if said or self._is_old_ksqldb else Certainty.POSSIBLE
-
-    @property
-    def _is_old_ksqldb(self) -> bool:
-        return self.store.is_ksqldb and self.store.falls_back is False
+        is_old_ksqldb = self.store.is_ksqldb and self.store.falls_back is False
+        return Certainty.CERTAIN if said or is_old_ksqldb else Certainty.POSSIBLE
 
     def of_version(self, version: StreamsVersion | None) -> Certainty:
         """What was concluded from traces makes nothing certain."""
@@ -178,12 +252,10 @@ class JudgedStore:
                 yield role
 
     def on_restore(self) -> Prospect:
-        """The next restore and the next put, under the version that runs."""
         asks = self.asks_the_phantom(self.running)
         return Prospect(judged=self, moment=Moment.RESTORE, asks_the_phantom=asks, roles=tuple(self._roles()))
 
     def on_upgrade(self, target: StreamsVersion) -> Prospect:
-        """The change to another version."""
         crosses = weakest((self.asks_the_phantom(self.running), self.asks_the_source(target)))
         back = weakest((self.asks_the_source(self.running), self.asks_the_phantom(target)))
         return Prospect(
@@ -195,7 +267,6 @@ class JudgedStore:
         )
 
     def on_schema(self, new: NewSchema) -> Prospect:
-        """The first record with a schema, and then a restore."""
         asks = self.asks_the_phantom(self.running)
         return Prospect(judged=self, moment=Moment.SCHEMA, asks_the_phantom=asks, roles=(new.role,), new=new)
 
@@ -215,11 +286,9 @@ class Prospect:
     turns_to_the_source: Certainty = Certainty.EXCLUDED
     """Whether it is an upgrade from the phantom subject to the source topic's own."""
     new: NewSchema | None = None
-    """The schema that is about to be registered, where that brings it about."""
 
 
 def judge(store: GuardedStore, assumed: Assumed, sight: Sight) -> JudgedStore:
-    """A store with the reader and version under which it is judged."""
     seen = sight.assumed_of(store, assumed)
     reader = assumed.reader if seen is None else seen.reader
     running = assumed.running if seen is None else seen.streams_version

@@ -32,12 +32,8 @@ Learn: TypeAlias = Callable[[SuspectStore, Topic, tuple[Evidence, ...], StreamsV
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleKnown:
-    """The keys or values of a store, as the registry (and the cluster) have them now."""
-
     phantom: SubjectState
-    """What stands under the subject that is named after the changelog."""
     source: SubjectState
-    """What stands under the source topic's own subject."""
     ids: tuple[SchemaId, ...]
     """The ids that a restore may load: those of the topic, or, where it was not read or holds none, those under its subject."""
     live: tuple[SchemaId, ...]
@@ -46,8 +42,6 @@ class RoleKnown:
     """Those of `ids` whose schema is known and not registered under the phantom subject."""
     own: tuple[SchemaId, ...]
     """The ids under the phantom subject whose schema the source topic's own subject lacks: the application's own."""
-    is_counted: bool
-    """True if the topic was read."""
 
     @property
     def asks_a_registry(self) -> bool:
@@ -57,16 +51,11 @@ class RoleKnown:
 
 @dataclass(slots=True, kw_only=True)
 class Sight:
-    """Cluster and registry, asked once each."""
-
     cluster: Cluster | None = None
     registry: ReadableRegistry | None = None
     survey: Survey | None = None
-    """Both; None if one of them was not named."""
     count: Count | None = None
-    """What counts topics; None without `survey`."""
     learn: Learn | None = None
-    """What learns of stores; None without `count`."""
     skipped: dict[Skipped, None] = field(default_factory=dict)
     """What was not allowed to be read or asked, and topics that are not there."""
     _topics: frozenset[Topic] | None = None
@@ -91,7 +80,6 @@ class Sight:
         return subject in self._subjects
 
     def skip(self, skipped: Skipped) -> None:
-        """Keeps what could not be read."""
         self.skipped[skipped] = None
 
     def runs(self, store: GuardedStore) -> bool:
@@ -119,7 +107,6 @@ class Sight:
         return with_hints(said, gather_hints(store.suspect, self.survey, store.topic))
 
     def context_of(self, subject: Subject) -> str:
-        """The registry context of a subject."""
         return DEFAULT_CONTEXT if self.registry is None else self.registry.context_of(subject)
 
     def known(self, store: GuardedStore, role: Role) -> RoleKnown | None:
@@ -192,7 +179,6 @@ class Sight:
             live=tuple(i for i in counted if i in live),
             missing=tuple(i for i, membership in asked.items() if membership.is_missing),
             own=tuple(i for i, membership in owned.items() if membership.is_missing),
-            is_counted=census is not None,
         )
 
     def _state(self, subject: Subject) -> SubjectState:
@@ -222,5 +208,4 @@ class Sight:
         return census
 
     def _not_allowed(self, store: GuardedStore, error: AccessDeniedError) -> None:
-        what = f"store {store.name} of application {store.application}"
-        self.skip(Skipped(what=what, reason=error.message, could_hide=True))
+        self.skip(Skipped(what=store.suspect.in_words, reason=error.message, could_hide=True))

@@ -31,19 +31,14 @@ SINGLE: Final = (REUSE, "merge.repartition.topics", "single.store.self.join")
 
 
 class StoreKind(Enum):
-    """What a store is in the printed topology."""
-
     TABLE = "table"
     """Made straight from one topic, which may serve as its changelog."""
     GLOBAL = "global"
     """A global store: it never has a changelog topic."""
     OTHER = "other"
-    """Any other: with a changelog of its own, or with none."""
 
 
 class Wiring(Enum):
-    """Where a store restores from."""
-
     REUSED = "reuses the source topic"
     GLOBAL = "global store"
     OWN = "own changelog"
@@ -52,8 +47,6 @@ class Wiring(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardedStore:
-    """A store of which something is foretold."""
-
     application: str
     """The prefix of its internal topics: the application.id, with a named topology's name behind it."""
     name: str
@@ -65,7 +58,6 @@ class GuardedStore:
     origin: str
     """The topology's file, ksqlDB's URL, or that it was found on the cluster."""
     context: str = DEFAULT_CONTEXT
-    """The registry context of its subjects."""
     is_ksqldb: bool = False
     """True if it is that of a ksqlDB query: such a table is always built with optimisation."""
     falls_back: bool | None = None
@@ -77,31 +69,25 @@ class GuardedStore:
 
     @property
     def is_global(self) -> bool:
-        """True for a global store."""
         return self.kind is StoreKind.GLOBAL
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The words of a command that concerns it alone."""
         words = self.suspect.options
         return words if self.topic is None else (*words, "--source", f"{self.application}/{self.name}={self.topic}")
 
     @property
     def suspect(self) -> SuspectStore:
-        """The store as a diagnosis suspects it."""
         return SuspectStore(application=self.application, name=self.name, context=self.context)
 
     @property
     def changelog(self) -> Topic:
-        """The changelog topic by its name, whether or not it exists."""
         return self.suspect.changelog
 
     def changelog_subject(self, role: Role) -> Subject:
-        """The subject that is named after the changelog: the phantom, where that is no topic."""
         return self.suspect.subject(role)
 
     def source_subject(self, role: Role) -> Subject:
-        """The subject of the topic that it is made of."""
         if self.topic is None:
             raise ValueError(f"store {self.name} is made of no topic")
         return self.suspect.source_subject(self.topic, role)
@@ -116,15 +102,11 @@ class PseudoTopic:
 
     application: str
     topic: Topic
-    """The name."""
     role: Role
-    """Which serde is handed it."""
     origin: str
-    """The topology's file, or ksqlDB's URL."""
 
     @property
     def subject(self) -> Subject:
-        """The subject that follows."""
         return subject_for(self.topic, self.role)
 
 
@@ -162,46 +144,34 @@ def parse_optimization(text: str | None) -> Optimization:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumed:
-    """What a person said, and nobody checked."""
-
     running: StreamsVersion | None = None
     """The Kafka Streams that runs, or will; None if nobody said."""
     to: StreamsVersion | None = None
     """The one that it will be changed to; None if no change is asked about."""
     optimization: Optimization = field(default_factory=Optimization)
-    """`topology.optimization`, as far as it is known."""
     reader: Reader = Reader.UNKNOWN
     is_of_one_store: bool = False
     """True if `reader` was said of one store, by its name: of a whole application it may hold for most stores only."""
     no_auto_register: bool = False
-    """True if the application's serializers register no schemas."""
     given: Given = field(default_factory=Given)
-    """What was given on the command line, for the commands that are printed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewSchema:
-    """A schema that is about to be registered."""
-
     subject: Subject
-    """Where it will be registered."""
     schema: Schema
     origin: str
-    """The file, for the words."""
 
     @property
     def topic(self) -> Topic:
-        """The topic whose records will carry it."""
         return topic_of(self.subject)[0]
 
     @property
     def role(self) -> Role:
-        """Whether their keys or their values will."""
         return topic_of(self.subject)[1]
 
 
 def topic_of(subject: Subject) -> tuple[Topic, Role]:
-    """The topic and the role that a subject names, by TopicNameStrategy."""
     _context, name = split_context(subject)
     found = split_subject(name)
     if found is None:
@@ -223,7 +193,6 @@ class SubjectForecast:
     store: str | None
     """None for a foreign-key join's pseudo-topic."""
     why: str
-    """What the subject is, in a few words."""
     version: StreamsVersion | None
     """The Kafka Streams for which this is said; None where no version was given."""
     certainty: Certainty
@@ -239,17 +208,13 @@ class StoreForecast:
     version: StreamsVersion | None
     """None where no version was given."""
     wirings: tuple[Wiring, ...]
-    """Where it restores from; several where nobody said what decides it."""
     handed: tuple[Topic, ...]
-    """The topics that its serdes may be handed."""
     loads: tuple[str, ...]
     """What a restore puts in it, by wiring."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """All that is foretold."""
-
     assumed: Assumed
     stores: tuple[StoreForecast, ...]
     subjects: tuple[SubjectForecast, ...]
@@ -261,17 +226,12 @@ class Forecast:
     ignored: tuple[Foretold, ...] = ()
     """What a person has acknowledged (`--ignore`); no part of the outcome."""
     schema: NewSchema | None = None
-    """The schema that was asked about."""
     has_cluster: bool = False
-    """True if a cluster was looked at."""
     has_registry: bool = False
-    """True if a registry was asked."""
     has_rows: bool = False
-    """True if rows of a store were read on disk."""
 
     @property
     def fails(self) -> bool:
-        """True if something serious is certain or possible."""
         return any(each.fails for each in self.foretold)
 
     @property

@@ -24,11 +24,8 @@ _TYPES: Final = ("AVRO", "JSON", "PROTOBUF")
 
 
 def parse_schema(text: str, *, origin: str) -> Schema:
-    """The schema in a file's text, which is kept as it stands.
-
-    What refers to other schemas is not read itself here: the registry that has them says whether it holds.
-
-    :param origin: the file's name, for messages.
+    """The schema in a file's text, which is kept as it stands. What refers to other schemas is not read itself here: the
+    registry that has them says whether it holds.
     """
     try:
         document = parse_json(text)

@@ -36,8 +36,6 @@ _SKEW_WORTH_A_WORD_S: Final = 5.0
 
 
 class Outcome(Enum):
-    """How a question ended."""
-
     OK = "ok"
     DENIED = "denied"
     UNSUPPORTED = "unsupported"
@@ -47,14 +45,11 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionCheck:
-    """One question and its answer."""
-
     part: str
     """`kafka` or `registry`."""
     what: str
     outcome: Outcome
     detail: str
-    """What was found, or why not."""
     advice: str | None = None
     """The right to ask for, or what else to do; None if there is nothing to do."""
     needed: bool = False
@@ -64,12 +59,10 @@ class ConnectionCheck:
 
     @property
     def is_missing(self) -> bool:
-        """True if a diagnosis would fail on it."""
         return self.needed and self.outcome is not Outcome.OK
 
     @property
     def elapsed_ms(self) -> int | None:
-        """The same in whole milliseconds."""
         return None if self.elapsed_s is None else round(1000 * self.elapsed_s)
 
 
@@ -94,17 +87,13 @@ class Doctor(DatedDocument, tag="srfix.doctor/1"):
 
 
 def not_named(part: str, what: str, advice: str) -> ConnectionCheck:
-    """A check that was not made, as no address was given."""
     return ConnectionCheck(
         part=part, what=what, outcome=Outcome.NOT_ASKED, detail="none was named", advice=advice, needed=True
     )
 
 
 def check_servers(config: Mapping[str, str], *, timeout_s: float = 5.0) -> Iterator[ConnectionCheck]:
-    """Each bootstrap server, asked alone for the topics, several at once. One that answers is enough for a client.
-
-    :param config: librdkafka's configuration names, as for `Cluster`.
-    """
+    """Each bootstrap server, asked alone for the topics, several at once. One that answers is enough for a client."""
     servers = [server.strip() for server in config["bootstrap.servers"].split(",") if server.strip()]
 
     def ask(server: str) -> ConnectionCheck:
@@ -312,8 +301,6 @@ def _global_level(registry: ReadableRegistry) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked(Generic[_Answer]):
-    """A question that was put."""
-
     check: ConnectionCheck
     answer: _Answer | None
     """What came back; None if nothing did."""

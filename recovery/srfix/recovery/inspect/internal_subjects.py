@@ -38,8 +38,6 @@ from srfix.serde.subjects.names import Role, Subject, Topic, split_context, spli
 
 
 class SubjectClass(Enum):
-    """What an internal-looking subject is."""
-
     CHANGELOG = "changelog"
     PHANTOM = "changelog without a topic"
     REPARTITION = "repartition"
@@ -50,16 +48,12 @@ class SubjectClass(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InternalSubject:
-    """One internal-looking subject."""
-
     subject: Subject
     topic: Topic
-    """The topic in its name, existing or not."""
     role: Role | None
     """Key or value; None where a record's name stands behind the topic (TopicRecordNameStrategy)."""
     kind: SubjectClass
     has_topic: bool
-    """True if the topic is in the full listing."""
     is_live: bool
     """False if all its versions are soft-deleted."""
     application: str | None
@@ -73,20 +67,16 @@ class InternalSubject:
 
     @property
     def naming(self) -> str:
-        """The strategy by which it is named."""
         return "TopicNameStrategy" if self.role is not None else "TopicRecordNameStrategy"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InternalSubjects:
-    """All of them."""
-
     subjects: tuple[InternalSubject, ...]
     """By name."""
     looked_at: int
     """How many subjects the registry has, soft-deleted ones too."""
     skipped: tuple[Skipped, ...]
-    """What could not be asked."""
 
 
 class ListedSubject(Part):
@@ -118,10 +108,7 @@ class SubjectsDocument(DatedDocument, tag="srfix.subjects/1"):
 def list_internal_subjects(
     cluster: Cluster, registry: ReadableRegistry, *, application: str | None = None, given: Given | None = None
 ) -> InternalSubjects:
-    """Lists subjects, topics and groups, and classifies. Read-only.
-
-    :param application: an application.id that is known to the person; only its subjects are listed then.
-    """
+    """Lists subjects, topics and groups, and classifies; with an application, only its subjects. Read-only."""
     topics = cluster.topics()
     listing = cluster.groups()
     every = registry.subjects(deleted=True)
@@ -177,12 +164,8 @@ def classify(
     orphan_of: str | None = None,
     given: Given | None = None,
 ) -> InternalSubject | None:
-    """What one subject is; None if it does not look internal.
-
-    :param topics: the full listing.
-    :param groups: the groups that the cluster lists.
-    :param application: an application.id that is known besides.
-    :param orphan_of: the application that left the subject, if that is gone by every sign (`srfix.recovery.facts.orphans`).
+    """What one subject is, beside full listings; None if it does not look internal. Its application may be one that is gone by
+    every sign (`srfix.recovery.facts.orphans`), or one that is known besides the groups.
     """
     found = _topic_of(subject)
     if found is None:

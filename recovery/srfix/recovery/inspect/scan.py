@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from msgspec import UNSET, UnsetType, field
+
 from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress, CensusRequest
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.cluster.topic_lookup import partitions_of
+from srfix.recovery.documents import Count, DatedDocument, Id, NotLookedAt, Part
 from srfix.recovery.facts.holders import Holders, find_holders
 from srfix.recovery.findings import Skipped
 from srfix.recovery.registry import ReadableRegistry
@@ -19,13 +22,10 @@ from srfix.serde.wire import SchemaId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan:
-    """A topic, counted."""
-
     census: Census
     application: str | None
     """The group whose committed offsets bound what a restore loads; None: everything up to the end counts as live."""
     roles: tuple[Role, ...]
-    """What was asked for: keys, values or both."""
     holders: Holders | None
     """Who holds the ids; None without a registry, or where it did not answer."""
     skipped: tuple[Skipped, ...]
@@ -49,13 +49,7 @@ def scan_topic(
     max_records: int | None = None,
     on_progress: Callable[[CensusProgress], None] | None = None,
 ) -> Scan:
-    """Counts the topic. Read-only.
-
-    A registry that does not answer costs the subjects' names, not the census.
-
-    :param deadline_s: seconds after which the read stops: the census is partial then.
-    :param max_records: records after which it stops likewise.
-    """
+    """Counts the topic. Read-only. A registry that does not answer costs the subjects' names, not the census."""
     partitions = partitions_of(cluster, topic)
     committed: dict[int, int | None] | None = None
     if application is not None:
@@ -81,3 +75,116 @@ def scan_topic(
         except RegistryError as error:
             skipped.append(Skipped(what="the subjects of the schema ids", reason=error.message, could_hide=True))
     return Scan(census=census, application=application, roles=roles, holders=holders, skipped=tuple(skipped))
+
+
+class CountedId(Part):
+    """A schema id in a partition's keys or values."""
+
+    schema_id: Id = field(name="id")
+    records: Count
+    live_keys: Count | None
+    pending_keys: Count
+    first_offset: Count
+    last_offset: Count
+
+
+class CountedPartition(Part):
+    """A partition's keys or values."""
+
+    partition: Count
+    start_offset: Count
+    end_offset: Count
+    committed_offset: Count | None
+    restore_limit: Count | None
+    """Where a restore ends."""
+    records: Count
+    ids: list[CountedId]
+    nulls: Count
+    guids: Count
+    """Payloads that name their schema by GUID."""
+    unframed: Count
+    first_unframed_offset: Count | None
+    live_unframed_keys: Count | None
+    stopped_early: str | None
+    """Why reading stopped before the end; null if it did not."""
+
+
+class CountedRole(Part):
+    """A topic's keys or values."""
+
+    partitions: list[CountedPartition]
+
+
+class CountedRoles(Part):
+    """Keys and values, as far as they were asked for."""
+
+    key: CountedRole | UnsetType = UNSET
+    value: CountedRole | UnsetType = UNSET
+
+
+class CountedTopic(Part):
+    """A topic."""
+
+    topic: str
+    isolation: Isolation
+    application: str | None
+    """The group whose committed offsets bound what a restore loads."""
+    restore_ends_at: str
+    is_partial: bool = field(name="partial")
+    roles: CountedRoles
+
+
+class HoldingVersion(Part):
+    """A version that holds the id."""
+
+    subject: str
+    version: int
+    deleted: bool
+
+
+class HeldId(Part):
+    """A schema id, and who holds it."""
+
+    id: Id
+    subjects: list[HoldingVersion]
+    complete: bool
+    """False if only likely subjects were asked."""
+
+
+class CensusDocument(DatedDocument, tag="srfix.census/1"):
+    """Which schema ids live where in a topic: `srfix scan`."""
+
+    registry: str | None
+    """Its URLs, without secrets; null if none was named."""
+    topics: list[CountedTopic]
+    schema_ids: list[HeldId] | None
+    """Who holds the ids; null without a registry."""
+    skipped: list[NotLookedAt]
+
+
+def counted_topic(scan: Scan) -> CountedTopic:
+    roles = {
+        role.value: CountedRole([CountedPartition.of(part, part.of(role)) for part in scan.census.partitions])
+        for role in scan.roles
+    }
+    return CountedTopic.of(
+        scan.census,
+        application=scan.application,
+        restore_ends_at="the end" if scan.application is None else "the committed offsets",
+        roles=CountedRoles(**roles),
+    )
+
+
+def held_ids(scan: Scan) -> list[HeldId] | None:
+    """Who holds the ids that a scan met; None without a registry."""
+    holders = scan.holders
+    if holders is None:
+        return None
+    return [
+        HeldId(
+            id=schema_id,
+            subjects=[HoldingVersion.of(holder) for holder in holders.by_id.get(schema_id, ())],
+            complete=holders.is_complete,
+        )
+        for schema_id in scan.schema_ids
+    ]

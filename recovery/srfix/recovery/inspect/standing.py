@@ -27,8 +27,6 @@ from srfix.serde.wire import SchemaId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """Where a schema stands."""
-
     holders: tuple[Holder, ...]
     """The versions that hold its content, by subject and version."""
     is_complete: bool
@@ -37,17 +35,12 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acceptance:
-    """Whether a subject would take a schema."""
-
     subject: Subject
     is_accepted: bool
     """True if a registration would succeed, as far as the registry tells without one."""
     registered_id: SchemaId | None
-    """The id under which the subject holds it already; None if it does not."""
     level: str
-    """The compatibility level that holds for the subject."""
     mode: str | None
-    """The mode that holds for it; None where the registry has no modes."""
     reasons: tuple[str, ...]
     """Why not, in the registry's words."""
 

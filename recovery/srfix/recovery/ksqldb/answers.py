@@ -1,4 +1,9 @@
-"""Reads ksqlDB's JSON answers: `/info`, SHOW QUERIES [EXTENDED], EXPLAIN, DESCRIBE … EXTENDED, alone or mixed.
+"""Reads what ksqlDB answers, and what a person saved of it: JSON, or the text of its command line, which is for eyes and
+changes with the version. What is looked for in that: `Name : value` lines, the list under "Sources that this query reads
+from", and the printed topology.
+
+In JSON: `/info`, SHOW QUERIES [EXTENDED], EXPLAIN, DESCRIBE … EXTENDED, alone or mixed; and
+`/clusterStatus`, which a server answers with `ksql.heartbeat.enable=true`: without persistent queries it knows of itself alone.
 
 Fields come and go by version (`format` became `keyFormat` and `valueFormat`; `state` may be null beside
 `ksqlHostQueryStatus`), so an object is known by what it holds, and what is missing is missing.
@@ -7,9 +12,11 @@ Fields come and go by version (`format` became `keyFormat` and `valueFormat`; `s
 from __future__ import annotations
 
 import json
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from srfix.recovery.errors import KsqldbError, TopologyError
 from srfix.recovery.ksqldb.models import KsqldbAnswers, QueryDescription, ServerInfo, SourceDescription
@@ -18,13 +25,19 @@ from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Topic
 
 _BAD_STATES = ("ERROR", "UNRESPONSIVE")
+_PROMPT: Final = re.compile(r"^ksql>.*$", re.MULTILINE)
+_BLOCK: Final = re.compile(r"^(?=(?:ID|Name)\s*:\s*\S)", re.MULTILINE)
+_FIELD: Final = re.compile(r"^(?P<name>[A-Z][A-Za-z ]*?)\s*:\s+(?P<value>\S.*?)\s*$", re.MULTILINE)
+_HOSTS: Final = re.compile(r"[\w.\-\[\]:]+:\d+=(?P<state>[A-Z_]+)")
+_TOPIC: Final = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)(?:\s.*)?")
+_SERVER: Final = re.compile(r"Server v(?P<version>\d+\.\d+\S*) located at")
+_SOURCES: Final = re.compile(
+    r"^Sources that this query reads from[^\n]*\n-+[ \t]*\n(?P<names>(?:[^\n\s][^\n]*\n)*)", re.MULTILINE
+)
 
 
 def parse_json_answers(text: str, *, origin: str) -> KsqldbAnswers:
-    """The answers in a text of one or more JSON documents, one behind the other.
-
-    :param origin: the file's name for messages.
-    """
+    """The answers in a text of one or more JSON documents, one behind the other."""
     answers = KsqldbAnswers(origin=origin)
     decoder = json.JSONDecoder()
     at = 0
@@ -50,7 +63,6 @@ def _next(text: str, at: int) -> int:
 
 
 def read_answer(document: Json, *, origin: str) -> KsqldbAnswers:
-    """What one answer says; nothing where it is an answer to something else."""
     problems: list[str] = []
     server: ServerInfo | None = None
     queries: list[QueryDescription] = []
@@ -157,3 +169,143 @@ def _text(found: Mapping[str, Json], name: str) -> str | None:
 def _texts(found: Mapping[str, Json], name: str) -> Iterable[str]:
     values = found.get(name)
     return (value for value in values if isinstance(value, str)) if isinstance(values, list) else ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryOnServer:
+    """What one server holds of one query."""
+
+    active_stores: tuple[str, ...] = ()
+    active_partitions: tuple[tuple[Topic, int], ...] = ()
+    standby_stores: tuple[str, ...] = ()
+    standby_partitions: tuple[tuple[Topic, int], ...] = ()
+
+    def is_active(self, store: str, partition: int) -> bool:
+        """True if it has the store, and an active task of that partition."""
+        return store in self.active_stores and any(number == partition for _topic, number in self.active_partitions)
+
+    def is_standby(self, store: str, partition: int) -> bool:
+        """True if it has the store as a standby, and a standby task of that partition."""
+        return store in self.standby_stores and any(number == partition for _topic, number in self.standby_partitions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerStatus:
+    host: str
+    """`host:port`."""
+    is_alive: bool | None
+    """As the asked server knows by heartbeats; None where it does not say."""
+    queries: Mapping[str, QueryOnServer]
+    """By the query's id."""
+
+
+def read_cluster_status(document: Json, *, origin: str) -> tuple[ServerStatus, ...]:
+    """The servers in an answer of `/clusterStatus`, by name."""
+    hosts = document.get("clusterStatus") if isinstance(document, dict) else None
+    if not isinstance(hosts, dict):
+        raise KsqldbError(f"{origin}/clusterStatus answered something else. Check that this is ksqlDB.")
+    return tuple(_server(host, found) for host, found in sorted(hosts.items()) if isinstance(found, dict))
+
+
+def _server(host: str, found: Mapping[str, Json]) -> ServerStatus:
+    alive, queries = found.get("hostAlive"), found.get("activeStandbyPerQuery")
+    return ServerStatus(
+        host=host,
+        is_alive=alive if isinstance(alive, bool) else None,
+        queries={name: _on_server(told) for name, told in queries.items() if isinstance(told, dict)}
+        if isinstance(queries, dict)
+        else {},
+    )
+
+
+def _on_server(found: Mapping[str, Json]) -> QueryOnServer:
+    return QueryOnServer(
+        active_stores=tuple(_texts(found, "activeStores")),
+        active_partitions=tuple(_partitions(found.get("activePartitions"))),
+        standby_stores=tuple(_texts(found, "standByStores")),
+        standby_partitions=tuple(_partitions(found.get("standByPartitions"))),
+    )
+
+
+def _partitions(found: Json) -> Iterator[tuple[Topic, int]]:
+    for each in found if isinstance(found, list) else ():
+        match each:
+            case {"topic": str(topic), "partition": int(partition)}:
+                yield Topic(topic), partition
+
+
+def parse_saved_answers(text: str, *, origin: str) -> KsqldbAnswers:
+    """The answers in a saved file."""
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    if text.lstrip()[:1] in ("{", "["):
+        return parse_json_answers(text, origin=origin)
+    reader = _Reader(origin)
+    server = _SERVER.search(text)
+    if server is not None:
+        reader.server = ServerInfo(version=server["version"])
+    for block in _blocks(text):
+        reader.read(block)
+    answers = reader.answers()
+    if answers.server is None and not answers.queries and not answers.sources:
+        raise KsqldbError(
+            f"{origin} is neither JSON of ksqlDB nor the text of its command line: save what SHOW QUERIES EXTENDED;, "
+            "EXPLAIN <query>; and DESCRIBE <table> EXTENDED; answer."
+        )
+    return answers
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """What stands between prompts, cut where a query or a source begins."""
+    for answer in _PROMPT.split(text):
+        yield from _BLOCK.split(f"{answer}\n")
+
+
+@dataclass(slots=True)
+class _Reader:
+    origin: str
+    server: ServerInfo | None = None
+    _queries: list[QueryDescription] = field(default_factory=list)
+    _printed_sources: list[SourceDescription] = field(default_factory=list)
+    _problems: list[str] = field(default_factory=list)
+
+    def read(self, block: str) -> None:
+        fields: dict[str, str] = {}
+        for found in _FIELD.finditer(block):
+            fields.setdefault(found["name"], found["value"])
+        if "ID" in fields:
+            self._queries.append(self._query(fields, block))
+        elif "Name" in fields and ("Kafka topic" in fields or "Type" in fields):
+            self._printed_sources.append(_printed_source(fields))
+
+    def answers(self) -> KsqldbAnswers:
+        found = KsqldbAnswers(origin=self.origin, queries=tuple(self._queries), sources=tuple(self._printed_sources))
+        return merge(KsqldbAnswers(origin=self.origin, server=self.server, problems=tuple(self._problems)), found)
+
+    def _query(self, fields: dict[str, str], block: str) -> QueryDescription:
+        states = [found["state"] for found in _HOSTS.finditer(fields.get("Host Query Status", ""))]
+        topology = None
+        if "Sub-topology:" in block:
+            origin = f"{self.origin}, query {fields['ID']}"
+            topology = topology_in(block, origin=origin, problems=self._problems)
+        return QueryDescription(
+            query_id=fields["ID"],
+            state=next((bad for bad in _BAD_STATES if bad in states), states[0] if states else fields.get("State")),
+            sources=_printed_sources(block),
+            topology=topology,
+            consumer_group=fields.get("Consumer Group ID") or fields.get("Consumer Group"),
+        )
+
+
+def _printed_sources(block: str) -> tuple[str, ...]:
+    found = _SOURCES.search(block)
+    return () if found is None else tuple(line.strip() for line in found["names"].splitlines())
+
+
+def _printed_source(fields: dict[str, str]) -> SourceDescription:
+    topic = _TOPIC.fullmatch(fields.get("Kafka topic", ""))
+    return SourceDescription(
+        name=fields["Name"],
+        kind=fields.get("Type", ""),
+        topic=Topic(topic["topic"]) if topic is not None else None,
+        value_format=fields.get("Value format"),
+    )

@@ -18,8 +18,7 @@ import requests
 import urllib3
 
 from srfix.recovery.errors import KsqldbError
-from srfix.recovery.ksqldb.answers import merge, read_answer
-from srfix.recovery.ksqldb.cluster_status import ServerStatus, read_cluster_status
+from srfix.recovery.ksqldb.answers import ServerStatus, merge, read_answer, read_cluster_status
 from srfix.recovery.ksqldb.models import KsqldbAnswers
 from srfix.serde.bounds import CONNECT_SECONDS, KSQLDB_BODY_BYTES, KSQLDB_JSON_PARTS, KSQLDB_SECONDS, AnswerBounds
 from srfix.serde.errors import UsageError
@@ -36,7 +35,6 @@ _JSON: Final = "application/vnd.ksql.v1+json"
 _QUERY_ID: Final = re.compile(r"[A-Za-z0-9_]+")
 _SHOWN: Final = 200
 KSQLDB_BOUNDS: Final = AnswerBounds(body_bytes=KSQLDB_BODY_BYTES, json_parts=KSQLDB_JSON_PARTS, deadline_s=30.0)
-"""Of one answer."""
 _CHANGEABLE: Final = (
     "http.answer.max.bytes",
     "http.answer.max.head.bytes",
@@ -46,7 +44,6 @@ _CHANGEABLE: Final = (
 
 
 def ksqldb_bounds(properties: Mapping[str, str]) -> AnswerBounds:
-    """What one answer may take, as the properties say."""
     unknown = sorted(properties.keys() - set(_CHANGEABLE))
     if unknown:
         raise UsageError(f"There is no property {unknown[0]} of ksqlDB's client. Known are: {', '.join(_CHANGEABLE)}.")
@@ -54,22 +51,13 @@ def ksqldb_bounds(properties: Mapping[str, str]) -> AnswerBounds:
 
 
 class KsqldbClient(AbstractContextManager["KsqldbClient"]):
-    """One server.
-
-    :param url: such as `http://ksqldb:8088`; `user:password@` in it becomes `auth` and is in no message.
-    :param auth: HTTP basic authentication.
-    :param ca_file: PEM file of the CA, for https.
-    :param deadline_s: how long `survey` may take altogether; what does not fit is a problem in its answer.
-    :param bounds: what one answer may take.
-    """
+    """One server. `user:password@` in its URL becomes `auth` and is in no message."""
 
     def __init__(
         self,
         url: str,
         *,
         auth: BasicAuth | None = None,
-        ca_file: str | None = None,
-        connect_timeout_s: float = CONNECT_SECONDS,
         read_timeout_s: float = 15.0,
         deadline_s: float = KSQLDB_SECONDS,
         clock: Callable[[], float] = time.monotonic,
@@ -86,11 +74,10 @@ class KsqldbClient(AbstractContextManager["KsqldbClient"]):
         bare = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="")
         self.url: Final = urlunsplit(bare).rstrip("/")
         self._auth = auth
-        self._connect_timeout_s, self._read_timeout_s = connect_timeout_s, read_timeout_s
+        self._read_timeout_s = read_timeout_s
         self._deadline_s = deadline_s
         self._clock = clock
         self._bounds = bounds
-        self._ca_file = ca_file
         self._session = PerProcess(BoundedSession)
 
     def __exit__(self, *_error: object) -> None:
@@ -123,7 +110,6 @@ class KsqldbClient(AbstractContextManager["KsqldbClient"]):
         return answers
 
     def cluster_status(self) -> tuple[ServerStatus, ...]:
-        """The servers of its cluster, with the stores and partitions that each holds."""
         try:
             return read_cluster_status(self._send("GET", "/clusterStatus"), origin=self.url)
         except KsqldbError as error:
@@ -164,10 +150,9 @@ class KsqldbClient(AbstractContextManager["KsqldbClient"]):
                     session,
                     session.prepare_request(request),
                     bounds=self._bounds,
-                    connect_timeout_s=self._connect_timeout_s,
+                    connect_timeout_s=CONNECT_SECONDS,
                     read_timeout_s=self._read_timeout_s,
                     deadline_s=left_s,
-                    verify=self._ca_file or True,
                 )
             check_json_parts(received, self._bounds)
         except AnswerBoundError as error:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Final
 
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.recovery.topology import Topology
 from srfix.serde.subjects.names import Topic
 
+_VERSION: Final = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?")
+_FIRST_OF_PLATFORM: Final = (5, 0, 0)
+"""A server gives ksqlDB's own version, below 1, or that of the Confluent Platform it was built for, from 5.x on."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerInfo:
-    """The answer of `GET /info`."""
-
     version: str
     """`0.10.1`; builds of Confluent Platform give that version instead, such as `6.0.1`."""
     service_id: str | None = None
@@ -45,27 +49,21 @@ class QueryDescription:
     state: str | None = None
     """`RUNNING`, `ERROR`, `UNRESPONSIVE`, …; None where it is not said."""
     sources: tuple[str, ...] = ()
-    """Names of the tables and streams that it reads."""
     topology: Topology | None = None
-    """Its Streams topology; None where it is not said, or garbled."""
     consumer_group: str | None = None
     """Its consumer group, the application.id; None where it is not said (old servers)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KsqldbAnswers:
-    """All that one server, or one file, said."""
-
     origin: str
     """The URL without secrets, or the file."""
     server: ServerInfo | None = None
-    """Version and service id; None where they were not said."""
     queries: tuple[QueryDescription, ...] = ()
     """By id."""
     sources: tuple[SourceDescription, ...] = ()
     """By name."""
     problems: tuple[str, ...] = ()
-    """What could not be asked or read, and why."""
 
     def source(self, name: str) -> SourceDescription | None:
         return next((source for source in self.sources if source.name == name), None)
@@ -99,3 +97,15 @@ class KsqldbAnswers:
             known = self.application_of(query)
             if known == application or (known is None and named is not None and named.query_id == query.query_id):
                 yield query
+
+
+def is_at_least(version: str, *, ksqldb: tuple[int, int, int], platform: tuple[int, int, int]) -> bool | None:
+    """True if a server of that version is at least ksqlDB `ksqldb`, or built for Confluent Platform `platform` or later.
+
+    None if the text is no version.
+    """
+    found = _VERSION.match(version)
+    if found is None:
+        return None
+    number = (int(found[1]), int(found[2]), int(found[3] or 0))
+    return number >= (platform if number >= _FIRST_OF_PLATFORM else ksqldb)

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, cast
 from uuid import uuid4
 
-from srfix.recovery.census.spark_jobs import finished
-from srfix.recovery.census.spark_topic import failure_in_short
+from srfix.recovery.census.spark_topic import failure_in_short, finished
 from srfix.recovery.stores.parts import FACTORY, Answer, Part, Result, Shipment, Work
 from srfix.serde.errors import SparkError, SrfixError
 from srfix.serde.registry.secret import pickled_with_secrets

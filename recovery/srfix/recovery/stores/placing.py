@@ -17,7 +17,7 @@ from msgspec import field
 from srfix.recovery.cluster.streams_members import StreamsMembers
 from srfix.recovery.documents import Part
 from srfix.recovery.internal_topics import ksqldb_query
-from srfix.recovery.ksqldb.cluster_status import ServerStatus
+from srfix.recovery.ksqldb.answers import ServerStatus
 from srfix.recovery.state.directory import Task
 
 _SEED: Final = 0x9747B28C

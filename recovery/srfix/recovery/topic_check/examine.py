@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from uuid import UUID
+from dataclasses import dataclass
 
 from srfix.recovery.census.interface import Census, CensusEngine, CensusProgress, CensusRequest
 from srfix.recovery.checks.counting import at_fault
@@ -18,7 +17,7 @@ from srfix.recovery.facts.keys_of_store import keys_under
 from srfix.recovery.facts.lives import Lives, Positions, as_read, standing_of
 from srfix.recovery.facts.subject_state import read_subject_state
 from srfix.recovery.facts.survey import Survey
-from srfix.recovery.facts.topics import AskedId, RoleAnswer, TopicAnswers, TopicQuestion
+from srfix.recovery.facts.topics import RoleAnswer, TopicAnswers, TopicQuestion
 from srfix.recovery.findings import Diagnosis, Skipped
 from srfix.recovery.topic_check.guids import resolve_guids
 from srfix.recovery.topic_check.judging import Judge
@@ -33,9 +32,7 @@ class TopicCheck(Diagnosis):
     findings: tuple[TopicFinding, ...]
     """Worst first, then by role, subject, code."""
     examined: tuple[str, ...] = ()
-    """No store."""
     answers: TopicAnswers
-    """What was learned."""
 
 
 def check_topic(
@@ -48,12 +45,7 @@ def check_topic(
     max_records: int | None = None,
     on_progress: Callable[[CensusProgress], None] | None = None,
 ) -> TopicCheck:
-    """Asks for every id in the log, and says which of those that the reader meets it cannot read.
-
-    :param given: what the person gave on the command line, for the commands that findings print.
-    :param deadline_s: seconds after which a read of the topic stops; what it leaves unread is skipped.
-    :param max_records: records of the topic after which its census stops likewise.
-    """
+    """Asks for every id in the log, and says which of those that the reader meets it cannot read; limits leave some out."""
     survey.registry.forget_unknown_ids()
     partitions = partitions_of(survey.cluster, question.topic)
     positions = _positions(question, survey, partitions)
@@ -97,7 +89,7 @@ def check_topic(
         positions=positions,
         roles=tuple(part.answer for part in parts),
     )
-    findings = []
+    findings: list[TopicFinding] = []
     for answer in answers.roles:
         request = TopicRequest(
             answers=answers, answer=answer, bodies=bodies.get(answer.role), survey=survey, given=given or Given()
@@ -110,13 +102,8 @@ def check_topic(
         *_undecoded(question.topic, bodies),
         *_not_read(answers, configs),
     )
-    return TopicCheck(
-        answers=answers, findings=tuple(sorted(findings, key=_order)), skipped=tuple(dict.fromkeys(skipped))
-    )
-
-
-def _order(finding: TopicFinding) -> tuple[int, str, str, str]:
-    return finding.severity.rank, finding.role.value, finding.subject, finding.code
+    findings.sort(key=lambda finding: (finding.severity.rank, finding.role.value, finding.subject, finding.code))
+    return TopicCheck(answers=answers, findings=tuple(findings), skipped=tuple(dict.fromkeys(skipped)))
 
 
 def _positions(question: TopicQuestion, survey: Survey, partitions: tuple[int, ...]) -> Positions | None:
@@ -140,19 +127,14 @@ def _positions(question: TopicQuestion, survey: Survey, partitions: tuple[int, .
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """What was learned of the keys, or of the values."""
-
     answer: RoleAnswer
     census: Census
-    """The census with what was learned of this role."""
     context: str
     skipped: tuple[Skipped, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Look:
-    """How one topic is looked at."""
-
     question: TopicQuestion
     survey: Survey
     lives: Lives
@@ -160,7 +142,6 @@ class _Look:
     deadline_s: float | None
 
     def at(self, role: Role, census: Census) -> _Part:
-        """Keys or values."""
         judge = Judge(survey=self.survey, question=self.question, role=role)
         skipped: list[Skipped] = []
         window = None
@@ -198,27 +179,21 @@ class _Look:
             )
             for fault in at_fault(census, role, census.ids(role))
         )
-        answer = self._answer(role, census, ids, () if role is Role.KEY and not ids else guids.unknown)
-        skipped.extend(self._unlooked(answer, already=bool(skipped)))
-        return _Part(
-            answer=replace(answer, is_looked_at=bool(ids) or role is Role.VALUE, window=window),
-            census=census,
-            context=judge.context,
-            skipped=tuple(skipped),
-        )
-
-    def _answer(self, role: Role, census: Census, ids: tuple[AskedId, ...], unknown: tuple[UUID, ...]) -> RoleAnswer:
+        is_looked_at = bool(ids) or role is Role.VALUE
         payloads = [partition.of(role) for partition in census.partitions]
-        framed = sum(count.records for payload in payloads for count in payload.ids)
-        guids = sum(payload.guids for payload in payloads)
-        return RoleAnswer(
+        framed = sum(payload.guids + sum(count.records for count in payload.ids) for payload in payloads)
+        answer = RoleAnswer(
             role=role,
             ids=ids,
-            unknown_guids=unknown,
-            records=framed + guids + sum(payload.unframed for payload in payloads),
-            framed=framed + guids,
+            unknown_guids=guids.unknown if is_looked_at else (),
+            records=framed + sum(payload.unframed for payload in payloads),
+            framed=framed,
             nulls=sum(payload.nulls for payload in payloads),
+            is_looked_at=is_looked_at,
+            window=window,
         )
+        skipped.extend(self._unlooked(answer, already=bool(skipped)))
+        return _Part(answer=answer, census=census, context=judge.context, skipped=tuple(skipped))
 
     def _unlooked(self, answer: RoleAnswer, *, already: bool) -> Iterator[Skipped]:
         """What keeps the keys or values from telling anything."""

@@ -33,14 +33,10 @@ class _GuidIds(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuidsFound:
-    """What the GUIDs of a topic's keys or values stand for."""
-
     census: Census
     """The census with the records of resolved GUIDs counted under their ids."""
     by_id: Mapping[SchemaId, tuple[UUID, ...]]
-    """Per id the GUIDs that stand for it."""
     unknown: tuple[UUID, ...] = ()
-    """Those that the registry does not know."""
     unread: str | None = None
     """Why some were not looked at, in words; None if all were."""
 
@@ -55,11 +51,7 @@ def resolve_guids(
     lives: Lives,
     deadline_s: float | None = None,
 ) -> GuidsFound:
-    """Reads which GUIDs there are, those of aborted transactions too, and asks for the id of each.
-
-    :param context: the registry context whose ids they are.
-    :param deadline_s: seconds after which the read stops, and says so.
-    """
+    """Reads until the deadline which GUIDs there are, those of aborted transactions too, and asks for the id of each."""
     if not any(partition.of(role).guids for partition in census.partitions):
         return GuidsFound(census=census, by_id={})
     if not isinstance(registry, _GuidIds):
@@ -89,7 +81,7 @@ def resolve_guids(
         else:
             ids[guid] = found
     return GuidsFound(
-        census=replace(census, partitions=tuple(_folded(census, role, counted, ids))),
+        census=census.with_role(role, lambda part: _folded(part.of(role), counted.get(part.partition, {}), ids)),
         by_id={each: tuple(g for g in sorted(ids) if ids[g] == each) for each in sorted(set(ids.values()))},
         unknown=tuple(unknown),
         unread=unread,
@@ -141,19 +133,13 @@ def _guid(record: RawRecord, role: Role) -> UUID | None:
     return None if frame is None else frame.guid
 
 
-def _folded(
-    census: Census, role: Role, counted: Mapping[int, Mapping[UUID, IdCount]], ids: Mapping[UUID, SchemaId]
-) -> Iterator[PartitionCensus]:
-    for partition in census.partitions:
-        of_it = counted.get(partition.partition, {})
-        resolved = [replace(count, schema_id=ids[guid]) for guid, count in of_it.items() if guid in ids]
-        before = partition.of(role)
-        after: RoleCensus = replace(
-            before,
-            ids=tuple(_merged((*before.ids, *resolved))),
-            guids=max(0, before.guids - sum(count.records for count in resolved)),
-        )
-        yield replace(partition, keys=after) if role is Role.KEY else replace(partition, values=after)
+def _folded(before: RoleCensus, counted: Mapping[UUID, IdCount], ids: Mapping[UUID, SchemaId]) -> RoleCensus:
+    resolved = [replace(count, schema_id=ids[guid]) for guid, count in counted.items() if guid in ids]
+    return replace(
+        before,
+        ids=tuple(_merged((*before.ids, *resolved))),
+        guids=max(0, before.guids - sum(count.records for count in resolved)),
+    )
 
 
 def _merged(counts: Iterable[IdCount]) -> Iterator[IdCount]:

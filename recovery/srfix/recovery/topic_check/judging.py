@@ -9,6 +9,7 @@ from uuid import UUID
 from srfix.recovery.checks.srf020 import unreadable
 from srfix.recovery.facts.lives import Standing
 from srfix.recovery.facts.stores import Membership
+from srfix.recovery.facts.subject_state import version_numbers
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.facts.topics import AskedId, Strategy, TopicQuestion, TopicReader, Trouble
 from srfix.recovery.findings import IdAtFault
@@ -32,8 +33,6 @@ class _Latest:
 
 @dataclass(slots=True, kw_only=True)
 class Judge:
-    """Judges the ids of one role."""
-
     survey: Survey
     question: TopicQuestion
     role: Role
@@ -41,15 +40,9 @@ class Judge:
 
     @property
     def context(self) -> str:
-        """The registry context whose ids they are."""
         return self.survey.registry.context_of(self.question.subject_of(self.role))
 
     def __call__(self, fault: IdAtFault, standing: Standing, guids: tuple[UUID, ...]) -> AskedId:
-        """What comes of an id.
-
-        :param fault: where it is.
-        :param guids: those by which records name it.
-        """
         schema_id, schema = fault.schema_id, self.survey.schema_of_id(fault.schema_id, self.context)
         unasked = Membership(schema_id=schema_id, schema=schema, error_code=None, answered_id=None)
         asked = AskedId(
@@ -131,7 +124,7 @@ class Judge:
             held = self.survey.versions(subject)
         if not held:
             return _Latest(version=None, why_none=f"{subject} does not exist")
-        if wanted and self._has_live(subject):
+        if wanted and version_numbers(registry, subject):
             named = ", ".join(f"{name}={value}" for name, value in sorted(wanted.items()))
             return _Latest(version=None, why_none=f"no live version of {subject} has the metadata {named}")
         return _Latest(
@@ -139,9 +132,3 @@ class Judge:
             why_none=f"every version of {subject} is soft-deleted, as a repair's may be: that satisfies a look-up of a "
             "version, and not a reader that takes the latest",
         )
-
-    def _has_live(self, subject: Subject) -> bool:
-        try:
-            return bool(self.survey.registry.versions(subject))
-        except SubjectNotFoundError:
-            return False

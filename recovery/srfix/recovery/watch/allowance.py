@@ -2,26 +2,37 @@
 
 A person who signed a plan off has agreed that the schemas of a source subject are registered under a phantom subject, and
 how: live or soft-deleted at once, with the level relaxed meanwhile or not. A new id of the same source subject for the same
-phantom subject is more of the same. Anything else is only reported.
+phantom subject is more of the same. Anything else is only reported. `attend` tells what the phantom subject of one pair lacks
+now, and whether the plan allows to register it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
 
 from srfix.recovery.actions.actions import Action, Register, SetCompatibility, SetMode, SoftDelete
+from srfix.recovery.checks.interface import RepairRequest, Want, Width
+from srfix.recovery.checks.srf001 import want_of_phantom
+from srfix.recovery.commands import Given
 from srfix.recovery.errors import PlanError
+from srfix.recovery.facts.stores import RoleFacts, StoreFacts
+from srfix.recovery.facts.subject_state import SubjectState, held_version, read_subject_state
+from srfix.recovery.facts.survey import Survey
 from srfix.recovery.repair.plan_file import Plan
+from srfix.recovery.repair.planning.plan import plan_wants
 from srfix.recovery.repair.planning.wanted import Keep
+from srfix.recovery.watch.events import Deferred, Withheld
 from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Role, Subject, Topic, changelog_topic, join_context, split_context, subject_for
+from srfix.serde.wire import SchemaId
+
+RELAXED: Final = "NONE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllowedPair:
-    """One store's keys or values, as the plan repairs them."""
-
     application: str
     store: str
     role: Role
@@ -29,7 +40,6 @@ class AllowedPair:
     """The phantom subject, the only one that is written to."""
     source_topic: Topic
     may_stay_live: bool
-    """True if the plan leaves a version live there."""
     may_soft_delete: bool
     """True if the plan soft-deletes a version there at once."""
     may_relax: bool
@@ -41,11 +51,9 @@ class AllowedPair:
     config: Mapping[str, Json] | None
     """The subject's own configuration when the plan was made."""
     mode: str | None
-    """Its own mode then."""
 
     @property
     def source_subject(self) -> Subject:
-        """Where a schema must be registered already."""
         context, _name = split_context(self.subject)
         return join_context(context, subject_for(self.source_topic, self.role))
 
@@ -114,3 +122,109 @@ def allowed_pairs(plan: Plan) -> tuple[AllowedPair, ...]:
             "plan of a repair that does, or watch without --allow."
         )
     return tuple(pairs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowed:
+    plan: Plan
+    """Of one subject, with at least one step."""
+    schema_ids: tuple[SchemaId, ...]
+    """The ids that it makes readable, ascending."""
+
+
+def attend(
+    facts: StoreFacts,
+    pair: AllowedPair,
+    survey: Survey,
+    *,
+    carried: Collection[SchemaId],
+    undone: Collection[SchemaId],
+    clock: Callable[[], str],
+) -> Iterator[Allowed | Withheld | Deferred]:
+    """What is missing under the phantom subject: to be written, or why not. Reads only, through a fresh survey.
+
+    Wanted are the ids that records carry, by the last full look or since, and every undeleted version of the source's subject,
+    as in a plan; not those whose registration a person has rolled back.
+    """
+    want = _want(facts, pair, survey, carried)
+    missing = {membership.schema_id: membership for membership in want.missing}
+    taken_back = sorted(missing.keys() & set(undone))
+    if taken_back:
+        why = "its registration was rolled back; a watch does not do again what a person undid"
+        yield _withheld(pair, taken_back, why)
+    missing = {i: registration for i, registration in missing.items() if i not in taken_back}
+    not_own = [
+        registration
+        for registration in missing.values()
+        if registration.schema is None
+        or held_version(survey.registry, pair.source_subject, registration.schema) is None
+    ]
+    if not_own:
+        ids = sorted(registration.schema_id for registration in not_own)
+        yield _withheld(pair, ids, f"it is not registered under the source's own subject, {pair.source_subject}")
+    rest = {i: registration for i, registration in missing.items() if registration not in not_own}
+    if not rest:
+        return
+    ids = sorted(rest)
+    standing = _standing(pair, want.role.state)
+    if standing is not None:
+        yield standing(ids)
+        return
+    plan = plan_wants(
+        [replace(want, missing=tuple(rest[i] for i in ids))],
+        survey,
+        keep=pair.keep,
+        exact_ids=pair.may_send_ids,
+        clock=clock,
+    )
+    for omission in plan.omissions:
+        yield _withheld(pair, omission.schema_ids, omission.reason)
+    if not plan.actions:
+        return
+    planned = sorted(schema_id for finding in plan.findings for schema_id in finding.planned_ids)
+    forbidden = pair.forbids(plan.actions)
+    if forbidden is not None:
+        yield _withheld(pair, planned, f"the signed-off plan does not allow it: {forbidden}")
+    else:
+        yield Allowed(plan=plan, schema_ids=tuple(planned))
+
+
+def is_relaxed(pair: AllowedPair, config: Mapping[str, Json] | None) -> bool:
+    """True if the subject stands at the level that a repair sets, and did not when the plan was signed off."""
+    return config != pair.config and (config or {}).get("compatibilityLevel") == RELAXED
+
+
+def _want(facts: StoreFacts, pair: AllowedPair, survey: Survey, carried: Collection[SchemaId]) -> Want:
+    state = read_subject_state(survey.registry, pair.subject)
+    before = facts.roles.get(pair.role)
+    ids = {*carried, *(before.memberships if before is not None else ())}
+    role = RoleFacts(
+        role=pair.role,
+        subject=pair.subject,
+        state=state,
+        memberships={schema_id: survey.membership(pair.subject, schema_id) for schema_id in sorted(ids)},
+    )
+    request = RepairRequest(stores=(), survey=survey, width=Width.WIDE, also=frozenset(), given=Given())
+    return want_of_phantom(replace(facts, roles={**facts.roles, pair.role: role}), role, request)
+
+
+def _standing(pair: AllowedPair, state: SubjectState) -> Callable[[list[SchemaId]], Withheld | Deferred] | None:
+    """What keeps the subject from being written to as it stands; None if nothing does.
+
+    A level that another instance has relaxed must not be taken for the subject's own: what is registered would be left live
+    for it, and the level would be "put back" to it.
+    """
+    if is_relaxed(pair, state.config):
+        why = f"its compatibility is {RELAXED} now, and was not when the plan was signed off: another repair is at it"
+        return lambda ids: Deferred(subject=pair.subject, schema_ids=tuple(ids), why=why)
+    if state.config != pair.config:
+        why = "its own configuration is another one than when the plan was signed off; make a new plan and have that signed"
+        return lambda ids: _withheld(pair, ids, why)
+    if state.mode != pair.mode:
+        why = "its own mode is another one than when the plan was signed off; make a new plan and have that signed"
+        return lambda ids: _withheld(pair, ids, why)
+    return None
+
+
+def _withheld(pair: AllowedPair, ids: Collection[SchemaId], why: str) -> Withheld:
+    return Withheld(subject=pair.subject, schema_ids=tuple(sorted(ids)), why=why)

@@ -13,8 +13,6 @@ from srfix.serde.wire import SchemaId
 
 
 class End(Enum):
-    """What a watch asks."""
-
     KAFKA = "kafka"
     REGISTRY = "registry"
 
@@ -110,7 +108,6 @@ class StandsRelaxed:
 
     subject: Subject
     looks: int
-    """For how many."""
     put_back: tuple[str, ...] = ()
     """What of it this instance has put back, in words, in order; empty if the registry refused it."""
 
@@ -132,13 +129,10 @@ class OutageBegan:
 
     end: End
     why: str
-    """The error, without secrets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutageEnded:
-    """The end answers again."""
-
     end: End
     duration_s: float
 

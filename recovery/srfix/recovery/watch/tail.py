@@ -29,7 +29,6 @@ class TailedTopic:
     roles: tuple[Role, ...]
     """The roles whose payloads are framed."""
     next_offsets: dict[int, int]
-    """Per partition the first offset that was not seen."""
     ids: Mapping[Role, set[SchemaId]] = field(default_factory=dict)
     """Per role the ids that were seen since the full look, and in it."""
     _found: dict[Role, set[SchemaId]] = field(default_factory=dict)
@@ -50,10 +49,7 @@ class TailedTopic:
     def go_on(
         self, cluster: Cluster, *, budget_s: float, monotonic: Callable[[], float] = time.monotonic
     ) -> tuple[Mapping[Role, tuple[SchemaId, ...]], int]:
-        """Reads what came since, and answers the ids per role that are new, and how many records were left unread.
-
-        :param budget_s: how long it may take; what is left is read the next time.
-        """
+        """Reads what came since, and answers the ids per role that are new, and how many records are left for the next time."""
         marks = cluster.watermarks(self.topic, sorted(self.next_offsets))
         if any(end < self.next_offsets[partition] for partition, (_start, end) in marks.items()):
             raise TopicChangedError

@@ -23,8 +23,7 @@ from srfix.recovery.facts.subject_state import version_numbers
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.internal_topics import InternalTopicKind, application_prefixes, recognise
 from srfix.recovery.registry import Registry
-from srfix.recovery.watch.allowance import AllowedPair
-from srfix.recovery.watch.attending import Allowed, attend, is_relaxed
+from srfix.recovery.watch.allowance import Allowed, AllowedPair, attend, is_relaxed
 from srfix.recovery.watch.events import (
     Deferred,
     End,
@@ -57,8 +56,6 @@ _LOOKS_RELAXED: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How often is looked."""
-
     interval_s: float = 10.0
     """From the beginning of a short look to that of the next."""
     full_interval_s: float = 3600.0
@@ -81,9 +78,7 @@ class Watcher:
     writer: Writer | None = None
     """What registers; None to look and report only."""
     clock: Callable[[], str] = now
-    """Says the time, ISO 8601, for plans."""
     monotonic: Callable[[], float] = time.monotonic
-    """Seconds, for intervals."""
     wait: Callable[[float], bool]
     """Waits so many seconds; True, at once, if the watch is to end."""
     jitter: Callable[[], float] = random.random
@@ -231,7 +226,6 @@ class Watcher:
             yield self._news.pop(0)
 
     def _attend(self, subjects: set[Subject]) -> Iterator[Event]:
-        """Looks what these phantom subjects lack, and registers what is allowed."""
         writer = self.writer
         if writer is None:
             return

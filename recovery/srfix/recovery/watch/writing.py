@@ -26,8 +26,7 @@ from srfix.recovery.repair.journal import REPAIR_JOURNALS
 from srfix.recovery.repair.left_open import put_back
 from srfix.recovery.repair.plan_file import Plan
 from srfix.recovery.repair.planning.wanted import Keep
-from srfix.recovery.watch.allowance import AllowedPair
-from srfix.recovery.watch.attending import is_relaxed
+from srfix.recovery.watch.allowance import AllowedPair, is_relaxed
 from srfix.recovery.watch.events import Deferred, Registered, Stopped
 from srfix.serde import bounds
 from srfix.serde.errors import RegistryError
@@ -44,15 +43,12 @@ class Writer:
     """Registers, and only where a signed-off plan allows it."""
 
     pairs: tuple[AllowedPair, ...]
-    """What it allows."""
     plan: Plan
-    """The signed-off plan."""
     plan_path: Path
     """Its file: the journal beside it tells whether it is being carried out, or was rolled back."""
     journals: Path
     """The directory of this instance's journals; it exists."""
     clock: Callable[[], str] = now
-    """Says the time, ISO 8601."""
     undisturbed: Callable[[], AbstractContextManager[object]] = field(default=nullcontext)
     """What holds off an orderly end while something is written."""
 
@@ -75,7 +71,6 @@ class Writer:
         return None
 
     def undone(self, subject: Subject) -> frozenset[SchemaId]:
-        """The ids that a person has taken back under a subject, by `srfix rollback` of one of the journals."""
         states = [REPAIR_JOURNALS.read(path) for path in self._journals_of(subject) if not _says_nothing(path)]
         return frozenset(schema_id for state in states if state.rolling_back for schema_id in _ids(state.plan))
 
@@ -104,18 +99,13 @@ class Writer:
     def resume(self, subject: Subject, registry: Registry) -> Iterator[Registered | Deferred | Stopped]:
         """Goes on with what an earlier run had begun under a subject."""
         plan = REPAIR_JOURNALS.read(self.journal(subject)).plan
-        yield from self._carry_out(plan, subject, registry, was_resumed=True)
-
-    def carry_out(self, plan: Plan, subject: Subject, registry: Registry) -> Iterator[Registered | Deferred | Stopped]:
-        """Does what a plan for one subject says."""
-        yield from self._carry_out(plan, subject, registry, was_resumed=False)
+        yield from self.carry_out(plan, subject, registry, was_resumed=True)
 
     def take_over(self, pair: AllowedPair, registry: Registry) -> tuple[str, ...]:
         """Ends what another instance began under a subject and left, as the signed-off plan says of it: the versions that it
         registered are soft-deleted, where the plan leaves none live, and the configuration is put back. Killed at any instant,
-        the next call goes on. One that lives after all finds its steps done, or is refused, stops and looks again.
-
-        :returns: what was written, in words, in order; nothing if the subject is not relaxed any more.
+        the next call goes on. One that lives after all finds its steps done, or is refused, stops and looks again. Gives what
+        was written, in words, in order.
         """
         with self.undisturbed():
             state = read_subject_state(registry, pair.subject)
@@ -131,8 +121,8 @@ class Writer:
             restore_config(registry, pair.subject, pair.config)
             return (*done, "the configuration as it was when the plan was signed off")
 
-    def _carry_out(
-        self, plan: Plan, subject: Subject, registry: Registry, *, was_resumed: bool
+    def carry_out(
+        self, plan: Plan, subject: Subject, registry: Registry, *, was_resumed: bool = False
     ) -> Iterator[Registered | Deferred | Stopped]:
         path = self.journal(subject)
         ids = _ids(plan)

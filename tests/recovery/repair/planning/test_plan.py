@@ -12,7 +12,7 @@ import pytest
 
 from srfix.recovery import Keep, Plan, Reader, plan_document
 from srfix.recovery.actions.actions import Register, SoftDelete
-from srfix.recovery.census.uncounted import NoCensus
+from srfix.recovery.census.interface import NoCensus
 from srfix.recovery.checks.interface import Width
 from srfix.recovery.repair.planning.plan import make_plan
 from srfix.serde import ChangelogSubject, Role, Schema, Subject, Topic

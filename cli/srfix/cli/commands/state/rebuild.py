@@ -101,7 +101,7 @@ def rebuild(
     from srfix.cli.commands.state.written import show_written
     from srfix.cli.ending import tidying_up
     from srfix.cli.session import open_cluster
-    from srfix.recovery.facts.known_transactions import restore_isolation
+    from srfix.recovery.facts.isolation import restore_isolation
     from srfix.recovery.state.writing.kinds import Release, WrittenKind
     from srfix.recovery.state.writing.stores import StoreToWrite
     from srfix.recovery.stores.choices import OnError

@@ -62,7 +62,7 @@ def seed_changelog(
     """
     from srfix.cli.reports.topic_plan import topic_plan_report
     from srfix.cli.session import open_cluster
-    from srfix.recovery.facts.known_transactions import restore_isolation
+    from srfix.recovery.facts.isolation import restore_isolation
     from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS
     from srfix.recovery.topic_plan.seeding import SeedRequest, plan_seed
     from srfix.serde.subjects.names import Topic

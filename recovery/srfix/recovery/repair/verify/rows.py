@@ -11,10 +11,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from srfix.recovery.census.interface import Census
 from srfix.recovery.cluster.cluster import Cluster
 from srfix.recovery.cluster.raw_record import RawRecord
-from srfix.recovery.facts.decoding import Deserializer
-from srfix.recovery.facts.live_records import newest_live
+from srfix.recovery.facts.bodies import newest_live
+from srfix.recovery.facts.decoding import Deserializer, key_deserializer
 from srfix.recovery.facts.stores import Membership
-from srfix.recovery.facts.windowed_keys import key_deserializer
 from srfix.recovery.ids_in_words import counted, listed
 from srfix.recovery.registry import ReadableRegistry
 from srfix.recovery.repair.plan_file import PlannedFinding

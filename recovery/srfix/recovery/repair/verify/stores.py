@@ -12,8 +12,7 @@ from srfix.recovery.census.interface import Census
 from srfix.recovery.checks.srf004 import CODE as UPGRADE
 from srfix.recovery.errors import PlanError
 from srfix.recovery.facts.internal_schemas import latest_own
-from srfix.recovery.facts.key_asymmetry import asymmetry
-from srfix.recovery.facts.key_role import KeyRole
+from srfix.recovery.facts.key_role import KeyRole, asymmetry
 from srfix.recovery.facts.keys_of_store import keys_of_store
 from srfix.recovery.facts.refusals import NO_SUCH_QUESTION
 from srfix.recovery.facts.stores import SuspectStore

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from srfix.recovery.facts.table_sources import own_processor, table_sources
+from srfix.recovery.facts.supplied import own_processor, table_sources
 from srfix.recovery.findings import Weight
 from srfix.recovery.topology import Topology, parse_topologies
 from tests.recovery.staging import graph

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.recovery.cluster.streams_protocol import HostPartitions, decode_assignment, decode_subscription
+from srfix.recovery.cluster.streams_members import HostPartitions, decode_assignment, decode_subscription
 from srfix.recovery.errors import FormatError
 
 _TASKS = (
