@@ -176,7 +176,7 @@ class TestAnotherCluster:
         (unseen,) = told.unseen
         assert says in unseen
         assert f"Not looked at: {unseen} (subject {PHANTOM}).\n" in told.summary
-        assert told.summary.endswith(f"{confirmed} confirmed, 0 problems, 1 thing not looked at.\n")
+        assert told.summary.endswith(f"{confirmed} checks passed, 0 problems, 1 thing not looked at.\n")
 
 
 class TestAnotherRegistry:

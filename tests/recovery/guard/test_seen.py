@@ -70,7 +70,7 @@ class TestOnRestore:
         found = seen(world, assumed(optimization=None))
         assert found.stores[0].wirings == (Wiring.REUSED, Wiring.NONE)
         assert only(found).certainty is Certainty.UNTOLD
-        assert subjects(found)[PHANTOM, "2.6"] == "certain"
+        assert subjects(found)[PHANTOM, "2.6.3"] == "certain"
 
     def test_a_topic_that_is_not_there_hides_what_it_holds(self, world: World) -> None:
         found = seen(world, text=TABLE.replace("[users]", "[people]"))
@@ -89,7 +89,7 @@ class TestOnRestore:
         world.live(("ann", b"plain text"))
         found = seen(world)
         assert told(found) == []
-        assert subjects(found)[PHANTOM, "2.6"] == "possible"
+        assert subjects(found)[PHANTOM, "2.6.3"] == "possible"
 
     @pytest.mark.parametrize("has_own", [False, True])
     def test_keys_of_a_registry_are_told_and_never_certain_whatever_the_phantom_holds(
