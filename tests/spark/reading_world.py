@@ -35,8 +35,14 @@ class EngineCase:
     workers_have_srfix: bool
 
     def read(self, *given: Any, **options: Any) -> Any:
-        """`from_registry` by this engine."""
-        return from_registry(*given, engine=self.engine, workers_have_srfix=self.workers_have_srfix, **options)
+        """`from_registry` by this engine, which asks the registry for ids that the plan does not know, if it can."""
+        how = {
+            "engine": self.engine,
+            "workers_have_srfix": self.workers_have_srfix,
+            "unknown_ids": "resolve",
+            **options,
+        }
+        return from_registry(*given, **how)
 
     def __str__(self) -> str:
         return self.engine if self.engine == "arrow" or not self.workers_have_srfix else f"{self.engine} with arrow"

@@ -14,8 +14,17 @@ from pyspark.sql import functions as F
 from srfix.fixtures.broker.client import ProducedRecord
 from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde import Reason, Role, UsageError
-from srfix.serde.spark import Engine, OnBadRow, bad_rows, from_registry, good_rows, read_topic
+from srfix.serde import BadRowError, Reason, Role, UsageError
+from srfix.serde.spark import (
+    Engine,
+    OnBadRow,
+    bad_rows,
+    clear_errors,
+    from_registry,
+    good_rows,
+    read_topic,
+    replay,
+)
 from srfix.serde.spark._pyspark import engines
 from srfix.serde.spark._pyspark.engines import decoded_type
 from srfix.serde.spark._pyspark.frames import decode_frame
@@ -108,7 +117,7 @@ class TestBarrier:
         values = [world.lower(1), b"{}", world.lower(3), *([born_later] if has_python else [])]
         frame(spark, values).write.parquet(folder)
         topic = spark.read.parquet(folder)
-        df = topic.transform(from_registry(plan, engine=engine, on_error=on_error))
+        df = topic.transform(from_registry(plan, engine=engine, on_error=on_error, unknown_ids="resolve"))
         wanted = df.where("offset <> 1").where("value.ID > 1")
         assert sorted(row["ID"] for row in wanted.select("value.ID").collect()) == ([2, 3] if has_python else [3])
         text = str(wanted._jdf.queryExecution().executedPlan().toString())
@@ -125,6 +134,32 @@ class TestBarrier:
         world.payload(0)
         read = from_registry(world.plan(), on_error=on_error, workers_have_srfix=False)
         assert "Python" not in plan_text(frame(spark, [world.lower(1)]).transform(read))
+
+    @pytest.mark.parametrize("on_error", ["fail", "quarantine", "null"])
+    def test_nor_is_there_in_a_bounded_read_unless_it_is_asked_for(
+        self, spark: SparkSession, world: World, on_error: OnBadRow
+    ) -> None:
+        world.payload(0)
+        df = frame(spark, [world.lower(1)])
+        assert "Python" not in plan_text(df.transform(from_registry(world.plan(), on_error=on_error)))
+        if JVM_WITH_ARROW in ENGINES:
+            asked = from_registry(world.plan(), on_error=on_error, unknown_ids="resolve")
+            assert "Python" in plan_text(df.transform(asked))
+
+    def test_an_id_that_was_born_later_is_a_bad_row_of_it_and_is_read_again(
+        self, spark: SparkSession, world: World
+    ) -> None:
+        lower = world.lower(1)
+        plan = world.plan()
+        df = frame(spark, [lower, world.payload(2)])
+        read = df.transform(from_registry(plan, on_error="quarantine"))
+        (bad,) = bad_rows(read).collect()
+        assert (bad["offset"], bad["_srfix_reason"]) == (1, "UNKNOWN_ID")
+        assert "plan.refreshed(registry) knows it" in bad["_srfix_message"]
+        again = replay(bad_rows(read), plan.refreshed(world.client)).select("value.ID", "_srfix_reason").collect()
+        assert again == [Row(ID=2, _srfix_reason=None)]
+        with pytest.raises(BadRowError, match=r"UNKNOWN_ID: The plan does not know the schema id"), clear_errors():
+            df.transform(from_registry(plan)).collect()
 
     def test_a_function_in_python_is_called_once_for_each_row(
         self, spark: SparkSession, world: World, monkeypatch: pytest.MonkeyPatch

@@ -68,7 +68,7 @@ class TestFrames:
             ("new", 0, 1, None),
         ]
         df = spark.createDataFrame(rows, "topic string, partition int, offset long, value binary")
-        options: Any = {"engine": case.engine, "workers_have_srfix": case.workers_have_srfix}
+        options: Any = {"engine": case.engine, "workers_have_srfix": case.workers_have_srfix, "unknown_ids": "resolve"}
         counted = Observation()
         read = from_registry(under_their_subjects(world, "t", "T"), on_error="quarantine", observe=counted, **options)
         found = df.transform(read)
@@ -103,7 +103,7 @@ class TestFrames:
             [("new", 3, 7, world.payload(1))], "topic string, partition int, offset long, value binary"
         )
         plans = {"users": world.plan(), "users-retry": world.plan()}
-        options: Any = {"engine": case.engine, "workers_have_srfix": case.workers_have_srfix}
+        options: Any = {"engine": case.engine, "workers_have_srfix": case.workers_have_srfix, "unknown_ids": "resolve"}
         failing = df.transform(from_registry(plans, **options))
         for action in (failing.collect, failing.count, failing.where("value.ID = 5").collect):
             with (

@@ -15,9 +15,9 @@ field feeds is None. What feeds none of them is no row of theirs (`NothingFedErr
 misspelt (by ksqlDB's case rules it is a row of nulls, as in the engine); a field that holds null feeds its column. With
 `strict=True` every column must be fed.
 
-With `reader_schema=…` (Avro) its aliases and defaults count, as in Avro's schema resolution: a field that was renamed is found
-by its alias, and one that the writer lacks is its default. Without columns a row has its fields. By default, as in ksqlDB,
-neither counts.
+With `reader_schema=…` (Avro) its aliases, defaults and promotions count, as in Avro's schema resolution: a field that was
+renamed is found by its alias, one that the writer lacks is its default, and an int is the reader's double. Without columns a row
+has its fields. By default, as in ksqlDB, none of them counts.
 
 A DATE, TIME or TIMESTAMP is a datetime of the years 1 to 9999. With `times="integers"` it is the integer that stands in the
 record, in the unit that the writer's schema declares (`srfix.serde.columns.times`), for all values of these types.
@@ -131,7 +131,7 @@ class SchemaDeserializer(FramedDeserializer):
     ) -> None:
         """
         :param strict: what leaves any of the columns unfed is no row (`ColumnNotFedError`).
-        :param reader_schema: an Avro schema whose aliases and defaults count for Avro bodies.
+        :param reader_schema: an Avro schema whose aliases, defaults and promotions count for Avro bodies.
         :param validate: True to check every JSON body against its schema first (needs jsonschema-rs, the extra json-schema).
         :param times: `"integers"` gives times as the integers that stand in the record.
         :raises ColumnError: if the columns cannot be used.

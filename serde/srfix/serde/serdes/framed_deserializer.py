@@ -50,8 +50,8 @@ class FramedDeserializer(FramedReader, HasColumns, Closing):
         :param resolver: which ids are accepted; a registry, in any form, stands for `ById` over it.
         :param columns: what a row has: parsed, text, a dataclass, or a StructType (its names stay as they are).
         :param strict: what leaves any of the columns unfed is no row (`ColumnNotFedError`).
-        :param reader_schema: an Avro schema whose aliases and defaults count (Avro's schema resolution). Without columns a
-            row has its fields.
+        :param reader_schema: an Avro schema whose aliases, defaults and promotions count (Avro's schema resolution). Without
+            columns a row has its fields.
         :param times: `"integers"` gives a DATE, TIME or TIMESTAMP as the integer that stands in the record
             (`srfix.serde.columns.times`).
         :raises ColumnError: if the columns cannot be used.

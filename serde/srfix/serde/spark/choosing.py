@@ -2,6 +2,7 @@
 
 | engine | jvm represents the plan, spark-avro is there | workers have srfix | reads |
 |---|---|---|---|
+| auto, `unknown_ids="fail"` | yes | nobody asks | jvm; what the plan knows nothing about is a bad row |
 | auto | yes | yes | jvm, and the arrow engine what the plan knows nothing about |
 | auto | yes | no | jvm; what the plan knows nothing about is a bad row |
 | auto | yes, but for shapes beyond `MAX_SHAPES` | yes | jvm; those shapes, and what is unknown, the arrow engine |
@@ -25,7 +26,7 @@ from weakref import WeakSet
 from srfix.serde.errors import EngineRefusedError, JarMissingError, WorkerPackageError
 from srfix.serde.printable import message
 from srfix.serde.spark.avro_limits import limits_needed, unbounded, unending
-from srfix.serde.spark.interface import Engine
+from srfix.serde.spark.interface import Engine, UnknownIds
 from srfix.serde.spark.read.jvm.read import EngineChoice, JvmRead, jvm_read
 from srfix.serde.spark.releases import lacks_arrow, require_arrow
 
@@ -43,24 +44,32 @@ _warned: Final[WeakSet[SparkSession]] = WeakSet()
 
 
 def choose_engine(
-    plan: ReadPlan, spark: SparkSession, engine: Engine = "auto", *, workers_have_srfix: bool | None = None
+    plan: ReadPlan,
+    spark: SparkSession,
+    engine: Engine = "auto",
+    *,
+    workers_have_srfix: bool | None = None,
+    unknown_ids: UnknownIds = "resolve",
 ) -> EngineChoice:
     """The engine for a plan in a session. Logged as information under `srfix.serde.spark`; a session without bounds, in which
     the jvm engine could be ended by a record, once as a warning that says how to get them.
 
     :param workers_have_srfix: whether srfix and what it needs is installed on the executors. None asks a few of them, until
         they have, unless the arrow engine was asked for: that says itself what is missing.
+    :param unknown_ids: what becomes of ids that the plan does not know, where it knows some.
     :raises EngineRefusedError: if the jvm engine was asked for and cannot represent the plan exactly; or under `auto`, if
         it cannot, and the workers lack srfix.
     :raises JarMissingError: if the jvm engine was asked for and Spark has no spark-avro.
     :raises WorkerPackageError: if the arrow engine was asked for and `workers_have_srfix` is False.
     """
-    choice = _chosen(plan, spark, engine, workers_have_srfix)
+    choice = _chosen(plan, spark, engine, workers_have_srfix, unknown_ids)
     _logger.info("%s", message(str(choice)))
     return choice
 
 
-def _chosen(plan: ReadPlan, spark: SparkSession, engine: Engine, told: bool | None) -> EngineChoice:
+def _chosen(
+    plan: ReadPlan, spark: SparkSession, engine: Engine, told: bool | None, unknown_ids: UnknownIds
+) -> EngineChoice:
     if engine == "arrow":
         require_arrow()
         if told is False:
@@ -77,10 +86,13 @@ def _chosen(plan: ReadPlan, spark: SparkSession, engine: Engine, told: bool | No
         if engine == "jvm":
             raise
         return _arrow_instead(error, _lacking(spark, told))
+    why = "Spark's own Avro reads every known schema exactly" if engine == "auto" else "it was asked for"
+    if unknown_ids == "fail" and plan.schemas and not read.left:
+        why += '; a schema id that the plan does not know is a bad row (unknown_ids="resolve" looks it up)'
+        return EngineChoice(engine="jvm", fallback=False, why=why, read=read)
     lacking = _lacking(spark, told)
     if read.left and lacking is not None:
         raise _neither((f"{read.left_over}.", _no_arrow(lacking)))
-    why = "Spark's own Avro reads every known schema exactly" if engine == "auto" else "it was asked for"
     if read.left:
         why = f"Spark's own Avro reads the others exactly; {read.left_over}"
     if lacking is not None:

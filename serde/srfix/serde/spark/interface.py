@@ -15,6 +15,9 @@ from srfix.serde.wire import SchemaId
 Engine: TypeAlias = Literal["auto", "arrow", "jvm"]
 """What decodes: the serde in Arrow batches on the executors, or Spark's own Avro in the JVM; `auto` picks."""
 ENGINES: Final = ("auto", "arrow", "jvm")
+UnknownIds: TypeAlias = Literal["resolve", "fail"]
+"""What becomes of a schema id that the plan does not know, where the JVM decodes: a stage of Python looks it up (`resolve`), or
+the row is bad, UNKNOWN_ID (`fail`), and no such stage is there: an empty one costs about as much as the decoding."""
 
 MissingColumns: TypeAlias = Literal["error", "null"]
 """What a column that no version feeds is: an error when a read is planned; or null in every row."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast, get_args, overload
 from srfix.serde.errors import UsageError
 from srfix.serde.spark.choosing import choose_engine
 from srfix.serde.spark.errors import kafka_error_of
-from srfix.serde.spark.interface import ENGINES, Engine, OnBadRow, check_word
+from srfix.serde.spark.interface import ENGINES, Engine, OnBadRow, UnknownIds, check_word
 from srfix.serde.spark.packages import missing_jar
 from srfix.serde.spark.read.plan import ReadPlan
 from srfix.serde.spark.read.topics import (
@@ -47,6 +47,7 @@ def from_registry(
     engine: Engine = "auto",
     observe: str | Observation | None = None,
     workers_have_srfix: bool | None = None,
+    unknown_ids: UnknownIds | None = None,
 ) -> Callable[[DataFrame], DataFrame]: ...
 @overload
 def from_registry(
@@ -58,6 +59,7 @@ def from_registry(
     on_error: OnBadRow = "fail",
     engine: Engine = "auto",
     workers_have_srfix: bool | None = None,
+    unknown_ids: UnknownIds | None = None,
 ) -> Column: ...
 def from_registry(
     first: Plans | str | Column,
@@ -70,6 +72,7 @@ def from_registry(
     engine: Engine = "auto",
     observe: str | Observation | None = None,
     workers_have_srfix: bool | None = None,
+    unknown_ids: UnknownIds | None = None,
 ) -> Callable[[DataFrame], DataFrame] | Column:
     """`from_registry(plan)` is for `df.transform`, `from_registry("value", plan)` a Column for `select`; batch or streaming.
 
@@ -101,6 +104,9 @@ def from_registry(
         fail of them, in its progress (`observedMetrics`), as "srfix values of TOPIC", " (2)" and so on behind it for a
         session's further streams of that topic. How far a stream is behind, Spark's sources tell themselves.
     :param workers_have_srfix: whether srfix is installed on the executors; None asks them, until they have.
+    :param unknown_ids: what becomes of a schema id that the plan does not know, where the JVM decodes (`interface.UnknownIds`).
+        None is `fail` for a bounded frame: its ids were there when the plan was made, or `plan.refreshed(registry)` knows
+        them. It is `resolve` for a stream, in which ids are born, and for a Column.
     :raises UsageError: if an argument is none of its words; when the frame is there, if it has no such column, or it is not
         binary, or if it has a column of the names that are to be added.
     :raises EngineRefusedError: when the frame is there, if no engine that was asked for can represent the plan exactly; and
@@ -108,6 +114,8 @@ def from_registry(
     """
     check_word("on_error", on_error, get_args(OnBadRow))
     check_word("engine", engine, ENGINES)
+    if unknown_ids is not None:
+        check_word("unknown_ids", unknown_ids, get_args(UnknownIds))
     choose = partial(choose_engine, engine=engine, workers_have_srfix=workers_have_srfix)
     if isinstance(first, list | tuple | Mapping):
         several = topic_plans(first)
@@ -126,7 +134,8 @@ def from_registry(
         )
         from srfix.serde.spark._pyspark.columns import decoded_column
 
-        return decoded_column(cast("str | Column", first), plan, headers=headers, on_error=on_error, choose=choose)
+        chosen = partial(choose, unknown_ids=unknown_ids or "resolve")
+        return decoded_column(cast("str | Column", first), plan, headers=headers, on_error=on_error, choose=chosen)
     if second is not None or headers is not None:
         raise UsageError(
             "from_registry(plan) is for a frame, and looks at its column headers by itself. For a Column name it first: "
@@ -139,7 +148,8 @@ def from_registry(
         from srfix.serde.spark._pyspark.topics import decode_topics
 
         def decoding(plan: ReadPlan) -> Decoding:
-            return decoding_of(plan, choose(plan, df.sparkSession))
+            unknown = unknown_ids or ("resolve" if df.isStreaming else "fail")
+            return decoding_of(plan, choose(plan, df.sparkSession, unknown_ids=unknown))
 
         if several is not None:
             return decode_topics(df, several, decoding, column=column, on_error=on_error, observe=observe)
@@ -190,6 +200,7 @@ def replay(
     engine: Engine = "auto",
     observe: str | Observation | None = None,
     workers_have_srfix: bool | None = None,
+    unknown_ids: UnknownIds | None = None,
 ) -> DataFrame:
     """Reads quarantined rows again, from the bytes that were kept: after a repair, by a plan that was made again
     (`plan.refreshed(registry)`) or by another one.
@@ -202,7 +213,8 @@ def replay(
     :param bad: what `bad_rows` gives.
     :param column: where rows go; None is `value`, or `key` for a plan of keys. Made if it is not there.
 
-    The other parameters are those of `from_registry`.
+    The other parameters are those of `from_registry`, but that an id which the plan does not know is looked up
+    (`unknown_ids`).
 
     :raises UsageError: if the frame was not read with `on_error="quarantine"`, or its bytes were dropped; and as
         `from_registry`.
@@ -210,7 +222,13 @@ def replay(
     from srfix.serde.spark._pyspark import frames
 
     transform = from_registry(
-        plan, column=column, on_error=on_error, engine=engine, observe=observe, workers_have_srfix=workers_have_srfix
+        plan,
+        column=column,
+        on_error=on_error,
+        engine=engine,
+        observe=observe,
+        workers_have_srfix=workers_have_srfix,
+        unknown_ids=unknown_ids or "resolve",
     )
     role = plan.role if isinstance(plan, ReadPlan) else topic_plans(plan).role
     return frames.payloads_again(bad, role, role.value if column is None else column).transform(transform)
@@ -230,6 +248,7 @@ def read_topic(
     engine: Engine = "auto",
     observe: str | Observation | None = None,
     workers_have_srfix: bool | None = None,
+    unknown_ids: UnknownIds | None = None,
 ) -> DataFrame:
     """The plan's topic, as it is when the job runs: Kafka's columns (key, value, topic, partition, offset, timestamp,
     timestampType, headers), with the plan's half as a struct. Several topics: a plan each, as `from_registry`.
@@ -252,7 +271,12 @@ def read_topic(
     :raises UsageError: if an option is one that a parameter says, or lacks its `kafka.`; and as `from_registry`.
     """
     transform = from_registry(
-        plan, on_error=on_error, engine=engine, observe=observe, workers_have_srfix=workers_have_srfix
+        plan,
+        on_error=on_error,
+        engine=engine,
+        observe=observe,
+        workers_have_srfix=workers_have_srfix,
+        unknown_ids=unknown_ids,
     )
     asked = topics_asked(plan, subscribe_pattern=subscribe_pattern, assign=assign)
     told = kafka_options(
@@ -278,6 +302,7 @@ def read_stream(
     engine: Engine = "auto",
     observe: str | None = None,
     workers_have_srfix: bool | None = None,
+    unknown_ids: UnknownIds | None = None,
 ) -> DataFrame:
     """The plan's topic as a stream. As `read_topic`, but for these:
 
@@ -294,7 +319,12 @@ def read_stream(
     :raises UsageError: as `read_topic`.
     """
     transform = from_registry(
-        plan, on_error=on_error, engine=engine, observe=observe, workers_have_srfix=workers_have_srfix
+        plan,
+        on_error=on_error,
+        engine=engine,
+        observe=observe,
+        workers_have_srfix=workers_have_srfix,
+        unknown_ids=unknown_ids,
     )
     asked = topics_asked(plan, subscribe_pattern=subscribe_pattern, assign=assign)
     told = kafka_options(

@@ -48,7 +48,10 @@ _FAILED: Final = (
     f"{arrow_or('srfix decode', advice='The arrow engine')} says what is wrong."
 )
 _NEWER: Final = "Read these rows with Spark 4.1 or newer, whose arrow engine does, or see them with srfix decode."
-_PLAN_AGAIN: Final = "Plan again, or read with the arrow engine, which asks the registry where it meets one."
+_PLAN_AGAIN: Final = (
+    'If its schema is registered by now, plan.refreshed(registry) knows it; unknown_ids="resolve" or engine="arrow" asks the '
+    "registry where such an id is met."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

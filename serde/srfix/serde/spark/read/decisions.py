@@ -200,8 +200,7 @@ class ReadDecisions:
 
     @property
     def reader(self) -> ReaderSchema | None:
-        """The Avro schema whose aliases and defaults count: the one that was given, or with `NEWEST` the newest, if it has
-        any."""
+        """The Avro schema whose aliases, defaults and promotions count: the one that was given, or with `NEWEST` the newest."""
         return self.spec.reader_schema
 
     @property

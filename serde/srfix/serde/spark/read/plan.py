@@ -203,8 +203,9 @@ def plan_read(
     :param policy: which ids are accepted; None is by id alone, in the context that `subjects` name.
     :param subjects: subjects beside the policy's own, whose schemas the payloads may carry.
     :param ids: ids beside those of the subjects.
-    :param reader_schema: an Avro schema whose aliases and defaults count, as in Avro's schema resolution; with `NEWEST` they do
-        without being asked for, unless the case rule is ksqlDB's own. Where no columns are named, a row has its fields.
+    :param reader_schema: an Avro schema whose aliases, defaults and promotions count, as in Avro's schema resolution; with
+        `NEWEST` they do without being asked for, unless the case rule is ksqlDB's own. If no columns are named, a row has its
+        fields.
     :param missing_columns: what a column, or a field inside one, is that none of the versions feeds: `error`, as one that is
         misspelt would be null in every row; or `null`.
     :param strict: a row is bad (COLUMN_NOT_FED) unless its writer feeds every column and every field inside one. Otherwise a

@@ -33,7 +33,7 @@ With `format=raw` nothing is decoded: the frame is that of Spark's Kafka source,
 | `subject` | for one-subject, and to write under | the topic's |
 | `subject.first` | for dual-subject | |
 | `subject.second` | for dual-subject: asked where the first does not have the schema | |
-| `reader.schema` | an Avro schema whose aliases and defaults count | none |
+| `reader.schema` | an Avro schema whose aliases, defaults and promotions count | none |
 | `missing.columns` | a column that no version feeds: `error` when planning, or `null` | `error` |
 | `times` | a DATE, TIME or TIMESTAMP: `datetimes`, or `integers`, as they stand in the record | `datetimes` |
 | `strict` | whether a row of which any column is not fed is bad | `false` |

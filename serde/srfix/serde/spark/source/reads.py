@@ -111,7 +111,7 @@ def plan_of(options: SourceOptions, frame: SourceFrame) -> ReadPlan | None:
 
 
 def _reader(options: SourceOptions, frame: SourceFrame, registry: RegistryClient | None) -> str | ReaderSchema | None:
-    """The schema whose aliases and defaults count."""
+    """The schema whose aliases, defaults and promotions count."""
     if (
         options.reader_schema is not None
         or registry is None
