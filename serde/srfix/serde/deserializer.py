@@ -16,8 +16,8 @@ misspelt (by ksqlDB's case rules it is a row of nulls, as in the engine); a fiel
 `strict=True` every column must be fed.
 
 With `reader_schema=…` (Avro) its aliases, defaults and promotions count, as in Avro's schema resolution: a field that was
-renamed is found by its alias, one that the writer lacks is its default, and an int is the reader's double. Without columns a row
-has its fields. By default, as in ksqlDB, none of them counts.
+renamed is found by its alias, one that the writer lacks is its default, and an int is the reader's double. Without columns a
+row has its fields. By default, as in ksqlDB, none of them counts.
 
 A DATE, TIME or TIMESTAMP is a datetime of the years 1 to 9999. With `times="integers"` it is the integer that stands in the
 record, in the unit that the writer's schema declares (`srfix.serde.columns.times`), for all values of these types.
