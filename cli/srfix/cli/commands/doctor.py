@@ -13,7 +13,17 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.groups import option
 from srfix.cli.options.options import output_option
-from srfix.cli.output.interface import Block, FieldList, OutputFormat, Paragraph, Report, Table, titled_list
+from srfix.cli.output.interface import (
+    Block,
+    FieldList,
+    OutputFormat,
+    Paragraph,
+    Report,
+    Table,
+    Tone,
+    Verdict,
+    titled_list,
+)
 from srfix.cli.output.speaking import say, write_report
 from srfix.cli.version import version
 from srfix.recovery.clock import now
@@ -53,12 +63,13 @@ def doctor(application: str | None, connection: Connection, output: OutputFormat
         checks=[AnsweredCheck.of(check) for check in checks],
         healthy=not missing,
     )
-    write_report(Report(document=document.to_json(), blocks=tuple(_blocks(versions, checks))), output)
+    says = "srfix diagnose has what it needs"
     if missing:
-        say(f"srfix diagnose cannot work yet: {'; '.join(check.what for check in missing)}.", err=True)
-        return ExitCode.REFUSED
-    say("srfix diagnose has what it needs.", err=True)
-    return ExitCode.OK
+        says = f"srfix diagnose cannot work yet: {'; '.join(check.what for check in missing)}"
+    verdict = Verdict(text=says, tone=Tone.BAD if missing else Tone.GOOD)
+    write_report(Report(document=document.to_json(), blocks=tuple(_blocks(versions, checks)), verdict=verdict), output)
+    say(f"{says}.", err=True)
+    return ExitCode.REFUSED if missing else ExitCode.OK
 
 
 def _versions() -> tuple[tuple[str, str], ...]:

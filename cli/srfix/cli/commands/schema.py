@@ -17,12 +17,14 @@ from srfix.cli.output.interface import (
     Block,
     Commands,
     FieldList,
-    Heading,
     ItemList,
     OutputFormat,
     Paragraph,
     Report,
     Table,
+    Tone,
+    Verdict,
+    titled_list,
 )
 from srfix.cli.output.speaking import show_json, write_report
 from srfix.cli.version import version
@@ -84,7 +86,8 @@ def schema(
         show_json(wanted.text)  # nothing else is to be said: ready to be piped on
         return ExitCode.OK
     document = _document(half, inferred, wanted, standing, acceptance)
-    write_report(Report(document=document, blocks=tuple(_blocks(inferred, wanted.text, standing, acceptance))), output)
+    blocks = tuple(_blocks(inferred, wanted.text, standing, acceptance))
+    write_report(Report(document=document, blocks=blocks, verdict=_verdict(acceptance)), output)
     return ExitCode.OK if acceptance is None or acceptance.is_accepted else ExitCode.FINDINGS
 
 
@@ -145,6 +148,17 @@ def _document(
     ).to_json()
 
 
+def _verdict(acceptance: Acceptance | None) -> Verdict | None:
+    """Whether the subject that was asked about takes the schema."""
+    if acceptance is None:
+        return None
+    if acceptance.registered_id is not None:
+        text = f"{acceptance.subject} holds the schema already, under id {acceptance.registered_id}"
+    else:
+        text = f"{acceptance.subject} would {'take' if acceptance.is_accepted else 'refuse'} the schema"
+    return Verdict(text=text, tone=Tone.GOOD if acceptance.is_accepted else Tone.BAD)
+
+
 def _blocks(inferred: Inferred, text: str, standing: Standing | None, acceptance: Acceptance | None) -> Iterator[Block]:
     # As a command: whole on one line on any terminal, and unescaped in Markdown, so that it can be copied.
     from srfix.serde.columns.text import print_columns
@@ -168,12 +182,5 @@ def _blocks(inferred: Inferred, text: str, standing: Standing | None, acceptance
             where = "no subject" if standing.is_complete else "none of the changelog-like subjects"
             yield Paragraph(f"It is registered under {where} of this registry.")
     if acceptance is not None:
-        yield Heading(f"Would {acceptance.subject} take it?", level=2)
-        if acceptance.registered_id is not None:
-            yield Paragraph(f"It holds it already, under id {acceptance.registered_id}.")
-        elif acceptance.is_accepted:
-            yield Paragraph("Yes.")
-        else:
-            yield Paragraph("No:")
-            yield ItemList(acceptance.reasons)
+        yield from titled_list("Why it is refused", acceptance.reasons)
         yield FieldList((("compatibility", acceptance.level), ("mode", acceptance.mode or "none")))

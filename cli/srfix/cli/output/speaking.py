@@ -10,13 +10,14 @@ import os
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 from importlib import import_module
 from typing import Final, TextIO, cast
 
 import click
 
 from srfix.cli.exit_codes import ExitCode
-from srfix.cli.output.interface import ERROR, Block, OutputFormat, Paragraph, Renderer, Report
+from srfix.cli.output.interface import ERROR, TONES, Block, OutputFormat, Paragraph, Renderer, Report, Tone, Verdict
 from srfix.serde.errors import UsageError
 from srfix.serde.printable import message, printable, printable_json
 
@@ -86,8 +87,12 @@ def conclude(
     """Writes the report of a command that has `--quiet`, says the lines on standard error, and gives the exit code.
 
     With --quiet nothing is said where nothing is wrong; who asked for JSON reads it with a program, which always gets its
-    document.
+    document. The last line is what the report comes to: if that has no verdict, it stands first, too.
     """
+    lines = tuple(lines)
+    if report.headline is None and lines:
+        tone = Tone.PLAIN if code is ExitCode.OK else TONES.get(code, Tone.BAD)
+        report = replace(report, verdict=Verdict(text=lines[-1].removesuffix("."), tone=tone))
     is_silent = quiet and code is ExitCode.OK
     if not is_silent or output.is_for_programs:
         write_report(report, output)

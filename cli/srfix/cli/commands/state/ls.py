@@ -14,7 +14,7 @@ from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import config_option
 from srfix.cli.options.gate import quiet_option
 from srfix.cli.options.options import output_option
-from srfix.cli.output.interface import Block, FieldList, Heading, OutputFormat, Report, Table
+from srfix.cli.output.interface import TONES, Block, FieldList, Heading, OutputFormat, Report, Table, Tone, Verdict
 from srfix.cli.output.speaking import conclude
 from srfix.cli.version import version
 from srfix.recovery.clock import now
@@ -60,13 +60,15 @@ def ls(directory: str, quiet: bool, output: OutputFormat) -> ExitCode:
     damaged = [(each, form) for each, _line, form in unread if not _is_unseen(each, form)]
     is_shut = any(form.is_shut for _each, _line, form in unread)
     code = ExitCode.FINDINGS if damaged else ExitCode.REFUSED if problems or is_shut else ExitCode.OK
-    report = Report(document=document.to_json(), blocks=tuple(_blocks(applications, forms)))
     stores = sum(len(task.stores) for each in applications for task in each.tasks)
     tasks = sum(len(each.tasks) for each in applications)
+    whole = f"{counted(len(applications), 'application')}, {counted(tasks, 'task')}, {counted(stores, 'store')}"
+    verdict = Verdict(text=whole, tone=Tone.PLAIN if code is ExitCode.OK else TONES[code])
+    report = Report(document=document.to_json(), blocks=tuple(_blocks(applications, forms)), verdict=verdict)
     lines = (
         *(f"Not looked at: {problem.path}: {problem.reason}" for problem in problems),
         *(f"{'Not looked at' if _is_unseen(each, form) else 'Damaged'}: {line}" for each, line, form in unread),
-        f"{counted(len(applications), 'application')}, {counted(tasks, 'task')}, {counted(stores, 'store')}.",
+        f"{whole}.",
     )
     return conclude(report, output, quiet=quiet, code=code, lines=lines)
 

@@ -13,7 +13,7 @@ from srfix.cli.completion import path_completion
 from srfix.cli.options.groups import handing_over, option
 from srfix.cli.options.policy import BY_ID, DUAL_SUBJECT, ONE_SUBJECT, POLICIES, PolicyChoice
 from srfix.cli.options.values import Choice
-from srfix.cli.output.interface import Block, FieldList, Heading, ItemList, OutputFormat, Report, Table
+from srfix.cli.output.interface import Block, FieldList, Heading, ItemList, OutputFormat, Report, Table, Tone, Verdict
 from srfix.cli.output.speaking import say, write_report
 from srfix.cli.version import version
 from srfix.recovery.clock import now
@@ -206,9 +206,10 @@ def show_written(
     head = {"srfix": version("srfix"), "generated_at": now(), "command": command}
     places = {"directory": str(target), "streams_version": streams, "ranges": None}
     written = convert(head | places | cast("dict[str, Json]", report), StateWritten)
-    write_report(Report(document=written.to_json(), blocks=tuple(_blocks(target, written))), output)
-    stores = counted(len(written.stores), "store")
-    say(f"{target} is whole: {stores}. Put it where the application's state.dir has it, and start.", err=True)
+    whole = f"{target} is whole: {counted(len(written.stores), 'store')}"
+    verdict = Verdict(text=whole, tone=Tone.GOOD)
+    write_report(Report(document=written.to_json(), blocks=tuple(_blocks(target, written)), verdict=verdict), output)
+    say(f"{whole}. Put it where the application's state.dir has it, and start.", err=True)
 
 
 def _blocks(target: Path, written: StateWritten) -> Iterator[Block]:
