@@ -24,7 +24,7 @@ from srfix.cli.output.interface import (
     Verdict,
     titled_list,
 )
-from srfix.cli.output.speaking import say, write_report
+from srfix.cli.output.speaking import say_total, write_report
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.serde.native import engine_in_words
@@ -68,7 +68,7 @@ def doctor(application: str | None, connection: Connection, output: OutputFormat
         says = f"srfix diagnose cannot work yet: {'; '.join(check.what for check in missing)}"
     verdict = Verdict(text=says, tone=Tone.BAD if missing else Tone.GOOD)
     write_report(Report(document=document.to_json(), blocks=tuple(_blocks(versions, checks)), verdict=verdict), output)
-    say(f"{says}.", err=True)
+    say_total(f"{says}.", output)
     return ExitCode.REFUSED if missing else ExitCode.OK
 
 

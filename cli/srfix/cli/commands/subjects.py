@@ -14,7 +14,7 @@ from srfix.cli.options.given import given_options
 from srfix.cli.options.groups import option
 from srfix.cli.options.options import output_option
 from srfix.cli.output.interface import Block, Commands, Heading, OutputFormat, Paragraph, Report, Table, Tone, Verdict
-from srfix.cli.output.speaking import say, write_report
+from srfix.cli.output.speaking import say, say_total, write_report
 from srfix.cli.version import version
 from srfix.recovery.clock import now
 from srfix.recovery.commands import Given
@@ -48,7 +48,7 @@ def subjects(application: str | None, connection: Connection, output: OutputForm
     )
     for skipped in found.skipped:
         say(f"Not looked at: {skipped.what}: {skipped.reason}", err=True)
-    say(f"{looks}.", err=True)
+    say_total(f"{looks}.", output)
     return ExitCode.OK
 
 

@@ -65,6 +65,12 @@ def say(text: str = "", *, err: bool = False, as_it_is: bool = False) -> None:
         click.echo(shown, err=err)
 
 
+def say_total(text: str, output: OutputFormat) -> None:
+    """The last line, on standard error: what the report comes to. A terminal has that in the report's first line."""
+    if output is not OutputFormat.TABLE or not (sys.stdout.isatty() and sys.stderr.isatty()):
+        say(text, err=True)
+
+
 def say_on_the_way(text: str) -> None:
     """A line of progress on standard error; if that is closed, the command goes on."""
     with suppress(BrokenPipeError):
@@ -89,16 +95,21 @@ def conclude(
     With --quiet nothing is said where nothing is wrong; who asked for JSON reads it with a program, which always gets its
     document. The last line is what the report comes to: if that has no verdict, it stands first, too.
     """
-    lines = tuple(lines)
+    lines = [*lines]
     if report.headline is None and lines:
         tone = Tone.PLAIN if code is ExitCode.OK else TONES.get(code, Tone.BAD)
         report = replace(report, verdict=Verdict(text=lines[-1].removesuffix("."), tone=tone))
+        *lines, total = lines
+    else:
+        total = None
     is_silent = quiet and code is ExitCode.OK
     if not is_silent or output.is_for_programs:
         write_report(report, output)
     if not is_silent:
         for line in lines:
             say(line, err=True)
+        if total is not None:
+            say_total(total, output)
     return code
 
 

@@ -24,6 +24,8 @@ from srfix.serde.subjects.names import Subject
 
 _FEW: Final = 6
 """Writes of one kind under a subject that have a line each."""
+_FEW_STEPS: Final = 24
+"""Steps of a plan of which that holds; of more each kind under a subject is one line."""
 _MOST_IDS: Final = 12
 _INHERITED: Final = "(inherited)"
 """A setting that a subject has not of its own."""
@@ -38,8 +40,9 @@ def changes(plan: Plan) -> Iterator[tuple[Subject, tuple[Change, ...]]]:
     by_subject: dict[Subject, list[Action]] = {}
     for action in plan.actions:
         by_subject.setdefault(action.subject, []).append(action)
+    few = _FEW if len(plan.actions) <= _FEW_STEPS else 1
     for subject, actions in by_subject.items():
-        yield subject, tuple(_changes(actions, plan.expects.get(subject)))
+        yield subject, tuple(_changes(actions, plan.expects.get(subject), few))
 
 
 def counted_changes(plan: Plan) -> str:
@@ -54,11 +57,11 @@ def counted_changes(plan: Plan) -> str:
     return ", ".join(f"{counted(number, noun)} {what}" for number, noun, what in parts if number)
 
 
-def _changes(actions: Sequence[Action], before: SubjectState | None) -> Iterator[Change]:
+def _changes(actions: Sequence[Action], before: SubjectState | None, few: int) -> Iterator[Change]:
     versions = _versions(actions, before)
     kinds = Counter(action.kind for action in actions)
     for action in actions:
-        if kinds[action.kind] <= _FEW:
+        if kinds[action.kind] <= few:
             yield _mark(action), _text(action, actions, versions)
         elif action is next(each for each in actions if each.kind == action.kind):
             yield _mark(action), _text_of_many([each for each in actions if each.kind == action.kind])
