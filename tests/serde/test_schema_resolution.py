@@ -31,7 +31,7 @@ from srfix.serde.arrow.value_wise import ValueWise
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.deserializer import AvroDeserializer, SchemaDeserializer
-from srfix.serde.errors import ColumnError, DecodeError, NothingFedError, SchemaError, UsageError
+from srfix.serde.errors import ColumnError, DecodeError, NothingFedError, RegistryError, SchemaError, UsageError
 from srfix.serde.formats.avro.read.resolution import ReaderSchema, resolved_root
 from srfix.serde.formats.avro.schema import load
 from srfix.serde.formats.table import Format
@@ -379,6 +379,25 @@ class TestPlans:
         some = plan_read(client, "users", "`email` STRING, `points` INT", reader_schema=json.dumps(NEW), strict=True)
         assert some.deserializer()(payload, USERS) == {"email": "a@b", "points": 7}
         assert "aliases, defaults and promotions of the reader's schema count" in some.explain()
+
+    def test_it_may_be_one_that_the_registry_has(self, registry: FixtureRegistry, client: RegistryClient) -> None:
+        payload = self._seed(registry)
+        second = client.version("users-value", 2)
+        given = plan_read(client, "users", reader_schema=json.dumps(NEW))
+        for plan in (
+            plan_read(client, "users", reader_version=2),
+            plan_read(client, "users", reader_id=second.schema_id),
+        ):
+            assert plan.columns == given.columns
+            assert plan.deserializer()(payload, USERS) == READ
+        with pytest.raises(UsageError, match="reader_version= and reader_id= each say what the reader's schema is"):
+            plan_read(client, "users", reader_version=2, reader_id=second.schema_id)
+        with pytest.raises(UsageError, match="leave NEWEST out"):
+            plan_read(client, "users", NEWEST, reader_version=2)
+        with pytest.raises(RegistryError, match="40402"):
+            plan_read(client, "users", reader_version=9)
+        with pytest.raises(UsageError, match="the case rule 'ksqldb' reads as ksqlDB"):
+            plan_read(client, "users", "ID BIGINT", reader_version=2, case_rule=CaseRule.KSQLDB)
 
     def test_under_named_columns_they_do_not_count_and_it_says_so_first(
         self, registry: FixtureRegistry, client: RegistryClient

@@ -186,6 +186,8 @@ def plan_read(
     subjects: Iterable[str] = (),
     ids: Iterable[int] = (),
     reader_schema: str | ReaderSchema | None = None,
+    reader_version: int | None = None,
+    reader_id: int | None = None,
     missing_columns: MissingColumns = "error",
     strict: bool = False,
     times: Times = "datetimes",
@@ -206,6 +208,8 @@ def plan_read(
     :param reader_schema: an Avro schema whose aliases, defaults and promotions count, as in Avro's schema resolution; with
         `NEWEST` they do without being asked for, unless the case rule is ksqlDB's own. If no columns are named, a row has its
         fields.
+    :param reader_version: the same of a schema that the registry has: a version of the topic's own subject.
+    :param reader_id: the same, by a schema id.
     :param missing_columns: what a column, or a field inside one, is that none of the versions feeds: `error`, as one that is
         misspelt would be null in every row; or `null`.
     :param strict: a row is bad (COLUMN_NOT_FED) unless its writer feeds every column and every field inside one. Otherwise a
@@ -226,11 +230,13 @@ def plan_read(
     registry = None if registry is None else cast("PlanRegistry", usable_registry(registry))
     case_rule = member("case_rule", CaseRule, case_rule)
     reader, times = usable_reader(reader_schema, case_rule), given_times(times)
-    if columns is None and reader is None:
+    has_reader = _is_one_given(reader_schema=reader_schema, reader_version=reader_version, reader_id=reader_id)
+    if columns is None and not has_reader:
         raise UsageError("Name the columns of the rows, or say NEWEST: those of the newest schema.")
-    if reader is not None and (isinstance(columns, Newest) or format not in (RESOLVING, None)):
+    if has_reader and (isinstance(columns, Newest) or format not in (RESOLVING, None)):
         raise UsageError(
-            "reader_schema= is an Avro schema beside which there is none: leave NEWEST out, and read Avro (format)."
+            "A reader's schema (reader_schema=, reader_version=, reader_id=) is an Avro schema beside which there is none: "
+            "leave NEWEST out, and read Avro (format)."
         )
     check_word("missing_columns", missing_columns, get_args(MissingColumns))
     if strict and missing_columns == "null":
@@ -258,6 +264,9 @@ def plan_read(
     asked = Asked(registry)
     own = _own_subjects(policy, topic, role)
     newest: NewestSchema | None = None
+    if reader_version is not None or reader_id is not None:
+        registered = _registered_reader(asked, own[-1], version=reader_version, schema_id=reader_id)
+        spec = replace(spec, reader_schema=usable_reader(registered, case_rule))
     if isinstance(columns, Newest):
         spec, newest = newest_half(asked, (*own[-1:], *extra), spec, format_=format, role=role)
     elif columns is None:
@@ -295,6 +304,28 @@ def newest_columns(
     own = _own_subjects(policy, topic, role)[-1:]
     asked = Asked(cast("PlanRegistry", usable_registry(registry)))
     return newest_half(asked, own, spec, format_=format, role=role)
+
+
+def _is_one_given(**given: object) -> bool:
+    """True if one of the arguments was given.
+
+    :raises UsageError: if several were.
+    """
+    names = [f"{name}=" for name, value in given.items() if value is not None]
+    if len(names) > 1:
+        raise UsageError(f"{' and '.join(names)} each say what the reader's schema is. Leave all but one of them out.")
+    return bool(names)
+
+
+def _registered_reader(asked: Asked, subject: Subject, *, version: int | None, schema_id: int | None) -> ReaderSchema:
+    """A schema of the registry's, as a reader's."""
+    if version is not None:
+        schema = asked.version(subject, version).schema
+    else:
+        assert schema_id is not None
+        schema = asked.schema_by_id(given_schema_id(schema_id), subject=subject).schema
+    check_schema_type(schema.schema_type, RESOLVING)
+    return ReaderSchema(text=schema.text, references=reference_texts(asked, schema, subject=subject))
 
 
 def _schemaless(topic: str, columns: GivenColumns | Newest, spec: ReadSpec, *, role: Role, format_: Format) -> ReadPlan:
