@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from srfix.cli.output.interface import Block, FieldList, Heading, ItemList, Paragraph, Table, Tone, Verdict, titled_list
 from srfix.cli.reports.diagnosis_words import tone_of
@@ -11,6 +12,12 @@ from srfix.recovery.guard.models import Forecast, StoreKind
 from srfix.recovery.ids_in_words import counted, enumerated
 
 _NOTHING = "-"
+_MEANS: Final = {
+    Certainty.CERTAIN: "it follows from what was given and seen.",
+    Certainty.POSSIBLE: "the evidence is for it; the reader, or what the application writes, decides.",
+    Certainty.UNTOLD: "a version or a setting decides whether it happens, and nobody said which it is.",
+    Certainty.EXCLUDED: "it does not happen.",
+}
 
 
 def forecast_verdict(forecast: Forecast) -> Verdict:
@@ -41,18 +48,19 @@ def _looked_at(forecast: Forecast) -> str:
 
 def forecast_blocks(forecast: Forecast) -> Iterator[Block]:
     """The report: what will break first, then notes, then stores and names, and what was not looked at."""
-    yield FieldList(tuple(_assumed(forecast)), title="Judged for")
     serious = [each for each in forecast.foretold if each.is_serious]
     notes = [each for each in forecast.foretold if not each.is_serious]
     for each in serious:
         yield Heading(_title(each), level=2, tone=tone_of(each.severity))
         yield Paragraph(each.explanation)
+        yield Paragraph(f"{each.certainty.value.capitalize()}: {_MEANS[each.certainty]}")
         if each.first:
             yield ItemList(each.first, is_numbered=True)
     yield from titled_list("Notes", (f"{_title(each)}: {each.explanation}" for each in notes))
     if forecast.ignored:
         named = enumerated([_title(each) for each in forecast.ignored])
         yield Paragraph(f"Ignored (--ignore), and no reason to fail: {named}.")
+    yield FieldList(tuple(_assumed(forecast)), title="Judged for")
     yield from _tables(forecast)
     left_out = (*forecast.skipped, *forecast.unasked)
     yield from titled_list("Not looked at", (f"{each.what}: {each.reason}" for each in left_out))
