@@ -354,28 +354,31 @@ CHECK: Final = Check(
         code=CODE,
         title="A restored store cannot be read: its schema ids are not registered under the phantom subject",
         severity="broken",
-        meaning="A restore fills the store with records of the source topic, byte for byte, but the reader looks their "
-        "schemas up under the subject of a changelog that does not exist as a topic. That subject lacks them (40403) or does "
-        "not exist (40401), so every read of such a row fails with “Error retrieving Avro value schema version for id …”. An "
-        "interactive query fails alone; a join or a table update kills the stream thread, and again after each restart. From "
-        "cluster and registry alone it cannot be told whether a restore has happened yet; without one, this is what the next "
-        "one brings. The rows of a state directory (--state-dir) tell: either they carry such an id, which the finding then "
-        "says, or all of them were read and none does, which is SRF002.",
-        cause="KAFKA-10179, Kafka Streams 2.0 to 2.6.3. With topology.optimization=all the source topic of a table serves as "
-        "its changelog, and a global table always does without one (SRF006); yet the store's serdes are handed the name "
-        "<application>-<store>-changelog. While processing, rows are written again under the reader's own schema, which "
-        "is registered under that phantom subject. After a lost state directory, a rebalance to another instance or a "
-        "standby's take-over, the rows carry the source's schema ids instead. Readers that look a version up under the "
-        "subject (Connect's AvroConverter, hence ksqlDB) refuse them; plain Avro deserializers do not notice.",
-        detection="Subjects that look like a changelog's, whose topic is not in the full topic listing; the source topic by "
-        "evidence; a census of the ids that a restore would load (up to the committed offsets of the group); for each id a "
-        "look-up of its schema under the phantom subject, by content and with deleted versions, as the failing reader asks. "
-        "Where that subject does not exist, and a state directory or a topology alone names the store, the version "
-        "(--streams-version) decides: from 2.7 on nobody asks for it, and without it nothing is decided.",
-        remedy="srfix plan, srfix apply, srfix verify: the source's schemas are registered under the phantom "
-        "subject, where they keep their ids; a running application reads again at once. Do not wipe "
-        "the state directory on 2.6.3 or older: that is what brings the failure. Restart instances "
-        "whose thread died. A reader with the dual-subject fallback reads the rows without any repair.",
+        meaning="A restore fills the store with records of the source topic, byte for byte. But the reader looks up their "
+        "schemas under the subject of a changelog topic that does not exist. That subject lacks the schemas (40403), "
+        "or does not exist (40401). So every read of such a row fails with “Error retrieving Avro value schema "
+        "version for id …”. If an interactive query meets the row, only the query fails. If a join or a table update "
+        "meets it, the stream thread dies, again after each restart. srfix cannot see from cluster and registry "
+        "whether a restore has already happened. If it has not, the next restore causes this failure. With "
+        "--state-dir, srfix reads the rows of the store. If a row carries such an id, the finding says so. If srfix "
+        "has read all rows, and none carries such an id, the finding is SRF002.",
+        cause="KAFKA-10179, Kafka Streams 2.0 to 2.6.3. With topology.optimization=all, the source topic of a table also "
+        "serves as its changelog. A global table never has a changelog (SRF006). But Kafka Streams hands the name "
+        "<application>-<store>-changelog to the store's serdes in both cases. While the application processes "
+        "records, it writes each row again under the reader's own schema, and registers that schema under the phantom "
+        "subject. After a lost state directory, a rebalance to another instance or a standby's take-over, the rows "
+        "carry the source's schema ids instead. Readers that look up a version under the subject (Connect's "
+        "AvroConverter, and so ksqlDB) refuse these rows. Plain Avro deserializers do not notice.",
+        detection="srfix looks for subjects that look like a changelog's and whose topic is not in the full topic listing. It "
+        "finds the source topic by evidence. It counts the schema ids that a restore would load, up to the group's "
+        "committed offsets. For each id it looks up the schema under the phantom subject, by content and with deleted "
+        "versions, as the failing reader does. If that subject does not exist, and only a state directory or a "
+        "topology names the store, the version of Kafka Streams decides (--streams-version): from 2.7 on nobody asks "
+        "for the subject. Without the version srfix decides nothing.",
+        remedy="Run srfix plan, srfix apply and srfix verify. They register the source's schemas under the phantom subject, "
+        "where they keep their ids. A running application can read again at once. Do not wipe the state directory on "
+        "2.6.3 or older: the wipe causes the failure. Restart instances whose thread died. A reader with the "
+        "dual-subject fallback reads the rows without any repair.",
         checked_since="0.1.0",
     ),
     find=check,

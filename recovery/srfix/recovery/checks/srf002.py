@@ -103,16 +103,17 @@ CHECK: Final = Check(
         code=CODE,
         title="The next restore will break a store that is still readable",
         severity="breaks on restore",
-        meaning="As SRF001, but the rows in the state directories that were handed over all carry ids that the "
-        "phantom subject knows. Nothing fails today; it will after a restore.",
+        meaning="As SRF001, but the phantom subject knows the ids of all rows in the state directories that were handed over. "
+        "Nothing fails today. Reads will fail after a restore.",
         cause="The same as SRF001, before the state directory was lost.",
-        detection="The checks of SRF001, and the rows of every partition's store read from the state directories "
-        "(--state-dir, with pip install 'srfix[state]'). They prove it only where no process holds a directory, every row "
-        "of every partition was read, and the checkpoint has reached what the group has committed; else it is SRF001, which "
-        "says what was seen on disk. Standbys elsewhere, and an instance that has restored since the directory was copied, "
-        "are not seen. A global store is never called so: it restores at its first start.",
-        remedy="Repair as for SRF001 before the next restore. Until then keep the state directories: no wipe, "
-        "and no move of partitions that can be avoided.",
+        detection="srfix makes the checks of SRF001, and reads the rows of every partition's store from the state directories "
+        "(--state-dir, with pip install 'srfix[state]'). The rows prove SRF002 only if no process holds a directory, "
+        "every row of every partition was read, and the checkpoint has reached what the group has committed. "
+        "Otherwise the finding is SRF001, which says what srfix saw on disk. srfix does not see standbys elsewhere, "
+        "or an instance that has restored since the directory was copied. It never reports a global store as SRF002, "
+        "because such a store restores at its first start.",
+        remedy="Repair as for SRF001 before the next restore. Until then keep the state directories: do not wipe them, and "
+        "avoid moving partitions.",
         checked_since="0.1.0",
     ),
     find=check,

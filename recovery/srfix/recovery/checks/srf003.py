@@ -91,13 +91,14 @@ CHECK: Final = Check(
         code=CODE,
         title="Masked: the phantom subject exists, and holds every schema that a restore would load",
         severity="note",
-        meaning="The store depends on a phantom subject, and today that subject knows all live ids. This holds until the "
-        "source topic is written under its next schema: that one will not be registered there by anybody. Where an alias or "
-        "another context answers for the subject, it holds until that is removed.",
-        cause="A repair, or serdes that write the writer's own schema back (a generic Avro serde does).",
-        detection="The checks of SRF001; no id at fault is left.",
-        remedy="Nothing is broken. Run srfix diagnose again after each new schema of the source, or remove the cause: Kafka "
-        "Streams 2.7.0 or later (after SRF004, SRF016 and SRF017), or a real changelog.",
+        meaning="The store depends on a phantom subject, and today that subject knows all live ids. This ends when the source "
+        "topic gets records with a new schema, because nobody will register the new schema under the phantom subject. "
+        "If an alias or another context answers for the subject, it also ends when that alias or context is removed.",
+        cause="Somebody repaired the store. Or the serdes write the writer's own schema back, as a generic Avro serde does.",
+        detection="srfix makes the checks of SRF001, and no id is at fault.",
+        remedy="Nothing is broken. Run srfix diagnose again after each new schema of the source. Or remove the cause: "
+        "upgrade to Kafka Streams 2.7.0 or later (read SRF004, SRF016 and SRF017 first), or give the store a real "
+        "changelog.",
         checked_since="0.1.0",
     ),
     find=check,

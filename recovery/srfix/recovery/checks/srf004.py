@@ -318,18 +318,19 @@ CHECK: Final = Check(
         code=CODE,
         title="Upgrade mirror: rows in local state carry ids that only the phantom subject knows",
         severity="breaks on upgrade",
-        meaning="From 2.7.0 on the store's serdes are handed the source topic. Rows that an older version "
-        "wrote carry the id of its internal schema, which is registered under the phantom subject and "
-        "not under the source's: after an upgrade in place they cannot be read.",
-        cause="An upgrade across 2.7.0 with the state directories kept.",
-        detection="Where Kafka Streams 2.7 or later runs, or is said to (--streams-version): the ids under the phantom "
-        "subject, looked up by content under the subject of the source topic. Where a state directory is handed over "
-        "(--state-dir), the ids that its rows carry: exactly those where all rows of all partitions were read, else those too. "
-        "Without one, whether such rows were kept is not known.",
-        remedy="Register the internal schema under the source subject (srfix plan with --streams-version 2.7 --also SRF004 "
-        "does, soft-deleted, for that subject is its producers'; mind SRF016). Or wipe the state when, and only when, the new "
-        "version starts: the restore then brings the source's ids. That needs proof from which topic the store restores (a "
-        "topology, a state directory, --source), and neither SRF017 nor SRF018 for it.",
+        meaning="From 2.7.0 on, Kafka Streams hands the source topic's name to the store's serdes. Rows that an older version "
+        "wrote carry the id of its internal schema. That schema is registered under the phantom subject, and not "
+        "under the source's subject. So these rows cannot be read after an upgrade that keeps the state.",
+        cause="An upgrade across 2.7.0 that keeps the state directories.",
+        detection="srfix checks this if Kafka Streams 2.7 or later runs, or if --streams-version says so. It looks up the "
+        "schemas under the phantom subject by content under the source topic's subject. With --state-dir it also "
+        "checks the ids in the rows. If it has read all rows of all partitions, it checks only those ids. Without "
+        "--state-dir, srfix does not know whether such rows were kept.",
+        remedy="Register the internal schema under the source subject: srfix plan with --streams-version 2.7 --also SRF004. "
+        "The plan soft-deletes the version at once, because producers use that subject. Read SRF016 first. Or wipe "
+        "the state when the new version starts, and not before: the restore then brings the source's ids. Wipe only "
+        "if it is proven from which topic the store restores (a topology, a state directory, --source), and if there "
+        "is no SRF017 and no SRF018 for the store.",
         checked_since="0.1.0",
     ),
     find=check,

@@ -232,16 +232,17 @@ CHECK: Final = Check(
         title="Keys carry schema ids that the reader would not write: look-ups miss without an error",
         severity="silent wrong results",
         meaning="A store compares keys byte for byte, and the schema id is part of the bytes. Restored keys carry the "
-        "producer's id, the reader serialises its look-up key under another one: joins find nothing, and the next update "
-        "makes a second row for the same key. The two may belong to different partitions too.",
-        cause="Keys in a registry format whose schema differs between producer and reader, on any Streams version.",
-        detection="The ids in the keys of the source topic, beside the latest version of the phantom key subject that is the "
-        "application's own: one that the topic's keys do not carry and the source's key subject does not have. Where the "
-        "keys carry several ids, some look-ups miss whichever of them the reader writes, as it writes one only. Without a "
-        "phantom key subject nothing tells what the reader writes, and nothing is claimed. Rows in a state directory show "
-        "how many keys of either kind the store holds.",
-        remedy="No registration repairs it, and srfix plan leaves it alone. Let the reader write keys under the producer's "
-        "schema, or write the topic anew with keys under the reader's, and let the store be rebuilt.",
+        "producer's id. The reader serialises its look-up key under another id. So joins find nothing, and the next "
+        "update makes a second row for the same key. The two rows may even be in different partitions.",
+        cause="Keys in a registry format whose schema differs between producer and reader, on any version of Kafka Streams.",
+        detection="srfix compares the ids in the keys of the source topic with the application's own version under the phantom "
+        "key subject: the latest version that no key of the topic carries and that the source's key subject does not "
+        "have. The reader writes only one id. So if the keys carry several ids, some look-ups always miss. Without a "
+        "phantom key subject, srfix does not know what the reader writes, and claims nothing. With --state-dir, it "
+        "counts the rows of each kind in the store.",
+        remedy="No registration repairs this, so srfix plan leaves it alone. Let the reader write keys under the producer's "
+        "schema. Or write the topic again with keys under the reader's schema, and let the application rebuild the "
+        "store.",
         checked_since="0.1.0",
     ),
     find=check,

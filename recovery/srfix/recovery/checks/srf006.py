@@ -41,15 +41,16 @@ CHECK: Final = Check(
         code=CODE,
         title="A global table on an affected version cannot be read: its schema ids are not under the phantom subject",
         severity="broken",
-        meaning="A global store has no changelog: every start without state, the very first one too, loads the whole source "
-        "topic, whatever topology.optimization says and whatever was committed. Before 2.7.0 its serdes are handed a phantom "
-        "name, so a reader that looks a version up under the subject fails on the loaded rows as with SRF001.",
+        meaning="A global store has no changelog. Every start without state, also the very first one, loads the whole source "
+        "topic. topology.optimization and committed offsets make no difference. Before 2.7.0, Kafka Streams hands a "
+        "phantom name to the store's serdes. So a reader that looks up a version under the subject fails on the "
+        "loaded rows, as with SRF001.",
         cause="globalTable or addGlobalStore with a registry serde on Kafka Streams 2.6.3 or older (KAFKA-10179).",
-        detection="The checks of SRF001 without a limit by committed offsets. That the store is global is told by a state "
-        "directory (global/) or a topology, or concluded where the group has committed offsets and none of this topic; the "
-        "finding says which.",
-        remedy="As for SRF001: srfix plan, srfix apply, srfix verify. Then upgrade to 2.7.0 or later, after SRF004, SRF016 "
-        "and SRF017; turning the reuse off does not concern a global store.",
+        detection="srfix makes the checks of SRF001, without a limit by committed offsets. A state directory (global/) or a "
+        "topology says that the store is global. Or srfix concludes it, if the group has committed offsets of other "
+        "topics and none of this one. The finding says which of these it was.",
+        remedy="As for SRF001: srfix plan, srfix apply, srfix verify. Then upgrade to 2.7.0 or later, and read SRF004, "
+        "SRF016 and SRF017 first. Turning the reuse off does not help a global store.",
         checked_since="0.1.0",
     ),
     find=check,

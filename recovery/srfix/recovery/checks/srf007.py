@@ -44,13 +44,14 @@ CHECK: Final = Check(
         code=CODE,
         title="A changelog subject of a store that logs nothing",
         severity="note",
-        meaning="The subject exists without a topic because the store's logging is off. Nothing is ever restored.",
+        meaning="The subject exists without a topic because logging is off for the store. Nothing is ever restored into it.",
         cause="withLoggingDisabled() with a registry serde, on any version.",
-        detection="A changelog subject without a topic, of an application that is alive (a member, or offsets committed behind "
-        "the start of a topic). Its state directory names nothing that the store restores from (--state-dir), or a printed "
-        "topology shows that the store is not the table of one topic (--topology with --application). The store's name alone "
-        "proves nothing: on Kafka Streams 2.6.3 or older a table that reuses its source topic leaves the same subject.",
-        remedy="None is needed. It only looks like SRF001.",
+        detection="There is a changelog subject without a topic, and its application is alive: the group has a member, or a "
+        "committed offset after the start of a topic. In addition one of these shows that nothing is restored: its "
+        "state directory names nothing that the store restores from (--state-dir), or a printed topology shows that "
+        "the store is not the table of one topic (--topology with --application). The store's name alone proves "
+        "nothing: on Kafka Streams 2.6.3 or older, a table that reuses its source topic leaves the same subject.",
+        remedy="Do nothing. The finding only looks like SRF001.",
         checked_since="0.1.0",
     ),
     find=check,

@@ -48,12 +48,14 @@ CHECK: Final = Check(
         code=CODE,
         title="Subjects of a foreign-key join that the application no longer has",
         severity="note",
-        meaning="Subjects ending in -pk-key, -fk-key or -vh-value behind a subscription registration topic. No "
-        "topic of such a name ever exists: it is only handed to serdes. Here the registration topic is gone as well.",
-        cause="A foreign-key join (Kafka Streams 2.4 and later) with registry serdes, which was taken out of the topology or "
-        "whose application was reset. While the join lives its pseudo-topics' subjects are by design, and no finding.",
-        detection="The name; the full topic listing, which lacks the registration topic; and the group, which exists.",
-        remedy="None is needed. Leave them while the application lives: the join may come back with it.",
+        meaning="The subjects end in -pk-key, -fk-key or -vh-value, behind the name of a subscription registration topic. A "
+        "topic of such a name never exists: Kafka Streams only hands the name to serdes. Here the registration topic "
+        "is gone, too.",
+        cause="A foreign-key join (Kafka Streams 2.4 and later) with registry serdes was taken out of the topology, or its "
+        "application was reset. As long as the join exists, these subjects are normal and no finding.",
+        detection="srfix knows such a subject by its name. The full topic listing lacks the registration topic, and the group "
+        "exists.",
+        remedy="Do nothing. Leave the subjects while the application lives: the join may come back with it.",
         checked_since="0.1.0",
     ),
     find_of_application=find,

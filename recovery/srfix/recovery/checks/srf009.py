@@ -90,14 +90,17 @@ CHECK: Final = Check(
         code=CODE,
         title="Orphans: internal subjects of an application that is gone",
         severity="litter",
-        meaning="The subjects were left behind; they count toward limits on schemas and make listings long.",
-        cause="The application or query was removed without its subjects; older ksqlDB versions left them.",
-        detection="No group, in a complete listing, no committed offsets and no internal topic of that application, and a sign "
-        "besides: a subject whose topic an application always leaves behind (repartition, subscription, an operator's "
-        "changelog), ksqlDB, which does not know the query (--ksqldb), or a person (--gone). A missing group alone is not "
-        "enough: committed offsets expire.",
-        remedy="Nothing, if they disturb nobody: --ignore PATTERN acknowledges them. With proof (--gone, --ksqldb), srfix plan "
-        "with --also SRF009 soft-deletes them, but never the last live holder of an id that any topic may still use.",
+        meaning="An application or query that is gone left these subjects behind. They count toward limits on schemas, and "
+        "make listings long.",
+        cause="Somebody removed the application or the query without its subjects. Older ksqlDB versions left them.",
+        detection="The complete listing of groups has no group of the application. There are no committed offsets and no "
+        "internal topic of it. In addition there is one of these signs: a subject whose topic an application always "
+        "leaves behind (repartition, subscription, an operator's changelog); ksqlDB does not know the query "
+        "(--ksqldb); a person says so (--gone). A missing group alone is not enough, because committed offsets "
+        "expire.",
+        remedy="Do nothing if the subjects disturb nobody: --ignore PATTERN acknowledges them. With proof (--gone, "
+        "--ksqldb), srfix plan --also SRF009 soft-deletes them. It never deletes the last live version with an id "
+        "that a topic may still use.",
         checked_since="0.1.0",
     ),
     find_of_application=find,

@@ -177,14 +177,15 @@ CHECK: Final = Check(
         code=CODE,
         title="Pollution: the source subject holds an internal schema that no record uses",
         severity="litter",
-        meaning="A version of the source subject was registered by a store's serde, not by a producer. It counts in the "
-        "compatibility rules of the producers' next schema.",
-        cause="Kafka Streams 2.7.0 and later with a reused source topic or a global table: the side effect "
-        "of writing to the store moved from the phantom subject to the source's.",
-        detection="A live version that no record of the topic carries (the whole log counted), and that rows of the store "
-        "carry on disk, or that the phantom subject holds: as its first version, before any copy of the source's schemas, or "
-        "with the marks of Connect's converter or ksqlDB that the records' own schemas have not.",
-        remedy="Keep it while a store may hold its id. Turn reuse off before removing it.",
+        meaning="A store's serde registered a version of the source subject, not a producer. The version counts when the "
+        "registry checks the producers' next schema.",
+        cause="Kafka Streams 2.7.0 and later with a reused source topic or a global table. There a write to the store "
+        "registers its schema under the source's subject, no longer under the phantom subject.",
+        detection="There is a live version that no record in the whole log carries. In addition one of these is true: rows of "
+        "the store on disk carry its id; the phantom subject holds it as its first version, before any copy of the "
+        "source's schemas; the phantom subject holds it, and it has marks of Connect's converter or of ksqlDB that "
+        "the records' own schemas do not have.",
+        remedy="Keep the version while a store may hold its id. Turn the reuse off before you remove the version.",
         checked_since="0.1.0",
     ),
     find=check,

@@ -115,13 +115,14 @@ CHECK: Final = Check(
         code=CODE,
         title="Schema ids in the topic that the registry does not know at all",
         severity="broken",
-        meaning="Records name a schema that cannot be fetched (40403 for the id itself). No reader can decode them, under "
-        "whatever subject, and no registration under another subject helps: there is no schema to register.",
-        cause="A hard delete of the last subject that held the id; a registry set up anew or restored from "
-        "an older backup; records mirrored from a cluster with another registry.",
-        detection="Each id of the census is fetched from the registry.",
-        remedy="Find the schema (a backup of the _schemas topic, the producer's code, another registry) and register it under "
-        "its old id in IMPORT mode. Check first that --registry is the one that the producers use.",
+        meaning="Records name a schema that the registry does not have (40403 for the id itself). No reader can decode them, "
+        "whatever subject it asks. A registration under another subject does not help, because there is no schema to "
+        "register.",
+        cause="Somebody hard-deleted the last subject that held the id. Or the registry was set up anew, or restored from "
+        "an older backup. Or the records were mirrored from a cluster with another registry.",
+        detection="srfix fetches each id in the records from the registry.",
+        remedy="Find the schema (a backup of the _schemas topic, the producer's code, another registry) and register it "
+        "under its old id in IMPORT mode. First check that --registry is the registry that the producers use.",
         checked_since="0.1.0",
     ),
     find=check,

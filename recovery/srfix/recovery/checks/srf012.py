@@ -136,16 +136,18 @@ CHECK: Final = Check(
         code=CODE,
         title="The registry would refuse the repair as it stands, or an earlier one was interrupted",
         severity="note",
-        meaning="Registering the source's schema under the phantom subject would be refused: it is not compatible with what "
-        "the subject holds (409), the subject is read-only, or the credentials may not write there. Or the subject's own "
-        "compatibility is NONE, or its own mode IMPORT, which is what a repair leaves that was interrupted; with IMPORT the "
-        "application's own registrations are refused (42205).",
-        cause="The internal schema and the writer's schema usually differ in more than BACKWARD allows, such "
-        "as the record's name.",
-        detection="The subject's level and mode, and a compatibility check of each missing schema, without writing.",
-        remedy="For a refusal by compatibility the plan sets the level of the phantom subject to NONE, registers, and puts "
-        "the level back; it says what that costs. For the others: ask whoever owns the registry. An interrupted repair is "
-        "finished with srfix apply, or undone with srfix rollback, before anything is planned anew.",
+        meaning="The registry would refuse to register the source's schema under the phantom subject, for one of these "
+        "reasons: the schema is not compatible with what the subject holds (409); the subject is read-only; the "
+        "credentials may not write there. Or an earlier repair was interrupted: it left the subject's own "
+        "compatibility at NONE, or its own mode at IMPORT. In mode IMPORT the registry refuses the application's own "
+        "registrations (42205).",
+        cause="The internal schema and the writer's schema usually differ in more than BACKWARD allows, for example in the "
+        "record's name.",
+        detection="srfix reads the subject's level and mode, and asks the registry whether each missing schema is compatible. "
+        "It writes nothing.",
+        remedy="If the compatibility is in the way, the plan sets the level of the phantom subject to NONE, registers, and "
+        "puts the level back. The plan says what that costs. In the other cases ask the owner of the registry. Finish "
+        "an interrupted repair with srfix apply, or undo it with srfix rollback, before you make a new plan.",
         checked_since="0.1.0",
     ),
     find=check,

@@ -230,16 +230,17 @@ CHECK: Final = Check(
         code=CODE,
         title="Live records that are not framed, or do not decode",
         severity="broken",
-        meaning="Values without a magic byte, or with a body that does not fit their schema. While processing they can be "
-        "skipped by a deserialization exception handler; a restore copies them into the store unseen, where the first read "
-        "fails.",
-        cause="A producer without a registry serializer. Restores check nothing (KAFKA-8037, still so).",
-        detection="The census counts live keys with unframed values. The newest live record of each schema id and "
-        "partition is decoded with the schema of its id; --decode-values decodes them all.",
-        remedy="No registration helps. Look at such a row (srfix decode) and ask its producer: values of another format may "
-        "be right, and the store's serde wrong. Only where a body does not fit the schema that it names, and it is proven "
-        "that the store restores from this topic: write the same keys again with valid values, or a tombstone where the row "
-        "is not wanted, and let the application commit beyond them.",
+        meaning="Values have no magic byte, or a body that does not fit their schema. While the application processes "
+        "records, a deserialization exception handler can skip them. A restore does not look at them: it copies them "
+        "into the store, and the first read fails.",
+        cause="A producer without a registry serializer. A restore checks nothing (KAFKA-8037, still open).",
+        detection="srfix counts live keys with unframed values. It decodes the newest live record of each schema id and "
+        "partition with the schema of its id. With --decode-values it decodes all of them.",
+        remedy="No registration helps. Look at such a row (srfix decode), and ask its producer: values of another format may "
+        "be right, and the store's serde wrong. Write new values only if both are true: a body does not fit the "
+        "schema that it names, and it is proven that the store restores from this topic. Then write the same keys "
+        "again with valid values, or a tombstone for a row that is not wanted, and let the application commit after "
+        "them.",
         checked_since="0.1.0",
     ),
     find=check,

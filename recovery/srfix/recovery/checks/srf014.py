@@ -139,14 +139,14 @@ CHECK: Final = Check(
         title="Schema ids in a store or a real changelog that the registry has lost",
         severity="broken",
         meaning="As SRF011, but in the application's own data: rows that the application wrote cannot be read.",
-        cause="A hard delete of an internal subject while its rows lived on; a registry set up anew.",
-        detection="The ids in the rows of the stores of state directories (--state-dir), fetched from the registry. Ids that "
-        "the records of the source topic carry too are SRF011. Of changelog topics that exist the first and newest records of "
-        "each partition are looked at, of 50 topics at most, and the rows of their stores on disk, of whatever kind; all "
-        "records of every one with --changelogs, or where such a row carries a lost id: where a subject of the "
-        "changelog stands, or its values look framed beyond doubt. What was not read is said.",
-        remedy="Bring the schema back under its old id, or rebuild the store from its inputs. srfix cannot register what it "
-        "cannot read.",
+        cause="Somebody hard-deleted an internal subject while its rows were still there. Or the registry was set up anew.",
+        detection="srfix fetches the ids in the rows of the stores on disk (--state-dir) from the registry. An id that records "
+        "of the source topic carry, too, is SRF011. Of changelog topics that exist, srfix looks at the first and the "
+        "newest records of each partition, in at most 50 topics, and at the rows of their stores on disk. It reads "
+        "all records of a changelog with --changelogs, or if a row on disk carries a lost id. It looks only at "
+        "changelogs that have a subject, or whose values are clearly framed. It lists what it did not read.",
+        remedy="Bring the schema back under its old id. Or rebuild the store from its inputs. srfix cannot register a schema "
+        "that it cannot read.",
         checked_since="0.1.0",
     ),
     find=check,

@@ -173,15 +173,17 @@ CHECK: Final = Check(
         code=CODE,
         title="Writing to the store would be refused",
         severity="broken",
-        meaning="The serde may not register its schema under the subject that it is handed, so the first put "
-        "fails (42205); with auto.register.schemas=false it looks the schema up there and gets 40401 or 40403.",
-        cause="Registration is turned off or forbidden, and nobody registered the application's own schema under the phantom "
-        "subject (from Kafka Streams 2.7 on: under the source topic's own).",
-        detection="The subject that a put writes to has no live version, or lacks the application's own schema where the "
-        "phantom subject shows it; and the mode in force is READONLY or READONLY_OVERRIDE, or --no-auto-register says that the "
-        "application registers nothing. What its credentials may do is not known to srfix.",
-        remedy="Register the application's own schema under that subject, or let it register. A repair of SRF001 does not "
-        "help: it registers the source's schemas.",
+        meaning="The serde may not register its schema under the subject that Kafka Streams hands to it. So the first put "
+        "fails (42205). With auto.register.schemas=false the serde looks up the schema there, and gets 40401 or "
+        "40403.",
+        cause="Registration is off or forbidden, and nobody registered the application's own schema under the phantom "
+        "subject (from Kafka Streams 2.7 on: under the source topic's own subject).",
+        detection="Both of these are true. First, the schema is missing: the subject that a put writes to has no live version, "
+        "or lacks the application's own schema, if the phantom subject shows that schema. Second, the application "
+        "cannot register it: the mode in force is READONLY or READONLY_OVERRIDE, or --no-auto-register says that the "
+        "application registers nothing. srfix does not know what the application's credentials may do.",
+        remedy="Register the application's own schema under that subject, or let the application register it. A repair of "
+        "SRF001 does not help, because it registers the source's schemas.",
         checked_since="0.1.0",
     ),
     find=check,

@@ -252,14 +252,17 @@ CHECK: Final = Check(
         code=CODE,
         title="After an upgrade the internal schema would go under your own subject",
         severity="breaks on upgrade",
-        meaning="From 2.7.0 on the first put registers the reader's schema under the source subject. It is refused with 409 "
-        "and the thread dies, or it is accepted and becomes the latest version of a subject that others use (then a note).",
+        meaning="From 2.7.0 on, the first put registers the reader's schema under the source subject. Either the registry "
+        "refuses the schema (409), and the stream thread dies. Or the registry accepts it, and it becomes the latest "
+        "version of a subject that others use. The second case is only a note.",
         cause="An upgrade across 2.7.0 with a reused source topic or a global table, and a reader whose schema differs from "
         "the writer's.",
-        detection="Where Kafka Streams 2.7 or later runs, or is said to (--streams-version): a compatibility check of the "
-        "application's latest own schema, as the phantom subject shows it, against the source subject at the level in force, "
-        "without writing. A registry that has no such check leaves it open, and that is said.",
-        remedy="Turn the reuse off with a seeded changelog, or let the application write the producers' schema, then upgrade.",
+        detection="srfix checks this if Kafka Streams 2.7 or later runs, or if --streams-version says so. It takes the "
+        "application's latest own schema from the phantom subject. It asks the registry whether the source subject "
+        "would accept that schema at the level in force. It writes nothing. If the registry has no such check, srfix "
+        "says that it does not know.",
+        remedy="Turn the reuse off with a seeded changelog, or let the application write the producers' schema. Then "
+        "upgrade.",
         checked_since="0.1.0",
     ),
     find=check,

@@ -85,11 +85,11 @@ CHECK: Final = Check(
         code=CODE,
         title="Live ids are not registered under the topic's own subject either",
         severity="breaks on upgrade",
-        meaning="The subject <source>-value lacks schemas that records of the topic carry. A reader on 2.7.0 "
-        "or later, and the second try of a dual-subject reader, would fail as well.",
-        cause="Another subject naming strategy at the producer, or a topic that was mirrored under a new name.",
-        detection="Each live id is looked up under the subject of the source topic, by content.",
-        remedy="Register them there too, or give the readers the strategy that the producer uses.",
+        meaning="Records of the topic carry ids of schemas that the subject <source>-value lacks. A reader on 2.7.0 or later "
+        "would fail, and so would the second try of a dual-subject reader.",
+        cause="The producer uses another subject naming strategy, or the topic was mirrored under a new name.",
+        detection="srfix looks up each live id under the subject of the source topic, by content.",
+        remedy="Register the schemas there, too. Or give the readers the strategy that the producer uses.",
         checked_since="0.1.0",
     ),
     find=check,

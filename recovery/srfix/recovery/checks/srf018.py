@@ -128,13 +128,13 @@ CHECK: Final = Check(
         code=CODE,
         title="A reused source topic whose retention deletes rows",
         severity="silent wrong results",
-        meaning="Retention deletes the only copy of a table's rows: after a restore, old keys are missing. Until "
-        "then the local state still has them, with the schema ids of their time.",
+        meaning="Retention deletes the only copy of a table's rows. After a restore, old keys are missing. Until then the "
+        "local state still has them, with schema ids of their time.",
         cause="cleanup.policy=delete, or compact,delete, on a topic that serves as changelog.",
-        detection="The topic's configuration: cleanup.policy, and whether any retention limit is set.",
-        remedy="First make certain that the store restores from this topic (a topology, a state directory, --source): "
-        "compaction of a stream of events deletes events. Then turn the reuse off with a seeded changelog, or set "
-        "cleanup.policy=compact on the topic if nobody needs a key's older records.",
+        detection="srfix reads the topic's configuration: cleanup.policy, and whether a retention limit is set.",
+        remedy="First make sure that the store restores from this topic (a topology, a state directory, --source). Do not "
+        "compact a topic of events: compaction deletes events. Then turn the reuse off with a seeded changelog. Or "
+        "set cleanup.policy=compact on the topic, if nobody needs older records of a key.",
         checked_since="0.1.0",
     ),
     find=check,

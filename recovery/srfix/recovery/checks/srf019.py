@@ -120,18 +120,19 @@ CHECK: Final = Check(
         code=CODE,
         title="A global store whose processor transforms is restored untransformed",
         severity="silent wrong results",
-        meaning="A custom processor of addGlobalStore runs while processing but not while restoring: after a "
-        "restore the store holds what the topic holds.",
+        meaning="A custom processor of addGlobalStore runs while the application processes records, and not while it "
+        "restores. So after a restore the store holds the topic's records, not the processor's rows.",
         cause="KAFKA-7663, Kafka Streams before 3.8.0.",
-        detection="The rows of a global store in a state directory (--state-dir), compared with the topic's latest record of "
-        "the same key as far as the checkpoint says that the store has come. Rows that only say the same in another encoding "
-        "(fewer fields, another letter case of their names, another schema id) do not differ. The processor's name is no "
-        "evidence: StreamsBuilder.addGlobalStore calls its own KTABLE-SOURCE-…, as globalTable does. Behind such a "
-        "name a field that the record has not is a processor's where the row's Avro schema has no default for it, or another "
-        "one; in JSON, and where bytes cannot be decoded, a table's serde may have written it, and it is undecided and said. "
-        "Where a printed topology (--topology) shows a name of your own, such fields and bytes tell too; without rows it is "
-        "said then that this was not looked at.",
-        remedy="Upgrade to 3.8.0 or later (KIP-1024), or fill the topic with rows that need no transformation.",
+        detection="srfix compares the rows of a global store on disk (--state-dir) with the topic's latest record of the same "
+        "key, up to the offset in the checkpoint. A row does not differ if it only says the same in another encoding: "
+        "fewer fields, names in another letter case, another schema id. The processor's name is no evidence, because "
+        "Kafka Streams also names a processor of addGlobalStore KTABLE-SOURCE-…, as globalTable does. If the "
+        "processor has such a name, a field that the record lacks shows a processor only if the row's Avro schema has "
+        "no default for it, or another default than the row's value. In JSON, or if the bytes cannot be decoded, a "
+        "table's serde may have written the field: then srfix does not decide, and says so. If a printed topology "
+        "(--topology) shows a name of your own, such fields and bytes count as well. Without rows srfix says that it "
+        "did not look.",
+        remedy="Upgrade to 3.8.0 or later (KIP-1024). Or fill the topic with rows that need no transformation.",
         checked_since="0.1.0",
     ),
     find=check,

@@ -301,20 +301,23 @@ CHECK: Final = Check(
         code=CODE,
         title="Live records of a topic cannot be read: their reader asks a subject that does not hold their ids",
         severity="broken",
-        meaning="Records name schemas that the registry knows, and the subject that its reader asks does not hold them: "
-        "“Error retrieving Avro value schema version for id …” (40401 without that subject, 40403 without that schema). A "
-        "Connect sink's task fails, a ksqlDB source skips the record or stops. A reader with use.latest.version fails besides "
-        "where the subject has no live version, or where the latest one does not resolve what was written.",
-        cause="A topic that was mirrored under another name with its records' bytes as they are (MirrorMaker 2), while the "
-        "schemas stand under the original's subject; producers that name subjects by the record (RecordNameStrategy, "
-        "TopicRecordNameStrategy) and a reader that does not; subjects that were cleaned up, or not copied with the topic; "
-        "a soft-deleted repair where the reader takes the latest version.",
-        detection="srfix check, with --subject, --strategy, --group and --reader as the reader has them: a census of the "
-        "topic's keys and values, GUIDs too, and for each id the questions of that reader. Of a compacted topic the latest "
-        "record of each key counts, else every record; with --group what it has not read yet.",
-        remedy="Let the reader ask the subject that holds the ids, or register them under the one that it asks: srfix plan, "
-        "with --topic and the same options, then srfix apply and srfix verify. Nothing registers the version that a reader "
-        "with use.latest.version takes: it becomes everybody's latest, which only the subject's owner can decide.",
+        meaning="Records name schemas that the registry has, but the subject that their reader asks does not hold them: "
+        "“Error retrieving Avro value schema version for id …” (40401 if the subject does not exist, 40403 if it "
+        "lacks the schema). A Connect sink's task fails. A ksqlDB source skips the record, or stops. A reader with "
+        "use.latest.version also fails if the subject has no live version, or if the latest version cannot read what "
+        "was written.",
+        cause="One of these happened. MirrorMaker 2 copied the topic under another name, with the records' bytes as they "
+        "are, while the schemas stand under the original's subject. Producers name subjects by the record "
+        "(RecordNameStrategy, TopicRecordNameStrategy), and the reader does not. Somebody cleaned up subjects, or did "
+        "not copy them with the topic. A repair soft-deleted its versions, and the reader takes the latest version.",
+        detection="Run srfix check, with --subject, --strategy, --group and --reader as the reader has them. It counts the ids "
+        "and GUIDs in the topic's keys and values, and asks for each id what the reader asks. In a compacted topic "
+        "the latest record of each key counts, otherwise every record. With --group only records that the group has "
+        "not read yet count.",
+        remedy="Let the reader ask the subject that holds the ids. Or register them under the subject that it asks: srfix "
+        "plan with --topic and the same options, then srfix apply and srfix verify. srfix never registers the version "
+        "that a reader with use.latest.version takes: it would become the latest version for everybody, and only the "
+        "owner of the subject can decide that.",
         checked_since="0.1.0",
     ),
     find_of_topic=find_of_topic,
