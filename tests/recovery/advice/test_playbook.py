@@ -238,13 +238,13 @@ class TestInShort:
     def test_what_not_to_do_until_it_is_done(self, known: list[Circumstances], forbidden: set[str]) -> None:
         said = until_repaired(known)
         assert said is not None
-        assert {word for word in EVERYTHING if word in said.partition("Until it is done ")[2]} == forbidden
+        assert {word for word in EVERYTHING if word in said.partition("Until the repair is done, ")[2]} == forbidden
 
     @pytest.mark.parametrize(
         ("known", "says"),
         [
-            (NOTHING_KNOWN, "restart the instances whose stream thread died"),
-            (running(NOTHING_KNOWN, 0), "has no members when the repair was planned; start it"),
+            (NOTHING_KNOWN, "Restart the instances whose stream thread died"),
+            (running(NOTHING_KNOWN, 0), "has no members when the repair was planned. Start it"),
             (QUERY, "ksqlDB 0.13 (Confluent Platform 6.1) and later retry"),
         ],
     )
@@ -269,7 +269,7 @@ class TestInShort:
         broken, unseen, keys, fine = (replace(NOTHING_KNOWN, application=name) for name in ("a", "b", "c", "d"))
         seen = {Verified.HOLDS: fine, Verified.KEYS_MISS: keys, Verified.NOT_SEEN: unseen, Verified.PROBLEMS: broken}
         said = list(upon_verification_in_short([(known, outcome) for outcome, known in seen.items()]))
-        order = ["Do not wipe", "Do not rely", "What is down", "What is up", "Run srfix diagnose"]
+        order = ["Do not wipe", "Do not rely", "What is down", "Running instances can", "Run srfix diagnose"]
         assert [" ".join(line.split()[:3]) for line in said] == order
         assert "`srfix plan --application a -o new-plan.json`" in said[0]
         (said_of_two,) = upon_verification_in_short([(fine, Verified.PROBLEMS), (broken, Verified.PROBLEMS)])

@@ -75,9 +75,9 @@ def upon_verification(facts: Circumstances, outcome: Verified, *, given: Given |
 
 
 _NOT_SEEN: Final = (
-    "Do not rely on it yet: what was looked at holds, and the rest may not. Mend what is named as not looked at, or leave out "
-    "--deadline and --max-records, and run srfix verify again before you restart what is down. Rows of a type for which srfix "
-    "has no serde can be read by a reader of yours alone."
+    "Do not rely on the repair yet. What srfix looked at holds; the rest may not. Mend what is named as not looked at, or "
+    "leave out --deadline and --max-records. Then run srfix verify again, before you restart what is down. If srfix has no "
+    "serde for the type of the rows, only your own reader can check them."
 )
 
 
@@ -99,9 +99,9 @@ def upon_verification_in_short(
         do_not = list(dict.fromkeys(words for facts in broken for words in not_before_repair(facts)))
         which = ("--application", broken[0].application) if len(broken) == 1 else ()
         yield (
-            f"Do not {either(do_not)} yet. If the plan was not carried out, or stopped on its way: run srfix apply with it. If "
-            f"it was: plan anew what came later or was taken away, {given.quoted('plan', *which, '-o', 'new-plan.json')}. "
-            "What the plan left out, and rows that no registration mends, need what is said there first."
+            f"Do not {either(do_not)} yet. If the plan was not applied, or stopped on its way, run srfix apply with it. If it "
+            f"was applied, make a new plan: {given.quoted('plan', *which, '-o', 'new-plan.json')}. It has what is missing now. "
+            "For what the plan left out, and for rows that no registration repairs, first do what is said there."
         )
     if any(outcome is Verified.NOT_SEEN for _known, outcome in outcomes):
         yield _NOT_SEEN
@@ -143,8 +143,8 @@ def until_repaired(applications: Sequence[Circumstances]) -> str | None:
         return None
     do_not = list(dict.fromkeys(words for facts in applications for words in not_before_repair(facts)))
     return (
-        "Before it stop clean-up jobs and deployments, and copy the state directory. Until it is done do not "
-        f"{either(do_not)}."
+        "Before you apply the plan, stop clean-up jobs and deployments, and copy the state directory. Until the repair is "
+        f"done, do not {either(do_not)}."
     )
 
 
@@ -171,13 +171,13 @@ def afterwards_in_short(applications: Sequence[Circumstances], *, when: str = _P
 
 def _restart_in_short(facts: Circumstances, when: str) -> str:
     if facts.members == 0:
-        alive = f"the group has no members {when}; "
+        alive = f"the group has no members {when}. "
     else:
-        alive = "what is up reads at once, without a restart; "
+        alive = "running instances can read at once, without a restart. "
     if facts.query is None:
         if facts.members == 0:
-            return f"{alive}start it, and restart the processes that still run without a thread."
-        return f"{alive}restart the instances whose stream thread died."
+            return f"{alive}Start it, and restart the processes that still run without a thread."
+        return f"{alive}Restart the instances whose stream thread died."
     match _retries(facts):
         case True:
             return f"{alive}ksqlDB {facts.ksqldb_version} retries a failed query by itself, after 15 s to 15 min."
@@ -186,7 +186,7 @@ def _restart_in_short(facts: Circumstances, when: str) -> str:
         case None:
             return (
                 f"{alive}ksqlDB 0.13 (Confluent Platform 6.1) and later retry a failed query by themselves, after 15 s to "
-                "15 min; restart an earlier one's server."
+                "15 min. If your ksqlDB is older, restart its server."
             )
 
 
@@ -235,8 +235,9 @@ def restart(facts: Circumstances, when: str) -> str:
             f"it, and restart the processes that still run without a thread: {_replacement(facts)}."
         )
     return (
-        f"the group of {name} has {_members(facts.members)} {when} ({facts.state}): what is up reads at once, without a "
-        f"restart. If that is fewer than the threads you run, restart the instances whose thread died: {_replacement(facts)}."
+        f"the group of {name} has {_members(facts.members)} {when} ({facts.state}): running instances can read at once, "
+        f"without a restart. If that is fewer than the threads you run, restart the instances whose thread died: "
+        f"{_replacement(facts)}."
     )
 
 
@@ -260,7 +261,8 @@ def _replacement(facts: Circumstances) -> str:
 def _restart_query(facts: Circumstances, when: str) -> str:
     query = f"query {facts.query}" + (f" ({facts.query_state})" if facts.query_state is not None else "")
     if facts.members:
-        alive = f"the group of {query} has {_members(facts.members)} {when} ({facts.state}): what is up reads at once. "
+        members = _members(facts.members)
+        alive = f"the group of {query} has {members} {when} ({facts.state}): running instances can read at once. "
     elif facts.members == 0:
         alive = f"the group of {query} has no members {when} ({facts.state}). "
     else:
