@@ -459,11 +459,8 @@ def _with_fenced_sessions(text: str) -> str:
     return "\n\n".join(f"```pycon\n{block}\n```" if block.startswith(">>> ") else block for block in blocks)
 
 
-_NOT_RUN: Final = "What its cells print is not shown here: to run it takes more than Python."
-
-
 def _notebook_page(path: Path, *, runs: bool) -> str:
-    """A notebook's cells as Markdown and code, with what they give if it is run."""
+    """A notebook's cells as Markdown and code, with what they give: now, or as it was kept."""
     notebook = nbformat.read(path, as_version=4)
     if runs:
         from nbclient import NotebookClient  # the tests read what is written here, and do without Jupyter
@@ -472,7 +469,7 @@ def _notebook_page(path: Path, *, runs: bool) -> str:
             NotebookClient(notebook, timeout=120, resources={"metadata": {"path": folder}}).execute()
     blocks = [block for cell in notebook.cells for block in _cell_blocks(cell)]
     about = f"[Download the notebook]({path.name}). In the repository it is `{path.relative_to(ROOT)}`."
-    return _lines(blocks[0], about, *([] if runs else [_NOT_RUN]), *blocks[1:])
+    return _lines(blocks[0], about, *blocks[1:])
 
 
 def _cell_blocks(cell: nbformat.NotebookNode) -> Iterator[str]:

@@ -29,7 +29,9 @@ def test_it_is_kept_as_it_is_before_it_runs(path: Path) -> None:
     for cell in notebook.cells:
         assert not cell.metadata
         if cell.cell_type == "code":
-            assert (cell.outputs, cell.execution_count) == ([], None)
+            assert cell.execution_count is None
+            # The site runs the others; tests/spark holds the outputs that are kept of this one to a run.
+            assert path.stem == "spark" or cell.outputs == []
     assert notebook.cells[0].source.startswith("# ")
 
 

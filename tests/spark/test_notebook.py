@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from parts.jars import spark_jars
@@ -14,7 +16,8 @@ from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
 from srfix.fixtures.fetching import fetch
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde.registry.client import RegistryClient
-from tests.notebooks import RanNotebook
+from tests.golden.test_golden import settled
+from tests.notebooks import FOLDER, RanNotebook, said_in
 from tests.spark.conftest import RELEASE
 
 PNG = b"\x89PNG"
@@ -43,3 +46,15 @@ def test_the_notebook_reads_plots_repairs_and_writes_back(
     assert f"{{'NOT_UNDER_SUBJECT': {len(rows)}}}" in ran.said
     assert "the phantom subject is repaired" in ran.said
     assert [picture[:4] for picture in ran.pictures] == [PNG]
+
+    def plain(text: str) -> str:
+        # Jupyter asks for colours (FORCE_COLOR), which a page does not show.
+        return settled(re.sub(r"\x1b\]8;.*?\x1b\\|\x1b\[[0-9;]*m", "", text), tmp_path)
+
+    if os.environ.get("SRFIX_KEEP_NOTEBOOK"):
+        ran.keep("spark", plain)
+    kept = nbformat.read(FOLDER / "spark.ipynb", as_version=4)
+    # Where one output ends and the next begins differs from run to run.
+    assert plain(said_in(kept)).split() == plain(ran.said).split(), (
+        "SRFIX_KEEP_NOTEBOOK=1 keeps the outputs of this run"
+    )

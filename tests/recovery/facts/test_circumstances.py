@@ -102,6 +102,13 @@ class TestStreams:
         ]
         assert said == [None, "up to 2.4", "up to 3.2", "2.4 or later", "2.4", "2.4 to 3.2"]
 
+    @pytest.mark.parametrize("said", ["2.6", "2.6.3"])
+    def test_a_plan_has_the_version_as_it_was_said(self, said: str) -> None:
+        """Seen wrong: `apply` refused a plan that was made with --streams-version 2.6.3."""
+        version = StreamsVersion.parse(said)
+        kept = circumstances_of(known_application(Circumstances(application="a", oldest=version, newest=version)))
+        assert (str(kept.oldest), str(kept.newest)) == (said, said)
+
 
 class TestConcerned:
     def test_only_the_stores_of_the_plan_and_their_applications_are_kept(self) -> None:

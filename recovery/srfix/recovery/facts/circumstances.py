@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from srfix.recovery.cluster.answers import GroupState
 from srfix.recovery.documents import Part
 from srfix.recovery.facts.reader import WITH_FIX, Reader, StreamsVersion, range_in_words
+from srfix.serde.errors import UsageError
 from srfix.serde.subjects.names import DEFAULT_CONTEXT, Topic
 
 
@@ -160,5 +161,7 @@ def _text(version: StreamsVersion | None) -> str | None:
 def _version(text: str | None) -> StreamsVersion | None:
     if text is None:
         return None
-    major, _, minor = text.partition(".")
-    return StreamsVersion(int(major), int(minor))
+    try:
+        return StreamsVersion.parse(text)
+    except UsageError:
+        raise ValueError(f"{text!r} is no version of Kafka Streams") from None
