@@ -313,6 +313,11 @@ def _finding_pages() -> Iterator[tuple[str, str]]:
         yield f"findings/{known.code}.md", _finding_page(known)
 
 
+def _paragraphs(text: str) -> str:
+    """A text of the catalogue, whose lines are paragraphs and items of lists."""
+    return escaped(text).replace("\n", "\n\n")
+
+
 def _finding_page(known: CatalogueEntry) -> str:
     commands = [
         f"`srfix {name}` {verb} it" for name, (verb, codes) in _codes_by_command().items() if known.code in codes
@@ -322,10 +327,10 @@ def _finding_page(known: CatalogueEntry) -> str:
         f"Severity: **{known.severity}**. Checked since srfix {known.checked_since}. The same in a terminal:"
         f" `srfix explain {known.code}`.",
         f"{', '.join(commands)}.",
-        *("## What it means", escaped(known.meaning)),
-        *("## How it comes about", escaped(known.cause)),
-        *("## How srfix tells", escaped(known.detection)),
-        *("## What to do", escaped(known.remedy)),
+        *("## What it means", _paragraphs(known.meaning)),
+        *("## How it comes about", _paragraphs(known.cause)),
+        *("## How srfix tells", _paragraphs(known.detection)),
+        *("## What to do", _paragraphs(known.remedy)),
     )
 
 

@@ -78,7 +78,7 @@ def test_a_finding_s_page_shows_what_explain_says(known: Any) -> None:
     path = f"findings/{known.code}.md"
     shown = " ".join(text_of(linked(path, PAGES[path])).split())
     for text in (known.title, known.meaning, known.cause, known.detection, known.remedy):
-        assert " ".join(text.replace("`", "").split()) in shown
+        assert " ".join(text.replace("`", "").replace("\n- ", "\n").split()) in shown
 
 
 def test_findings_and_the_commands_that_find_them_lead_to_each_other() -> None:

@@ -188,7 +188,7 @@ class Given:
         left_out = self.left_out(command)
         return f"{text} ({left_out})" if left_out else text
 
-    def plan_and_apply(self, *options: str, reads: str = "it") -> str:
+    def plan_and_apply(self, *options: str, reads: str = "the plan") -> str:
         """The commands that plan a repair and carry it out, in a clause, with what is read between the two."""
         return f"{self.quoted('plan', *options, '-o', 'plan.json')}, read {reads}, then {self.quoted('apply', 'plan.json')}"
 

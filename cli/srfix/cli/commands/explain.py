@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 import click
@@ -18,6 +19,7 @@ from srfix.cli.output.interface import (
     Commands,
     FieldList,
     Heading,
+    ItemList,
     OutputFormat,
     Paragraph,
     Report,
@@ -144,7 +146,7 @@ def _code_report(known: CatalogueEntry) -> Report:
     )
     sections: list[Block] = []
     for heading, text in parts:
-        sections += [Heading(heading, level=2), Paragraph(text)]
+        sections += [Heading(heading, level=2), *_paragraphs(text)]
     return Report(
         document=_catalogue((known,)),
         blocks=(
@@ -153,6 +155,15 @@ def _code_report(known: CatalogueEntry) -> Report:
             *sections,
         ),
     )
+
+
+def _paragraphs(text: str) -> Iterator[Block]:
+    """A text of the catalogue: a paragraph a line, and a list for lines that begin with a dash."""
+    for is_list, lines in groupby(text.splitlines(), lambda line: line.startswith("- ")):
+        if is_list:
+            yield ItemList(tuple(line.removeprefix("- ") for line in lines))
+        else:
+            yield from map(Paragraph, lines)
 
 
 _UNTIL_THEN: Final = (

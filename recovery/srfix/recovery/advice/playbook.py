@@ -38,7 +38,7 @@ def playbook(applications: Sequence[Circumstances]) -> Iterator[str]:
         return
     for facts in applications:
         yield from _named(facts, before_repair(facts), applications)
-    yield "Repair: carry the plan out with srfix apply, then check it with srfix verify."
+    yield "Repair: apply the plan with srfix apply, then check the repair with srfix verify."
     yield from afterwards(applications)
 
 
@@ -66,26 +66,29 @@ def upon_verification(facts: Circumstances, outcome: Verified, *, given: Given |
         case Verified.PROBLEMS:
             yield from before_repair(facts)
             yield (
-                "Do not restart what is down yet: its threads would die again at the same rows. If the plan was not carried "
-                "out, or stopped on its way: run srfix apply with it. If it was carried out, what is missing came later or "
-                f"was taken away since: {given.quoted('plan', '--application', facts.application, '-o', 'new-plan.json')}, "
-                f"{given.quoted('apply', 'new-plan.json')}, {given.quoted('verify', 'new-plan.json')}. What the plan left "
-                "out, and rows that no registration mends, need what is said there first."
+                "Do not restart any instance that is down yet: its threads would die again at the same rows. If "
+                "the plan was not applied, or if srfix apply stopped on the way, run srfix apply with the plan. If "
+                "the plan was applied, the missing ids came later, or somebody has removed them since. Then make a "
+                f"new plan: {given.quoted('plan', '--application', facts.application, '-o', 'new-plan.json')}, "
+                f"{given.quoted('apply', 'new-plan.json')}, {given.quoted('verify', 'new-plan.json')}. Some rows "
+                "are not in the plan, and some cannot be repaired by a registration. For these rows, first follow "
+                "the advice of the plan and of srfix diagnose."
             )
 
 
 _NOT_SEEN: Final = (
-    "Do not rely on the repair yet. What srfix looked at holds; the rest may not. Mend what is named as not looked at, or "
-    "leave out --deadline and --max-records. Then run srfix verify again, before you restart what is down. If srfix has no "
-    "serde for the type of the rows, only your own reader can check them."
+    "Do not rely on the repair yet. The checks that srfix made passed; the checks that it could not make may fail. "
+    "Remove the reasons under “Not looked at”, or leave out --deadline and --max-records. Then run srfix verify "
+    "again, before you restart an instance that is down. If srfix has no serde for the type of the rows, only your "
+    "own reader can check the rows."
 )
 
 
 def _keys_miss(facts: Circumstances) -> str:
     return (
-        f"What is down in {facts.application} can read its rows again, but its look-ups by key miss them without an error, and "
-        "every update makes a second row beside the restored one: decide what to do about the keys before it writes again "
-        "(`srfix explain SRF005`)."
+        f"Instances of {facts.application} that are down can read the rows again. But look-ups by key miss these "
+        "rows without an error, and every update makes a second row beside the restored one. Decide what to do "
+        "about the keys before the application writes again (`srfix explain SRF005`)."
     )
 
 
@@ -99,9 +102,11 @@ def upon_verification_in_short(
         do_not = list(dict.fromkeys(words for facts in broken for words in not_before_repair(facts)))
         which = ("--application", broken[0].application) if len(broken) == 1 else ()
         yield (
-            f"Do not {either(do_not)} yet. If the plan was not applied, or stopped on its way, run srfix apply with it. If it "
-            f"was applied, make a new plan: {given.quoted('plan', *which, '-o', 'new-plan.json')}. It has what is missing now. "
-            "For what the plan left out, and for rows that no registration repairs, first do what is said there."
+            f"Do not {either(do_not)} yet. If the plan was not applied, or if srfix apply stopped on the way, run "
+            "srfix apply with the plan. If the plan was applied, make a new plan, for the ids that are missing "
+            f"now: {given.quoted('plan', *which, '-o', 'new-plan.json')}. Some rows are not in the plan, and some "
+            "cannot be repaired by a registration. For these rows, first follow the advice of the plan and of "
+            "srfix diagnose."
         )
     if any(outcome is Verified.NOT_SEEN for _known, outcome in outcomes):
         yield _NOT_SEEN
@@ -111,18 +116,16 @@ def upon_verification_in_short(
 
 def before_repair(facts: Circumstances) -> Iterator[str]:
     name = facts.application
-    yield (
-        f"Before: stop clean-up jobs and deployments of {name}, and keep a copy of its state directory. {_wiping(facts)}"
-    )
+    yield (f"Before: stop clean-up jobs and deployments of {name}, and copy its state directory. {_wiping(facts)}")
     if facts.query is not None:
         yield (
-            f"Before: no TERMINATE of query {facts.query} and no DROP: ksqlDB then deletes state, subjects and the group, and "
-            "the query that is created anew has a new phantom subject."
+            f"Before: do not TERMINATE query {facts.query}, and do not DROP. ksqlDB would delete the state, the "
+            "subjects and the group. The query that you then create has a new phantom subject."
         )
     elif not facts.needs_no_version and facts.is_before(WITH_FIX) is not False:
         yield (
-            f"Before: do not upgrade {name} to Kafka Streams 2.7 or later with its state kept: that asks the source's subject "
-            "for ids which only the phantom subject knows (SRF004)."
+            f"Before: do not upgrade {name} to Kafka Streams 2.7 or later and keep its state. Kafka Streams 2.7 or "
+            "later asks the source's subject, but only the phantom subject knows the ids of some rows (SRF004)."
         )
 
 
@@ -176,7 +179,7 @@ def _restart_in_short(facts: Circumstances, when: str) -> str:
         alive = "running instances can read at once, without a restart. "
     if facts.query is None:
         if facts.members == 0:
-            return f"{alive}Start it, and restart the processes that still run without a thread."
+            return f"{alive}Start the application, and restart the processes that still run without a thread."
         return f"{alive}Restart the instances whose stream thread died."
     match _retries(facts):
         case True:
@@ -199,17 +202,17 @@ def _retries(facts: Circumstances) -> bool | None:
 def _wiping(facts: Circumstances) -> str:
     match facts.is_before(WITH_FIX):
         case True:
-            return f"Do not wipe the state: on Kafka Streams {facts.streams} that is what causes the incident."
+            return f"Do not wipe the state: on Kafka Streams {facts.streams} the wipe causes the incident."
         case False:
             return (
-                f"Wiping the state is not needed for this repair; on Kafka Streams {facts.streams} it does not cause "
+                f"This repair needs no wipe of the state. On Kafka Streams {facts.streams} a wipe does not cause "
                 "the incident."
             )
         case None:
             seen = f" (seen: {facts.streams})" if facts.streams is not None else ""
             return (
-                "Do not wipe the state: on Kafka Streams 2.6.3 and earlier that is what causes the incident, and which "
-                f"version runs is not known{seen}."
+                "Do not wipe the state: on Kafka Streams 2.6.3 and earlier the wipe causes the incident, and srfix "
+                f"does not know which version runs{seen}."
             )
 
 
@@ -226,18 +229,19 @@ def restart(facts: Circumstances, when: str) -> str:
     name = facts.application
     if facts.members is None:
         return (
-            f"whether {name} runs is not known{_why_unknown(facts)}. An instance that is up reads at once, without a restart. "
-            f"Restart those whose stream thread died: {_replacement(facts)}."
+            f"srfix does not know whether {name} runs{_why_unknown(facts)}. Running instances can read at once, "
+            f"without a restart. Restart the instances whose stream thread died: {_replacement(facts)}."
         )
     if facts.members == 0:
         return (
-            f"the group of {name} has no members {when} ({facts.state}): it is stopped, or all its threads have died. Start "
-            f"it, and restart the processes that still run without a thread: {_replacement(facts)}."
+            f"the group of {name} has no members {when} ({facts.state}). {name} is stopped, or all its threads have "
+            "died. Start the application. Restart the processes that still run without a thread: "
+            f"{_replacement(facts)}."
         )
     return (
-        f"the group of {name} has {_members(facts.members)} {when} ({facts.state}): running instances can read at once, "
-        f"without a restart. If that is fewer than the threads you run, restart the instances whose thread died: "
-        f"{_replacement(facts)}."
+        f"the group of {name} has {_members(facts.members)} {when} ({facts.state}). Running instances can read at "
+        "once, without a restart. If you run more threads than the group has members, restart the instances whose "
+        f"thread died: {_replacement(facts)}."
     )
 
 
@@ -247,14 +251,14 @@ def _replacement(facts: Circumstances) -> str:
             return f"Kafka Streams {facts.streams} does not replace a thread that died"
         case False:
             return (
-                f"Kafka Streams {facts.streams} replaces a thread that died only where the application's uncaught exception "
-                "handler says so (REPLACE_THREAD)"
+                f"Kafka Streams {facts.streams} replaces a thread that died only if the application's uncaught "
+                "exception handler says so (REPLACE_THREAD)"
             )
         case None:
             seen = f", seen: {facts.streams}" if facts.streams is not None else ""
             return (
-                "threads are replaced only from Kafka Streams 2.8 on, where the uncaught exception handler says so (which "
-                f"version runs is not known{seen})"
+                "Kafka Streams replaces threads only from 2.8 on, and only if the uncaught exception handler says "
+                f"so (srfix does not know which version runs{seen})"
             )
 
 
@@ -262,25 +266,26 @@ def _restart_query(facts: Circumstances, when: str) -> str:
     query = f"query {facts.query}" + (f" ({facts.query_state})" if facts.query_state is not None else "")
     if facts.members:
         members = _members(facts.members)
-        alive = f"the group of {query} has {members} {when} ({facts.state}): running instances can read at once. "
+        alive = f"the group of {query} has {members} {when} ({facts.state}). Running instances can read at once. "
     elif facts.members == 0:
         alive = f"the group of {query} has no members {when} ({facts.state}). "
     else:
-        alive = f"whether {query} runs is not known{_why_unknown(facts)}. If it does, it reads at once. "
+        alive = f"srfix does not know whether {query} runs{_why_unknown(facts)}. If it runs, it can read at once. "
     retries = _retries(facts)
     if retries is None:
         return (
-            f"{alive}If it has failed: ksqlDB 0.13 (Confluent Platform 6.1) and later retry it without anybody's help, after "
-            "15 s to 15 min; earlier ones never do, so restart the ksqlDB server. Which version runs is not known; --ksqldb "
-            "URL tells."
+            f"{alive}If the query has failed: ksqlDB 0.13 (Confluent Platform 6.1) and later retry it by "
+            "themselves, after 15 s to 15 min. Earlier versions never retry a query: restart the ksqlDB server. "
+            "srfix does not know which version runs; with --ksqldb URL it asks."
         )
     if retries:
         return (
-            f"{alive}If it has failed: ksqlDB {facts.ksqldb_version} retries it without anybody's help, after 15 s to "
-            "15 min. No restart."
+            f"{alive}If the query has failed: ksqlDB {facts.ksqldb_version} retries it by itself, after 15 s to 15 "
+            "min. No restart is needed."
         )
     return (
-        f"{alive}If it has failed: ksqlDB {facts.ksqldb_version} never retries a query, so restart the ksqlDB server."
+        f"{alive}If the query has failed: ksqlDB {facts.ksqldb_version} never retries a query, so restart the "
+        "ksqlDB server."
     )
 
 
@@ -297,13 +302,14 @@ def _standbys(facts: Circumstances) -> Iterator[str]:
     for store in facts.stores:
         if store.is_global:
             yield (
-                f"After: the global store {store.name} is whole on every instance and has no standbys; each instance reads "
-                "its own copy as soon as the ids are there."
+                f"After: every instance has its own full copy of the global store {store.name}, and there are no "
+                "standbys. Each instance can read its copy as soon as the ids are registered."
             )
     if restored or not facts.stores:
         yield (
-            f"After: standbys, if it has any (num.standby.replicas), hold the bytes of {_topics(facts)} as they are: the "
-            "repair covers them, nothing is to be rebuilt, and a fail-over to one reads."
+            "After: standbys, if the application has any (num.standby.replicas), hold the bytes of "
+            f"{_topics(facts)} unchanged. The repair covers them, and nothing must be rebuilt. After a fail-over to "
+            "a standby, the rows can be read."
         )
 
 
@@ -314,29 +320,30 @@ def prevention(facts: Circumstances, against_upgrade: str | None = None) -> Iter
         yield f"To prevent the next one: {_with_another_ksqldb(facts, again)}"
         return
     if facts.needs_no_version:
-        yield f"Later: {facts.why_nothing_fails}; run srfix diagnose again before another one takes its place."
+        yield f"Later: {facts.why_nothing_fails}. Before you change the reader, run srfix diagnose again."
         return
     if facts.is_before(WITH_FIX) is False:
         yield (
-            f"Later: Kafka Streams {facts.streams} asks the source's own subject. What can still fail there are rows whose "
-            "ids only the phantom subject knows (`srfix explain SRF004`) and ids that the source's subject lacks (SRF017)."
+            f"Later: Kafka Streams {facts.streams} asks the source's own subject. Two kinds of rows can still fail: "
+            "rows whose ids only the phantom subject knows (`srfix explain SRF004`), and rows whose ids the "
+            "source's subject lacks (SRF017)."
         )
         return
-    ways = [f"{again}, for as long as the store reuses it"]
+    ways = [f"{again}, as long as the store reuses the topic"]
     if any(not store.is_global for store in facts.stores) or not facts.stores:
         ways.append(
-            "turn the reuse off (topology.optimization) and give the store a changelog of its own, seeded first, or the table "
-            "starts empty"
+            "turn the reuse off (topology.optimization) and give the store a changelog of its own. Fill this "
+            "changelog first, otherwise the table starts empty"
         )
     if against_upgrade is not None:
         ways.append(f"upgrade to Kafka Streams 2.7 or later, {against_upgrade}")
     else:
         ways.append(
-            "upgrade to Kafka Streams 2.7 or later, having looked at what it meets under the source's own subject: ids that "
-            "only the phantom subject knows (`srfix explain SRF004`), the internal schema (SRF016), ids that are not there "
-            "(SRF017)"
+            "upgrade to Kafka Streams 2.7 or later. Before the upgrade read about ids that only the phantom "
+            "subject knows (`srfix explain SRF004`), about the internal schema under the source's subject "
+            "(SRF016), and about ids that the source's subject lacks (SRF017)"
         )
-    yield f"To prevent the next one: {'; or '.join(ways)}."
+    yield f"To prevent the next one: {'. Or '.join(ways)}."
 
 
 def _with_another_ksqldb(facts: Circumstances, again: str) -> str:
@@ -344,13 +351,13 @@ def _with_another_ksqldb(facts: Circumstances, again: str) -> str:
     falls_back = None if version is None else is_at_least(version, ksqldb=(0, 11, 0), platform=(6, 1, 0))
     if falls_back:
         return (
-            f"ksqlDB {version} itself asks the source's subject where the phantom one lacks the id of a value. It does not "
-            f"for keys: if they carry schema ids, {again}."
+            f"if the phantom subject lacks the id of a value, ksqlDB {version} itself asks the source's subject. It "
+            f"does not do so for keys: if the keys carry schema ids, {again}."
         )
-    unknown = " (which one runs is not known)" if falls_back is None else ""
+    unknown = " (srfix does not know which version runs)" if falls_back is None else ""
     return (
-        f"{again}; or upgrade to ksqlDB 0.11 (Confluent Platform 6.1) or later{unknown}: a query that exists then falls back "
-        "to the source's subject, and a new one gets a changelog of its own."
+        f"{again}. Or upgrade to ksqlDB 0.11 (Confluent Platform 6.1) or later{unknown}: existing queries then fall "
+        "back to the source's subject, and new queries get a changelog of their own."
     )
 
 

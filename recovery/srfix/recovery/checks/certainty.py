@@ -36,7 +36,7 @@ def make_certain(facts: StoreFacts, context: CheckContext) -> str:
         *("--source", f"{store.application}/{store.name}={topic}"),
     )
     return (
-        f"No evidence is conclusive that store {store.name} restores from topic {topic}; one that logs nothing looks the same "
-        "(SRF007). Look it up (Topology.describe(), "
-        f"EXPLAIN in ksqlDB, or the code); if it does, run {again}."
+        f"No evidence is conclusive that store {store.name} restores from topic {topic}; a store without logging "
+        "looks the same (SRF007). Look it up (Topology.describe(), EXPLAIN in ksqlDB, or the code). If the store "
+        f"does restore from the topic, run {again}."
     )

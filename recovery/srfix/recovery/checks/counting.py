@@ -20,8 +20,8 @@ def answered_through(asked: Subject, answered: Subject) -> str:
     """By what a look-up under one subject was answered from another, and what ends it."""
     context, name = split_context(answered)
     if name == split_context(asked)[1]:
-        return f"satisfied through another context ({answered}); that ends when its versions are deleted in {context}"
-    return f"satisfied through an alias of {answered}; that ends when the alias is removed (its configuration)"
+        return f"answered from another context ({answered}). This ends when the versions in {context} are deleted"
+    return f"answered through an alias of {answered}. This ends when the alias is removed from the configuration"
 
 
 def at_fault(census: Census, role: Role, ids: Iterable[SchemaId]) -> tuple[IdAtFault, ...]:
@@ -64,8 +64,8 @@ def in_words(faults: Iterable[IdAtFault]) -> str:
     words = "; ".join(named)
     if any(fault.is_partial for fault in told):
         words += (
-            "; the topic was not read to its end, so these are the keys of what was read, and what follows may add more or "
-            "supersede some"
+            "; srfix did not read the topic to its end, so these are the keys of the records that it read. Later "
+            "records may add keys, or replace some of these"
         )
     return words
 
@@ -76,7 +76,10 @@ def keys_in_words(fault: IdAtFault) -> str:
     pending = sum(partition.pending_keys for partition in fault.partitions)
     uncommitted = f"{least}{_keys(pending)} not yet committed" if pending else ""
     if fault.live_keys is None:
-        return f"nothing is restored yet: the group has no committed offset there; {least}{_records(fault.records)} in the log"
+        return (
+            "a restore loads nothing yet, because the group has no committed offset there; "
+            f"{least}{_records(fault.records)} in the log"
+        )
     if not fault.live_keys:
         return uncommitted or ("no live key so far" if fault.is_partial else "no live key")
     places = ", ".join(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogueEntry:
-    """One finding code, explained."""
+    """One finding code, explained. In a text each line is a paragraph, or an item of a list if it begins with `- `."""
 
     code: str
     """`SRF` and three digits."""

@@ -89,8 +89,9 @@ def explain_missing(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault,
     sentences = [what_it_restores(facts, restored)] if restored else []
     if on_disk and facts.rows is not None:
         sentences.append(
-            f"Rows of the store on disk carry {rows_in_words(facts.rows, role.role, on_disk)}, which no record of topic "
-            f"{facts.source.topic} carries any more: no restore brings them back, and reading them fails now."
+            f"Rows of the store on disk carry {rows_in_words(facts.rows, role.role, on_disk)}. No record of topic "
+            f"{facts.source.topic} carries such an id any more. So no restore replaces these rows, and reads of "
+            "these rows fail now."
         )
     sentences.append(what_the_subject_lacks(role, faults))
     if restored:
@@ -102,8 +103,8 @@ def what_it_restores(facts: StoreFacts, faults: tuple[IdAtFault, ...]) -> str:
     """From which topic, and with which ids that are at fault; for a store whose source is decided."""
     store, topic = facts.store, facts.source.topic if facts.source is not None else None
     return (
-        f"Store {store.name} of application {store.application} has no changelog topic of its own: it restores the bytes of "
-        f"topic {topic} as they are. They carry {in_words(faults)}."
+        f"Store {store.name} of application {store.application} has no changelog topic of its own: it restores the "
+        f"records of topic {topic}, byte for byte. These records carry {in_words(faults)}."
     )
 
 
@@ -139,8 +140,8 @@ def _unless_without_logging(facts: StoreFacts) -> str:
     if source is None or any(e.kind in _TELLS_OF_RESTORES and e.topic == source.topic for e in facts.evidence):
         return ""
     return (
-        " A store whose logging is disabled looks the same from here, and nothing is restored into that one (SRF007): "
-        "--state-dir may tell."
+        " A store without logging looks the same to srfix, and nothing is restored into such a store (SRF007). "
+        "--state-dir may show which of the two it is."
     )
 
 
@@ -149,20 +150,23 @@ def _what_happens(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, .
         return why_nothing_fails(role, context)
     sentence = f"{_condition(role, context)}after a restore {failing_read(facts, role, faults, context)}."
     unless = (
-        " If Kafka Streams 2.7 or later runs, that subject is never asked, which would explain that it does not exist: say "
-        "so with --streams-version."
+        " Kafka Streams 2.7 or later never asks this subject, which would explain why the subject does not exist. "
+        "If such a version runs, say so with --streams-version."
         if context.streams_version is None and not role.state.versions
         else ""
     )
     when = _seen_on_disk(facts, role, faults)
     if facts.is_global:
         at_start = (
-            "A global table restores the records that stand in the topic at its very first start too, so that no wipe is "
-            "needed for this."
+            "A global table restores the topic's records also at its very first start, so this happens without any "
+            "wipe."
         )
         when = f"{when or at_start} {_why_global(facts)}"
     elif not when:
-        when = "Whether a restore has happened yet cannot be told from cluster and registry alone; the next brings it about."
+        when = (
+            "srfix cannot see from cluster and registry whether a restore has already happened. If not, the next "
+            "restore causes this failure."
+        )
     return f"{capitalized(sentence)} {when}{unless}{_unless_without_logging(facts)}"
 
 
@@ -173,13 +177,13 @@ def why_nothing_fails(role: RoleFacts, context: CheckContext) -> str:
         if context.does_without(role.subject)
         else "this Kafka Streams asks the source's subject"
     )
-    return f"As {why}, nothing fails because of it."
+    return f"Nothing fails, because {why}."
 
 
 def nothing_to_do(context: CheckContext, *options: str) -> str:
     """What to do about such ids, with the options of a plan."""
     command = context.given.quoted("plan", *options, "-o", "plan.json")
-    return f"Nothing to do while this reader stays. To have the ids registered all the same: {command}."
+    return f"Nothing to do as long as this reader stays. To register the ids nevertheless: {command}."
 
 
 def _condition(role: RoleFacts, context: CheckContext) -> str:
@@ -187,8 +191,8 @@ def _condition(role: RoleFacts, context: CheckContext) -> str:
     named = context.registry.context_of(role.subject)
     if context.fails_by_id(role.subject):
         return (
-            f"a plain reader asks for the id under the subject too, and in context {named} the registry gives the schema of "
-            "an id to no subject that does not hold it: "
+            f"a plain reader asks for the id under the subject, too. In context {named} the registry gives a schema "
+            "only to a subject that holds its id. So "
         )
     return (
         ""
@@ -214,23 +218,23 @@ def _seen_on_disk(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, .
         return ""
     seen = carried(facts, role, [fault.schema_id for fault in faults])
     if seen:
-        return f"A restore has happened: on disk rows carry {rows_in_words(rows, role.role, seen)}."
+        return f"A restore has happened: rows on disk carry {rows_in_words(rows, role.role, seen)}."
     if facts.is_global or not rows.rows:
         return ""
     left = f" ({rows.not_read[0]})" if rows.not_read else ""
     return (
-        f"The rows on disk that were read ({read_in_words(rows)}) carry none of these ids, but they are no proof that it has "
-        f"not happened, for there may be others{left}; the next restore brings it about."
+        f"srfix read rows on disk ({read_in_words(rows)}), and none of them carries such an id. This does not prove "
+        f"that no restore has happened, because there may be other rows{left}. The next restore causes this failure."
     )
 
 
 def _why_global(facts: StoreFacts) -> str:
     store = f"{facts.store.name} is a global store"
     if facts.is_told_global:
-        return f"That {store} is told by a state directory or a topology."
+        return f"A state directory or a topology says that {store}."
     return (
-        f"That {store} is concluded: its group has committed offsets, and none of topic "
-        f"{facts.source.topic if facts.source is not None else ''}. --state-dir or --topology tells."
+        f"srfix concludes that {store}: the group has committed offsets, but none of topic "
+        f"{facts.source.topic if facts.source is not None else ''}. To be sure, give --state-dir or --topology."
     )
 
 

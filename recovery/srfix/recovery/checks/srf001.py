@@ -160,9 +160,11 @@ def _not_needed(code: str, facts: StoreFacts, subject: Subject, request: RepairR
     return PassedOver(
         code=code,
         subject=subject,
-        why=f"Store {facts.store} lacks schema ids under {subject}, which is a note ({code}): as things stand its reader does "
-        "not ask for them there, so that nothing fails. To have them registered all the same: "
-        f"{request.plan_with(facts.store.application, facts.store.name, code)}.",
+        why=(
+            f"Store {facts.store} lacks schema ids under {subject}, which is a note ({code}): nothing fails, "
+            "because the store's reader does not ask for the ids there now. To register the ids nevertheless: "
+            f"{request.plan_with(facts.store.application, facts.store.name, code)}."
+        ),
     )
 
 
@@ -176,8 +178,8 @@ def _advise(request: AdviceRequest) -> Iterator[str]:
     if undecided:
         options = " and ".join(shell_words("--source", f"{known.application}/{store}=TOPIC") for store in undecided)
         yield (
-            f"First say which topic is restored from, with {options} (the commands stand at the findings): until then no "
-            "repair can be planned there."
+            f"First say from which topic the store restores, with {options} (the findings show the commands). Until "
+            "then srfix cannot plan a repair there."
         )
     if len(undecided) < len(stores):
         plan = given.quoted("plan", "--application", known.application, "-o", "plan.json")
@@ -257,13 +259,19 @@ def _foretold_of_phantom(
 ) -> Iterator[str]:
     store, subject = judged.store, judged.store.changelog_subject(role)
     what = "global store" if store.is_global else "store"
-    yield f"A restore loads the records of topic {store.topic} as they are into {what} {store.name}."
+    yield f"A restore loads the records of topic {store.topic}, byte for byte, into {what} {store.name}."
     if moment is Moment.UPGRADE:
-        yield f"Kafka Streams {judged.assumed.to} asks {subject} for their schemas, and for those of the rows that are kept."
+        yield (
+            f"Kafka Streams {judged.assumed.to} asks {subject} for the schemas of these records, and of the rows "
+            "that were kept."
+        )
     else:
-        yield f"Its serdes ask {subject} for their schemas."
+        yield f"The store's serdes ask {subject} for the schemas."
     if known is None:
-        yield "Only what the application writes is registered there: not the producers' schemas, unless it writes those."
+        yield (
+            "Only the schemas that the application writes are registered there. The producers' schemas are not, "
+            "unless the application writes them, too."
+        )
     elif known.missing:
         held = known.phantom.schema_ids
         does = f"holds {named_ids(held)}, but not" if held else "does not exist yet; the records carry"
@@ -272,9 +280,12 @@ def _foretold_of_phantom(
         yield f"A {judged.reader.value} reader does not need that version, so nothing fails."
         return
     if judged.looks_versions_up is not Certainty.CERTAIN:
-        yield "If the reader looks the version up there, as Connect's converters and ksqlDB do, those rows cannot be read."
+        yield (
+            "If the reader looks up the version there, as Connect's converters and ksqlDB do, these rows cannot be "
+            "read."
+        )
     else:
-        yield "Those rows cannot be read."
+        yield "These rows cannot be read."
     if judged.asks_the_phantom(judged.running) is Certainty.UNTOLD and moment is Moment.RESTORE:
         yield _what_decides(judged)
 
@@ -282,17 +293,17 @@ def _foretold_of_phantom(
 def _what_decides(judged: JudgedStore) -> str:
     missing = []
     if judged.running is None and not judged.store.is_ksqldb:
-        missing.append("the version (--streams-version; from 2.7 on the source topic's subject is asked)")
+        missing.append("the version of Kafka Streams (--streams-version; 2.7 and later ask the source topic's subject)")
     if len(judged.wirings(judged.running)) > 1:
         missing.append("whether the source topic is reused (--optimization)")
-    return f"What decides it was not said: {' and '.join(missing)}."
+    return f"srfix does not know what decides this: {' and '.join(missing)}."
 
 
 def _plan_before_restore(judged: JudgedStore, *, is_known: bool) -> Iterator[str]:
     if not is_known:
-        yield "Run guard with --bootstrap-servers and --registry: then it says which ids are missing."
+        yield "Run guard with --bootstrap-servers and --registry: guard then says which ids are missing."
     repair = judged.assumed.given.plan_and_apply(*judged.store.options)
-    yield f"Once the application has run, and before a restore: {repair}."
+    yield f"After the application has run, and before a restore: {repair}."
 
 
 def _foretell_new(code: str, prospect: Prospect, new: NewSchema, role: Role) -> Iterator[Foretold]:
@@ -336,17 +347,20 @@ def _foretold_of_new(
         yield f"A {judged.reader.value} reader does not need that version, so nothing fails."
         return
     looks_up = judged.looks_versions_up is Certainty.CERTAIN
-    if_so = "" if looks_up else ", if its reader looks the version up there"
-    yield f"After the first record with it a restore brings rows that cannot be read (40403){if_so}."
+    if_so = "" if looks_up else ", if the store's reader looks up the version there"
+    yield f"After the first record with this schema, a restore brings rows that cannot be read (40403){if_so}."
     if not is_shown:
-        yield "Only a store that writes the producers' schemas unchanged registers it there by itself, with such a record."
+        yield (
+            "Only a store that writes the producers' schemas unchanged registers the schema there by itself, when "
+            "it writes such a record."
+        )
 
 
 def _plan_of_new(code: str, new: NewSchema, judged: JudgedStore, role: Role) -> Iterator[str]:
-    yield f"Register {new.origin} under {new.subject}, and let no producer write with it yet."
+    yield f"Register {new.origin} under {new.subject}, but let no producer write with this schema yet."
     repair = judged.assumed.given.plan_and_apply(*judged.store.options, "--also", code)
-    yield f"Register it under {judged.store.changelog_subject(role)} too: {repair}."
-    yield "Then let the producers write with it."
+    yield f"Register the schema under {judged.store.changelog_subject(role)}, too: {repair}."
+    yield "Then let the producers write with this schema."
 
 
 CHECK: Final = Check(
@@ -354,14 +368,16 @@ CHECK: Final = Check(
         code=CODE,
         title="A restored store cannot be read: its schema ids are not registered under the phantom subject",
         severity="broken",
-        meaning="A restore fills the store with records of the source topic, byte for byte. But the reader looks up their "
-        "schemas under the subject of a changelog topic that does not exist. That subject lacks the schemas (40403), "
-        "or does not exist (40401). So every read of such a row fails with “Error retrieving Avro value schema "
-        "version for id …”. If an interactive query meets the row, only the query fails. If a join or a table update "
-        "meets it, the stream thread dies, again after each restart. srfix cannot see from cluster and registry "
-        "whether a restore has already happened. If it has not, the next restore causes this failure. With "
-        "--state-dir, srfix reads the rows of the store. If a row carries such an id, the finding says so. If srfix "
-        "has read all rows, and none carries such an id, the finding is SRF002.",
+        meaning=(
+            "A restore fills the store with records of the source topic, byte for byte. But the reader looks up "
+            "their schemas under the subject of a changelog topic that does not exist. That subject lacks the "
+            "schemas (40403), or does not exist (40401). So every read of such a row fails with “Error retrieving "
+            "Avro value schema version for id …”. If an interactive query meets the row, only the query fails. If "
+            "a join or a table update meets it, the stream thread dies, again after each restart. srfix cannot see "
+            "from cluster and registry whether a restore has already happened. If not, the next restore causes "
+            "this failure. With --state-dir, srfix reads the rows of the store. If a row carries such an id, that "
+            "confirms SRF001. If srfix has read all rows and none carries such an id, the finding is SRF002."
+        ),
         cause="KAFKA-10179, Kafka Streams 2.0 to 2.6.3. With topology.optimization=all, the source topic of a table also "
         "serves as its changelog. A global table never has a changelog (SRF006). But Kafka Streams hands the name "
         "<application>-<store>-changelog to the store's serdes in both cases. While the application processes "
@@ -369,23 +385,28 @@ CHECK: Final = Check(
         "subject. After a lost state directory, a rebalance to another instance or a standby's take-over, the rows "
         "carry the source's schema ids instead. Readers that look up a version under the subject (Connect's "
         "AvroConverter, and so ksqlDB) refuse these rows. Plain Avro deserializers do not notice.",
-        detection="srfix looks for subjects that look like a changelog's and whose topic is not in the full topic listing. It "
-        "finds the source topic by evidence. It counts the schema ids that a restore would load, up to the group's "
-        "committed offsets. For each id it looks up the schema under the phantom subject, by content and with deleted "
-        "versions, as the failing reader does. If that subject does not exist, and only a state directory or a "
-        "topology names the store, the version of Kafka Streams decides (--streams-version): from 2.7 on nobody asks "
-        "for the subject. Without the version srfix decides nothing.",
-        remedy="Run srfix plan, srfix apply and srfix verify. They register the source's schemas under the phantom subject, "
-        "where they keep their ids. A running application can read again at once. Do not wipe the state directory on "
-        "2.6.3 or older: the wipe causes the failure. Restart instances whose thread died. A reader with the "
-        "dual-subject fallback reads the rows without any repair.",
+        detection=(
+            "srfix looks for subjects that are named like a changelog's, but whose topic is not in the full topic "
+            "listing. It finds the source topic by evidence. It counts the schema ids that a restore would load, "
+            "up to the group's committed offsets. For each id it looks up the schema under the phantom subject. It "
+            "does so by content and with deleted versions, as the failing reader does. If that subject does not "
+            "exist, and only a state directory or a topology names the store, the version of Kafka Streams decides "
+            "(--streams-version): 2.7 and later never ask the subject. If srfix does not know the version, it "
+            "reports nothing here, and says so."
+        ),
+        remedy=(
+            "Run srfix plan, srfix apply and srfix verify. These commands register the source's schemas under the "
+            "phantom subject. The schemas keep their ids. A running application can read again at once. Do not "
+            "wipe the state directory on 2.6.3 or older: the wipe causes the failure. Restart instances whose "
+            "thread died. A reader with the dual-subject fallback reads the rows without any repair."
+        ),
         checked_since="0.1.0",
     ),
     find=check,
     foretell=foretell,
     without_source=lambda finding, which_is_true: replace(finding, next=which_is_true),
     repair=repair_of(
-        CODE, also="ids that the reader does not ask for (a note), or not yet (SRF003)", of_global_stores=False
+        CODE, also="ids that the reader does not need (a note), or does not need yet (SRF003)", of_global_stores=False
     ),
     advice=ADVICE,
 )

@@ -60,17 +60,17 @@ def _explanation(
     sentences = [
         what_it_restores(facts, faults),
         what_the_subject_lacks(role, faults),
-        f"On disk none of these ids is in the store: all its rows were read ({read_in_words(rows)}), and they carry "
-        f"schema {'id' if len(own) == 1 else 'ids'} {listed(own)}.",
+        f"None of these ids is in the store on disk: srfix read all rows of the store ({read_in_words(rows)}), and "
+        f"they carry schema {'id' if len(own) == 1 else 'ids'} {listed(own)}.",
     ]
     if context.lookup_severity(role.subject) is Severity.NOTE:
         sentences.append(why_nothing_fails(role, context))
     else:
         sentences.append(
-            "So what these directories hold can be read. The next restore puts them in, be it after a lost state directory, a "
-            "move of the partition to another instance or a standby's take-over, and then "
-            f"{failing_read(facts, role, faults, context)}. That is what the state directories hold "
-            "which were handed over: standbys, and an instance that has restored since they were copied, are not seen in them."
+            "So the rows in these directories can be read. The next restore loads records with these ids: after a "
+            "lost state directory, a move of the partition to another instance, or a standby's take-over. Then "
+            f"{failing_read(facts, role, faults, context)}. This holds only for the state directories that you "
+            "gave. They do not show standbys, or an instance that has restored since the copy."
         )
     return " ".join(sentences) + stands_beside(facts)
 
@@ -79,8 +79,8 @@ def _next(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> str:
     if context.lookup_severity(role.subject) is Severity.NOTE:
         return nothing_to_do(context, *facts.store.options, "--also", CODE)
     return (
-        "Repair it before the next restore. Until then keep the state directories: no wipe, no restart, and no move of "
-        f"partitions that can be avoided. Run {context.given.plan_and_apply(*facts.store.options)}."
+        "Repair it before the next restore. Until then keep the state directories: do not wipe, do not restart, "
+        f"and avoid moving partitions. Run {context.given.plan_and_apply(*facts.store.options)}."
     )
 
 
@@ -90,11 +90,14 @@ def _advise(request: AdviceRequest) -> Iterator[str]:
 
     known, given = request.known, request.given
     stores = listed(sorted({finding.store for finding in request.findings}))
-    yield f"Nothing fails yet in {stores}: repair it before a restore, and nobody notices."
+    yield f"Nothing fails yet in {stores}. After a repair before the next restore, nothing will fail."
     yield from before_repair(known)
     plan = given.quoted("plan", "--application", known.application, "-o", "plan.json")
     apply, verify = given.quoted("apply", "plan.json"), given.quoted("verify", "plan.json")
-    yield f"Repair: {plan}, read the plan, {apply}, {verify}. No restart is needed: the reader asks when a restore comes."
+    yield (
+        f"Repair: {plan}, read the plan, {apply}, {verify}. No restart is needed, because the reader asks only "
+        "after a restore."
+    )
     yield from prevention(known, request.rules.upgrade)
 
 
@@ -103,22 +106,27 @@ CHECK: Final = Check(
         code=CODE,
         title="The next restore will break a store that is still readable",
         severity="breaks on restore",
-        meaning="As SRF001, but the phantom subject knows the ids of all rows in the state directories that were handed over. "
-        "Nothing fails today. Reads will fail after a restore.",
+        meaning=(
+            "The same as SRF001, with one difference: the phantom subject knows the ids of all rows in the state "
+            "directories that you gave. Nothing fails today. Reads will fail after a restore."
+        ),
         cause="The same as SRF001, before the state directory was lost.",
-        detection="srfix makes the checks of SRF001, and reads the rows of every partition's store from the state directories "
-        "(--state-dir, with pip install 'srfix[state]'). The rows prove SRF002 only if no process holds a directory, "
-        "every row of every partition was read, and the checkpoint has reached what the group has committed. "
-        "Otherwise the finding is SRF001, which says what srfix saw on disk. srfix does not see standbys elsewhere, "
-        "or an instance that has restored since the directory was copied. It never reports a global store as SRF002, "
-        "because such a store restores at its first start.",
+        detection=(
+            "srfix makes the checks of SRF001. It also reads the rows of every partition's store from the state "
+            "directories (--state-dir, with pip install 'srfix[state]'). The rows prove SRF002 only if all of "
+            "these are true:\n- No process holds a directory.\n- srfix has read every row of every partition.\n- "
+            "The checkpoint has reached the offsets that the group has committed.\nOtherwise the finding is "
+            "SRF001, and says what srfix saw on disk. srfix does not see standbys elsewhere, or an instance that "
+            "has restored since the directory was copied. It never reports a global store as SRF002, because such "
+            "a store restores at its first start."
+        ),
         remedy="Repair as for SRF001 before the next restore. Until then keep the state directories: do not wipe them, and "
         "avoid moving partitions.",
         checked_since="0.1.0",
     ),
     find=check,
     repair=Repair(
-        wants=srf001.wants_of(CODE), also="ids that the reader does not ask for (a note), and no row on disk carries"
+        wants=srf001.wants_of(CODE), also="ids that the reader does not need (a note), and that no row on disk carries"
     ),
     advice=Advice(
         serious=_advise, is_whole=True, note=srf001.CHECK.advice.note, recurs=True, do_not=srf001.CHECK.advice.do_not

@@ -41,13 +41,17 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             role.role,
             severity=Severity.NOTE,
             schema_ids=at_fault(facts.census, role.role, ids),
-            explanation=f"Store {facts.store.name} of application {facts.store.application} restores from topic "
-            f"{facts.source.topic}, and its reader asks {role.subject}. "
+            explanation=(
+                f"Store {facts.store.name} of application {facts.store.application} restores from topic "
+                f"{facts.source.topic}, and the store's reader asks {role.subject}. "
+            )
             + " ".join(_standing(facts, role, ids, facts.source.topic, facts.census))
             + beside,
-            next_step=f"Run {context.given.quoted('diagnose', '--application', facts.store.application)} again after every "
-            "new schema of the source; to be rid of it, upgrade to Kafka Streams 2.7 or later, or give the store a changelog "
-            "of its own.",
+            next_step=(
+                f"Run {context.given.quoted('diagnose', '--application', facts.store.application)} again after "
+                "every new schema of the source. To remove the cause, upgrade to Kafka Streams 2.7 or later, or "
+                "give the store a changelog of its own."
+            ),
         )
 
 
@@ -60,20 +64,24 @@ def _standing(
         answered = role.memberships[schema_id].answered_subject
         if answered is not None:
             elsewhere.setdefault(answered, []).append(schema_id)
-    where = "found when they are asked for there" if elsewhere else "registered there"
+    where = "found by a look-up there" if elsewhere else "registered there"
     if census.is_partial:
         yield (
-            f"The ids that were found ({listed(ids)}) are {where}, but the topic was not read to its end: whether "
-            "the store can be read is not known."
+            f"The ids that srfix has seen ({listed(ids)}) are {where}. But srfix did not read the topic to its end, "
+            "so it does not know whether the store can be read."
         )
     else:
-        can = "it can be read" if facts.key_asymmetry is None else "its rows can be decoded, not found by their keys"
+        can = (
+            ("the store can be read")
+            if facts.key_asymmetry is None
+            else "the store's rows can be decoded, but not found by their keys"
+        )
         yield (
-            f"All ids that a restore loads ({listed(ids)}) are {where}, by luck or by a repair, so {can}: until the next "
-            f"schema of {source} is in the topic."
+            f"All ids that a restore loads ({listed(ids)}) are {where}, by luck or by a repair. So {can}, until the "
+            f"topic gets a record with a new schema of {source}."
         )
     for subject, of_it in sorted(elsewhere.items()):
-        yield f"The look-up of {listed(of_it)} is {answered_through(role.subject, subject)}."
+        yield f"The look-up of schema id {listed(of_it)} is {answered_through(role.subject, subject)}."
 
 
 def _wants(finding: Finding, request: RepairRequest) -> Wanted:
@@ -95,7 +103,7 @@ CHECK: Final = Check(
         "topic gets records with a new schema, because nobody will register the new schema under the phantom subject. "
         "If an alias or another context answers for the subject, it also ends when that alias or context is removed.",
         cause="Somebody repaired the store. Or the serdes write the writer's own schema back, as a generic Avro serde does.",
-        detection="srfix makes the checks of SRF001, and no id is at fault.",
+        detection="srfix makes the checks of SRF001, and finds no id that is missing.",
         remedy="Nothing is broken. Run srfix diagnose again after each new schema of the source. Or remove the cause: "
         "upgrade to Kafka Streams 2.7.0 or later (read SRF004, SRF016 and SRF017 first), or give the store a real "
         "changelog.",
@@ -105,7 +113,8 @@ CHECK: Final = Check(
     repair=Repair(wants=_wants),
     advice=Advice(
         note=lambda _known: (
-            "Nothing is broken at this time: no repair and no restart. Look again before a wipe, a move or an upgrade."
+            "Nothing is broken now, and no repair or restart is needed. Run srfix diagnose again before a "
+            "wipe, a move of partitions or an upgrade."
         ),
         recurs=True,
     ),

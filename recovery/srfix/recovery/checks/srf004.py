@@ -136,26 +136,26 @@ def _explanation(
     ids = f"schema id{'s' if len(absent) > 1 else ''} {listed(absent)}"
     seen = carried(facts, role, absent)
     if set(absent) <= set(role.state.schema_ids):
-        first = f"Under {role.subject}, the phantom subject of {store.in_words}, stands {ids}, and not under {subject}"
+        first = f"The phantom subject of {store.in_words}, {role.subject}, holds {ids}. It is missing under {subject}"
     else:
-        first = f"Rows of {store.in_words} carry, or may carry, {ids}, which is not under {subject}"
-    first += ", which Kafka Streams 2.7 and later ask (40403)."
+        first = f"Rows of {store.in_words} carry, or may carry, {ids}. It is missing under {subject}"
+    first += ", the subject that Kafka Streams 2.7 and later ask (40403)."
     if seen and facts.rows is not None:
-        first += f" On disk rows carry {rows_in_words(facts.rows, role.role, seen)}."
+        first += f" Rows on disk carry {rows_in_words(facts.rows, role.role, seen)}."
     if not seen:
-        first += " Rows that 2.6.3 or earlier has processed carry such an id."
+        first += " Rows that Kafka Streams 2.6.3 or earlier has processed carry such an id."
     if _severity(role, subject, absent, context) is Severity.NOTE and context.is_dual:
-        return f"{first} A dual-subject reader finds it under the phantom subject, so nothing fails because of it."
+        return f"{first} Nothing fails, because a dual-subject reader finds the schema under the phantom subject."
     if context.does_without(subject) and not context.is_dual:
-        return f"{first} A plain reader does not need that version, so nothing fails because of it."
+        return f"{first} Nothing fails, because a plain reader does not need that version."
     named = context.registry.context_of(subject)
     condition = (
         ""
         if context.is_connect or named != DEFAULT_CONTEXT
-        else f"{'if' if seen else 'and'} the reader looks versions up under the subject, "
+        else f"{'if' if seen else 'and'} the reader looks up versions under the subject, "
     )
     version = "version " if named == DEFAULT_CONTEXT else ""
-    kept = "" if seen else "Where the state directory was kept over the upgrade, "
+    kept = "" if seen else "If the state directory was kept over the upgrade, "
     fails = capitalized(
         f"{kept}{condition}each read of such a row fails: "
         f'"Error retrieving Avro {role.role.value} schema {version}for id {(seen or absent)[0]}".'
@@ -163,12 +163,14 @@ def _explanation(
     if seen:
         return f"{first} {fails}"
     unknown = (
-        "Whether the state was kept cannot be told from cluster and registry alone."
+        "srfix cannot see from cluster and registry whether the state was kept."
         if facts.rows is None
-        else f"The rows on disk that were read ({read_in_words(facts.rows)}) carry none of them, but they are no proof that no "
-        "row does."
+        else (
+            f"srfix read rows on disk ({read_in_words(facts.rows)}), and none of them carries such an id. This does "
+            "not prove that no row does."
+        )
     )
-    return f"{first} {fails} Rows that were restored since are not concerned. {unknown}"
+    return f"{first} {fails} Rows that were restored since the upgrade are not affected. {unknown}"
 
 
 def _next(facts: StoreFacts, severity: Severity, context: CheckContext) -> str:
@@ -179,12 +181,13 @@ def _next(facts: StoreFacts, severity: Severity, context: CheckContext) -> str:
     words = (*facts.store.options, *said, "--also", CODE)
     if severity is Severity.NOTE:
         return nothing_to_do(context, *words)
-    register = context.given.plan_and_apply(*words, reads="its price")
+    register = context.given.plan_and_apply(*words, reads="what it costs")
     if not is_certain(facts):
         return f"Keep the state directory and register the ids: {register}. {make_certain(facts, context)}"
     return (
-        f"Either keep the state directory and register the ids: {register}. Or, where 2.7 or later runs on every instance and "
-        "diagnose finds no SRF016 and no SRF017, wipe it and let it restore."
+        f"Either keep the state directory and register the ids: {register}. Or wipe the state directory and let the "
+        "application restore it. Do this only if 2.7 or later runs on every instance, and diagnose finds no SRF016 "
+        "and no SRF017."
     )
 
 
@@ -227,9 +230,11 @@ def _of_producers(finding: Finding, request: RepairRequest) -> PassedOver:
     return PassedOver(
         code=CODE,
         subject=finding.subject,
-        why=f"Rows of store {finding.store} of application {finding.application} that were kept over an upgrade need schema "
-        f"ids under {finding.subject} ({CODE}). That subject is its producers' own, so nothing is written there unless it is "
-        f"asked for: {request.plan_with(finding.application, finding.store, CODE)}.",
+        why=(
+            f"Rows of store {finding.store} of application {finding.application} that were kept over an upgrade "
+            f"need schema ids under {finding.subject} ({CODE}). That subject belongs to the topic's producers, so "
+            f"srfix writes there only on request: {request.plan_with(finding.application, finding.store, CODE)}."
+        ),
     )
 
 
@@ -242,12 +247,12 @@ def _advise(request: AdviceRequest) -> Iterator[str]:
     if request.rules.wiping is not None:
         wipe = request.rules.wiping
     elif not all(f.source is not None and is_conclusive(f.evidence, f.source.topic) for f in mirrored):
-        wipe = "do not wipe it while no evidence is conclusive about the topic that a restore would load"
+        wipe = "do not wipe it as long as no evidence is conclusive about the topic that a restore would load"
     else:
-        wipe = "or wipe the state once 2.7 or later runs everywhere: what it restores then carries the source's own ids"
+        wipe = "or wipe the state after 2.7 or later runs everywhere: the restored rows then carry the source's own ids"
     yield (
-        f"Is the state of {stores} older than the upgrade of {known.application} to Kafka Streams 2.7? If not, nothing is "
-        f"to be done. If it is: plan the repair, apply and verify it, and keep the state; {wipe}."
+        f"Is the state of {stores} older than the upgrade of {known.application} to Kafka Streams 2.7? If not, do "
+        f"nothing. If it is older: plan the repair, apply and verify it, and keep the state; {wipe}."
     )
     yield f"After: {restart(known, 'now')}"
 
@@ -272,7 +277,7 @@ def _foretold(prospect: Prospect, role: Role, on_disk: tuple[SchemaId, ...] | No
     carried = (
         f"{named_ids(lacking)}, which {subject} lacks"
         if lacking
-        else "ids of the application's own schema, which stand there only"
+        else "ids of the application's own schema, which are registered only there"
     )
     # Without a look at its rows: one that was restored, and not written since, carries the producers' ids.
     of_rows = Certainty.CERTAIN if on_disk else Certainty.POSSIBLE
@@ -284,9 +289,11 @@ def _foretold(prospect: Prospect, role: Role, on_disk: tuple[SchemaId, ...] | No
         moment=Moment.UPGRADE,
         subject=subject,
         schema_ids=lacking,
-        explanation=f"Rows that were written before the upgrade carry ids under {store.changelog_subject(role)}: {carried}. "
-        f"{'Rows on disk carry them. ' if on_disk else ''}Kafka Streams {judged.assumed.to} asks {subject} for them, so that "
-        "rows in a state directory that is kept cannot be read.",
+        explanation=(
+            f"Rows that were written before the upgrade carry ids of {store.changelog_subject(role)}: {carried}. "
+            f"{'Rows on disk carry these ids. ' if on_disk else ''}Kafka Streams {judged.assumed.to} asks {subject} "
+            "for these ids. So if the state directory is kept, these rows cannot be read."
+        ),
         first=tuple(_plan_before_upgrade(judged)),
     )
 
@@ -310,7 +317,10 @@ def _plan_before_upgrade(judged: JudgedStore) -> Iterator[str]:
     """The registrations under the source topic's own subject, which the new version asks."""
     words = (*judged.store.options, "--streams-version", str(judged.assumed.to), "--also", CODE)
     yield f"Before the upgrade: {judged.assumed.given.plan_and_apply(*words)}."
-    yield "Or delete the state directory with the upgrade, not before it. Where SRF016 is told as breaking, that does not help."
+    yield (
+        "Or delete the state directory during the upgrade, not before. If SRF016 is reported as breaking, this "
+        "does not help."
+    )
 
 
 CHECK: Final = Check(
@@ -322,21 +332,29 @@ CHECK: Final = Check(
         "wrote carry the id of its internal schema. That schema is registered under the phantom subject, and not "
         "under the source's subject. So these rows cannot be read after an upgrade that keeps the state.",
         cause="An upgrade across 2.7.0 that keeps the state directories.",
-        detection="srfix checks this if Kafka Streams 2.7 or later runs, or if --streams-version says so. It looks up the "
-        "schemas under the phantom subject by content under the source topic's subject. With --state-dir it also "
-        "checks the ids in the rows. If it has read all rows of all partitions, it checks only those ids. Without "
-        "--state-dir, srfix does not know whether such rows were kept.",
-        remedy="Register the internal schema under the source subject: srfix plan with --streams-version 2.7 --also SRF004. "
-        "The plan soft-deletes the version at once, because producers use that subject. Read SRF016 first. Or wipe "
-        "the state when the new version starts, and not before: the restore then brings the source's ids. Wipe only "
-        "if it is proven from which topic the store restores (a topology, a state directory, --source), and if there "
-        "is no SRF017 and no SRF018 for the store.",
+        detection=(
+            "srfix checks this if Kafka Streams 2.7 or later runs, or if --streams-version says so. It takes the "
+            "schemas of the phantom subject, and looks up each of them, by content, under the source topic's "
+            "subject. With --state-dir it also checks the ids in the rows on disk. If it has read all rows of all "
+            "partitions, it checks only the ids in these rows. Without --state-dir, srfix does not know whether "
+            "such rows were kept."
+        ),
+        remedy=(
+            "Register the internal schema under the source subject: srfix plan with --streams-version 2.7 --also "
+            "SRF004. The plan soft-deletes the version at once, because producers use that subject. Read SRF016 "
+            "first.\nOr wipe the state when the new version starts, and not before: the restore then brings the "
+            "source's ids. Wipe only if all of these are true:\n- A topology, a state directory or --source proves "
+            "from which topic the store restores.\n- There is no SRF017 for the store.\n- There is no SRF018 for "
+            "the store."
+        ),
         checked_since="0.1.0",
     ),
     find=check,
     foretell=foretell,
     repair=Repair(
-        wants=_wants, also="rows kept over an upgrade, by a write to the source's own subject", only_on_request=True
+        wants=_wants,
+        also=("rows that are kept over an upgrade; this writes to the source's own subject"),
+        only_on_request=True,
     ),
     advice=Advice(serious=_advise),
 )

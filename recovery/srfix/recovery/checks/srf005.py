@@ -36,12 +36,12 @@ def stands_beside(facts: StoreFacts) -> str:
         return ""
     if found.reader_id is None:
         return (
-            f" {CODE} stands beside this: the reader writes keys under one schema id only, and the topic's keys carry "
-            f"{listed(found.topic_ids)}, so some of its look-ups by key miss, and no registration cures that."
+            f" See also {CODE}: the reader writes keys under only one schema id, but the topic's keys carry "
+            f"{listed(found.topic_ids)}. So some look-ups by key miss, and no registration repairs this."
         )
     return (
-        f" {CODE} stands beside this: the reader writes keys under schema id {found.reader_id}, not "
-        f"{listed(found.missed_ids)}, so its look-ups by key miss, and no registration cures that."
+        f" See also {CODE}: the reader writes keys under schema id {found.reader_id}, not "
+        f"{listed(found.missed_ids)}. So look-ups by key miss, and no registration repairs this."
     )
 
 
@@ -59,11 +59,14 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         Role.KEY,
         severity=Severity.SILENT,
         schema_ids=faults,
-        explanation=f"The keys of topic {topic} carry {in_words(faults)}; {written}. {_others(found)}The reader of store "
-        f"{store.name} of application {store.application} {_what_it_writes(found, role, context.registry)} A store compares "
-        f"keys byte for byte, and the schema id is part of the bytes. So after a restore a look-up of {such_a_key} "
-        "finds nothing, without any error: a join gives null, and the next update makes a second row for the same key. The "
-        f"two keys may belong to different partitions too.{_on_disk(facts, found)}",
+        explanation=(
+            f"The keys of topic {topic} carry {in_words(faults)}; {written}. {_others(found)}The reader of store "
+            f"{store.name} of application {store.application} {_what_it_writes(found, role, context.registry)} A "
+            "store compares keys byte for byte, and the schema id is part of the bytes. So after a restore a "
+            f"look-up of {such_a_key} finds nothing, without any error: a join gives null, and the next update "
+            "makes a second row for the same key. The two rows may even be in different "
+            f"partitions.{_on_disk(facts, found)}"
+        ),
         next_step=_next(found, role, source_subject),
     )
 
@@ -77,47 +80,50 @@ def _on_disk(facts: StoreFacts, found: KeyAsymmetry) -> str:
     own = carried.intersection(() if found.reader_id is None else (found.reader_id,))
     told = ""
     if missed:
-        unmet = "" if found.reader_id is None else ", which no look-up under the reader's id meets"
-        told = f" On disk rows carry {rows_in_words(facts.rows, Role.KEY, missed)}{unmet}."
+        unmet = "" if found.reader_id is None else ". No look-up under the reader's id finds these rows"
+        told = f" Rows on disk carry {rows_in_words(facts.rows, Role.KEY, missed)}{unmet}."
     if own:
-        who = "Others" if missed else "On disk rows"
-        told += f" {who} carry {rows_in_words(facts.rows, Role.KEY, own)}, as the reader writes it."
+        who = "Others" if missed else "Rows on disk"
+        told += f" {who} carry {rows_in_words(facts.rows, Role.KEY, own)}, the reader's own id."
     return told
 
 
 def _others(found: KeyAsymmetry) -> str:
     if found.missed_ids == found.topic_ids:
         return ""
-    return f"Others carry schema id {found.reader_id}, as the reader writes it. "
+    return f"Other keys carry schema id {found.reader_id}, the reader's own id. "
 
 
 def _what_it_writes(found: KeyAsymmetry, role: RoleFacts, registry: ReadableRegistry) -> str:
     if found.reader_id is None:
         return (
-            f"writes the keys that it looks up under one schema id only; which, {role.subject} does not tell, as it holds "
-            f"{listed(role.state.schema_ids)}."
+            f"writes its look-up keys under only one schema id. {role.subject} does not show which one, because it "
+            f"holds {listed(role.state.schema_ids)}."
         )
     reader = _in_short(_text_of(registry, role, found.reader_id))
-    own = f"its own under {role.subject}" if role.state.versions else "as rows on disk show, which carry it"
-    return f"writes the keys that it looks up under schema id {found.reader_id}, {own}: {reader}."
+    own = f"its own under {role.subject}" if role.state.versions else "as the ids in rows on disk show"
+    return f"writes its look-up keys under schema id {found.reader_id}, {own}: {reader}."
 
 
 def _next(found: KeyAsymmetry, role: RoleFacts, source_subject: str) -> str:
     if len(found.topic_ids) > 1:
         change = (
-            "Write the topic anew with all keys under the schema that the reader writes, and build the table from that."
+            "Write a new topic with all keys under the schema that the reader writes, and build the table from "
+            "the new topic."
         )
         stays = "this finding stays while the topic's keys carry several ids."
     else:
         change = (
             f"Let the reader write keys under the schema that the producer uses ({listed(found.topic_ids)} under "
-            f"{source_subject}), or write the topic anew with keys under the reader's schema and build the table from that."
+            f"{source_subject}), or write a new topic with keys under the reader's schema and build the table from "
+            "the new topic."
         )
         holds = role.subject if role.state.versions else "a row on disk"
         stays = f"this finding stays while {holds} holds {found.reader_id}."
     return (
-        f"No registration helps, and srfix cannot repair it. {change} Then let the store be rebuilt: rows that the "
-        f"application wrote keep their key bytes. The registry does not show that the reader was changed: {stays}"
+        f"No registration helps, and srfix cannot repair this. {change} Then let the application rebuild the store, "
+        "because rows that the application wrote keep their key bytes. The registry does not show that the reader "
+        f"was changed: {stays}"
     )
 
 
@@ -142,7 +148,7 @@ def _in_short(schema: Schema | None) -> str:
     try:
         document: Json = json.loads(schema.text)
     except (ValueError, RecursionError):
-        return "a schema that is no JSON, or nests too deep"
+        return "a schema that is not JSON, or is nested too deeply"
     match document:
         case {"type": "record", "name": str(name), "fields": list(fields)}:
             inside = ", ".join(_field(field) for field in fields)
@@ -196,8 +202,8 @@ def foretell(prospect: Prospect) -> Iterator[Foretold]:
         schema_ids=found.missed_ids,
         explanation=_what_a_restore_brings(judged, facts, found, live=live),
         first=(
-            "Before a restore let the reader write keys under the schema that the producer uses, or write the topic anew with "
-            "keys under the reader's: no registration helps.",
+            "Before a restore, let the reader write keys under the schema that the producer uses, or write a new "
+            "topic with keys under the reader's schema. No registration helps.",
         ),
     )
 
@@ -211,18 +217,20 @@ def _are_live(census: Census, found: KeyAsymmetry) -> bool:
 def _what_a_restore_brings(judged: JudgedStore, facts: StoreFacts, found: KeyAsymmetry, *, live: bool) -> str:
     store = judged.store
     writes = (
-        "under one id only, and which is not told"
+        "under only one id, and srfix does not know which"
         if found.reader_id is None
         else f"under schema id {found.reader_id}, its own under {store.changelog_subject(Role.KEY)}"
     )
     carried = set() if facts.rows is None else facts.rows.ids(Role.KEY) & set(found.missed_ids)
     of_rows = f" Rows on disk carry {named_ids(sorted(carried))} already." if carried else ""
-    when = "A restore brings" if live else "Where it loads such keys, a restore brings"
-    missed = "some of which such look-ups miss" if found.reader_id is None else "which such look-ups miss"
+    when = "A restore brings" if live else "If a restore loads such keys, it brings"
+    missed = (
+        "and the look-ups miss some of these rows" if found.reader_id is None else ("and the look-ups miss these rows")
+    )
     return (
-        f"The keys of topic {store.topic} carry {named_ids(found.topic_ids)}, and the reader of store {store.name} looks keys "
-        f"up {writes}. A store compares keys byte for byte, ids too. {when} rows under {named_ids(found.missed_ids)}, "
-        f"{missed} without any error; the next update makes a second row.{of_rows}"
+        f"The keys of topic {store.topic} carry {named_ids(found.topic_ids)}, and the reader of store {store.name} "
+        f"looks keys up {writes}. A store compares keys byte for byte, with their ids. {when} rows under "
+        f"{named_ids(found.missed_ids)}, {missed} without any error. The next update makes a second row.{of_rows}"
     )
 
 
@@ -235,11 +243,13 @@ CHECK: Final = Check(
         "producer's id. The reader serialises its look-up key under another id. So joins find nothing, and the next "
         "update makes a second row for the same key. The two rows may even be in different partitions.",
         cause="Keys in a registry format whose schema differs between producer and reader, on any version of Kafka Streams.",
-        detection="srfix compares the ids in the keys of the source topic with the application's own version under the phantom "
-        "key subject: the latest version that no key of the topic carries and that the source's key subject does not "
-        "have. The reader writes only one id. So if the keys carry several ids, some look-ups always miss. Without a "
-        "phantom key subject, srfix does not know what the reader writes, and claims nothing. With --state-dir, it "
-        "counts the rows of each kind in the store.",
+        detection=(
+            "srfix compares the ids in the keys of the source topic with the application's own version under the "
+            "phantom key subject. This is the latest version that no key of the topic carries and that the "
+            "source's key subject does not have. The reader writes only one id. So if the keys carry several ids, "
+            "some look-ups always miss. Without a phantom key subject, srfix does not know what the reader writes, "
+            "and claims nothing. With --state-dir, it counts the rows of each kind in the store."
+        ),
         remedy="No registration repairs this, so srfix plan leaves it alone. Let the reader write keys under the producer's "
         "schema. Or write the topic again with keys under the reader's schema, and let the application rebuild the "
         "store.",
@@ -247,5 +257,5 @@ CHECK: Final = Check(
     ),
     find=check,
     foretell=foretell,
-    data="look-ups by key miss rows, and updates make second ones",
+    data="look-ups by key miss rows, and updates make second rows",
 )

@@ -46,9 +46,11 @@ CHECK: Final = Check(
         "phantom name to the store's serdes. So a reader that looks up a version under the subject fails on the "
         "loaded rows, as with SRF001.",
         cause="globalTable or addGlobalStore with a registry serde on Kafka Streams 2.6.3 or older (KAFKA-10179).",
-        detection="srfix makes the checks of SRF001, without a limit by committed offsets. A state directory (global/) or a "
-        "topology says that the store is global. Or srfix concludes it, if the group has committed offsets of other "
-        "topics and none of this one. The finding says which of these it was.",
+        detection=(
+            "srfix makes the checks of SRF001, without a limit by committed offsets. A state directory (global/) "
+            "or a topology says that the store is global. Or srfix concludes it, if the group has committed "
+            "offsets of other topics, but none of this topic. The finding says how srfix knows."
+        ),
         remedy="As for SRF001: srfix plan, srfix apply, srfix verify. Then upgrade to 2.7.0 or later, and read SRF004, "
         "SRF016 and SRF017 first. Turning the reuse off does not help a global store.",
         checked_since="0.1.0",
@@ -56,6 +58,6 @@ CHECK: Final = Check(
     find=check,
     foretell=foretell,
     without_source=lambda finding, which_is_true: replace(finding, next=which_is_true),
-    repair=srf001.repair_of(CODE, also="what SRF001 asks for, of global stores alone", of_global_stores=True),
+    repair=srf001.repair_of(CODE, also="what SRF001 asks for, but only for global stores", of_global_stores=True),
     advice=srf001.ADVICE,
 )

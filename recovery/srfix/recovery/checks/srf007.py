@@ -31,11 +31,13 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
                 CODE,
                 role.role,
                 severity=Severity.NOTE,
-                explanation=f"Store {store.name} of application {store.application} logs nothing: {facts.logs_nothing}. There "
-                f"is no changelog topic either, though the application is alive. So {role.subject} has no topic by design: "
-                "the name is only handed to the store's serdes. Nothing is restored into the store, so nothing of a topic "
-                "can be unreadable in it.",
-                next_step=f"Nothing to do. If it is wrong, name the topic that the store restores from: {named}.",
+                explanation=(
+                    f"Store {store.name} of application {store.application} logs nothing: {facts.logs_nothing}. "
+                    f"There is no changelog topic either, though the application is alive. So {role.subject} has no "
+                    "topic by design: Kafka Streams only hands the name to the store's serdes. Nothing is restored "
+                    "into the store, so a restore cannot bring unreadable rows."
+                ),
+                next_step=f"Nothing to do. If the store does restore from a topic, name that topic: {named}.",
             )
 
 
@@ -46,11 +48,14 @@ CHECK: Final = Check(
         severity="note",
         meaning="The subject exists without a topic because logging is off for the store. Nothing is ever restored into it.",
         cause="withLoggingDisabled() with a registry serde, on any version.",
-        detection="There is a changelog subject without a topic, and its application is alive: the group has a member, or a "
-        "committed offset after the start of a topic. In addition one of these shows that nothing is restored: its "
-        "state directory names nothing that the store restores from (--state-dir), or a printed topology shows that "
-        "the store is not the table of one topic (--topology with --application). The store's name alone proves "
-        "nothing: on Kafka Streams 2.6.3 or older, a table that reuses its source topic leaves the same subject.",
+        detection=(
+            "Both of these must be true:\n- There is a changelog subject without a topic.\n- The application is "
+            "alive: its group has a member, or a committed offset after a topic's start.\nIn addition, one of "
+            "these must show that nothing is restored:\n- The state directory (--state-dir) names no topic that "
+            "the store restores from.\n- A printed topology (--topology with --application) shows that the store "
+            "is not the table of one topic.\nThe store's name alone proves nothing: on Kafka Streams 2.6.3 or "
+            "older, a table that reuses its source topic leaves the same subject."
+        ),
         remedy="Do nothing. The finding only looks like SRF001.",
         checked_since="0.1.0",
     ),

@@ -35,10 +35,13 @@ def find(facts: ApplicationFacts, _context: CheckContext) -> Iterator[Finding]:
             subject=each.subject,
             source=None,
             registered_ids=facts.ids_under(each),
-            explanation=f"{each.subject} was registered by a foreign-key join of application {facts.application}. Its topic "
-            f"{each.topic} is none by design, but the join's registration topic {each.registration} does not exist either: "
-            "the application no longer has this join, or was reset. No store restores by this subject.",
-            next="Nothing to do: leave it while the application lives.",
+            explanation=(
+                f"A foreign-key join of application {facts.application} registered {each.subject}. A topic "
+                f"{each.topic} never exists, by design. But the join's registration topic {each.registration} does "
+                "not exist either: the application no longer has this join, or was reset. No store needs this "
+                "subject for a restore."
+            ),
+            next="Nothing to do: leave the subject as long as the application lives.",
             repairable=False,
         )
 
@@ -48,9 +51,11 @@ CHECK: Final = Check(
         code=CODE,
         title="Subjects of a foreign-key join that the application no longer has",
         severity="note",
-        meaning="The subjects end in -pk-key, -fk-key or -vh-value, behind the name of a subscription registration topic. A "
-        "topic of such a name never exists: Kafka Streams only hands the name to serdes. Here the registration topic "
-        "is gone, too.",
+        meaning=(
+            "The subject's name is the name of a subscription registration topic with the ending -pk-key, -fk-key "
+            "or -vh-value. A topic of such a name never exists: Kafka Streams only hands the name to serdes. Here "
+            "the registration topic is gone, too."
+        ),
         cause="A foreign-key join (Kafka Streams 2.4 and later) with registry serdes was taken out of the topology, or its "
         "application was reset. As long as the join exists, these subjects are normal and no finding.",
         detection="srfix knows such a subject by its name. The full topic listing lacks the registration topic, and the group "

@@ -43,17 +43,17 @@ def find(facts: ApplicationFacts, context: CheckContext) -> Iterator[Finding]:
 
 def _explanation(facts: ApplicationFacts, subject: str) -> str:
     group = (
-        "the cluster lists no group of that name, none has committed offsets"
+        "the cluster lists no group of that name, and no such group has committed offsets"
         if facts.is_listed_whole
         else "no group of that name has committed offsets (the cluster does not list its groups)"
     )
     lacking = f"{group}, and no internal topic begins with its name"
     if facts.proof is not None:
-        return f"{subject} is left of application {facts.application}, which is gone: {facts.proof}; {lacking}."
+        return f"{subject} is left over from application {facts.application}, which is gone: {facts.proof}; {lacking}."
     return (
-        f"{subject} seems to be left of application {facts.application}: {lacking}; {'; '.join(facts.signs)}. That is no "
-        "proof: one that was reset and has not been started since looks the same, and so does one with global tables alone, "
-        "which has no group."
+        f"{subject} seems to be left over from application {facts.application}: {lacking}; "
+        f"{'; '.join(facts.signs)}. This is no proof. An application that was reset and not started since looks the "
+        "same. So does an application with only global tables, because it has no group."
     )
 
 
@@ -62,13 +62,13 @@ def _next(facts: ApplicationFacts, context: CheckContext) -> str:
     if facts.proof is None:
         sure = given.quoted("diagnose", "--gone", facts.application)
         return (
-            "Nothing, if it disturbs nobody: --ignore PATTERN acknowledges it. Delete nothing on this evidence. Who knows that "
-            f"the application is gone for good says so: {sure}."
+            "Do nothing if the subject disturbs nobody: --ignore PATTERN acknowledges it. Delete nothing on this "
+            f"evidence. If you know that the application is gone for good, say so: {sure}."
         )
     removal = given.plan_and_apply("--gone", facts.application, "--also", CODE)
     return (
-        "Nothing, if it disturbs nobody: --ignore PATTERN acknowledges it. To take it away, soft-deleted, where no record and "
-        f"no other subject needs its ids: {removal}."
+        "Do nothing if the subject disturbs nobody: --ignore PATTERN acknowledges it. To soft-delete the subject, "
+        f"if no record and no other subject needs its ids: {removal}."
     )
 
 
@@ -93,11 +93,13 @@ CHECK: Final = Check(
         meaning="An application or query that is gone left these subjects behind. They count toward limits on schemas, and "
         "make listings long.",
         cause="Somebody removed the application or the query without its subjects. Older ksqlDB versions left them.",
-        detection="The complete listing of groups has no group of the application. There are no committed offsets and no "
-        "internal topic of it. In addition there is one of these signs: a subject whose topic an application always "
-        "leaves behind (repartition, subscription, an operator's changelog); ksqlDB does not know the query "
-        "(--ksqldb); a person says so (--gone). A missing group alone is not enough, because committed offsets "
-        "expire.",
+        detection=(
+            "All of these must be true:\n- The complete listing of groups has no group of the application.\n- The "
+            "application has no committed offsets.\n- The application has no internal topic.\n- There is at least "
+            "one of these signs: there is a subject whose topic an application always leaves behind (repartition, "
+            "subscription, an operator's changelog); ksqlDB does not know the query (--ksqldb); you say that the "
+            "application is gone (--gone).\nA missing group alone is not enough, because committed offsets expire."
+        ),
         remedy="Do nothing if the subjects disturb nobody: --ignore PATTERN acknowledges them. With proof (--gone, "
         "--ksqldb), srfix plan --also SRF009 soft-deletes them. It never deletes the last live version with an id "
         "that a topic may still use.",
@@ -106,7 +108,7 @@ CHECK: Final = Check(
     find_of_application=find,
     repair=Repair(
         wants=lambda _finding, _request: iter(()),
-        also="subjects left of applications that are proved to be gone, soft-deleted",
+        also="subjects that are left over from applications that are proved to be gone; they are soft-deleted",
         only_on_request=True,
     ),
 )

@@ -111,14 +111,14 @@ def _why_internal(
     # store's own schema may be the producers' next.
     is_own = not is_first and not _extends_a_record(role, carried, membership)
     if is_own and is_first_of_its_own(role.state, source, carried, schema_id):
-        return f"it stands first under {role.subject}, before any copy of the source's schemas"
+        return f"it is the first version under {role.subject}, before any copy of the source's schemas"
     of_producers = [m.schema.text for i, m in role.memberships.items() if i in carried and m.schema is not None]
     if of_producers and membership.schema is not None and not is_producers:
         theirs = frozenset().union(*map(marks_in, of_producers))
         marks = (marks_in(membership.schema.text) & MARKS_OF_CONNECT) - theirs
         if marks:
             named = ", ".join(sorted(marks))
-            return f"it stands under {role.subject} and has a mark of Connect's converter or ksqlDB ({named})"
+            return f"{role.subject} holds it, and it has a mark of Connect's converter or ksqlDB ({named})"
     return None
 
 
@@ -149,26 +149,37 @@ def _explanation(
 ) -> str:
     told = "; ".join(f"schema id {schema_id}: {why}" for schema_id, why in internal.items())
     return (
-        f"{subject} holds {'a version' if len(internal) == 1 else 'versions'} that no record of topic {topic} carries, and "
-        f"that the serde of {facts.store.in_words} {'registered, not a producer' if is_sure else 'writes with'} ({told}). It "
-        "counts in the compatibility rules of the producers' next schema, and readers that take the latest version may get it."
+        f"{subject} holds {'a version' if len(internal) == 1 else 'versions'} that no record of topic {topic} "
+        f"carries. The serde of {facts.store.in_words} "
+        f"{'registered it, not a producer' if is_sure else 'writes with it'} ({told}). When a producer registers "
+        "its next schema, the registry checks that schema against such a version, too. Readers that take the "
+        "latest version may get it."
     ) + (
         ""
         if is_sure
-        else " A version that a producer has registered and not written with yet, or whose records are gone, looks alike."
+        else (
+            " But a producer may have registered the version, if it has not written with it yet, or if the records "
+            "are gone: srfix cannot tell these apart."
+        )
     )
 
 
 def _next(facts: StoreFacts, internal: Mapping[SchemaId, str]) -> str:
     ids = f"schema id{'s' if len(internal) > 1 else ''} {listed(sorted(internal))}"
     first = (
-        "let the global table's application write the producers' schema first, or the next put registers it again"
+        (
+            "first let the global table's application write the producers' schema, otherwise the next put "
+            "registers the version again"
+        )
         if facts.is_global
-        else "turn the reuse off first, with a seeded changelog of the store's own, or the next put registers it again"
+        else (
+            "first turn the reuse off, with a seeded changelog of the store's own, otherwise the next put "
+            "registers the version again"
+        )
     )
     return (
-        f"Keep {ids} while a store may hold rows with it: they cannot be read without it. To be rid of it later, {first}. "
-        "srfix plans no deletion here."
+        f"Keep {ids} as long as a store may hold rows with such an id, because these rows cannot be read without "
+        f"the schema. To remove it later, {first}. srfix plans no deletion here."
     )
 
 
@@ -177,14 +188,22 @@ CHECK: Final = Check(
         code=CODE,
         title="Pollution: the source subject holds an internal schema that no record uses",
         severity="litter",
-        meaning="A store's serde registered a version of the source subject, not a producer. The version counts when the "
-        "registry checks the producers' next schema.",
-        cause="Kafka Streams 2.7.0 and later with a reused source topic or a global table. There a write to the store "
-        "registers its schema under the source's subject, no longer under the phantom subject.",
-        detection="There is a live version that no record in the whole log carries. In addition one of these is true: rows of "
-        "the store on disk carry its id; the phantom subject holds it as its first version, before any copy of the "
-        "source's schemas; the phantom subject holds it, and it has marks of Connect's converter or of ksqlDB that "
-        "the records' own schemas do not have.",
+        meaning=(
+            "The source subject has a version that no producer registered: a store's serde did. The version counts "
+            "when the registry checks the producers' next schema."
+        ),
+        cause=(
+            "Kafka Streams 2.7.0 and later with a reused source topic or a global table. With these versions a "
+            "write to the store registers the store's schema under the source's subject, no longer under the "
+            "phantom subject."
+        ),
+        detection=(
+            "The source subject has a live version that no record in the whole log carries. In addition, at least "
+            "one of these is true:\n- Rows of the store on disk carry the id of this version.\n- The phantom "
+            "subject holds the same schema as its first version, before any copy of the source's schemas.\n- The "
+            "phantom subject holds the same schema, and the schema has marks of Connect's converter or of ksqlDB "
+            "that the records' own schemas do not have."
+        ),
         remedy="Keep the version while a store may hold its id. Turn the reuse off before you remove the version.",
         checked_since="0.1.0",
     ),

@@ -36,14 +36,18 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             severity=Severity.BROKEN,
             subject=facts.store.source_subject(facts.source.topic, role.role),
             schema_ids=faults,
-            explanation=f"Records of topic {facts.source.topic} carry schema ids that this registry does not know: "
-            f"{in_words(faults)}. No reader can read them, whatever the subject. Either this is not the registry that their "
-            "producer used, or the schemas were hard-deleted."
+            explanation=(
+                f"Records of topic {facts.source.topic} carry schema ids that this registry does not know: "
+                f"{in_words(faults)}. No reader can decode these records, whatever subject it asks. Either this is "
+                "not the registry that the producer used, or the schemas were hard-deleted."
+            )
             + known_elsewhere(unknown, role.subject, context)
             + _doubt(facts, role),
-            next_step="Check --registry against the producer's configuration. If the schemas were hard-deleted, restore them "
-            "from a backup of the _schemas topic or of the producer's build with their old ids; srfix cannot register what it "
-            "cannot read.",
+            next_step=(
+                "Check --registry against the producer's configuration. If the schemas were hard-deleted, restore "
+                "them with their old ids, from a backup of the _schemas topic or from the producer's build. srfix "
+                "cannot register a schema that it cannot read."
+            ),
         )
 
 
@@ -69,8 +73,9 @@ def known_elsewhere(unknown: Iterable[SchemaId], subject: Subject, context: Chec
         return ""
     there = "; ".join(f"{foreign(other)}: {', '.join(map(str, ids))}" for other, ids in known.items())
     return (
-        f" Other contexts of this registry know ids of these numbers ({there}). If producers and application use such a "
-        "one, none of this holds: name it in --registry (/contexts/ and its name behind the address), as they do."
+        f" Other contexts of this registry know ids with these numbers ({there}). If producers and application use "
+        "such a context, this finding is wrong: name the context in --registry, as they do (add /contexts/ and the "
+        "context's name to the address)."
     )
 
 
@@ -79,8 +84,8 @@ def _doubt(facts: StoreFacts, role: RoleFacts) -> str:
     if role.role is not Role.KEY or facts.keys is None or facts.keys.is_certain:
         return ""
     return (
-        f" A key subject stands, but the keys that were read do not show that a schema registry serializer wrote them: if "
-        f"they are of another format, nothing is wrong with them, and {role.subject} is left over."
+        " There is a key subject, but the keys that srfix read do not show that a schema registry serializer wrote "
+        f"them. If the keys are in another format, nothing is wrong with them, and {role.subject} is left over."
     )
 
 
@@ -102,11 +107,15 @@ def find_of_topic(request: TopicRequest) -> Iterator[TopicFinding]:
         CODE,
         severity=Severity.BROKEN if met or guids else Severity.NOTE,
         schema_ids=tuple(each.fault for each in told),
-        explanation=f"{capitalized(answer.role.value)}s of topic {request.topic} carry "
-        f"{' and '.join(parts)}, which the registry does not know (40403). No reader can decode them, under whatever "
-        "subject.",
-        next_step="Check that --registry is the one that the producers use (a mirrored topic's ids are its source's). If it "
-        "is, bring the schemas back under their old ids; srfix cannot register what it cannot read.",
+        explanation=(
+            f"{capitalized(answer.role.value)}s of topic {request.topic} carry {' and '.join(parts)}, which the "
+            "registry does not know (40403). No reader can decode these records, whatever subject it asks."
+        ),
+        next_step=(
+            "Check that --registry is the registry that the producers use. A mirrored topic has the ids of its "
+            "source's registry. If the registry is right, bring the schemas back under their old ids. srfix cannot "
+            "register a schema that it cannot read."
+        ),
     )
 
 

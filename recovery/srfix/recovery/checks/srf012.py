@@ -54,11 +54,11 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 
 def _traces(state: SubjectState, registry: ReadableRegistry) -> Iterator[str]:
     if state.level == "NONE" and not _accepts_anything(registry):
-        yield "its own compatibility is NONE: it accepts any schema"
+        yield "the subject's own compatibility is NONE, so the subject accepts any schema"
     if state.mode == "IMPORT":
         yield (
-            "its own mode is IMPORT: the registry refuses the application's own registrations there (42205), so that its next "
-            "internal schema ends its thread"
+            "the subject's own mode is IMPORT, so the registry refuses the application's own registrations there "
+            "(42205), and the application's next internal schema ends its thread"
         )
 
 
@@ -72,7 +72,7 @@ def _accepts_anything(registry: ReadableRegistry) -> bool:
 
 def _explanation(role: RoleFacts, refusals: tuple[RegistrationRefusal, ...], traces: tuple[str, ...]) -> Iterator[str]:
     if refusals:
-        yield f"As things stand the registry would refuse the repair of {role.subject}: {_reasons(refusals)}."
+        yield f"The registry would now refuse the repair of {role.subject}: {_reasons(refusals)}."
     if traces:
         yield f"A repair of {role.subject} may have been interrupted: {', and '.join(traces)}."
 
@@ -87,22 +87,25 @@ def _reasons(refusals: Iterable[RegistrationRefusal]) -> str:
 def _next(state: SubjectState, refusals: tuple[RegistrationRefusal, ...], traces: tuple[str, ...]) -> Iterator[str]:
     if traces:
         yield (
-            "If somebody ran srfix apply, look for its journal (PLAN.journal.jsonl, beside the plan): it tells what "
-            "stood before. Finish the repair with srfix apply and that plan, or undo it with srfix rollback and that "
-            "journal, and do not plan anew before: a new plan takes what stands there now for what is to be left."
+            "If somebody ran srfix apply, look for its journal (PLAN.journal.jsonl, beside the plan). The journal "
+            "says what the settings were before. Finish the repair with srfix apply and that plan, or undo it with "
+            "srfix rollback and that journal. Do not make a new plan before: it would treat the present settings "
+            "as the settings to go back to."
         )
         yield (
-            f"If it is meant to be so, nothing is to be done; if nobody knows, put it back: {_put_back(state.subject, state)}."
+            "If somebody set this on purpose, do nothing. If nobody knows, reset it: "
+            f"{_put_back(state.subject, state)}."
         )
     if not refusals:
         return
     if all(refusal.is_overcome for refusal in refusals):
         yield (
-            f"{'Apart from that nothing' if traces else 'Nothing'}: srfix plan sets the compatibility of this one subject to "
-            "NONE, registers, and puts back what was there."
+            f"{'Otherwise you' if traces else 'You'} do not need to do anything about the refusal: the repair by "
+            "srfix plan sets the compatibility of only this subject to NONE, registers the schemas, and puts the "
+            "old compatibility back."
         )
     elif not traces:
-        yield "Have the reason of the refusal mended, then plan the repair."
+        yield "First let the registry's owner remove the reason of the refusal. Then plan the repair."
 
 
 def _put_back(subject: Subject, state: SubjectState) -> str:
@@ -126,8 +129,10 @@ def foretell_of_new(new: NewSchema, phantom: SubjectState, prospect: Prospect, r
             certainty=prospect.asks_the_phantom,
             moment=Moment.SCHEMA,
             subject=phantom.subject,
-            explanation=f"As things stand a registration of it under {phantom.subject} is refused: {refused}. What can be "
-            "overcome of that, srfix plan does, and says at what price.",
+            explanation=(
+                f"The registry would now refuse this schema under {phantom.subject}: {refused}. srfix plan works "
+                "around this if it can, and says what that costs."
+            ),
         )
 
 
@@ -145,9 +150,12 @@ CHECK: Final = Check(
         "record's name.",
         detection="srfix reads the subject's level and mode, and asks the registry whether each missing schema is compatible. "
         "It writes nothing.",
-        remedy="If the compatibility is in the way, the plan sets the level of the phantom subject to NONE, registers, and "
-        "puts the level back. The plan says what that costs. In the other cases ask the owner of the registry. Finish "
-        "an interrupted repair with srfix apply, or undo it with srfix rollback, before you make a new plan.",
+        remedy=(
+            "If the compatibility is in the way, the plan sets the level of the phantom subject to NONE, registers "
+            "the schemas, and puts the level back. The plan says what that costs. If the subject is read-only, or "
+            "the credentials may not write, ask the owner of the registry. Finish an interrupted repair with srfix "
+            "apply, or undo it with srfix rollback, before you make a new plan."
+        ),
         checked_since="0.1.0",
     ),
     find=check,

@@ -80,16 +80,16 @@ def _undecodable(facts: StoreFacts, role: RoleFacts, bodies: Bodies | None) -> I
     if facts.census is None or bodies is None or not bodies.undecodable:
         return
     total = sum(rows.keys for rows in bodies.undecodable)
-    whose = "of these keys" if role.role is Role.KEY else "of their values"
+    what = "body that" if role.role is Role.KEY else "value whose body"
     sentence = (
-        f"{counted(total, 'live key')} of topic {facts.census.topic} {'was' if total == 1 else 'were'} found where the body "
-        f"{whose} does not decode with the schema of the id before it: {'; '.join(map(_place, bodies.undecodable))}."
+        f"{counted(total, 'live key')} of topic {facts.census.topic} {'has' if total == 1 else 'have'} a {what} does not "
+        f"decode with the schema of the id before it: {'; '.join(map(_place, bodies.undecodable))}."
     )
     if not bodies.is_whole:
-        which = "the newest of each schema id and partition" if bodies.newest_only else "a part of them"
+        which = "the newest of each schema id and partition" if bodies.newest_only else "a part of the live keys"
         sentence += (
-            f" Only {which} was decoded, {bodies.decoded} of {counted(bodies.live_keys, 'live key')}: there may be more "
-            "(--decode-values decodes all)."
+            f" srfix decoded only {which}, {bodies.decoded} of {counted(bodies.live_keys, 'live key')}, so there "
+            "may be more such rows (--decode-values decodes all)."
         )
     yield sentence
 
@@ -106,12 +106,13 @@ def _consequence(facts: StoreFacts, *, ignored: bool) -> str:
     store = facts.store.name
     if ignored:
         return (
-            "A decoder that does not look behind the last field, as Java's, reads them all the same: what it makes of "
-            f"them may be wrong without any error, and a restore copies them into store {store} as they are (KAFKA-8037)."
+            "A decoder such as Java's ignores bytes after the last field, so it reads these records without an "
+            "error. But the values that it reads may be wrong. A restore copies the records unchanged into store "
+            f"{store} (KAFKA-8037)."
         )
     return (
-        f"While processing, an exception handler may skip such a record; a restore copies it into store {store} as it is "
-        "(KAFKA-8037), and the first read of the row fails."
+        "While the application processes records, an exception handler may skip such a record. But a restore "
+        f"copies the record unchanged into store {store} (KAFKA-8037), and the first read of the row fails."
     )
 
 
@@ -120,28 +121,31 @@ def _next(facts: StoreFacts, role: RoleFacts, undecodable: tuple[UndecodableRows
     which nothing is in doubt; else a look at a row, and a question.
     """
     topic = facts.census.topic if facts.census is not None else ""
-    see = f"No registration helps. See the first one with {_look(facts, role, undecodable, context)}."
+    see = f"No registration helps. Look at the first such record with {_look(facts, role, undecodable, context)}."
     who = f"Ask the producer of topic {topic} which serializer writes its {role.role.value}s"
     why = "."
     if not undecodable:
-        why = ": values of another format can be right there, and the store's serde wrong."
+        why = ": values of another format may be right there, and the store's serde may be wrong."
     elif not is_certain_role(facts, role):
-        why = ": that they are a schema registry's was concluded from their bytes."
+        why = ": srfix has concluded only from the bytes that a schema registry serializer writes them."
     if not is_certain(facts):
         return f"{see} {who}{why} Change nothing in topic {topic} yet. {make_certain(facts, context)}"
     if facts.is_global and not facts.is_told_global:
-        why = f", and whether store {facts.store.name} restores from it at all: group {facts.store.application} has no "
-        why += "committed offsets there, as that of a global table."
+        why = (
+            f". Also check whether store {facts.store.name} restores from this topic at all: group "
+            f"{facts.store.application} has no "
+        )
+        why += "committed offsets there, like the group of a global table."
         return f"{see} {who}{why}"
     if not undecodable or not is_certain_role(facts, role):
         return f"{see} {who}{why}"
-    where = f"to topic {topic}, and let {facts.store.application} commit beyond them."
+    where = f"to topic {topic}, and let {facts.store.application} commit offsets after the new records."
     again = (
-        "the rows anew under keys that decode, and a tombstone for each of these keys"
+        "the rows again under keys that decode, and a tombstone for each of the damaged keys"
         if role.role is Role.KEY
-        else "the same keys again with valid values (or a tombstone, where the row is not wanted)"
+        else "the same keys again with valid values (or a tombstone, if the row is not wanted)"
     )
-    return f"{see} {who}. Only if they are damaged: write {again}, {where}"
+    return f"{see} {who}. Only if the records are damaged: write {again}, {where}"
 
 
 def _look(facts: StoreFacts, role: RoleFacts, undecodable: tuple[UndecodableRows, ...], context: CheckContext) -> str:
@@ -207,7 +211,7 @@ def find_of_topic(request: TopicRequest) -> Iterator[TopicFinding]:
             for rows in undecodable[:MOST_PLACES]
         )
         sentences.append(
-            f"Of the newest {answer.role.value} of each schema id and partition {len(undecodable)} "
+            f"srfix decoded the newest {answer.role.value} of each schema id and partition. {len(undecodable)} "
             f"{'does' if len(undecodable) == 1 else 'do'} not decode with the schema of the id before it: {of_it}."
         )
         ids = {rows.schema_id for rows in undecodable}
@@ -220,8 +224,10 @@ def find_of_topic(request: TopicRequest) -> Iterator[TopicFinding]:
         severity=Severity.BROKEN,
         schema_ids=faults,
         explanation=" ".join((*sentences, "The reader fails on them, or skips them.")),
-        next_step=f"No registration helps. See the first one with {look}, and ask the topic's producer which serializer wrote "
-        "it.",
+        next_step=(
+            f"No registration helps. Look at the first such record with {look}, and ask the topic's producer which "
+            "serializer wrote it."
+        ),
     )
 
 
@@ -236,16 +242,18 @@ CHECK: Final = Check(
         cause="A producer without a registry serializer. A restore checks nothing (KAFKA-8037, still open).",
         detection="srfix counts live keys with unframed values. It decodes the newest live record of each schema id and "
         "partition with the schema of its id. With --decode-values it decodes all of them.",
-        remedy="No registration helps. Look at such a row (srfix decode), and ask its producer: values of another format may "
-        "be right, and the store's serde wrong. Write new values only if both are true: a body does not fit the "
-        "schema that it names, and it is proven that the store restores from this topic. Then write the same keys "
-        "again with valid values, or a tombstone for a row that is not wanted, and let the application commit after "
-        "them.",
+        remedy=(
+            "No registration helps. Look at such a row (srfix decode), and ask its producer: values of another "
+            "format may be right, and the store's serde may be wrong.\nWrite new values only if both of these are "
+            "true:\n- The body does not fit the schema that it names.\n- It is proven that the store restores from "
+            "this topic.\nThen write the same keys again with valid values, or with a tombstone if the row is not "
+            "wanted. Let the application commit offsets after the new records."
+        ),
         checked_since="0.1.0",
     ),
     find=check,
     find_of_topic=find_of_topic,
     advice=Advice(do_not=keep_the_state),
-    data="not intact: rows are not framed, or do not decode",
+    data="not intact: some rows are not framed, or do not decode",
     partial="At least, for not every row was decoded",
 )

@@ -54,29 +54,34 @@ def _of_store(facts: StoreFacts, role: RoleFacts, lost: tuple[SchemaId, ...], co
         severity=Severity.BROKEN,
         # They are in the store, not in the topic: no record and no partition of a log is known.
         schema_ids=tuple(IdAtFault(schema_id=i) for i in lost),
-        explanation=f"Rows of {facts.store.in_words} on disk carry schema ids that this registry does not know: {words}. "
-        f"They are the application's own, for no record that a restore loads from topic {topic} carries them. No reader can "
-        "read these rows, whatever the subject, and no registration under another one helps: there is no schema to register. "
-        "Either this is not the registry that the application uses, or the schemas were hard-deleted."
+        explanation=(
+            f"Rows of {facts.store.in_words} on disk carry schema ids that this registry does not know: {words}. "
+            f"The application itself wrote these ids, because no record that a restore loads from topic {topic} "
+            "carries them. No reader can read these rows, whatever subject it asks. A registration under another "
+            "subject does not help, because there is no schema to register. Either this is not the registry that "
+            "the application uses, or the schemas were hard-deleted."
+        )
         + known_elsewhere(lost, role.subject, context),
-        next_step="Check --registry against the application's configuration. If the schemas were hard-deleted, bring each "
-        "back under its old id, in mode IMPORT, from a backup of the _schemas topic or the application's code: the rows read "
-        f"again then. {_rebuild(facts, context)}",
+        next_step=(
+            "Check --registry against the application's configuration. If the schemas were hard-deleted, bring "
+            "each schema back under its old id, in mode IMPORT, from a backup of the _schemas topic or from the "
+            f"application's code. Then the rows can be read again. {_rebuild(facts, context)}"
+        ),
     )
 
 
 def _rebuild(facts: StoreFacts, context: CheckContext) -> str:
     topic = facts.source.topic if facts.source is not None else None
     if not is_certain(facts):
-        return f"Wipe nothing meanwhile. {make_certain(facts, context)}"
+        return f"Until then wipe nothing. {make_certain(facts, context)}"
     if not _keeps_every_row(facts):
         return (
-            f"Wipe nothing: a restore brings back no row whose record topic {topic} does not hold any more, and that it is "
-            "compacted, without retention, is not known of it."
+            f"Wipe nothing: a restore cannot bring back a row if topic {topic} no longer holds its record. srfix "
+            "does not know whether this topic is compacted and has no retention."
         )
     return (
-        f"Or rebuild the store: a restore puts the bytes of topic {topic} in it, so mend what else is found of this store "
-        "first, and wipe its state then."
+        f"Or rebuild the store from topic {topic}. A restore copies the topic's bytes, so first repair the other "
+        "findings of this store, and only then wipe its state."
     )
 
 
@@ -106,19 +111,25 @@ def lost_in_changelog(facts: ChangelogFacts, context: CheckContext) -> Iterator[
                     kind="changelog",
                     topic=facts.topic,
                     weight=Weight.CONCLUSIVE,
-                    detail="the store has this changelog topic of its own, and restores from that",
+                    detail="the store has this changelog topic of its own, and restores from it",
                     application=facts.application,
                 ),
             ),
-            explanation=f"Records of changelog topic {facts.topic}, from which store {facts.store} of application "
-            f"{facts.application} restores, carry schema ids that this registry does not know: {in_words(faults)}. They are "
-            "the application's own. No reader can read these rows, whatever the subject, and no registration under another one "
-            "helps: there is no schema to register. Either this is not the registry that the application uses, or the schemas "
-            f"were hard-deleted.{_doubt(lost)}",
-            next=f"Check --registry against the application's configuration; {rest} shows what the topic holds. If the schemas "
-            "were hard-deleted, bring each back under its old id, in mode IMPORT, from a backup of the _schemas topic or the "
-            "application's code. Or rebuild the store from its inputs: with the application stopped, the application reset "
-            "tool of Kafka deletes its changelogs and sets its inputs back.",
+            explanation=(
+                f"Store {facts.store} of application {facts.application} restores from changelog topic "
+                f"{facts.topic}. Records of this topic carry schema ids that this registry does not know: "
+                f"{in_words(faults)}. The application itself wrote these ids. No reader can read these rows, "
+                "whatever subject it asks. A registration under another subject does not help, because there is no "
+                "schema to register. Either this is not the registry that the application uses, or the schemas "
+                f"were hard-deleted.{_doubt(lost)}"
+            ),
+            next=(
+                f"Check --registry against the application's configuration; {rest} shows what the topic holds. If "
+                "the schemas were hard-deleted, bring each schema back under its old id, in mode IMPORT, from a "
+                "backup of the _schemas topic or from the application's code. Or rebuild the store from the "
+                "application's inputs: stop the application, and run Kafka's application reset tool. It deletes "
+                "the changelogs and resets the inputs."
+            ),
             repairable=False,
             other_splits=facts.other_splits,
         )
@@ -128,8 +139,8 @@ def _doubt(lost: LostIds) -> str:
     if lost.has_subject:
         return ""
     return (
-        f" There is no subject {lost.subject}; that a schema registry serializer wrote these values was told from their bytes: "
-        "if they are of another format, nothing is wrong with them."
+        f" There is no subject {lost.subject}. srfix has concluded only from the bytes that a schema registry "
+        "serializer wrote these values. If the values are in another format, nothing is wrong with them."
     )
 
 
@@ -138,13 +149,19 @@ CHECK: Final = Check(
         code=CODE,
         title="Schema ids in a store or a real changelog that the registry has lost",
         severity="broken",
-        meaning="As SRF011, but in the application's own data: rows that the application wrote cannot be read.",
+        meaning=(
+            "The same as SRF011, but in the application's own data: rows that the application wrote cannot be read."
+        ),
         cause="Somebody hard-deleted an internal subject while its rows were still there. Or the registry was set up anew.",
-        detection="srfix fetches the ids in the rows of the stores on disk (--state-dir) from the registry. An id that records "
-        "of the source topic carry, too, is SRF011. Of changelog topics that exist, srfix looks at the first and the "
-        "newest records of each partition, in at most 50 topics, and at the rows of their stores on disk. It reads "
-        "all records of a changelog with --changelogs, or if a row on disk carries a lost id. It looks only at "
-        "changelogs that have a subject, or whose values are clearly framed. It lists what it did not read.",
+        detection=(
+            "srfix fetches the ids in the rows of the stores on disk (--state-dir) from the registry. If records "
+            "of the source topic carry such an id, too, the finding is SRF011.\nsrfix also looks at changelog "
+            "topics that exist: at the first and the newest records of each partition, in at most 50 topics, and "
+            "at the rows of their stores on disk. It reads all records of a changelog if you give --changelogs, or "
+            "if a row on disk carries a lost id. It looks at a changelog only if one of these is true:\n- The "
+            "changelog has a subject.\n- The values of the changelog are framed beyond doubt.\nsrfix lists the "
+            "changelogs that it did not read."
+        ),
         remedy="Bring the schema back under its old id. Or rebuild the store from its inputs. srfix cannot register a schema "
         "that it cannot read.",
         checked_since="0.1.0",

@@ -58,28 +58,31 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 
 def _explanation(facts: StoreFacts, role: RoleFacts, put: NextPut, why: str, met: str, context: CheckContext) -> str:
     lacks = (
-        "holds no live version at all"
+        "has no live version"
         if put.own_id is None
         else f"lacks schema id {put.own_id}, the application's own, which {role.subject} holds"
     )
     unless = (
-        " If Kafka Streams 2.7 or later runs, it is the source's own subject that is written to: say so with --streams-version."
+        (
+            " Kafka Streams 2.7 or later writes under the source's own subject instead. If such a version runs, "
+            "say so with --streams-version."
+        )
         if context.streams_version is None
         else ""
     )
     return (
-        f"The next put into {facts.store.in_words} fails and ends its stream thread: its {role.role.value} serde writes its "
-        f"schema under {put.subject}, which {lacks}, and {why} ({met}).{unless}"
+        f"The next put into {facts.store.in_words} fails and ends the stream thread. The store's {role.role.value} "
+        f"serde needs its schema under {put.subject}. But this subject {lacks}, and {why} ({met}).{unless}"
     )
 
 
 def _next(put: NextPut, *, is_read_only: bool) -> str:
     schema = "the schema that the application's serde writes" if put.own_id is None else f"schema id {put.own_id}"
-    first = "Have the mode set to READWRITE, or have" if is_read_only else "Have"
+    first = "Let the owner set the mode to READWRITE, or let the owner register" if is_read_only else "Register"
     return (
-        f"{first} {schema} registered under {put.subject} before the application puts its next row"
-        + (" (while it is read-only only its owner can)" if is_read_only else "")
-        + ". srfix plan does not do it: it registers the source's schemas, not the application's."
+        f"{first} {schema} under {put.subject}, before the application puts its next row"
+        + (" (as long as the subject is read-only, only its owner can do this)" if is_read_only else "")
+        + ". srfix plan does not do this: it registers the source's schemas, not the application's."
     )
 
 
@@ -130,7 +133,7 @@ def _why_none(judged: JudgedStore, state: SubjectState) -> str | None:
             raise
         sight.skip(
             Skipped(
-                what=f"whether {state.subject} may be written to ({CODE})",
+                what=f"whether the application may write to {state.subject} ({CODE})",
                 reason=f"the registry does not tell its mode (HTTP {error.status})",
                 could_hide=False,
                 subjects=(state.subject,),
@@ -162,9 +165,11 @@ def _foretold(
         moment=moment,
         subject=state.subject,
         schema_ids=own,
-        explanation=f"The {role.value} serde of store {store.name} writes under {state.subject}, which {lacks}, and {why}: the "
-        "next put fails, and its stream thread ends.",
-        first=(f"Have the schema that the application writes registered under {state.subject} before it runs.",),
+        explanation=(
+            f"The {role.value} serde of store {store.name} needs its schema under {state.subject}. But this subject "
+            f"{lacks}, and {why}. So the next put fails, and the stream thread ends."
+        ),
+        first=(f"Register the schema that the application writes under {state.subject}, before the application runs.",),
     )
 
 
@@ -173,15 +178,20 @@ CHECK: Final = Check(
         code=CODE,
         title="Writing to the store would be refused",
         severity="broken",
-        meaning="The serde may not register its schema under the subject that Kafka Streams hands to it. So the first put "
-        "fails (42205). With auto.register.schemas=false the serde looks up the schema there, and gets 40401 or "
-        "40403.",
+        meaning=(
+            "The store's serde may not register its schema under the subject that Kafka Streams names. So the "
+            "first put fails (42205). With auto.register.schemas=false the serde only looks up its schema there, "
+            "and the put fails with 40401 or 40403."
+        ),
         cause="Registration is off or forbidden, and nobody registered the application's own schema under the phantom "
         "subject (from Kafka Streams 2.7 on: under the source topic's own subject).",
-        detection="Both of these are true. First, the schema is missing: the subject that a put writes to has no live version, "
-        "or lacks the application's own schema, if the phantom subject shows that schema. Second, the application "
-        "cannot register it: the mode in force is READONLY or READONLY_OVERRIDE, or --no-auto-register says that the "
-        "application registers nothing. srfix does not know what the application's credentials may do.",
+        detection=(
+            "Both of these must be true:\n- The schema is missing. That is: the subject has no live version; or "
+            "the phantom subject shows the application's own schema, and the subject that a put writes to lacks "
+            "it.\n- The application cannot register the schema. That is: the mode in force is READONLY or "
+            "READONLY_OVERRIDE; or --no-auto-register says that the application registers nothing.\nsrfix does not "
+            "know what the application's credentials may do."
+        ),
         remedy="Register the application's own schema under that subject, or let the application register it. A repair of "
         "SRF001 does not help, because it registers the source's schemas.",
         checked_since="0.1.0",

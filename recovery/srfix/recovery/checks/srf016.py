@@ -80,35 +80,36 @@ def _explanation(
     facts: StoreFacts, role: RoleFacts, put: NextPut, own_id: SchemaId, refusal: str | None, untold: str | None
 ) -> Iterator[str]:
     yield (
-        f"Store {facts.store.name} of application {facts.store.application} writes its {role.role.value}s under schema id "
-        f"{own_id}, the application's own, which {role.subject} holds and {put.subject} does not. From Kafka "
-        "Streams 2.7 on the first put registers it there."
+        f"Store {facts.store.name} of application {facts.store.application} writes its {role.role.value}s under "
+        f"schema id {own_id}, the application's own. {role.subject} holds this schema, and {put.subject} does not. "
+        f"From Kafka Streams 2.7 on, the first put registers the schema under {put.subject}."
     )
     if refusal is not None:
-        yield f"As things stand the registry refuses it ({refusal}): the put fails, and its stream thread dies."
+        yield f"The registry would now refuse the schema ({refusal}): the put fails, and the stream thread dies."
     elif untold is not None:
-        yield f"Whether the registry would take it cannot be told: {untold}."
+        yield f"srfix does not know whether the registry would accept the schema: {untold}."
     else:
         yield (
-            "The registry would take it: it becomes the latest version of a subject that the topic's producers and readers "
-            "use, though no record carries it."
+            "The registry would accept the schema. The schema then becomes the latest version of a subject that "
+            "the topic's producers and readers use, though no record carries it."
         )
 
 
 def where_refused(subject: Subject, *, is_global: bool) -> str:
     """What to do before an upgrade whose first put the source's subject refuses."""
     return (
-        f"{_ways(is_global=is_global)}; or have the owner of {subject} set a compatibility that takes both. No registration by "
-        "srfix helps: a soft-deleted version is registered anew by the put, and checked then."
+        f"Before the upgrade, {_ways(is_global=is_global)}. Or let the owner of {subject} set a compatibility that accepts "
+        "both schemas. No registration by srfix helps: if the version is soft-deleted, the put registers it again, and "
+        "the registry checks it then."
     )
 
 
 def _ways(*, is_global: bool) -> str:
     if is_global:
-        return "Before the upgrade let the application write the producers' schema"
+        return "let the application write the producers' schema"
     return (
-        "Before the upgrade turn the reuse off with a seeded changelog of the store's own, or let the application write the "
-        "producers' schema"
+        "turn the reuse off with a seeded changelog of the store's own, or let the application "
+        "write the producers' schema"
     )
 
 
@@ -119,12 +120,13 @@ def _next(facts: StoreFacts, put: NextPut, refusal: str | None, untold: str | No
         return told if is_certain(facts) else f"{told} {make_certain(facts, context)}"
     if untold is not None:
         return (
-            f"Have the schema checked against {put.subject} at its level before the upgrade. {ways}, if it is refused."
+            f"Before the upgrade, check the schema against {put.subject} at the subject's compatibility level. "
+            f"If the registry refuses the schema, {ways}."
         )
     return (
-        f"Nothing breaks by it. Tell those who use the latest version of {put.subject} (use.latest.version, Connect, ksqlDB "
-        "sources), or keep it away from there: turn the reuse off with a seeded changelog, or let the application "
-        "write the producers' schema."
+        f"This breaks nothing by itself. Tell the users of the latest version of {put.subject} (use.latest.version, "
+        "Connect, ksqlDB sources). Or keep the schema away from this subject: turn the reuse off with a seeded "
+        "changelog, or let the application write the producers' schema."
     )
 
 
@@ -149,13 +151,22 @@ def _foretold(judged: JudgedStore, role: Role, crosses: Certainty) -> Foretold:
     breaks = refused is not None
     what = f"the application's own schema ({named_ids(own)})" if own else "the application's own schema"
     if not own:
-        then = "where the subject's compatibility level is against it, the registry refuses it (409) and the put fails"
+        then = (
+            "if the subject's compatibility level does not allow the schema, the registry refuses it (409), and "
+            "the put fails"
+        )
     elif breaks:
-        then = f"the registry will refuse it ({refused}), and the first put fails, if the application still writes that schema"
+        then = (
+            f"if the application still writes that schema, the registry will refuse it ({refused}), and the first "
+            "put fails"
+        )
     elif not is_known:
-        then = "whether the registry takes it cannot be told; if not (409), the first put fails"
+        then = "srfix does not know whether the registry accepts the schema. If it does not (409), the first put fails"
     else:
-        then = "the registry will take it: it becomes the latest version there, which no record of the topic uses"
+        then = (
+            "the registry will accept the schema. The schema becomes the latest version there, though no record of "
+            "the topic uses it"
+        )
         unread = (
             srf020.in_words(newest, subject, known.ids, judged.sight)
             if known is not None and newest is not None
@@ -207,8 +218,9 @@ def foretell_of_subject(
         and not _passes(version.version, new, sight)
     ]
     by = (
-        f" What it does not pass against is a schema that an application has registered there for its own store (id "
-        f"{at_fault[-1]}): from Kafka Streams 2.7 on, that goes under the source topic's subject."
+        " It is incompatible with a schema that an application has registered there for its own store (id "
+        f"{at_fault[-1]}). From Kafka Streams 2.7 on, an application registers such a schema under the source "
+        "topic's subject."
         if at_fault
         else ""
     )
@@ -221,7 +233,7 @@ def foretell_of_subject(
         subject=new.subject,
         topic=new.topic,
         schema_ids=tuple(sorted(at_fault)),
-        explanation=f"{new.origin} will be refused under {new.subject}: {refused}.{by}",
+        explanation=f"The registry will refuse {new.origin} under {new.subject}: {refused}.{by}",
     )
 
 
@@ -252,9 +264,12 @@ CHECK: Final = Check(
         code=CODE,
         title="After an upgrade the internal schema would go under your own subject",
         severity="breaks on upgrade",
-        meaning="From 2.7.0 on, the first put registers the reader's schema under the source subject. Either the registry "
-        "refuses the schema (409), and the stream thread dies. Or the registry accepts it, and it becomes the latest "
-        "version of a subject that others use. The second case is only a note.",
+        meaning=(
+            "From 2.7.0 on, the first put registers the reader's schema under the source subject. Either the "
+            "registry refuses the schema (409): then the stream thread dies. Or the registry accepts the schema: "
+            "then the schema becomes the latest version of a subject that others use. The second case is only a "
+            "note."
+        ),
         cause="An upgrade across 2.7.0 with a reused source topic or a global table, and a reader whose schema differs from "
         "the writer's.",
         detection="srfix checks this if Kafka Streams 2.7 or later runs, or if --streams-version says so. It takes the "
@@ -269,8 +284,11 @@ CHECK: Final = Check(
     foretell=foretell,
     advice=Advice(
         rules=Rules(
-            wiping=f"wiping it is no way out here, for the first put after it is refused ({CODE})",
-            upgrade=f"but not before {CODE} is mended: the first put is refused there",
+            wiping=(
+                "wiping the state does not help here, because the registry refuses the first put after the wipe "
+                f"({CODE})"
+            ),
+            upgrade=f"but not before {CODE} is repaired, because the registry refuses the first put there",
             of_notes=False,
         )
     ),

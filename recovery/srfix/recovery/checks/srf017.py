@@ -40,8 +40,11 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             schema_ids=faults,
             registered_ids=held,
             explanation=_explanation(facts.source.topic, subject, role, faults, context, exists=bool(held)),
-            next_step=f"Register these schemas under {subject} too before an upgrade (mind its compatibility), or give the "
-            "readers the subject naming strategy that the producer uses. srfix plan does not do it: that subject is yours.",
+            next_step=(
+                f"Before an upgrade, register these schemas under {subject}, too (watch its compatibility level). "
+                "Or give the readers the subject naming strategy that the producer uses. srfix plan does not do "
+                "this, because the subject is yours."
+            ),
         )
 
 
@@ -62,22 +65,30 @@ def _explanation(
 ) -> str:
     missing = "40403" if exists else "40401: there is no such subject"
     what = (
-        f"Records of topic {topic} carry ids that are not registered under its own subject {subject} either ({missing}): "
-        f"{in_words(faults)}. Another subject naming strategy at the producer does that, or a topic mirrored under a new name."
+        f"Records of topic {topic} carry ids that are not registered under its own subject {subject} either "
+        f"({missing}): {in_words(faults)}. Either the producer uses another subject naming strategy, or the topic "
+        "was mirrored under a new name."
     )
     if context.is_dual:
         both = f"The dual-subject fallback asks {role.subject} and {subject}"
-        return f"{what} {both}, and neither has all of them." if _in_neither(role, faults) else f"{what} {both}."
+        return (
+            (f"{what} {both}, and neither subject has all of these ids.")
+            if _in_neither(role, faults)
+            else f"{what} {both}."
+        )
     if context.does_without(subject):
-        return f"{what} As a plain reader does not need that version, nothing fails because of it."
+        return f"{what} Nothing fails, because a plain reader does not need that version."
     if context.asks_the_source_subject:
         reader = (
-            "a reader that looks the version up there"
+            "a reader that looks up the version there"
             if context.registry.context_of(subject) == DEFAULT_CONTEXT
-            else "in a named context a reader that asks for the id under it"
+            else "in a named context, a reader that asks for the id under this subject"
         )
         return f"{what} This Kafka Streams asks that subject: {reader} cannot read the rows."
-    return f"{what} Kafka Streams 2.7 and later asks that subject, and the dual-subject fallback asks it second: both fail."
+    return (
+        f"{what} Kafka Streams 2.7 and later asks this subject first, and the dual-subject fallback asks it second. "
+        "Both fail."
+    )
 
 
 CHECK: Final = Check(
@@ -85,8 +96,10 @@ CHECK: Final = Check(
         code=CODE,
         title="Live ids are not registered under the topic's own subject either",
         severity="breaks on upgrade",
-        meaning="Records of the topic carry ids of schemas that the subject <source>-value lacks. A reader on 2.7.0 or later "
-        "would fail, and so would the second try of a dual-subject reader.",
+        meaning=(
+            "Records of the topic carry ids of schemas that the subject <source>-value lacks. A reader on 2.7.0 or "
+            "later would fail. The second try of a dual-subject reader would fail, too."
+        ),
         cause="The producer uses another subject naming strategy, or the topic was mirrored under a new name.",
         detection="srfix looks up each live id under the subject of the source topic, by content.",
         remedy="Register the schemas there, too. Or give the readers the strategy that the producer uses.",
@@ -95,8 +108,11 @@ CHECK: Final = Check(
     find=check,
     advice=Advice(
         rules=Rules(
-            wiping=f"wiping it is no way out here, for what a restore loads cannot be read either ({CODE})",
-            upgrade=f"but not before {CODE} is mended: it fails for the same ids",
+            wiping=(
+                "wiping the state does not help here, because the rows that a restore loads cannot be read either "
+                f"({CODE})"
+            ),
+            upgrade=f"but not before {CODE} is repaired, because it fails for the same ids",
         )
     ),
 )

@@ -49,17 +49,18 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 def _explanation(facts: StoreFacts, topic: Topic, policy: str, by: tuple[str, ...], is_compacted: bool) -> str:
     of_it = f"(cleanup.policy={policy}, {', '.join(by)})"
     how = (
-        f"which is compacted, but by retention as well {of_it}. Compaction keeps the latest record of each key, and "
-        "retention deletes that one too when its segment is old or the partition too large"
+        f"which has compaction and retention {of_it}. Compaction keeps the latest record of each key. But retention "
+        "deletes this record, too, if its segment is too old or the partition is too large"
         if is_compacted
         else f"which is not compacted {of_it}. Retention deletes records that may be the only copy of a row"
     )
-    restores = "restores" if is_certain(facts) else "restores, as far as the evidence tells,"
+    restores = "restores" if is_certain(facts) else "restores, as far as the evidence shows,"
     return (
-        f"Store {facts.store.name} of application {facts.store.application} {restores} from topic {topic}, {how}: after a "
-        "restore such keys are missing, without any error. Until then the local state still has their rows. Some of those "
-        "may carry schema ids that no record of the topic carries any more: no count of the topic shows them, and a plan "
-        "covers them only where they are versions of the source's subject."
+        f"Store {facts.store.name} of application {facts.store.application} {restores} from topic {topic}, {how}. "
+        "After a restore the keys of deleted records are missing, without any error. Until then the local state "
+        "still has their rows. Some of these rows may carry schema ids that no record of the topic carries any "
+        "more. No count of the topic shows these ids, and a plan covers such an id only if it belongs to a version "
+        "of the source's subject."
     )
 
 
@@ -67,10 +68,11 @@ def _next(facts: StoreFacts, topic: Topic, context: CheckContext) -> str:
     if not is_certain(facts):
         return f"Change nothing on topic {topic} yet: it may be a stream of events. {make_certain(facts, context)}"
     return (
-        "Keep the state directories. Either turn the reuse off (topology.optimization=none) with a changelog of the store's "
-        "own, seeded first while the local state is whole, or the table starts empty. Or, if nobody needs the older records "
-        f"of a key, set cleanup.policy=compact on topic {topic}: that deletes those, and brings back none that is gone; what "
-        "is gone must be produced anew."
+        "Keep the state directories. Either turn the reuse off (topology.optimization=none), and give the store a "
+        "changelog of its own. Fill this changelog first, while the local state is whole, otherwise the table "
+        "starts empty. Or, if nobody needs the older records of a key, set cleanup.policy=compact on topic "
+        f"{topic}. Compaction deletes the older records, and does not bring back any deleted record: produce the "
+        "missing records again."
     )
 
 
@@ -99,7 +101,7 @@ def foretell(prospect: Prospect) -> Iterator[Foretold]:
     if configs is None:
         return
     if configs.values is None or configs.is_compacted is None:
-        why = configs.problem or "the cluster does not name it"
+        why = configs.problem or "the cluster does not say"
         what = f"cleanup.policy of topic {store.topic} ({CODE})"
         judged.sight.skip(Skipped(what=what, reason=why, could_hide=False))
         return
@@ -114,11 +116,13 @@ def foretell(prospect: Prospect) -> Iterator[Foretold]:
         certainty=restores,
         moment=Moment.RESTORE,
         subject=store.source_subject(Role.VALUE),
-        explanation=f"Store {store.name} restores from topic {store.topic}, whose retention deletes records ({policy}): after "
-        "a restore the keys whose latest record it has deleted are missing, without any error.",
+        explanation=(
+            f"Store {store.name} restores from topic {store.topic}, whose retention deletes records ({policy}). If "
+            "retention has deleted a key's latest record, the key is missing after a restore, without any error."
+        ),
         first=(
-            "Before a restore turn the reuse off with a seeded changelog of the store's own; or, if nobody needs a key's older "
-            f"records, set cleanup.policy=compact on topic {store.topic}.",
+            "Before a restore, turn the reuse off with a seeded changelog of the store's own. Or, if nobody needs "
+            f"a key's older records, set cleanup.policy=compact on topic {store.topic}.",
         ),
     )
 
@@ -140,8 +144,10 @@ CHECK: Final = Check(
     find=check,
     foretell=foretell,
     advice=Advice(
-        rules=Rules(wiping=f"do not wipe it, for a restore has lost what retention deleted ({CODE})"),
+        rules=Rules(
+            wiping=(f"do not wipe it, because a restore cannot load the records that retention deleted ({CODE})")
+        ),
         do_not=keep_the_state,
     ),
-    data="what retention deleted from the topic is in the stores alone",
+    data="rows that retention deleted from the topic exist only in the stores",
 )

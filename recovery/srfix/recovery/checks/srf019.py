@@ -34,9 +34,12 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         subject=facts.source.subject,
         registered_ids=context.state_of(facts.source.subject).schema_ids,
         explanation=_explanation(facts, found),
-        next_step="Keep the state directories: no wipe. Upgrade to Kafka Streams 3.8 or later (KIP-1024), whose restore runs "
-        "the processor; let the state be rebuilt once then, for rows that an earlier restore brought stay as they are. Or fill "
-        "the topic with rows that need no transformation, and let the processor copy them. No registration helps.",
+        next_step=(
+            "Keep the state directories: do not wipe them. Upgrade to Kafka Streams 3.8 or later (KIP-1024): there "
+            "a restore runs the processor. After the upgrade rebuild the state once, because rows from an earlier "
+            "restore stay untransformed. Or fill the topic with rows that need no transformation, and let the "
+            "processor copy them. No registration helps."
+        ),
     )
 
 
@@ -45,21 +48,23 @@ def _explanation(facts: StoreFacts, found: ProcessedRows) -> str:
     example = ""
     if found.example is not None:
         partition, offset = found.example
-        example = f", such as that of the record in partition {partition} at offset {offset}"
+        example = f", for example of the record in partition {partition} at offset {offset}"
     happened = (
-        f" Besides, {counted(found.untransformed, 'row')} of those that were compared hold what the topic holds: either a "
-        "restore has brought them, and they are wrong now, or the processor leaves such records as they are."
+        f" srfix also compared {counted(found.untransformed, 'row')} that "
+        f"{'is' if found.untransformed == 1 else 'are'} the same in the store and in the topic. Either a restore "
+        "has loaded such rows, and they are wrong now. Or the processor does not change such records."
         if found.untransformed
         else ""
     )
     rows = counted(found.transformed, "row")
     filler = "a processor" if found.processor is None else f"processor {found.processor} ({found.origin})"
     return (
-        f"Global store {facts.store.name} of application {facts.store.application} is filled by {filler}, which stores "
-        f"something else than the records of topic {topic}: on disk {rows} "
-        f"{'differs' if found.transformed == 1 else 'differ'} from the topic's latest record of the same key{example}. Before "
-        "Kafka Streams 3.8 a restore copies the records past that processor, at every start without state and on every new "
-        f"instance: the store then holds the topic's values, without any error.{happened}"
+        f"Global store {facts.store.name} of application {facts.store.application} is filled by {filler}. The "
+        f"processor does not store the records of topic {topic} unchanged: {rows} on disk "
+        f"{'differs' if found.transformed == 1 else 'differ'} from the topic's latest record of the same "
+        f"key{example}. Before Kafka Streams 3.8, a restore copies the records without that processor, at every "
+        "start without state and on every new instance. The store then holds the topic's values, without any "
+        f"error.{happened}"
     )
 
 
@@ -77,8 +82,9 @@ def foretell(prospect: Prospect) -> Iterator[Foretold]:
         yield _foretold(
             judged,
             Certainty.UNTOLD if running is None else judged.of_version(running),
-            f"On disk {rows} of global store {store.name} {differ} from the record of the same key in topic {store.topic}: a "
-            "processor fills it. A restore before Kafka Streams 3.8 goes past it, and stores the records as they are.",
+            f"{rows} of global store {store.name} on disk {differ} from the record of the "
+            f"same key in topic {store.topic}. So a processor fills the store. A restore before Kafka Streams 3.8 "
+            "does not run the processor, and stores the records unchanged.",
             "Keep the state directories, and upgrade to Kafka Streams 3.8 or later.",
         )
         return
@@ -86,7 +92,7 @@ def foretell(prospect: Prospect) -> Iterator[Foretold]:
         whose = f"global store {store.name} of application {store.application}"
         judged.sight.skip(
             Skipped(
-                what=f"whether a processor changes what {whose} holds ({CODE})",
+                what=f"whether a processor changes the rows of {whose} ({CODE})",
                 reason=found.not_compared,
                 could_hide=True,
                 subjects=(store.changelog_subject(Role.VALUE),),
@@ -96,9 +102,10 @@ def foretell(prospect: Prospect) -> Iterator[Foretold]:
         yield _foretold(
             judged,
             Certainty.UNTOLD,
-            f"The processor of global store {store.name} has a name that a person gave it. If it changes what it stores, a "
-            f"restore before Kafka Streams 3.8 goes past it, and stores the records of topic {store.topic} as they are.",
-            f"Look in the code whether the processor of {store.name} stores what it is given, unchanged.",
+            f"A person named the processor of global store {store.name}. If the processor changes the records, a "
+            f"restore before Kafka Streams 3.8 does not do so: it stores the records of topic {store.topic} "
+            "unchanged.",
+            f"Look in the code whether the processor of {store.name} stores the records unchanged.",
         )
 
 
@@ -123,22 +130,25 @@ CHECK: Final = Check(
         meaning="A custom processor of addGlobalStore runs while the application processes records, and not while it "
         "restores. So after a restore the store holds the topic's records, not the processor's rows.",
         cause="KAFKA-7663, Kafka Streams before 3.8.0.",
-        detection="srfix compares the rows of a global store on disk (--state-dir) with the topic's latest record of the same "
-        "key, up to the offset in the checkpoint. A row does not differ if it only says the same in another encoding: "
-        "fewer fields, names in another letter case, another schema id. The processor's name is no evidence, because "
-        "Kafka Streams also names a processor of addGlobalStore KTABLE-SOURCE-…, as globalTable does. If the "
-        "processor has such a name, a field that the record lacks shows a processor only if the row's Avro schema has "
-        "no default for it, or another default than the row's value. In JSON, or if the bytes cannot be decoded, a "
-        "table's serde may have written the field: then srfix does not decide, and says so. If a printed topology "
-        "(--topology) shows a name of your own, such fields and bytes count as well. Without rows srfix says that it "
-        "did not look.",
+        detection=(
+            "srfix compares the rows of a global store on disk (--state-dir) with the topic's latest record of the "
+            "same key, up to the offset in the checkpoint. A row and a record count as equal if only their "
+            "encoding differs: fewer fields, names in another letter case, or another schema id.\nThe processor's "
+            "name is no evidence, because Kafka Streams names a processor KTABLE-SOURCE-… in both cases, for "
+            "addGlobalStore and for globalTable. With such a name, a row may have a field that the record lacks, "
+            "because the table's own serde added the field. So srfix decides as follows:\n- In Avro, the field is "
+            "evidence of a custom processor if the row's schema has no default for the field, or if the row's "
+            "value is not that default.\n- In JSON, or if srfix cannot decode the bytes, srfix does not decide, "
+            "and says so.\n- If a printed topology (--topology) shows a name of your own for the processor, such "
+            "fields and bytes are evidence, too.\nWithout rows on disk, srfix says that it did not look."
+        ),
         remedy="Upgrade to 3.8.0 or later (KIP-1024). Or fill the topic with rows that need no transformation.",
         checked_since="0.1.0",
     ),
     find=check,
     foretell=foretell,
     advice=Advice(
-        rules=Rules(wiping=f"do not wipe it, for a restore brings a global store's rows untransformed ({CODE})"),
+        rules=Rules(wiping=f"do not wipe it, because a restore loads a global store's rows untransformed ({CODE})"),
         do_not=keep_the_state,
     ),
     data="a restore brings rows that the processor has not seen",

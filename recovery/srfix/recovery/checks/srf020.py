@@ -99,7 +99,7 @@ def _carried(request: TopicRequest, told: Sequence[AskedId]) -> str:
 
 def _asked(subject: Subject, state: SubjectState, told: Sequence[AskedId]) -> str:
     if all(each.trouble is Trouble.NO_SUBJECT for each in told):
-        return f"No subject is asked for them: {told[0].why}."
+        return f"The reader asks no subject for these ids: {told[0].why}."
     codes = sorted({each.membership.error_code for each in told if each.membership.error_code is not None})
     lacks = [each.schema_id for each in told if each.membership.is_missing]
     if not state.versions:
@@ -115,7 +115,7 @@ def _outcome(
 ) -> Iterator[str]:
     if not fails:
         reader = request.answers.question.read.reader.value
-        yield f"As a {reader} reader does not need that version, nothing fails because of it."
+        yield f"Nothing fails, because a {reader} reader does not need that version."
         return
     by_trouble: dict[Trouble, list[AskedId]] = {}
     for each in fails:
@@ -126,12 +126,12 @@ def _outcome(
         yield _of_missing(request, subject, missing)
     if Trouble.NO_LATEST in by_trouble:
         why = by_trouble[Trouble.NO_LATEST][0].why
-        yield f"A reader that takes the latest version finds none: {why}. None of its records can be read."
+        yield f"A reader that takes the latest version finds no version: {why}. So it cannot read any record."
     for each in by_trouble.get(Trouble.LATEST_CANNOT_READ, ())[:MOST_PLACES]:
-        yield f"What was written under schema id {each.schema_id} is not resolved by the latest, {each.why}."
+        yield f"The latest version cannot read records of schema id {each.schema_id}: {each.why}."
     if Trouble.NO_SUBJECT in by_trouble and len(by_trouble) > 1:
         others = [each.schema_id for each in by_trouble[Trouble.NO_SUBJECT]]
-        yield f"Schema id {listed(others)} has no record's name, so that the strategy names no subject for it."
+        yield f"Schema id {listed(others)} has no record name, so the strategy gives no subject for this id."
 
 
 def _of_missing(request: TopicRequest, subject: Subject, missing: Sequence[AskedId]) -> str:
@@ -142,19 +142,18 @@ def _of_missing(request: TopicRequest, subject: Subject, missing: Sequence[Asked
     message = f'"Error retrieving {_WORDS_OF_TYPES.get(kind, kind)} {request.answer.role.value} schema '
     message += f'{version}for id {first.schema_id}"'
     condition = {
-        TopicReader.CONNECT: "Connect's converter looks each id's version up there, so that ",
-        TopicReader.KSQLDB: "ksqlDB looks each id's version up there, so that ",
-        TopicReader.PLAIN: f"In context {named} the registry gives the schema of an id to no subject that does not hold "
-        "it, so that ",
-        TopicReader.LATEST: "A reader with use.latest.version looks each id's version up there too, so that ",
+        TopicReader.CONNECT: "Connect's converter looks up the version of each id there, so ",
+        TopicReader.KSQLDB: "ksqlDB looks up the version of each id there, so ",
+        TopicReader.PLAIN: (f"In context {named} the registry gives a schema only to a subject that holds its id, so "),
+        TopicReader.LATEST: "A reader with use.latest.version looks up the version of each id there, too, so ",
     }.get(
         reader,
-        "" if named != DEFAULT_CONTEXT else "If the reader looks the version up under the subject, ",
+        "" if named != DEFAULT_CONTEXT else "If the reader looks up the version under the subject, ",
     )
     sentence = f"{condition}these records cannot be read: {message}."
     if reader is TopicReader.KSQLDB and kind == "JSON":
-        sentence += " (JSON_SR is read so since ksqlDB 0.28.2; before, and with "
-        sentence += "ksql.json_sr.converter.deserializer.enabled=false, nothing is looked up.)"
+        sentence += " (ksqlDB reads JSON_SR in this way since 0.28.2. Before, and with "
+        sentence += "ksql.json_sr.converter.deserializer.enabled=false, it looks up nothing.)"
     return sentence if sentence.startswith("ksqlDB") else capitalized(sentence)
 
 
@@ -167,12 +166,19 @@ def _already_read(request: TopicRequest, asked: Sequence[AskedId], met: Sequence
     read = all(each.standing is Standing.READ for each in others)
     group = request.answers.question.read.group
     if met:
-        what = f"group {group} has read its records" if read else "only superseded records carry it"
-        yield f"The same holds of {ids}, but {what}."
+        what = (
+            f"group {group} has already read the records of this id"
+            if read
+            else ("only records that newer ones have replaced carry this id")
+        )
+        yield f"The same is true for {ids}, but {what}."
     elif read:
-        yield f"Group {group} has read these records, and would meet them again if its offsets were reset."
+        yield f"Group {group} has already read these records. It would read them again if its offsets were reset."
     else:
-        yield "Newer records have superseded them: until compaction removes them, who reads from the start meets them."
+        yield (
+            "Newer records of the same keys have replaced these records. Until compaction removes them, a reader "
+            "that starts at the beginning still reads them."
+        )
 
 
 def _next(
@@ -181,22 +187,24 @@ def _next(
     question, given = request.answers.question, request.given
     if any(each.trouble is Trouble.NO_LATEST for each in told):
         return (
-            "srfix registers no live version for this: it becomes the latest that everybody who asks the subject gets, and "
-            "what the next schema there is checked against. Ask the owner of the subject to register the schema that is to "
-            "be read with, or take use.latest.version from the reader."
+            "srfix registers no live version for this reader. Such a version would become the latest version for "
+            "everybody who asks the subject, and the registry would check the next schema against it. Ask the "
+            "owner of the subject to register the schema that the reader should use, or remove use.latest.version "
+            "from the reader."
         )
     if not repairable:
         if any(each.trouble is Trouble.LATEST_CANNOT_READ for each in told):
             return (
-                "No registration of these ids helps. Ask the owner of the subject for a latest version that resolves them "
-                "(defaults for the fields that it adds), or take use.latest.version from the reader."
+                "No registration of these ids helps. Ask the owner of the subject for a latest version that can "
+                "read these records (with defaults for the fields that it adds), or remove use.latest.version from "
+                "the reader."
             )
         return "Name the subject that the reader asks (--subject), or another --strategy."
     if is_note:
         plan = given.quoted("plan", "--topic", question.topic, "--also", CODE, "-o", "plan.json")
-        return f"Nothing to do as things stand. To have the ids registered all the same: {plan}."
-    repair = given.plan_and_apply("--topic", question.topic, reads="its price")
-    register = f"register the ids under the subject that it asks: {repair}"
+        return f"Nothing to do now. To register the ids nevertheless: {plan}."
+    repair = given.plan_and_apply("--topic", question.topic, reads="what it costs")
+    register = f"register the ids under the subject that the reader asks: {repair}"
     configure = reader_to_configure(origin, question.read.strategy)
     return f"{configure}, or {register}." if configure else f"{capitalized(register)}."
 
@@ -227,7 +235,7 @@ def unreadable(latest: Schema, writer: Schema) -> tuple[tuple[str, ...], str | N
     if latest.text == writer.text and latest.schema_type == writer.schema_type:
         return (), None
     if (latest.schema_type, writer.schema_type) != ("AVRO", "AVRO"):
-        return (), f"srfix compares Avro schemas alone, and these are {writer.schema_type} and {latest.schema_type}"
+        return (), f"srfix compares only Avro schemas, and these are {writer.schema_type} and {latest.schema_type}"
     if latest.references or writer.references:
         return (), "srfix does not compare schemas that refer to others"
     try:
@@ -291,8 +299,8 @@ def in_words(
         return None
     bad = tuple(sorted(reasons))
     return bad, (
-        f"a reader with use.latest.version reads every record by it, and not those of {named_ids(bad)} ({reasons[bad[0]]}). "
-        "Nobody said whether there is one."
+        "a reader with use.latest.version reads every record with this version, and it cannot read the records of "
+        f"{named_ids(bad)} ({reasons[bad[0]]}). srfix does not know whether there is such a reader."
     )
 
 
@@ -301,27 +309,37 @@ CHECK: Final = Check(
         code=CODE,
         title="Live records of a topic cannot be read: their reader asks a subject that does not hold their ids",
         severity="broken",
-        meaning="Records name schemas that the registry has, but the subject that their reader asks does not hold them: "
-        "“Error retrieving Avro value schema version for id …” (40401 if the subject does not exist, 40403 if it "
-        "lacks the schema). A Connect sink's task fails. A ksqlDB source skips the record, or stops. A reader with "
-        "use.latest.version also fails if the subject has no live version, or if the latest version cannot read what "
-        "was written.",
-        cause="One of these happened. MirrorMaker 2 copied the topic under another name, with the records' bytes as they "
-        "are, while the schemas stand under the original's subject. Producers name subjects by the record "
-        "(RecordNameStrategy, TopicRecordNameStrategy), and the reader does not. Somebody cleaned up subjects, or did "
-        "not copy them with the topic. A repair soft-deleted its versions, and the reader takes the latest version.",
-        detection="Run srfix check, with --subject, --strategy, --group and --reader as the reader has them. It counts the ids "
-        "and GUIDs in the topic's keys and values, and asks for each id what the reader asks. In a compacted topic "
-        "the latest record of each key counts, otherwise every record. With --group only records that the group has "
-        "not read yet count.",
-        remedy="Let the reader ask the subject that holds the ids. Or register them under the subject that it asks: srfix "
-        "plan with --topic and the same options, then srfix apply and srfix verify. srfix never registers the version "
-        "that a reader with use.latest.version takes: it would become the latest version for everybody, and only the "
-        "owner of the subject can decide that.",
+        meaning=(
+            "The registry has the schemas of the records, but the subject that the reader asks does not hold these "
+            "schemas. The reader reports “Error retrieving Avro value schema version for id …” (40401 if the "
+            "subject does not exist, 40403 if it lacks the schema). A Connect sink's task fails. A ksqlDB source "
+            "skips the record, or stops. A reader with use.latest.version also fails if the subject has no live "
+            "version, or if the latest version cannot read what was written."
+        ),
+        cause=(
+            "One of these:\n- MirrorMaker 2 copied the topic under another name. The bytes of the records are "
+            "unchanged, and the schemas are registered only under the subject of the original topic.\n- The "
+            "producers name subjects by the record (RecordNameStrategy, TopicRecordNameStrategy), and the reader "
+            "does not.\n- Somebody cleaned up subjects, or did not copy the subjects together with the topic.\n- A "
+            "repair soft-deleted its versions, and the reader takes the latest version."
+        ),
+        detection=(
+            "Run srfix check, with the --subject, --strategy, --group and --reader of your reader. It counts the "
+            "ids and GUIDs in the topic's keys and values. For each id it sends the registry the same request as "
+            "the reader. In a compacted topic only the latest record of each key counts; in another topic every "
+            "record counts. With --group, only records count that the group has not read yet."
+        ),
+        remedy=(
+            "Let the reader ask the subject that holds the ids. Or register the ids under the subject that the "
+            "reader asks: srfix plan with --topic and the same options, then srfix apply and srfix verify. srfix "
+            "never registers a live version for a reader with use.latest.version. Such a version would become the "
+            "latest version for everybody, and only the owner of the subject can decide that."
+        ),
         checked_since="0.1.0",
     ),
     find_of_topic=find_of_topic,
     repair=Repair(
-        wants=lambda _finding, _request: iter(()), also="with --topic, ids that its reader does without or has read"
+        wants=lambda _finding, _request: iter(()),
+        also=("with --topic: ids that the reader does not need, or has already read"),
     ),
 )

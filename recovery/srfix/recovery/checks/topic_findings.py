@@ -195,7 +195,7 @@ def _begins(subject: Subject, topic: Topic) -> bool:
 
 def origin_in_words(origin: TopicOrigin, ids: Iterable[SchemaId]) -> Iterator[str]:
     which = list(ids)
-    named = f"Schema id{'s' if len(which) > 1 else ''} {listed(which)} {'stand' if len(which) > 1 else 'stands'}"
+    named = f"Schema id{'s' if len(which) > 1 else ''} {listed(which)} {'are' if len(which) > 1 else 'is'} registered"
     subjects = listed(origin.subjects, most=MOST_PLACES) if origin.subjects else ""
     match origin.kind:
         case Origin.OWN:
@@ -203,7 +203,10 @@ def origin_in_words(origin: TopicOrigin, ids: Iterable[SchemaId]) -> Iterator[st
         case Origin.MIRRORED:
             yield f"{named} under {origin.subjects[0]}: the topic looks mirrored from the topic of that name."
         case Origin.OTHER_TOPIC:
-            yield f"{named} under {subjects}: the topic looks like a copy of another, or its producer asks another subject."
+            yield (
+                f"{named} under {subjects}: the topic looks like a copy of another topic, or its producer uses "
+                "another subject."
+            )
         case Origin.RECORD:
             yield f"{named} under {subjects}: the producers name subjects by the record (RecordNameStrategy)."
         case Origin.TOPIC_RECORD:
@@ -212,9 +215,9 @@ def origin_in_words(origin: TopicOrigin, ids: Iterable[SchemaId]) -> Iterator[st
             yield f"{named} under {subjects}."
         case Origin.NOBODY:
             if subjects:
-                yield f"No live subject holds all of them; some stand under {subjects}."
+                yield f"No live subject holds all of these ids. Some of them are registered under {subjects}."
             else:
-                yield f"No live version of another subject holds {'them' if len(which) > 1 else 'it'}."
+                yield f"No live version of another subject holds {'these ids' if len(which) > 1 else 'this id'}."
 
 
 def reader_to_configure(origin: TopicOrigin, strategy: Strategy) -> str | None:

@@ -22,7 +22,7 @@ _BY_CODE = {known.code: known for known in CATALOGUE}
 
 
 class ExplainedCode(Part):
-    """A finding code."""
+    """A finding code. In its texts each line is a paragraph, or an item of a list if it begins with `- `."""
 
     code: Code
     title: str

@@ -72,7 +72,7 @@ class Circumstances:
             return f"a {self.reader.value} reader does not need the phantom subject's versions"
         if self.is_before(WITH_FIX) is False:
             return f"Kafka Streams {self.streams} asks the source's own subject"
-        return "what reads these stores does not need the phantom subject's versions"
+        return "the reader of these stores does not need the phantom subject's versions"
 
     def with_group(self, found: GroupState) -> Circumstances:
         return replace(self, state=found.state, members=found.members, problem=found.problem)
