@@ -157,10 +157,10 @@ class TestBefore:
     def test_an_upgrade_with_kept_state_is_warned_of_where_it_would_break(
         self, known: Circumstances, warned: bool
     ) -> None:
-        assert any("with its state kept" in line for line in before_repair(known)) is warned
+        assert any("and keep its state" in line for line in before_repair(known)) is warned
 
     def test_terminate_and_drop_are_ksqldbs(self) -> None:
-        assert any("no TERMINATE of query CTAS_T_7 and no DROP" in line for line in before_repair(QUERY))
+        assert any("do not TERMINATE query CTAS_T_7, and do not DROP" in line for line in before_repair(QUERY))
         assert not any("TERMINATE" in line for line in before_repair(NOTHING_KNOWN))
 
 
@@ -182,14 +182,14 @@ class TestPrevention:
     def test_it_depends_on_what_runs(self, known: Circumstances, says: str) -> None:
         (said,) = prevention(known)
         assert says in said
-        assert ("seeded first" in said) is (known == on(NOTHING_KNOWN, None, "2.6"))
+        assert ("Fill this changelog first" in said) is (known == on(NOTHING_KNOWN, None, "2.6"))
         assert "Kafka Streams 2.7" not in said or known.query is None
 
     def test_an_upgrade_is_not_advised_while_it_would_fail(self) -> None:
         rules = srf017.CHECK.advice.rules
         assert rules is not None
         (said,) = prevention(NOTHING_KNOWN, rules.upgrade)
-        assert "not before SRF017 is mended" in said
+        assert "not before SRF017 is repaired" in said
 
 
 WHOLE_WAY = ["Before:", "Before:", "Repair:", "After:", "After:", "To"]

@@ -229,7 +229,7 @@ class TestTheReader:
         assert finding.severity is Severity.BROKEN
         assert "If the reader looks the version up under the subject, after a restore" in finding.explanation
         assert finding.next.startswith("Do not wipe the state directory")
-        assert finding.explanation.endswith("(SRF007): --state-dir may tell.")
+        assert finding.explanation.endswith("(SRF007). --state-dir may show which of the two it is.")
 
     def test_the_internal_schema_may_tell_that_it_is_connects_converter(self, staged: World) -> None:
         finding = incident(staged)
@@ -246,7 +246,7 @@ class TestTheReader:
     def test_one_that_needs_no_version_makes_it_a_note(self, staged: World, reader: Reader) -> None:
         finding = incident(staged, reader=reader)
         assert finding.severity is Severity.NOTE
-        assert f"As a {reader.value} reader does not need that version, nothing fails" in finding.explanation
+        assert f"Nothing fails, because a {reader.value} reader does not need that version" in finding.explanation
         assert finding.next.startswith("Nothing to do while this reader stays")
         assert not staged.examine(reader=reader).diagnosis.has_findings
 
@@ -254,7 +254,7 @@ class TestTheReader:
     def test_a_streams_with_the_fix_makes_it_a_note(self, staged: World, version: str) -> None:
         finding = incident(staged, streams_version=version, reader=Reader.CONNECT)
         assert finding.severity is Severity.NOTE
-        assert "As this Kafka Streams asks the source's subject, nothing fails" in finding.explanation
+        assert "Nothing fails, because this Kafka Streams asks the source's subject" in finding.explanation
 
     @pytest.mark.parametrize("version", ["2.6.3", "2.0", "2.5.1"])
     def test_one_without_it_does_not(self, staged: World, version: str) -> None:

@@ -76,17 +76,17 @@ class TestTheFinding:
         world.supplied = Supplied()
         (finding,) = world.examine().diagnosis.findings
         assert (finding.code, finding.severity) == ("SRF001", Severity.BROKEN)
-        assert "a restore has happened yet cannot be told" in finding.explanation
+        assert "whether a restore has already happened" in finding.explanation
 
     @pytest.mark.parametrize("reader", [Reader.PLAIN, Reader.DUAL])
     def test_is_a_note_for_a_reader_that_does_not_need_the_version(self, world: World, reader: Reader) -> None:
         diagnosis = world.examine(reader=reader).diagnosis
         assert [(f.code, f.severity) for f in diagnosis.findings] == [("SRF002", Severity.NOTE)]
-        assert "nothing fails because of it" in diagnosis.findings[0].explanation
+        assert "Nothing fails, because" in diagnosis.findings[0].explanation
 
     def test_the_advice_is_to_repair_in_time_and_to_keep_the_state(self, world: World) -> None:
         (told,) = world.examine().diagnosis.applications
-        assert "KafkaTopic_Right-Reduce: repair it before a restore" in told.advice[0]
+        assert "KafkaTopic_Right-Reduce. After a repair before the next restore" in told.advice[0]
         assert "wipe a state directory" in told.do_not
 
 
@@ -97,7 +97,7 @@ class TestSrf001Stays:
         rewrite(staged, 1, {b"u4": frame_id(1, b"\x08"), b"u5": frame_id(3, b"\x0a")}, last=3)
         hand_over(world, staged)
         finding = world.findings()["SRF001"]
-        assert "on disk rows carry schema id 1 (1 row, in the store of partition 1)" in finding.explanation
+        assert "rows on disk carry schema id 1 (1 row, in the store of partition 1)" in finding.explanation
         assert "cannot be told" not in finding.explanation
         assert "SRF002" not in world.findings()
 
@@ -105,7 +105,7 @@ class TestSrf001Stays:
         shutil.rmtree(staged.state_dir / staged.incident.application / "0_2")
         hand_over(world, staged)
         finding = world.findings()["SRF001"]
-        assert "(5 rows, of partitions 0 and 1) carry none of these ids" in finding.explanation
+        assert "(5 rows, of partitions 0 and 1), and none of them carries such an id" in finding.explanation
         assert "partition 2 of topic users: no state directory" in finding.explanation
         (skipped,) = of_rows(world)
         assert not skipped.could_hide
@@ -125,7 +125,7 @@ class TestSrf001Stays:
         (table,) = staged.databases[2].glob("*.sst")
         table.write_bytes(table.read_bytes()[:200])
         hand_over(world, staged)
-        assert "they are no proof" in world.findings()["SRF001"].explanation
+        assert "This does not prove" in world.findings()["SRF001"].explanation
         (skipped,) = of_rows(world)
         assert skipped.could_hide
         assert "task 0_2" in skipped.reason
@@ -208,7 +208,7 @@ class TestIdsThatRowsAloneCarry:
             [*map(int, staged.incident.writer_ids), without_own]
         )
         assert f"on disk carry schema id {without_own} (7 rows" in finding.explanation
-        assert "no restore brings them back" in finding.explanation
+        assert "no restore replaces these rows" in finding.explanation
 
     def test_alone_they_are_the_incident_too_and_the_repair_registers_them(
         self, world: World, staged: damage.Staged, without_own: int, tmp_path: Path

@@ -16,7 +16,7 @@ class TestCheck:
         assert (note.code, note.severity, note.repairable) == ("SRF003", Severity.NOTE, False)
         assert note.registered_ids == (1, 3)
         assert [fault.schema_id for fault in note.schema_ids] == [1]
-        assert "until the next schema of users-value" in note.explanation
+        assert "until the topic gets a record with a new schema of users-value" in note.explanation
         assert not examination.diagnosis.has_findings
         assert not examination.diagnosis.is_inconclusive
 
@@ -42,7 +42,7 @@ class TestCheck:
         world.client().set_config(PHANTOM, {"alias": "users-value"})
         world.live(("a", V1), ("b", V2))
         note = world.findings()["SRF003"]
-        assert "satisfied through an alias of users-value" in note.explanation
+        assert "answered through an alias of users-value" in note.explanation
         assert "that ends when the alias is removed" in note.explanation
 
     def test_another_context_that_answers_is_named_beside_what_is_registered(self, world: World) -> None:
@@ -50,7 +50,7 @@ class TestCheck:
         world.registry.seed(f":.backup:{PHANTOM}", W1)
         world.live(("a", V1), ("b", V2))
         note = world.findings()["SRF003"]
-        assert f"1 is satisfied through another context (:.backup:{PHANTOM})" in note.explanation
+        assert f"1 is answered from another context (:.backup:{PHANTOM})" in note.explanation
         assert "that ends when its versions are deleted" in note.explanation
 
     def test_an_empty_topic_is_no_note(self, world: World) -> None:

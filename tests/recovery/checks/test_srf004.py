@@ -197,14 +197,14 @@ class TestWithRowsOnDisk:
         assert (found.code, found.severity) == ("SRF004", Severity.BREAKS_ON_UPGRADE)
         assert (masked.code, masked.severity) == ("SRF003", Severity.NOTE)
         assert [fault.schema_id for fault in found.schema_ids] == [staged.internal_id]
-        assert "On disk rows carry schema id 2 (3 rows" in found.explanation
+        assert "Rows on disk carry schema id 2 (3 rows" in found.explanation
         assert "Where the state directory was kept" not in found.explanation
 
     def test_it_is_the_only_one_without_the_state_directory_too(self, world: World, staged: damage.Staged) -> None:
         world.supplied = Supplied()
         found = world.findings(streams_version=damage.STREAMS_VERSION)
         assert set(found) == {"SRF004", "SRF003"}
-        assert "the state was kept cannot be told" in found["SRF004"].explanation
+        assert "cannot see from cluster and registry whether the state was kept" in found["SRF004"].explanation
 
     def test_rows_that_were_all_restored_since_need_nothing(self, world: World, staged: damage.Staged) -> None:
         rewrite(world, staged, {b"u1": value(staged.writer_id)}, last=2)
@@ -214,8 +214,8 @@ class TestWithRowsOnDisk:
         rewrite(world, staged, {b"u1": value(staged.writer_id)}, last=1)
         finding = world.findings(streams_version=damage.STREAMS_VERSION)["SRF004"]
         assert [fault.schema_id for fault in finding.schema_ids] == [staged.internal_id]
-        assert "(1 row, of partition 0) carry none of them" in finding.explanation
-        assert "they are no proof that no row does" in finding.explanation
+        assert "(1 row, of partition 0), and none of them carries such an id" in finding.explanation
+        assert "This does not prove that no row does" in finding.explanation
 
     def test_ids_of_rows_count_without_any_phantom_subject(self, world: World, staged: damage.Staged) -> None:
         other = world.client().register(Subject("elsewhere-value"), Schema(text=W2))
@@ -224,7 +224,7 @@ class TestWithRowsOnDisk:
         rewrite(world, staged, {b"u1": value(other, ONE_LONG_AND_NULL)}, last=2)
         finding = world.findings(streams_version=damage.STREAMS_VERSION)["SRF004"]
         assert [fault.schema_id for fault in finding.schema_ids] == [other]
-        assert f"schema id {other}, which is not under users-value" in finding.explanation
+        assert f"schema id {other}. It is missing under users-value" in finding.explanation
 
     def test_a_dual_reader_fails_where_neither_subject_has_it(self, world: World, staged: damage.Staged) -> None:
         found = world.findings(streams_version="2.7", reader=Reader.DUAL)["SRF004"]

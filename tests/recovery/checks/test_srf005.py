@@ -71,7 +71,7 @@ class TestTheFinding:
         write_task(folder, "0_0", "users-store", rows, checkpoint={("users", 0): 1})
         world.supplied = Supplied(state=read_state_directory(tmp_path))
         explanation = asymmetric(world).explanation
-        assert f"rows carry schema id {producer} (2 rows, in the store of partition 0)" in explanation
+        assert f"Rows on disk carry schema id {producer} (2 rows, in the store of partition 0)" in explanation
         assert "no look-up under the reader's id meets" in explanation
         assert f"Others carry schema id {reader} (1 row" in explanation
 
@@ -130,7 +130,7 @@ class TestWhatIsNone:
         assert not of(world, "SRF005")
         assert world.registry.seed(PHANTOM_KEY, PRODUCER) == producer
         assert not of(world, "SRF005")
-        assert all("it can be read" in finding.explanation for finding in of(world, "SRF003"))
+        assert all("the store can be read" in finding.explanation for finding in of(world, "SRF003"))
 
     def test_a_repair_that_registered_an_id_of_tombstones_alone(self, world: World, producer: int) -> None:
         """The generated worlds found it: the copy was taken for the reader's own schema."""
@@ -164,4 +164,4 @@ def test_from_2_7_on_rows_on_disk_alone_tell_what_the_reader_writes(tmp_path: Pa
         world.supplied = Supplied(state=read_state_directory(tmp_path))
         finding = asymmetric(world)
     assert [fault.schema_id for fault in finding.schema_ids] == [producer]
-    assert f"under schema id {own}, as rows on disk show, which carry it: record ROWKEY" in finding.explanation
+    assert f"under schema id {own}, as the ids in rows on disk show: record ROWKEY" in finding.explanation

@@ -52,13 +52,13 @@ class TestTheDamage:
     def test_says_what_told_that_the_store_is_global(self, world: World) -> None:
         (told,) = examined(world, of_topology(damage.TOPOLOGY)).diagnosis.findings
         (concluded,) = examined(world).diagnosis.findings
-        assert "That users-global is a global store is told by a state directory or a topology." in told.explanation
+        assert "A state directory or a topology says that users-global is a global store." in told.explanation
         assert "its group has committed offsets, and none of topic users. --state-dir or" in concluded.explanation
 
     def test_the_advice_is_that_of_the_incident_for_a_global_store(self, world: World) -> None:
         (application,) = examined(world, of_topology(damage.TOPOLOGY)).diagnosis.applications
         assert "wipe a state directory" in application.do_not
-        assert any("the global store users-global is whole on every instance" in line for line in application.advice)
+        assert any("its own full copy of the global store users-global" in line for line in application.advice)
         assert not any("turn the reuse off" in line for line in application.advice)
 
     def test_is_planned_applied_verified_and_rolled_back(self, world: World, tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ class TestTheDamage:
         assert (finding.severity, finding.repairable) == (Severity.LITTER, False)
         assert finding.subject == damage.SOURCE_SUBJECT
         assert ([fault.schema_id for fault in finding.schema_ids], finding.registered_ids) == ([internal], (1, 2))
-        assert "schema id 2: it stands under shop-users-store-changelog-value" in finding.explanation
+        assert "schema id 2: shop-users-store-changelog-value holds it" in finding.explanation
         assert "Keep schema id 2 while a store" in finding.next
         empty.sources = {"users-store": "users"}  # type: ignore[dict-item]
         assert empty.plan(streams_version="2.7").actions == ()
@@ -90,7 +90,7 @@ class TestWhatShowsIt:
     def test_a_mark_of_connect_that_the_records_own_schemas_have_not(self, plain: World) -> None:
         stand(plain, [W1, marked(ALIKE)], [W1, marked(ALIKE)])
         (finding,) = found(plain)
-        assert f"it stands under {PHANTOM} and has a mark of Connect's converter" in finding.explanation
+        assert f"{PHANTOM} holds it, and it has a mark of Connect's converter" in finding.explanation
 
     def test_rows_on_disk_where_no_phantom_subject_stands(self, plain: World) -> None:
         stand(plain, [W1, ALIKE])

@@ -41,5 +41,5 @@ class TestCheck:
         numbers = [world.registry.seed(":.eu:others-value", text) for text in ('"long"', '"int"', '"bytes"', '"float"')]
         world.live(("a", value(numbers[-1])))
         finding = world.findings()["SRF011"]
-        assert "know ids of these numbers (.eu: 4)" in finding.explanation
+        assert "know ids with these numbers (.eu: 4)" in finding.explanation
         assert "(/contexts/ and its name" in finding.explanation

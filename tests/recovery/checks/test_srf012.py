@@ -77,7 +77,7 @@ class TestTraces:
         masked.client().set_config(PHANTOM, {"compatibility": "NONE"})
         set_mode(masked.registry.url, "IMPORT", PHANTOM)
         note = masked.findings()["SRF012"]
-        assert "its own compatibility is NONE" in note.explanation
+        assert "the subject's own compatibility is NONE" in note.explanation
         assert "its own mode is IMPORT: the registry refuses the application's own" in note.explanation
         assert f"DELETE /config/{PHANTOM}" in note.next
         assert f"DELETE /mode/{PHANTOM}" in note.next
@@ -98,7 +98,7 @@ class TestTraces:
         assert set(found) == {"SRF001", "SRF012"}
         note = found["SRF012"]
         assert "schema ids 1 and 2: the subject's mode is IMPORT (42205)." in note.explanation
-        assert "may have been interrupted: its own mode is IMPORT" in note.explanation
+        assert "may have been interrupted: the subject's own mode is IMPORT" in note.explanation
         assert [fault.schema_id for fault in note.schema_ids] == [1, 2]
         assert "made writable" not in note.next
 

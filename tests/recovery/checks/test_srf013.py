@@ -73,7 +73,7 @@ class TestTheNewestOfEachIdAndPartition:
         finding = found(world.examine())
         assert (finding.severity, finding.repairable, finding.role) == (severity, False, Role.VALUE)
         assert f"1 in partition 0, schema id 1, offset 1 ({reason}" in finding.explanation
-        assert "1 of 2 live keys: there may be more" in finding.explanation
+        assert "1 of 2 live keys, so there may be more" in finding.explanation
         assert "`srfix decode --partition 0 --from-offset 1 --max-records 1 users`" in finding.next
         (fault,) = finding.schema_ids
         assert (fault.schema_id, fault.live_keys, fault.is_partial) == (1, 1, True)
@@ -85,7 +85,7 @@ class TestTheNewestOfEachIdAndPartition:
         world.registry.seed(PHANTOM, W1)
         world.registry.seed(PHANTOM, W2)
         world.live(("a", value(1, TOO_LONG)))
-        assert "reads them all the same" in found(world.examine()).explanation
+        assert "so it reads these records without an error" in found(world.examine()).explanation
         world.put("users", ("b", value(damaged, CUT_OFF)))
         world.commit("shop", users=2)
         assert "the first read of the row fails" in found(decoded(world)).explanation
@@ -167,7 +167,7 @@ class TestAdviceThatDeletesRows:
         return finding.next
 
     def test_it_is_given_with_proof(self, world: World, facts: StoreFacts) -> None:
-        assert "(or a tombstone, where the row is not wanted)" in self.next_of(world, facts)
+        assert "(or a tombstone, if the row is not wanted)" in self.next_of(world, facts)
 
     @pytest.mark.parametrize(
         ("kind", "weight", "against", "is_given"),
@@ -198,7 +198,7 @@ class TestAdviceThatDeletesRows:
         world.put("users", ("b", b"{}"))
         world.commit("shop", users=2)
         said = found(world.examine()).next
-        assert "which serializer writes its values. Only if they are damaged: write the same keys again" in said
+        assert "which serializer writes its values. Only if the records are damaged: write the same keys again" in said
 
 
 class TestAllOfThem:
@@ -211,10 +211,10 @@ class TestAllOfThem:
             world.put("users", ("e", value(1)), ("e", bad), (None, bad), partition=1)
             world.broker.commit("shop", {("users", 0): 4, ("users", 1): 3})
             finding = found(decoded(world))
-            assert finding.explanation.startswith("4 live keys of topic users were found")
+            assert finding.explanation.startswith("4 live keys of topic users have")
             assert "3 in partition 0, schema id 1, offsets 0 to 3 (" in finding.explanation
             assert "1 in partition 1, schema id 1, offset 1 (" in finding.explanation
-            assert "there may be more" not in finding.explanation
+            assert "so there may be more" not in finding.explanation
             (fault,) = finding.schema_ids
             assert (fault.live_keys, fault.is_partial) == (4, False)
             assert [place.live_keys for place in fault.partitions] == [3, 1]
@@ -235,7 +235,7 @@ class TestAllOfThem:
         world.live(("a", value(1)), ("b", value(hostile, b"\x80\x80\x06" + b"\x7f" * 49_152)))
         for whole in (False, True):
             explanation = found(decoded(world, whole=whole, deadline_s=60)).explanation
-            assert "1 live key of topic users was found where the body" in explanation
+            assert "1 live key of topic users has a body" in explanation
             assert "a decimal of 49,152 bytes, and at most 4,096 are converted" in explanation
 
 

@@ -54,7 +54,7 @@ class TestTheDamage:
         assert ([fault.schema_id for fault in finding.schema_ids], finding.registered_ids) == ([2], (1,))
         assert "writes its values under schema id 2" in finding.explanation
         assert "not BACKWARD compatible with what the subject holds (409)" in finding.explanation
-        assert "Before the upgrade turn the reuse off" in finding.next
+        assert "Before the upgrade, turn the reuse off" in finding.next
         assert "have the owner of users-value set" in finding.next
 
     def test_is_not_there_before_2_7(self, world: World) -> None:
@@ -63,7 +63,7 @@ class TestTheDamage:
 
     def test_forbids_in_other_advice_what_would_meet_it(self, world: World) -> None:
         (application,) = examined(world, of_topology(damage.TOPOLOGY), streams_version="2.7").diagnosis.applications
-        assert any("the first put after it is refused (SRF016)" in line for line in application.advice)
+        assert any("the registry refuses the first put after the wipe (SRF016)" in line for line in application.advice)
 
     def test_nothing_was_written(self, world: World) -> None:
         world.registry.forget_requests()
@@ -90,7 +90,7 @@ class TestTheLevelInForce:
         world.client().set_config(damage.SOURCE_SUBJECT, {"compatibility": "NONE"})
         (note,) = found(world)
         assert note.severity is Severity.NOTE
-        assert "it becomes the latest version" in note.explanation
+        assert "becomes the latest version" in note.explanation
 
     def test_a_transitive_level_asks_all_versions(self, world: World) -> None:
         """It reads the latest, and not the first."""

@@ -81,7 +81,7 @@ class TestCheck:
         finding = diagnosis(world, cleanup_policy=policy, retention_ms="1000").findings[0]
         assert (finding.code, finding.severity) == ("SRF018", Severity.SILENT)
         assert f"(cleanup.policy={policy}, retention.ms=1000)" in finding.explanation
-        assert "retention deletes that one too" in finding.explanation
+        assert "retention deletes this record, too" in finding.explanation
 
     def test_what_left_the_topic_stays_in_the_store_until_a_restore(self, world: World) -> None:
         finding = diagnosis(world, cleanup_policy="delete").findings[0]
@@ -95,7 +95,7 @@ class TestCheck:
         assert finding.next.startswith("Change nothing on topic users yet: it may be a stream of events")
         assert "`srfix diagnose --application shop --store users-store --source shop/users-store=users`" in finding.next
         assert "compact" not in finding.next
-        assert "as far as the evidence tells, from topic users" in finding.explanation
+        assert "as far as the evidence shows, from topic users" in finding.explanation
 
     def test_what_the_cluster_does_not_say_is_skipped_with_its_reason(self, world: World) -> None:
         found = world.examine().diagnosis

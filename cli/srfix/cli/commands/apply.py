@@ -106,8 +106,9 @@ def apply(
     if TOPIC_PLANS.is_at(path):
         if only or signature is not None or signer_key is not None or probe_permissions:
             raise UsageError(
-                "A plan that writes to a topic is carried out whole: --only, --probe-permissions and --signature are for "
-                "plans of srfix plan. Have its digest compared with --expect-digest."
+                "A plan that writes to a topic is always carried out as a whole. --only, --probe-permissions and "
+                "--signature are only for plans of srfix plan. To compare the digest of this plan, use "
+                "--expect-digest."
             )
         return apply_to_topic(
             TOPIC_PLANS.load(path),
@@ -141,7 +142,10 @@ def apply(
         return ExitCode.INTERRUPTED
     for subject in shared_subjects(plan, part):
         say(
-            f"{subject} is shared with findings that --only leaves out; its steps are carried out for all of them.",
+            (
+                f"{subject} also belongs to findings that --only leaves out. Its steps are carried out for all "
+                "these findings."
+            ),
             err=True,
         )
     done: list[tuple[Action, str]] = []
@@ -161,19 +165,19 @@ def apply(
                     on_the_way.say(action, f"Step {action.step} of {len(plan.actions)}: {describe(action)}.")
                 case StepFound(action=action):
                     done.append((action, "found done"))
-                    on_the_way.say(action, f"Step {action.step} was found done: {describe(action)}.")
+                    on_the_way.say(action, f"Step {action.step} was already done: {describe(action)}.")
                 case Reopened(missing=missing):
                     gone = ", ".join(f"schema id {each.schema_id} under {each.subject}" for each in missing)
                     say_on_the_way(
-                        f"This plan was carried out before, and somebody has deleted for good since: {gone}. It is "
-                        "registered again."
+                        f"This plan was carried out before. Since then somebody has deleted for good: {gone}. srfix "
+                        "registers it again."
                     )
                 case LeftForLater(steps=steps):
                     left = steps
                 case AlreadyApplied():
                     is_news = False
                 case JournalSetAside(path=aside):
-                    say_on_the_way(f"The journal of an earlier run that stood there is kept as {aside}.")
+                    say_on_the_way(f"The journal of an earlier run is kept as {aside}.")
         is_unfound = bool(done) and is_of_no_use(part, registry)
     code = run.code
     is_news = is_news and not (left and not done)
@@ -202,17 +206,17 @@ def _refuse_if_obstructed(plan: Plan, registry: RegistryClient, journal_path: Pa
         found += denied_permissions(plan, registry)
     obstacles = [UsageError(obstacle.what) for obstacle in found]
     if obstacles:
-        raise ExceptionGroup("The repair cannot be carried out as things stand; nothing was written.", obstacles)
+        raise ExceptionGroup("The repair cannot be carried out now. Nothing was written.", obstacles)
 
 
 _NOT_YET = (
-    "Until the repair is done: restart nothing that is down, for its threads would die again at the same rows, and do not "
-    "wipe the state directory.",
+    "Until the repair is done, do not wipe the state directory, and do not restart an instance that is down: its "
+    "threads would die again at the same rows.",
 )
 
 _UNFOUND = (
-    "Start nothing yet: asked with deleted=true, as the failing reader asks, this registry does not find the version that was "
-    "just soft-deleted. Plan again, which leaves the versions live: {plan}."
+    "Start nothing yet. The failing reader asks with deleted=true, and this registry does not find the "
+    "soft-deleted version in this way. Make a new plan, which leaves the versions live: {plan}."
 )
 
 
@@ -221,7 +225,10 @@ def _still_missing(plan: Plan) -> Iterator[str]:
     left = [omission for omission in plan.omissions if omission.subject in plan.expects and omission.schema_ids]
     if left:
         which = "; ".join(f"schema id {enumerated(each.schema_ids)} under {each.subject}" for each in left)
-        yield f"Still missing, as the plan says: {which}. Rows with that fail as before; what follows is for the others."
+        yield (
+            f"Still missing, as the plan says: {which}. Rows with such an id fail as before. The advice below is "
+            "for the other rows."
+        )
 
 
 def _outcome(plan: Plan, done: Sequence[int], code: ExitCode, *, is_news: bool) -> str:
@@ -242,7 +249,7 @@ def _left(plan: Plan, left: tuple[int, ...], path: Path, given: Given) -> Iterat
     if left:
         whole = replace(given, options=tuple(option for option in given.options if option.name != "--only"))
         yield Paragraph(
-            f"{counted(len(left), 'step')} of the plan's {len(plan.actions)} are left, for whenever you want:"
+            f"{counted(len(left), 'step')} of the plan's {len(plan.actions)} are left. To carry them out later:"
         )
         yield Commands((whole.command("apply", *positional(str(path))),))
 

@@ -44,7 +44,7 @@ _WHERE: Final = {"SRFIX_BOOTSTRAP_SERVERS": "HOST:9092", "SRFIX_REGISTRY": "http
 _USER: Final = "basic.auth.user.info=USER:env:REGISTRY_PASSWORD"
 
 
-@command(epilog="Give a trace as a file, as `-` for standard input, or the message itself in quotes.")
+@command(epilog="Give a trace as a file, or as `-` for standard input, or give the message itself in quotes.")
 @click.argument(
     "what",
     metavar="[CODE | FILE | -]",
@@ -69,7 +69,7 @@ def explain(what: str | None, output: OutputFormat) -> ExitCode:
         return ExitCode.OK
     text = _text_of(what)
     if not text.strip():
-        raise UsageError("There is nothing in it to explain. Paste the stack trace, down to the last “Caused by”.")
+        raise UsageError("The text is empty. Paste the stack trace, down to the last “Caused by”.")
     reading = read(text)
     document = Explanation.of(reading, srfix=version("srfix"), set_first=_to_set_first())
     report = Report(document=document.to_json(), blocks=tuple(_reading_blocks(reading)))
@@ -126,7 +126,7 @@ def _list_of_codes() -> Report:
         document=_catalogue(CATALOGUE),
         blocks=(
             Table(("code", "severity", "checked since", "what"), rows),
-            Paragraph("Run srfix explain with one of them."),
+            Paragraph("Run srfix explain with one of these codes."),
         ),
     )
 
@@ -167,7 +167,7 @@ def _paragraphs(text: str) -> Iterator[Block]:
 
 
 _UNTIL_THEN: Final = (
-    "Until srfix diagnose has said what is wrong, do not wipe a state directory, and do not TERMINATE or DROP a query."
+    "Before srfix diagnose has said what is wrong, do not wipe a state directory, and do not TERMINATE or DROP a query."
 )
 
 
@@ -193,13 +193,13 @@ def _reading_blocks(reading: StackTraceReading) -> list[Block]:
         blocks.append(FieldList(pairs))
     blocks += titled_list("What this rests on", reading.clues)
     if reading.is_cut:
-        blocks.append(Paragraph("The text was very long; only its end was read."))
+        blocks.append(Paragraph("The text was very long; srfix read only its end."))
     blocks += [
         Heading("Next", level=2),
         Commands((*_to_set_first(), reading.next_command)),
     ]
     if _to_set_first() or any(word in reading.next_command.split() for word in ("TOPIC", _USER)):
-        blocks.append(Paragraph("Words in capitals stand for what the text does not say."))
+        blocks.append(Paragraph("Replace the words in capitals: the text does not say them."))
     if reading.finding is not None:
         blocks.append(Commands((f"srfix explain {reading.finding}",)))
     return blocks

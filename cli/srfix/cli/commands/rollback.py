@@ -32,8 +32,10 @@ _PARTS = (
     ("Not undone yet", {"not-reached"}),
     ("Nothing to undo", {"nothing-to-undo", "not-carried-out"}),
 )
-_NOTHING_DONE = "No step had been carried out; there was nothing to undo."
-_NOTHING_LEFT = "Nothing stands any more of what the repair did: it had put that back itself, or it was undone before."
+_NOTHING_DONE = "No step of the plan had been carried out, so there was nothing to undo."
+_NOTHING_LEFT = (
+    "There is nothing left to undo: the repair had already reset its own changes, or somebody undid them before."
+)
 
 
 @command()

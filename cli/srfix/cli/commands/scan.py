@@ -128,11 +128,12 @@ def _lines(scan: Scan, *, has_registry: bool) -> Iterator[str]:
     for partition in scan.census.partitions:
         if partition.start_moved_to is not None:
             yield (
-                f"The log of partition {partition.partition} started at offset {partition.start_offset} when the read began, "
-                f"and starts at {partition.start_moved_to} now: what was between may be among what was counted."
+                f"The log of partition {partition.partition} started at offset {partition.start_offset} when srfix "
+                f"began to read, and starts at {partition.start_moved_to} now. The counts may include records "
+                "between these two offsets, which are gone now."
             )
     if not has_registry:
-        yield "No registry was named, so the subjects of the ids are not shown; see --registry."
+        yield "No registry was given, so the subjects of the ids are not shown; see --registry."
 
 
 def _verdict(scan: Scan) -> Verdict:
@@ -149,14 +150,17 @@ def _blocks(scan: Scan, *, details: bool, bars: bool) -> Iterator[Block]:
     census = scan.census
     yield Heading(_verdict(scan).text)
     if scan.application is None:
-        up_to = "counted up to the end, as a global table restores; other stores restore less: --application ID"
+        up_to = (
+            "counted up to the log's end, as a global table restores. For another store, give --application ID: a "
+            "restore then ends at its committed offsets"
+        )
     else:
-        up_to = f"counted up to what {scan.application} has committed, as its stores restore"
+        up_to = f"counted up to the committed offsets of {scan.application}, as its stores restore"
     yield FieldList((("live keys", up_to), ("read with", census.isolation.value)))
     if scan.application is not None and all(p.restore_limit is None for p in census.partitions):
         yield Paragraph(
-            f"The group {scan.application} has no committed offset on this topic: a restore loads nothing, and all is "
-            "processed again."
+            f"The group {scan.application} has no committed offset on this topic. A restore loads nothing, and the "
+            "application processes all records again."
         )
     for role in scan.roles:
         least = "at least " if census.is_partial else ""

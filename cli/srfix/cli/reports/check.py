@@ -54,11 +54,13 @@ def _verdict(found: TopicCheck) -> str:
     topic = found.answers.question.topic
     if found.has_findings:
         is_known = found.answers.question.read.reader is not TopicReader.UNKNOWN
-        return f"{topic}: its reader {'cannot' if is_known else 'may not be able to'} read all of it"
+        return f"{topic}: the topic's reader {'cannot' if is_known else 'may not be able to'} read all records"
     if found.is_inconclusive:
-        return f"{topic}: nothing was found, but not everything could be looked at"
+        return f"{topic}: no problem found, but some checks could not run"
     group = found.answers.question.read.group
-    return f"{topic}: {'what the group has not read yet' if group is not None else 'all of it'} can be read"
+    return (
+        f"{topic}: {'all records that the group has not read yet' if group is not None else 'all records'} can be read"
+    )
 
 
 def _fields(answers: TopicAnswers) -> Iterator[tuple[str, str]]:
@@ -71,9 +73,7 @@ def _fields(answers: TopicAnswers) -> Iterator[tuple[str, str]]:
     else:
         yield "asks", f"a subject for each record's name (--strategy {read.strategy.value})"
     records = sum(partition.records for partition in answers.census.partitions)
-    policy = (
-        "cleanup.policy not known" if answers.cleanup_policy is None else f"cleanup.policy={answers.cleanup_policy}"
-    )
+    policy = "cleanup.policy unknown" if answers.cleanup_policy is None else f"cleanup.policy={answers.cleanup_policy}"
     yield (
         "live",
         f"{answers.lives.value} ({policy}); {counted(records, 'record')} read with {read.isolation.value}",
@@ -108,23 +108,23 @@ def _ids(answers: TopicAnswers, answer: RoleAnswer, *, details: bool) -> Iterato
         title=title,
     )
     if len(shown) < len(ranked):
-        yield Paragraph(f"{len(ranked) - len(shown):,} more schema ids: --details")
+        yield Paragraph(f"{len(ranked) - len(shown):,} more schema ids; --details shows all")
 
 
 def _outcome(asked: AskedId, reader: TopicReader) -> str:
     if asked.trouble is Trouble.MISSING and reader is TopicReader.UNKNOWN:
-        return f"fails if it asks by subject: {asked.trouble.value}"
+        return f"fails if it asks under the subject: {asked.trouble.value}"
     if asked.trouble is not None:
         return f"fails: {asked.trouble.value}"
     if asked.untold is not None:
         return "not told"
-    return "reads it" if asked.membership.error_code is None else "reads it without the subject"
+    return "reads it" if asked.membership.error_code is None else "reads it; does not need the subject"
 
 
 def _counts(answer: RoleAnswer) -> Iterator[str]:
     yield counted(len(answer.ids), "schema id")
     if not answer.is_looked_at and answer.records:
-        yield "written by no schema registry serializer"
+        yield "not written by a schema registry serializer"
     elif answer.records > answer.framed:
         yield f"{answer.records - answer.framed:,} unframed"
     if answer.nulls:

@@ -97,10 +97,10 @@ def finding_in_detail(finding: Finding, facts: Sequence[StoreFacts] = ()) -> Ite
         yield from titled_list("Evidence", _evidence(finding))
         yield from titled_list("Possible sources", _possible(finding))
         seen = (f"{each.kind} {each.says}: {each.detail} ({each.weight.value})" for each in finding.observations)
-        yield from titled_list("Seen of the application", seen)
+        yield from titled_list("What srfix sees of the application", seen)
     yield Paragraph(f"Next: {finding.next}")
     for note in finding.notes:
-        yield Heading(f"On its repair ({note.code})", level=2)
+        yield Heading(f"About the repair ({note.code})", level=2)
         yield Paragraph(f"{note.explanation} {note.next}")
 
 
@@ -122,7 +122,7 @@ def _evidence(finding: Finding) -> Iterator[str]:
         if not is_long or piece.topic in (None, source):
             yield _piece(piece)
     if is_long:
-        yield f"compared and not chosen: {some(others)} (--output json has what speaks for and against each)"
+        yield f"compared and not chosen: {some(others)} (--output json shows the evidence for and against each topic)"
 
 
 def _has_several_splits(finding: Finding) -> bool:
@@ -147,7 +147,10 @@ def _possible(finding: Finding) -> Iterator[str]:
         whose = f"store {each.store} of {each.application}, from {topic}" if several else topic
         yield f"{whose}. {for_and_against(each, several=several)}"
     if more := [each.topic or "no known topic" for each in finding.considered[MOST_SOURCES:]]:
-        yield f"also possible: {some(list(dict.fromkeys(more)))} (--output json has what speaks for and against each)"
+        yield (
+            f"also possible: {some(list(dict.fromkeys(more)))} (--output json shows the evidence for and against "
+            "each topic)"
+        )
 
 
 def for_and_against(each: Considered, *, several: bool = False) -> str:

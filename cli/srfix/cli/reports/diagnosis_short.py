@@ -78,7 +78,7 @@ def diagnosis_in_short(
     for (code, severity), stores in kinds.items():
         yield from _of_one_kind(code, severity, stores, facts)
     if short.do_not:
-        yield Paragraph(f"Until it is repaired do not {either(short.do_not)}.", is_warning=True)
+        yield Paragraph(f"Until this is repaired, do not {either(short.do_not)}.", is_warning=True)
     also = repair_on_request(diagnosis)
     if also is not None:
         how_many = f", in {counted(short.writes, 'write')}" if short.writes and len(short.stores) > 1 else ""
@@ -86,15 +86,17 @@ def diagnosis_in_short(
             {note.code for store in short.stores for note in store.finding.notes if not note.repairable}
         )
         if in_the_way:
-            yield Paragraph(f"First settle what {', '.join(in_the_way)} says; then plan the repair and read the plan:")
+            yield Paragraph(
+                f"First follow the advice of {', '.join(in_the_way)}. Then plan the repair and read the plan:"
+            )
         else:
-            yield Paragraph(f"To repair {_what_a_plan_repairs(short.stores)}{how_many}, plan it and read the plan:")
+            yield Paragraph(f"To repair {_what_a_plan_repairs(short.stores)}{how_many}, make a plan and read the plan:")
         yield Commands((given.command("plan", *also, "-o", "plan.json"),))
         yield from secrets_to_add(given, "plan")
     last = [*_notes(short.notes), *_not_looked_at(diagnosis)]
     if facts is None and (diagnosis.findings or diagnosis.not_looked_at):
         meaning = f". {given.quoted('explain', diagnosis.findings[0].code)}" if diagnosis.findings else ""
-        last.append(f"The evidence, what to do around a repair: --details{meaning}")
+        last.append(f"--details shows the evidence, and what to do before and after a repair{meaning}")
     if facts is not None and last:
         yield Heading("Also to know", level=2, is_apart=True)
     if last:
@@ -114,7 +116,10 @@ def _folded(diagnosis: Diagnosis, notes: Sequence[Finding]) -> Iterator[Block]:
         yield Folded(f"Not looked at: {counted(len(diagnosis.not_looked_at), 'thing')}", (ItemList(lines),))
     for told in diagnosis.applications:
         if told.advice:
-            yield Folded(f"What to do around a repair: {told.application}", (ItemList(told.advice, is_numbered=True),))
+            yield Folded(
+                (f"What to do before and after a repair: {told.application}"),
+                (ItemList(told.advice, is_numbered=True),),
+            )
 
 
 def _with_details(finding: Finding, facts: Sequence[StoreFacts] | None) -> Iterator[Block]:
@@ -198,14 +203,18 @@ def _facts(store: StoreInShort, *, has_table: bool = False) -> Iterator[tuple[st
         is_refused = any(not note.repairable for note in finding.notes)
         is_on_request = finding.code in ONLY_ON_REQUEST
         unplanned = (
-            "not as things stand"
+            "not possible now"
             if is_refused
-            else f"on request alone (--also {finding.code})"
+            else f"only on request (--also {finding.code})"
             if is_on_request
             else "srfix plan says how"
         )
         how = counted(store.writes, "write") if store.writes else unplanned
-        around = f"; the plan avoids what the registry would refuse ({', '.join(overcome)})" if overcome else ""
+        around = (
+            (f"; the registry would refuse it now, but the plan works around this ({', '.join(overcome)})")
+            if overcome
+            else ""
+        )
         yield "repair", how + around
     for note in finding.notes:
         if not note.repairable:
@@ -236,7 +245,7 @@ def _notes(notes: Sequence[Finding]) -> Iterator[str]:
             yield from (f"Note {code}: {note.explanation} {note.next}" for note in of_it)
         else:
             entry = BY_CODE[code].entry
-            harmless = ", breaks nothing as things stand" if entry.severity == Severity.BROKEN.value else ""
+            harmless = ", breaks nothing now" if entry.severity == Severity.BROKEN.value else ""
             yield f"Note {code}{harmless}: {entry.title} ({some(list(dict.fromkeys(map(_whose, of_it))))})"
 
 
@@ -248,7 +257,7 @@ def _not_looked_at(diagnosis: Diagnosis) -> Iterator[str]:
         yield f"Not looked at: {line}"
     if len(lines) > _MOST_REASONS:
         more = counted(len(lines) - _MOST_REASONS, "other reason")
-        yield f"Not looked at, which could hide a finding too: things for {more}, which --details lists"
+        yield f"More things were not looked at, for {more}, and could hide a finding; --details lists them"
     others = len(diagnosis.not_looked_at) - len(hiding)
     if others and (hiding or not diagnosis.has_findings):  # else the verdict says it
         besides = "besides, " if hiding else ""

@@ -21,9 +21,9 @@ _MOST_NAMES: Final = 5
 def nothing_found(diagnosis: Diagnosis) -> str:
     """The verdict where nothing was found."""
     if diagnosis.is_inconclusive:
-        return "Nothing was found, but not everything could be looked at: this is no clean bill of health."
+        return "No problem found, but some checks could not run. So this does not mean that all is well."
     stores = f" {counted(len(diagnosis.examined), 'suspicious store')} examined." if diagnosis.examined else ""
-    besides = " besides what was ignored" if diagnosis.ignored else ""
+    besides = " apart from the ignored findings" if diagnosis.ignored else ""
     return f"Nothing is wrong{besides}.{stores}"
 
 
@@ -39,9 +39,9 @@ def verdict_of(diagnosis: Diagnosis) -> Verdict:
     how_bad = kinds[0].value if len(kinds) == 1 else ", ".join(f"{counts[kind]:,} {kind.value}" for kind in kinds)
     stores = f"{counted(len(diagnosis.examined), 'store')} examined"
     if hiding := sum(skipped.could_hide for skipped in diagnosis.not_looked_at):
-        unseen = f"; not looked at, which could hide more: {counted(hiding, 'thing')}"
+        unseen = f"; {counted(hiding, 'thing')} not looked at, which could hide more findings"
     elif others := len(diagnosis.not_looked_at):
-        unseen = f"; {counted(others, 'thing')} left out, none could hide more"
+        unseen = f"; {counted(others, 'thing')} not looked at, which cannot hide a finding"
     else:
         unseen = "; all was looked at"
     noted = f", {counted(notes, 'note')}" if notes else ""

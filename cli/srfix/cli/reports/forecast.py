@@ -13,10 +13,10 @@ from srfix.recovery.ids_in_words import counted, enumerated
 
 _NOTHING = "-"
 _MEANS: Final = {
-    Certainty.CERTAIN: "it follows from what was given and seen.",
-    Certainty.POSSIBLE: "the evidence is for it; the reader, or what the application writes, decides.",
-    Certainty.UNTOLD: "a version or a setting decides whether it happens, and nobody said which it is.",
-    Certainty.EXCLUDED: "it does not happen.",
+    Certainty.CERTAIN: "this follows from the input, and from what srfix saw.",
+    Certainty.POSSIBLE: "the evidence points to this; the reader, or the schemas that the application writes, decide.",
+    Certainty.UNTOLD: "a version or a setting decides whether this happens, and srfix does not know it.",
+    Certainty.EXCLUDED: "this does not happen.",
 }
 
 
@@ -59,7 +59,7 @@ def forecast_blocks(forecast: Forecast) -> Iterator[Block]:
     yield from titled_list("Notes", (f"{_title(each)}: {each.explanation}" for each in notes))
     if forecast.ignored:
         named = enumerated([_title(each) for each in forecast.ignored])
-        yield Paragraph(f"Ignored (--ignore), and no reason to fail: {named}.")
+        yield Paragraph(f"Ignored (--ignore), so these findings do not cause exit code 1: {named}.")
     yield FieldList(tuple(_assumed(forecast)), title="Judged for")
     yield from _tables(forecast)
     left_out = (*forecast.skipped, *forecast.unasked)
@@ -86,7 +86,7 @@ def _assumed(forecast: Forecast) -> Iterator[tuple[str, str]]:
         ("rows on disk", forecast.has_rows),
     )
     looked = [name for name, seen in seen_of if seen]
-    yield "compared with", " and ".join(looked) or "nothing: names alone"
+    yield "compared with", " and ".join(looked) or "nothing, only names"
     if forecast.schema is not None:
         yield "new schema", f"{forecast.schema.origin} under {forecast.schema.subject}"
 
@@ -101,7 +101,7 @@ def _tables(forecast: Forecast) -> Iterator[Block]:
     others = {str(each.store) for each in forecast.stores} - {str(each.store) for each in of_topics}
     if of_topics:
         yield Table(
-            ("store", "Kafka Streams", "restores from", "serdes are handed"),
+            ("store", "Kafka Streams", "restores from", "name that the serdes get"),
             tuple(
                 (
                     str(each.store),
@@ -115,8 +115,9 @@ def _tables(forecast: Forecast) -> Iterator[Block]:
         )
     if others:
         yield Paragraph(
-            f"No others do: {enumerated(sorted(others))}. Each has a changelog of its own, or none: then its serdes make a "
-            "subject without a topic, which is harmless (SRF007)."
+            f"These stores do not: {enumerated(sorted(others))}. Each of them has a changelog of its own, or no "
+            "changelog. If a store has no changelog, its serdes make a subject without a topic, and this is "
+            "harmless (SRF007)."
         )
     rows: dict[tuple[str, str, str], list[str]] = {}
     for each in forecast.subjects:
@@ -125,9 +126,9 @@ def _tables(forecast: Forecast) -> Iterator[Block]:
             rows.setdefault((each.subject, each.certainty.value, each.why), []).append(_text(each.version))
     if rows:
         yield Table(
-            ("subject", "Kafka Streams", "comes about", "what it is"),
+            ("subject", "Kafka Streams", "happens", "what it is"),
             tuple((subject, ", ".join(versions), how, why) for (subject, how, why), versions in rows.items()),
-            title="Subjects without a topic, once records are put",
+            title="Subjects without a topic, after the stores have written records",
         )
 
 

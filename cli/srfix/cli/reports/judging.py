@@ -152,20 +152,24 @@ def of_topic(finding: TopicFinding) -> tuple[Known, Severity]:
 
 def _blocks(compared: Compared, below: dict[Known, Severity], gate: Gate) -> Iterator[Block]:
     if compared.known:
-        yield Paragraph(f"Known from the baseline, and no reason to fail: {enumerated(compared.known)}.")
+        yield Paragraph(
+            f"Known from the baseline, so these findings do not cause exit code 1: {enumerated(compared.known)}."
+        )
     if any(severity.is_at_least(Gate().fail_on) for severity in below.values()):
         named = [f"{each}, {severity.value}" for each, severity in below.items()]
-        yield Paragraph(f"Below --fail-on ({gate.fail_on.value}), and no reason to fail: {enumerated(named)}.")
+        yield Paragraph(
+            f"Below --fail-on ({gate.fail_on.value}), so these findings do not cause exit code 1: {enumerated(named)}."
+        )
 
 
 def _lines(compared: Compared, gate: Gate, *, is_partial: bool) -> Iterator[str]:
     for known, before, now in compared.worse:
-        yield f"--baseline: {known} is worse than it was written down: {before.value} then, {now.value} now."
+        yield f"--baseline: {known} is worse than in the baseline: {before.value} then, {now.value} now."
     for known in compared.gone:
         if is_partial:
-            yield f"--baseline: {known} was not found, but not everything was looked at."
+            yield f"--baseline: {known} was not found, but srfix could not look at everything."
         else:
             yield (
-                f"--baseline: {known} no longer occurs. Take it out of {gate.baseline}, or it would go unnoticed when it "
-                "comes back; --write-baseline writes the file anew."
+                f"--baseline: {known} no longer occurs. Remove it from {gate.baseline}, otherwise nobody will "
+                "notice when it comes back. --write-baseline writes the file again."
             )

@@ -59,7 +59,7 @@ def _verdict(plan: Plan) -> Verdict:
     match _blocks(plan, None, Given(), details=False, folds=False)[0]:
         case Heading(text) | Paragraph(text):
             is_stuck = bool(not plan.actions and plan.omissions and not plan.passed_over)
-            left = f"Left out: {counted(len(plan.left_out), 'thing')}, said below." if plan.left_out else None
+            left = f"{counted(len(plan.left_out), 'finding')} not in this plan; see below." if plan.left_out else None
             return Verdict(text=text, tone=Tone.UNSURE if is_stuck or left else Tone.PLAIN, more=left)
         case _:
             raise AssertionError("a plan's report begins with what it comes to")
@@ -68,10 +68,10 @@ def _verdict(plan: Plan) -> Verdict:
 def _blocks(plan: Plan, path: Path | None, given: Given, *, details: bool, folds: bool) -> list[Block]:
     if not plan.actions:
         if plan.omissions and not plan.passed_over:
-            return [Paragraph("Nothing can be planned as things stand: what is in the way is said below.")]
+            return [Paragraph("Nothing can be planned now. The reasons are below.")]
         if not plan.passed_over:
             return [Paragraph("Nothing to repair: no registration is missing.")]
-        return [Paragraph("Nothing must be repaired."), *titled_list("Not asked for", plan.passed_over)]
+        return [Paragraph("No repair is necessary."), *titled_list("Not asked for", plan.passed_over)]
     if not details:
         return [*_in_short(plan, path, given, folds=folds)]
     return [
@@ -104,8 +104,8 @@ def _in_short(plan: Plan, path: Path | None, given: Given, *, folds: bool) -> It
     yield ItemList(plan.price)
     yield from _not_planned(plan)
     if folds:
-        yield Folded("What to do around it", (ItemList(plan.playbook, is_numbered=True),))
-        yield Folded("What it expects to find, and the schemas", (*_expects(plan), *_schemas(plan)))
+        yield Folded("What to do before and after", (ItemList(plan.playbook, is_numbered=True),))
+        yield Folded("The state that the plan expects, and the schemas", (*_expects(plan), *_schemas(plan)))
     yield from _next(plan, path, given)
 
 
@@ -115,7 +115,7 @@ def _title(plan: Plan) -> str:
 
 
 def _expects(plan: Plan) -> Iterator[Block]:
-    yield Heading("It expects to find", level=2)
+    yield Heading("The plan expects this state", level=2)
     for subject in sorted(plan.expects):
         yield from _state(plan.expects[subject])
 
@@ -180,7 +180,7 @@ def before_apply(plan: Plan, journal: str, given: Given) -> Iterator[Block]:
     else:
         items = [f"schema ids {_ids(plan, set(subjects))} under {len(subjects)} subjects:", *subjects[:_MOST_SUBJECTS]]
         if len(subjects) > _MOST_SUBJECTS:
-            items.append(f"and {len(subjects) - _MOST_SUBJECTS} more, which the plan names")
+            items.append(f"and {len(subjects) - _MOST_SUBJECTS} more; the plan names all")
     yield ItemList((*items, f"undo: {given.quoted('rollback', *positional(journal))}"))
 
 

@@ -76,7 +76,7 @@ def way_on(path: Path, journal_path: Path, code: ExitCode, *, again: tuple[str, 
     if code is ExitCode.OK:
         yield Paragraph("To undo it:")
     else:
-        yield Paragraph("Mend the cause, then go on:")
+        yield Paragraph("Remove the cause, then continue:")
         yield Commands((given.command("apply", *again, *positional(str(path))),))
-        yield Paragraph("Or undo what was done:")
+        yield Paragraph("Or undo the steps that were done:")
     yield Commands((given.command("rollback", *positional(str(journal_path))),))

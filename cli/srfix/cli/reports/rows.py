@@ -85,11 +85,11 @@ def not_decoded(failed: int) -> str:
 def _blocks(rows: list[DecodedRow], stores: list[StateStore], retention: Retention | None) -> Iterable[Block]:
     if not rows:
         if any(store.is_damaged for store in stores):
-            yield Paragraph("No row was found in what could be read; the store is damaged.")
+            yield Paragraph("srfix found no row in the part that it could read; the store is damaged.")
         elif any(store.is_shut for store in stores):
-            yield Paragraph("No row was found in what may be read; not all of the store may.")
+            yield Paragraph("srfix found no row in the part that it may read. It may not read all of the store.")
         else:
-            yield Paragraph("No row lies there.")
+            yield Paragraph("There is no row.")
         return
     shown = [column for column in _COLUMNS if column.is_always or any(map(column.cell, rows))]
     cells = [tuple(column.cell(row) or "-" for column in shown) for row in rows]

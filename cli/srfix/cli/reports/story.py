@@ -57,17 +57,17 @@ class Story:
         before = self._registry.dump()
         self._step("A table's source topic, and the two schemas")
         self._rows_and_schemas()
-        self._step("The node is moved, the store is restored, a row is read")
+        self._step("The node moves, the store is restored, and a row is read")
         self._failing_read()
         self._step("What is wrong, and why")
         self._run("diagnose", expected=ExitCode.FINDINGS)
         self._step("What a repair would write")
         self._run("plan", "-o", str(self._plan))
-        self._step("A reader with the dual-subject fallback reads all along, without any repair")
+        self._step("A reader with the dual-subject fallback can read at any time, without any repair")
         self._dual_read()
         self._step("The repair")
         self._run("apply", str(self._plan), "--yes")
-        self._step("Asked again, as the failing reader asks")
+        self._step("srfix asks again, as the failing reader asks")
         self._run("verify", str(self._plan))
         self._run("diagnose")
         self._step("The read that failed")
@@ -76,7 +76,7 @@ class Story:
         self._run("rollback", str(self._plan), "--yes")
         self._failing_read()
         if self._registry.dump() != before:
-            raise AssertionError("After the rollback the registry is not as it was before the repair.")
+            raise AssertionError("After the rollback, the registry is not as it was before the repair.")
         say()
         _say(
             Paragraph("The registry is as it was before the repair, to the last version."),
@@ -96,17 +96,18 @@ class Story:
             Paragraph(f"Topic {staged.source_topic}, as its producers wrote it:"),
             Table(("at", "key", "id", *_FIELDS), tuple(_log_rows(staged))),
             Paragraph(
-                "`at` is partition:offset, `id` the schema id in the record. A dash has no value; a row of dashes is a "
-                "tombstone."
+                "`at` is partition:offset, `id` the schema id in the record. A dash means no value; a row of "
+                "dashes is a tombstone."
             ),
             Paragraph(f"The writer's schema (id {staged.writer_ids[1]}), subject {staged.source_subject}:"),
             ItemList((damage.WRITER_SCHEMA_2,)),
             Paragraph(f"The application's own (id {staged.internal_id}), subject {staged.phantom_subject}:"),
             ItemList((self._client.schema_by_id(staged.internal_id).schema.text,)),
             Paragraph(
-                f"There is no topic {phantom_topic}. Kafka Streams up to 2.6.3 reuses {staged.source_topic} in its "
-                "place, and hands the store's serde the name of the changelog topic that does not exist (KAFKA-10179): "
-                "so the application's schema stands under a subject of its own, and the writer's schemas do not."
+                f"There is no topic {phantom_topic}. Kafka Streams up to 2.6.3 uses {staged.source_topic} instead, "
+                "but gives the store's serde the name of the changelog topic that does not exist (KAFKA-10179). So "
+                "the application's schema is registered under the phantom subject, and the writer's schemas are "
+                "not."
             ),
         )
 

@@ -54,11 +54,11 @@ def _blocks(plan: TopicPlan, path: Path, given: Given) -> Iterator[Block]:
     yield Table(columns, rows, title="What is written, by partition")
     yield Heading("Steps", level=2)
     yield ItemList(tuple(describe(plan, step) for step in plan.actions), is_numbered=True)
-    yield Heading("To know before", level=2)
+    yield Heading("Before you apply the plan", level=2)
     yield ItemList(plan.price)
     yield Heading("In order", level=2)
     yield ItemList(plan.playbook, is_numbered=True)
-    yield Paragraph("Nothing is written yet. To carry it out:")
+    yield Paragraph("Nothing is written yet. To apply the plan:")
     yield Commands((given.command("apply", *positional(str(path))),))
     yield Paragraph(plan.undo)
 

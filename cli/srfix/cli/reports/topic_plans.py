@@ -102,7 +102,7 @@ def apply_to_topic(
                 case AlreadyApplied():
                     is_news = False
                 case JournalSetAside(path=aside):
-                    say_on_the_way(f"The journal of an earlier run that stood there is kept as {aside}.")
+                    say_on_the_way(f"The journal of an earlier run is kept as {aside}.")
     document = TopicAppliedDocument(
         srfix=version("srfix"),
         digest=plan.digest,
@@ -132,7 +132,7 @@ def roll_back_topic(
     state = TOPIC_JOURNALS.read(journal_path)
     plan = state.plan
     require_digest(plan.digest, expect_digest, where=journal_path)
-    question = f"Undo it on {plan.bootstrap_servers}?"
+    question = f"Undo the plan on {plan.bootstrap_servers}?"
     if not (yes or state.rolled_back or _is_wanted(plan, question, "srfix rollback")):
         return ExitCode.INTERRUPTED
     lines: list[str] = []
@@ -206,7 +206,10 @@ def _applied(
         yield Heading("Applied in part", tone=Tone.BAD)
     left = sum(report.left for _step, report in done)
     if left:
-        yield Paragraph(f"{counted(left, 'key')} written since the plan was made, or gone, and left as they are.")
+        yield Paragraph(
+            f"{counted(left, 'key')} left as they are: since the plan was made, somebody has written them, or they "
+            "are gone."
+        )
     if code is ExitCode.OK:
         yield ItemList(plan.playbook, is_numbered=True)
     yield from way_on(path, journal_path, code)
@@ -215,9 +218,9 @@ def _applied(
 def _told(report: StepReport) -> str:
     """What is worth telling beside what was planned."""
     parts = [
-        f"{report.stood:,} stood already" if report.stood else "",
-        f"{report.left:,} left, as others have written them" if report.left else "",
-        f"{report.put_back:,} of others' overtaken, and written again" if report.put_back else "",
+        f"{report.stood:,} were there already" if report.stood else "",
+        f"{report.left:,} left, because others have written them" if report.left else "",
+        f"{report.put_back:,} records of others replaced, and written again" if report.put_back else "",
     ]
     told = "; ".join(part for part in parts if part)
     return f" ({told})" if told else ""

@@ -123,11 +123,11 @@ def _code(checks: Sequence[TopicCheck]) -> ExitCode:
 def _blocks(plan: TopicPlan, checks: Sequence[TopicCheck]) -> Iterator[Block]:
     topic = plan.work.topic
     if any(each.outcome is TopicOutcome.FAILS for each in checks):
-        yield Heading(f"{topic} does not hold what was planned", tone=Tone.BAD)
+        yield Heading(f"{topic} does not hold the planned records", tone=Tone.BAD)
     elif not checks or any(each.outcome is TopicOutcome.NOT_KNOWN for each in checks):
-        yield Heading(f"Not verified, though nothing in {topic} was seen to be wrong", tone=Tone.UNSURE)
+        yield Heading(f"Not verified, though srfix saw nothing wrong in {topic}", tone=Tone.UNSURE)
     else:
-        yield Heading(f"Verified: {topic} holds what was planned", tone=Tone.GOOD)
+        yield Heading(f"Verified: {topic} holds the planned records", tone=Tone.GOOD)
     whole = tuple(f"{each.what} ({_WORDS[each.outcome]})" for each in checks if each.partition is None)
     if whole:
         yield ItemList(whole)
@@ -149,6 +149,6 @@ def _refuse_others() -> None:
     ]
     if typed:
         raise UsageError(
-            f"{', '.join(typed)}: such options are for plans of srfix plan. Of a plan that writes to a topic, that topic is "
-            "read whole, and nothing else is asked."
+            f"{', '.join(typed)}: these options are only for plans of srfix plan. For a plan that writes to a "
+            "topic, srfix reads the whole topic, and asks nothing else."
         )

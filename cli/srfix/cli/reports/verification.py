@@ -30,7 +30,9 @@ _FEW_OUTCOMES: Final = 20
 def verification_blocks(events: Sequence[Event], *, details: bool, folds: bool) -> Iterator[Block]:
     """The verdict, then what was looked at: in short, or with `details` all of it; per id where the format folds."""
     if not events:
-        yield Paragraph("The plan repairs nothing, so nothing was verified; srfix diagnose says how things stand.")
+        yield Paragraph(
+            "The plan repairs nothing, so there was nothing to verify. srfix diagnose says what is wrong now."
+        )
         return
     yield Heading(verification_verdict(events), tone=TONES[verification_code(events)])
     yield from _in_detail(events) if details else _in_short(events)
@@ -55,7 +57,7 @@ def verification_verdict(events: Sequence[Event]) -> str:
     if problems := _count(events, Problem):
         return f"Not repaired: {counted(problems, 'problem')}; {seen}"
     if unseen := _count(events, NotLookedAt):
-        return f"Not verified, though no problem was seen: {counted(unseen, 'thing')} not looked at; {seen}"
+        return f"Not verified, though srfix saw no problem: {counted(unseen, 'thing')} not looked at; {seen}"
     return f"Verified: {seen}"
 
 
@@ -125,7 +127,7 @@ def _by_id(events: Sequence[Event]) -> Iterator[Block]:
         )
         tables.append(Table(("schema id", "outcome", "rows read", "what"), rows, title=f"Subject {looked.subject}"))
     is_short = sum(len(table.rows) for table in tables if isinstance(table, Table)) <= _FEW_OUTCOMES
-    yield Folded("What came of each id", tuple(tables), is_open=is_short)
+    yield Folded("The result for each id", tuple(tables), is_open=is_short)
 
 
 class VerifiedSubject(Part):

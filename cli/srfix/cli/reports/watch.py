@@ -40,20 +40,20 @@ def in_words(event: Event) -> str:
     """One event in a line."""
     match event:
         case LookEnded(diagnosis=None):
-            return "Looked for what is new."
+            return "Looked for new versions and ids."
         case LookEnded(diagnosis=Diagnosis() as diagnosis):
-            return f"A full look of {event.duration_s:.1f} s: {_summary(diagnosis)}"
+            return f"A full diagnosis took {event.duration_s:.1f} s: {_summary(diagnosis)}"
         case LookFailed():
-            return f"A full look was not possible: {event.why}"
+            return f"A full diagnosis was not possible: {event.why}"
         case NewVersions():
             numbers = ", ".join(map(str, event.versions))
             return f"New under {event.subject}: version{'s' if len(event.versions) > 1 else ''} {numbers}."
         case NewIds():
             return f"New in the {event.role.value}s of topic {event.topic}: {_ids(event.schema_ids)}."
         case Registered():
-            again = ", as an earlier run had begun" if event.was_resumed else ""
+            again = ", which an earlier run had begun" if event.was_resumed else ""
             what = f"Registered under {event.subject}: {_ids(event.schema_ids)}{again}."
-            return f"{what} To undo it: the journal {event.journal}."
+            return f"{what} To undo this, use the journal {event.journal}."
         case Withheld():
             return f"Missing under {event.subject}, and not registered: {_ids(event.schema_ids)}: {event.why}."
         case Deferred():
@@ -64,19 +64,20 @@ def in_words(event: Event) -> str:
             return f"A registration under {event.subject} stopped: {event.why}{back}"
         case StandsRelaxed():
             what = (
-                f"put back, as an instance that was killed has left it: {'; '.join(event.put_back)}"
+                f"reset now, because an instance was killed during a repair: {'; '.join(event.put_back)}"
                 if event.put_back
-                else "start the instance again that was killed, or put it back by its journal (srfix rollback)"
+                else "start the killed instance again, or undo its repair with its journal (srfix rollback)"
             )
             looks = f"The compatibility of {event.subject} has been relaxed for {event.looks} looks"
             return f"{looks}, and no repair takes so long: {what}."
         case NotExamined():
             return (
-                f"The plan speaks of store {event.store} of application {event.application}, which restores from "
-                f"{event.source_topic}, and the full look did not see that: nothing is registered under {event.subject}."
+                f"The plan says that store {event.store} of application {event.application} restores from "
+                f"{event.source_topic}. The full diagnosis did not see this, so nothing is registered under "
+                f"{event.subject}."
             )
         case OutageBegan():
-            return f"No answer from {event.end.value}: {event.why} Asked again until it answers."
+            return f"No answer from {event.end.value}: {event.why} srfix asks again until it answers."
         case OutageEnded():
             return f"An answer from {event.end.value} again, after {event.duration_s:.0f} s."
         case _:

@@ -237,7 +237,7 @@ def _beside(text: str, read: Symptom) -> Iterator[str]:
             if symptom not in (read, Symptom.NOT_RECOGNISED) and connect_task(entry, anchor, topic) is None:
                 found[WORDS[symptom][1]] = None
     if found:
-        yield f"Other errors stand in the text too, each of which can be explained alone. {'. '.join(found)}."
+        yield f"The text contains other errors, too. srfix explain can explain each of them alone. {'. '.join(found)}."
 
 
 def _error_code(text: str, anchor: Anchor) -> int | None:
@@ -331,16 +331,16 @@ def _clues(reading: StackTraceReading, anchor: Anchor, window: str, task: str | 
     if code is not None:
         yield f"The registry answered with {code}{_CODE_MEANINGS.get(code, '')}."
     if topic is not None and kind is not None:
-        yield f"The serde was handed the name {topic}, which has the form of a {kind.value}'s."
+        yield f"The serde got the topic name {topic}, which has the form of a {kind.value}'s name."
     elif topic is not None:
-        yield f"The serde was handed the name {topic}, which is not that of an internal topic."
+        yield f"The serde got the topic name {topic}, which is not the name of an internal topic."
     if topic is not None and reading.role is None:
-        yield "The text does not say key or value; values are assumed."
+        yield "The text does not say whether this is a key or a value. srfix assumes a value."
     if reading.streams_versions:
-        yield f"The frames are those of Kafka Streams {' or '.join(reading.streams_versions)}."
+        yield f"The frames are from Kafka Streams {' or '.join(reading.streams_versions)}."
     query = ksqldb_query(topic) if topic is not None else None
     if query is not None:
-        yield f"The application is ksqlDB's query {query.query_id}."
+        yield f"The application is the ksqlDB query {query.query_id}."
     if "Metered" in window:
         yield "The failing serde is a state store's, not a source node's."
 
@@ -352,8 +352,8 @@ _CODE_MEANINGS: Final = {
     40401: " (it has no such subject)",
     40403: " (it has no such schema there)",
     40901: " (incompatible schema)",
-    42201: " (it does not take this for a valid schema)",
-    42205: " (operation not permitted: a read-only subject, say)",
+    42201: " (it says that the schema is invalid)",
+    42205: " (operation not permitted, for example because the subject is read-only)",
 }
 
 

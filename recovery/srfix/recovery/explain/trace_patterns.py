@@ -30,17 +30,17 @@ from srfix.serde.wire import is_schema_id
 class AnchorKind(Enum):
     """What the wording of the message itself says."""
 
-    VERSION_LOOKUP = "the version was looked up under a subject"
-    ID_LOOKUP = "the id was looked up"
-    ID_OR_VERSION_LOOKUP = "the id or the version was looked up"
-    REGISTERING = "a schema was being registered"
-    WRITER_LOOKUP = "a writer looked its schema up, without registering it"
+    VERSION_LOOKUP = "a reader looked up a version under a subject"
+    ID_LOOKUP = "a reader looked up a schema by its id"
+    ID_OR_VERSION_LOOKUP = "a reader looked up a schema by its id, or a version under a subject"
+    REGISTERING = "a writer was registering a schema"
+    WRITER_LOOKUP = "a writer looked up its schema, without registering it"
     UNFRAMED = "a payload was not framed"
-    DECODING = "a body was being decoded"
+    DECODING = "a reader was decoding a body"
     REGISTRY_ANSWER = "a registry answered with an error"
     NO_CONNECTION = "a connection failed"
-    NOT_A_REGISTRY = "something else than a registry answered"
-    STATE = "the state on disk is damaged, or is to be made anew"
+    NOT_A_REGISTRY = "something that is not a registry answered"
+    STATE = "the state on disk is damaged, or must be built again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,7 +212,7 @@ def connect_task(text: str, anchor: Anchor, topic: Topic | None) -> str | None:
     if task is not None:
         return "The frames are those of a Kafka Connect task." if streams is None or task < streams else None
     if streams is None and topic is not None and recognise(topic) is None and _CONVERTER.search(text):
-        return "Connect's converter was handed an ordinary topic, and no frame of Kafka Streams stands there."
+        return "Connect's converter got the name of an ordinary topic, and the text has no frame of Kafka Streams."
     return None
 
 
@@ -254,123 +254,135 @@ class Symptom(Enum):
 
 UNNAMED_SUBJECT: Final = (
     srf001.CODE,
-    "A schema is not registered under the subject that the reader asked; most likely the incident",
-    "The record decoded, but its schema is not registered under the reader's subject. The text does not name the topic; under "
-    "the subject of a changelog that does not exist this is SRF001, under the source topic's own it is SRF004 or SRF017.",
+    "A schema is not registered under the subject that the reader asked; most likely this is the incident",
+    "The record decoded, but its schema is not registered under the reader's subject. The text does not name the "
+    "topic. If the subject is named after a changelog that does not exist, the finding is SRF001. If it is the "
+    "source topic's own subject, the finding is SRF004 or SRF017.",
 )
 SOURCE_NODE: Final = (
     srf017.CODE,
-    "A schema is not registered under the topic's own subject, which a source node asks",
-    "The record decoded, but its schema is not registered under the subject of the topic that it was read from. No store is "
-    "concerned: the producer uses another subject naming strategy, or the topic was mirrored under a new name (SRF017).",
+    "A schema is not registered under the topic's own subject, and a source node asks that subject",
+    "The record decoded, but its schema is not registered under the subject of its topic. The failure is not in a "
+    "store. Either the producer uses another subject naming strategy, or the topic was mirrored under a new name "
+    "(SRF017).",
 )
 WITHOUT_CAUSE: Final = (
-    "The text does not hold the cause: a registry that refused or was not reached is worded alike. Paste it down to the last "
-    "“Caused by”."
+    "The text does not contain the cause. The message is the same if the registry refused the request, or if "
+    "nothing reached the registry. Paste the text down to the last “Caused by”."
 )
 WORDS: Final[dict[Symptom, tuple[str | None, str, str]]] = {
     Symptom.PHANTOM_LOOKUP: (
         srf001.CODE,
         "The incident: a restored row whose schema is not registered under the phantom subject",
-        "The record decoded, but its schema is not registered under the subject of an internal topic. If no topic of that "
-        "name exists, the subject is a phantom (KAFKA-10179): the store was restored from its source topic, whose schema ids "
-        "the phantom subject does not know. Nothing is lost, and registering the source's schemas there repairs it. If the "
-        "topic does exist, its own subject has lost a schema (SRF014).",
+        "The record decoded, but its schema is not registered under the subject of an internal topic. If no topic "
+        "of that name exists, the subject is a phantom (KAFKA-10179): the store was restored from its source "
+        "topic, and the phantom subject does not know the source's schema ids. Nothing is lost. To repair this, "
+        "register the source's schemas under the phantom subject. If the topic does exist, its own subject has "
+        "lost a schema (SRF014).",
     ),
     Symptom.SUBJECT_LOOKUP: (
         srf004.CODE,
-        "A schema is not registered under the subject of an ordinary topic; most likely the upgrade mirror",
-        "The record decoded, but its schema is not registered under the topic's own subject. In a state store on Kafka "
-        "Streams 2.7.0 or later these are rows that an older version wrote under the phantom subject (SRF004). Elsewhere the "
-        "producer uses another subject naming strategy, or the topic was mirrored (SRF017).",
+        "A schema is not registered under the subject of an ordinary topic; most likely this is the upgrade mirror",
+        "The record decoded, but its schema is not registered under the topic's own subject. If this is a state "
+        "store on Kafka Streams 2.7.0 or later, an older version wrote the rows, with a schema under the phantom "
+        "subject (SRF004). Otherwise the producer uses another subject naming strategy, or the topic was mirrored "
+        "(SRF017).",
     ),
     Symptom.UNKNOWN_ID: (
         srf011.CODE,
         "A schema id that this registry does not know",
-        "The schema itself could not be fetched by its id. In a named context of the registry (a URL that ends in "
-        "/contexts/…, or subjects such as :.ctx:…) that is how the incident looks (SRF001): there a registry answers an id "
-        "only to a subject that holds it. Elsewhere this is not the incident: there is no schema to register. It was "
-        "deleted for good, the registry is another one than the producer's, or the record was mirrored. In a store or a "
-        "changelog the code is SRF014.",
+        "The reader could not fetch the schema by its id. If the registry is used with a named context (a URL that "
+        "ends in /contexts/…, or subjects such as :.ctx:…), this is how the incident looks (SRF001): in a named "
+        "context the registry gives a schema only to a subject that holds its id. Without a named context this is "
+        "not the incident, because there is no schema to register. Then the schema was deleted for good, this is "
+        "not the producer's registry, or the record was mirrored. If the record is in a store or a changelog, the "
+        "code is SRF014.",
     ),
     Symptom.ID_OR_SUBJECT: (
         None,
-        "A schema was not found: by its id, or under its subject; the words allow both",
-        "Clients before 5.4 word both failures alike, and other clients show only the code. If the reader looks versions up "
-        "under a changelog's subject this is SRF001; if the id is unknown to the registry it is SRF011. The diagnosis tells "
-        "them apart.",
+        "A schema was not found, either by its id or under its subject; the message does not say which",
+        "Clients before 5.4 use the same message for both failures, and other clients show only the code. If the "
+        "reader looks up versions under a changelog's subject, the finding is SRF001. If the registry does not "
+        "know the id, the finding is SRF011. srfix diagnose tells the two apart.",
     ),
     Symptom.INCOMPATIBLE_WRITE: (
         srf012.CODE,
-        "A schema was refused as incompatible while it was being registered",
-        "Under a phantom subject: a repaired version is its latest, or another schema of the application is, and the next "
-        "internal schema does not pass against it (SRF012). Under your own subject, on Kafka Streams 2.7.0 or later: a "
-        "store's serde tries to register its internal schema there (SRF016).",
+        "The registry refused to register a schema, because the schema is incompatible",
+        "If the subject is a phantom subject: its latest version comes from a repair, or is another schema of the "
+        "application, and the next internal schema is incompatible with this version (SRF012). If the subject is "
+        "your own, on Kafka Streams 2.7.0 or later: a store's serde tries to register its internal schema there "
+        "(SRF016).",
     ),
     Symptom.REFUSED_WRITE: (
         srf015.CODE,
-        "A schema could not be registered under the subject that the serde was handed",
-        "Registration is turned off (auto.register.schemas=false, and the schema is not there), forbidden by credentials or "
-        "by the subject's mode, or the registry takes the schema for invalid. A store's first put fails like this under a "
-        "phantom subject.",
+        "A schema could not be registered under the subject that the serde uses",
+        "There are three possible reasons: registration is turned off (auto.register.schemas=false, and the schema "
+        "is not there); the credentials or the subject's mode forbid it; or the registry says that the schema is "
+        "invalid. A store's first put under a phantom subject fails in this way.",
     ),
     Symptom.UNFRAMED: (
         srf013.CODE,
         "A payload that no schema registry serializer wrote",
-        "It does not start with the magic byte, or what follows is an id that no registry gives (0, negative), so it names no "
-        "schema. In a store it came with a restore, which checks nothing (KAFKA-8037). No registration repairs it. A key read "
-        "as a value, or the other way round, and JSON read as Avro look the same.",
+        "The payload does not start with the magic byte, or its id is one that no registry gives (0 or negative). "
+        "So the payload names no schema. If the payload is in a store, a restore brought it, because a restore "
+        "checks nothing (KAFKA-8037). No registration repairs this. The message is the same if a key is read as a "
+        "value, a value as a key, or JSON as Avro.",
     ),
     Symptom.UNDECODABLE: (
         srf013.CODE,
         "A payload whose body could not be decoded",
-        "The schema was found, but the bytes do not fit it, or not the reader's schema. The record is damaged, or was written "
-        "by something that framed it wrongly; or the two schemas cannot be resolved.",
+        "The reader found the schema, but the bytes do not fit this schema, or do not fit the reader's schema. "
+        "Either the record is damaged, or its writer framed it wrongly, or the reader's schema cannot read data of "
+        "the writer's schema.",
     ),
     Symptom.CONNECT_TASK: (
         None,
         "A Kafka Connect task failed, not a state store: this is not the incident",
-        "The converter of a connector (a sink, or a source) could not do its work. It reads or writes the topic itself: no "
-        "store is restored. srfix check asks for the ids in the topic as the converter does, and names who holds them. If the "
-        "topic's own subject lacks them, producer and connector name subjects differently "
-        "(value.converter.value.subject.name.strategy), or the topic was mirrored. If nobody holds them, the connector asks "
-        "another registry than the producer's. If the records are not framed, another converter belongs there.",
+        "The converter of a connector (a sink, or a source) failed. It reads or writes the topic itself: no store "
+        "is restored. srfix check asks for the ids in the topic as the converter does, and names the subjects that "
+        "hold the ids. If the topic's own subject lacks the ids, producer and connector name subjects differently "
+        "(value.converter.value.subject.name.strategy), or the topic was mirrored. If no subject holds the ids, "
+        "the connector and the producer use different registries. If the records are not framed, use another "
+        "converter.",
     ),
     Symptom.UNAUTHORIZED: (
         None,
         "The registry did not accept the credentials",
-        "The registry answered 401 or 403. This says nothing about schemas. Give srfix credentials that may "
-        "read all subjects; for a repair they must be allowed to register too.",
+        "The registry answered 401 or 403. This says nothing about schemas. Give srfix credentials that may read "
+        "all subjects. For a repair the credentials must also be allowed to register schemas.",
     ),
     Symptom.REGISTRY_FAILED: (
         None,
         "The registry could not do its work",
-        "It answered with an error of its own (5xx), had too many requests (429, 408), or takes none of this kind (405, 422). "
-        "This says nothing about schemas; it may pass, or a proxy stands before it.",
+        "The registry answered with an error of its own (5xx), had too many requests (429, 408), or does not "
+        "accept such requests (405, 422). This says nothing about schemas. The error may be temporary, or it may "
+        "come from a proxy in front of the registry.",
     ),
     Symptom.UNREACHABLE: (
         None,
         "Something could not be reached on the network",
-        "A connection was refused, timed out, or its TLS handshake or host name failed. This says nothing about schemas. "
-        "Check the addresses from the machine that runs the application.",
+        "A connection was refused, or timed out, or its TLS handshake failed, or its host name is unknown. This "
+        "says nothing about schemas. Check the addresses from the machine that runs the application.",
     ),
     Symptom.NOT_A_REGISTRY: (
         None,
         "Something other than a schema registry answered",
-        "The answer was not a registry's JSON, or that it has no such path: a proxy, a login page, the port of something else, "
-        "or a path too many in the URL. Check the registry's URL.",
+        "The answer was not JSON as a registry sends it, or it said that there is no such path. Possible reasons: "
+        "a proxy, a login page, the port of another service, or an extra path in the URL. Check the registry's URL.",
     ),
     Symptom.STATE_ON_DISK: (
         None,
         "A store's files are damaged, or no longer fit what was committed",
-        "Kafka Streams throws such a task's state away and restores it (TaskCorruptedException), or dies of it (RocksDB's "
-        "Corruption, until somebody moves the task's folder away). It is no matter of schemas by itself; but what is restored "
-        "may be unreadable (SRF001): run the diagnosis before you wipe anything, and srfix state size DIR on a copy.",
+        "With TaskCorruptedException, Kafka Streams deletes the task's state and restores it. With RocksDB's "
+        "Corruption, Kafka Streams dies, until somebody moves the task's folder away. This has nothing to do with "
+        "schemas by itself. But the restored rows may be unreadable (SRF001). So run srfix diagnose before you "
+        "wipe anything, and run srfix state size DIR on a copy.",
     ),
     Symptom.NOT_RECOGNISED: (
         None,
         "Not recognised",
-        "There is no message in it that srfix knows: neither the incident nor one of its relatives. Paste the whole trace, "
-        "down to the last “Caused by”. Without it, srfix diagnose looks at the cluster and the registry instead.",
+        "srfix knows no message in this text, neither of the incident nor of a related failure. Paste the whole "
+        "trace, down to the last “Caused by”. If you do not have it, run srfix diagnose: it looks at the cluster "
+        "and the registry instead.",
     ),
 }
