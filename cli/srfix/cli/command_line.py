@@ -38,8 +38,10 @@ def _print_version(ctx: click.Context, _param: click.Parameter, is_asked: bool) 
     cls=LazyGroup,
     table=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 nothing wrong, or done; 1 findings; 2 usage, refused, could not run or look; "
-    "3 repair applied in part; 70 a bug of srfix; 130 interrupted or declined.",
+    epilog=(
+        "Exit codes: 0 nothing wrong, or done; 1 findings; 2 wrong usage, refused, or could not run or look at "
+        "everything; 3 repair applied only in part; 70 a bug of srfix; 130 interrupted or declined."
+    ),
 )
 @click.option(
     "--version",
@@ -47,7 +49,7 @@ def _print_version(ctx: click.Context, _param: click.Parameter, is_asked: bool) 
     expose_value=False,
     is_eager=True,
     callback=_print_version,
-    help="Show the version, and what reads and writes rows, and exit.",
+    help="Show the version and the serde engine, and exit.",
 )
 @click.option(
     "--shell-completion",
@@ -55,7 +57,10 @@ def _print_version(ctx: click.Context, _param: click.Parameter, is_asked: bool) 
     expose_value=False,
     is_eager=True,
     callback=print_completion,
-    help='Print what makes a shell complete commands, options and files: eval "$(srfix --shell-completion bash)".',
+    help=(
+        'Print the code by which a shell completes commands, options and files: eval "$(srfix --shell-completion '
+        'bash)".'
+    ),
 )
 def cli() -> None:
     """Find out why a Kafka Streams or ksqlDB state store cannot be read after recovery, and repair it."""
@@ -127,7 +132,7 @@ def _run(arguments: list[str], redactor: Redactor, interrupts: Interrupts) -> in
 
 
 def _stopped() -> ExitCode:
-    say("Stopped; nothing more is done.", err=True)
+    say("Stopped; srfix does nothing more.", err=True)
     return ExitCode.INTERRUPTED
 
 
@@ -154,8 +159,8 @@ def _explained(error: Exception, redactor: Redactor) -> ExitCode:
 
 def _report_lost(error: StandardOutputError) -> ExitCode:
     say(
-        f"srfix: Standard output cannot be written ({error.strerror}): the report is lost, or cut off. Make room, or send it "
-        "elsewhere. What the command wrote to a registry or a file is written.",
+        f"srfix: Standard output cannot be written ({error.strerror}): the report is lost, or cut off. Make room, "
+        "or send the report elsewhere. If the command wrote to a registry or a file, those writes are done.",
         err=True,
     )
     return ExitCode.REFUSED
@@ -184,7 +189,8 @@ def _show_usage_error(error: click.UsageError, redactor: Redactor) -> None:
         # A secret may begin with a dash, and stand behind the blank that took it off its property.
         near = f" Did you mean {error.possibilities[0]}?" if error.possibilities else ""
         message = (
-            f"There is no such option; it is not shown, as it may be a secret.{near} A property is one word: key=value."
+            f"There is no such option. srfix does not show it, because it may be a secret.{near} A property is "
+            "one word: key=value."
         )
     if error.ctx is not None and not isinstance(error, click.exceptions.NoArgsIsHelpError):
         say(click.unstyle(error.ctx.get_usage()), err=True)
@@ -215,8 +221,8 @@ def _report_bug(error: BaseException, redactor: Redactor) -> ExitCode:
     trace = "".join(traceback.format_exception(error))
     say(redactor.scrub(trace), err=True, as_it_is=True)
     _say(
-        f"This is a bug of srfix ({type(error).__name__}), not of your cluster. Please file it with the text "
-        f"above, after a look that it holds nothing private, and with this line: srfix {version('srfix')}, "
+        f"This is a bug of srfix ({type(error).__name__}), not of your cluster. Please report it, with the text "
+        f"above and with this line. First check that the text contains nothing private: srfix {version('srfix')}, "
         f"Python {platform.python_version()}, {platform.system()} {platform.machine()}.",
         redactor,
     )

@@ -20,26 +20,35 @@ class CommandEntry:
 
 
 STATE_COMMANDS: Final[dict[str, CommandEntry]] = {
-    "ls": CommandEntry("srfix.cli.commands.state.ls:ls", "Applications, tasks and stores on disk, and who wrote them."),
-    "get": CommandEntry("srfix.cli.commands.state.rows:get", "The rows of one key."),
-    "scan": CommandEntry("srfix.cli.commands.state.rows:scan", "The rows of a store, raw or decoded."),
-    "export": CommandEntry("srfix.cli.commands.state.export:export", "The rows of a store as files."),
-    "diff": CommandEntry("srfix.cli.commands.state.diff:diff", "A store beside the topic that it restores from."),
-    "size": CommandEntry("srfix.cli.commands.state.size:size", "Entries, bytes, ages and schema ids, and what hurts."),
-    "where": CommandEntry("srfix.cli.commands.state.where:where", "The partition and task of a key, and who holds it."),
-    "estimate": CommandEntry("srfix.cli.commands.state.estimate:estimate", "What a restore will take."),
+    "ls": CommandEntry(
+        "srfix.cli.commands.state.ls:ls", ("List the applications, tasks and stores on disk, and who wrote them.")
+    ),
+    "get": CommandEntry("srfix.cli.commands.state.rows:get", "Print the rows of one key."),
+    "scan": CommandEntry("srfix.cli.commands.state.rows:scan", "Print the rows of a store, raw or decoded."),
+    "export": CommandEntry("srfix.cli.commands.state.export:export", "Write the rows of a store to files."),
+    "diff": CommandEntry("srfix.cli.commands.state.diff:diff", "Compare a store with the topic that it restores from."),
+    "size": CommandEntry(
+        "srfix.cli.commands.state.size:size", ("Count entries, bytes, ages and schema ids; name known problems.")
+    ),
+    "where": CommandEntry(
+        "srfix.cli.commands.state.where:where", ("Find the partition, the task and the hosts of a key.")
+    ),
+    "estimate": CommandEntry(
+        "srfix.cli.commands.state.estimate:estimate", ("Estimate the time and memory of a restore.")
+    ),
     "seed-changelog": CommandEntry(
         "srfix.cli.commands.state.topic_plans:seed_changelog",
-        "Plan to fill a store's changelog from its source, so that reuse can be turned off.",
+        "Plan to fill a store's changelog, before the reuse is turned off.",
     ),
     "plan-expiry": CommandEntry(
-        "srfix.cli.commands.state.topic_plans:plan_expiry", "Plan tombstones for keys that nobody has written for long."
+        "srfix.cli.commands.state.topic_plans:plan_expiry",
+        ("Plan tombstones for keys that nobody has written for a long time."),
     ),
     "rebuild": CommandEntry(
-        "srfix.cli.commands.state.rebuild:rebuild", "A store's directory anew, from the topic that it restores from."
+        "srfix.cli.commands.state.rebuild:rebuild", "Build a store's directory from the topic that it restores from."
     ),
     "migrate": CommandEntry(
-        "srfix.cli.commands.state.rebuild:migrate", "A directory anew: another schema, another Kafka Streams."
+        "srfix.cli.commands.state.rebuild:migrate", "Copy a directory for another schema or another Kafka Streams."
     ),
 }
 """Those of `srfix state`, in the order of its help."""
@@ -49,29 +58,37 @@ COMMANDS: Final[dict[str, CommandEntry]] = {
     "diagnose": CommandEntry(
         "srfix.cli.commands.diagnose:diagnose", "Find the stores that cannot be read after recovery, and why."
     ),
-    "plan": CommandEntry("srfix.cli.commands.plan:plan", "Plan a repair: what it writes, at what price."),
+    "plan": CommandEntry("srfix.cli.commands.plan:plan", "Plan a repair: what it writes, and what that costs."),
     "apply": CommandEntry("srfix.cli.commands.apply:apply", "Carry out a plan; run again if interrupted."),
-    "verify": CommandEntry("srfix.cli.commands.verify:verify", "Ask again, as the failing reader would."),
+    "verify": CommandEntry(
+        "srfix.cli.commands.verify:verify", ("Check a repair: ask again, as the failing reader asks.")
+    ),
     "rollback": CommandEntry("srfix.cli.commands.rollback:rollback", "Undo a repair from its journal."),
     "watch": CommandEntry(
-        "srfix.cli.commands.watch:watch", "Look again and again; register what a signed-off plan allows."
+        "srfix.cli.commands.watch:watch", "Diagnose again and again; register what a signed-off plan allows."
     ),
     "explain": CommandEntry(
         "srfix.cli.commands.explain:explain", "Say what a finding code or a pasted stack trace means."
     ),
-    "guard": CommandEntry("srfix.cli.commands.guard:guard", "Foretell what a restore, an upgrade or a schema breaks."),
-    "scan": CommandEntry("srfix.cli.commands.scan:scan", "Count which schema ids live where in a topic."),
-    "check": CommandEntry("srfix.cli.commands.check:check", "Are a topic's schema ids readable by its reader?"),
-    "decode": CommandEntry("srfix.cli.commands.decode:decode", "Read records, or bytes, as a chosen reader does."),
-    "encode": CommandEntry("srfix.cli.commands.encode:encode", "Rows as bytes in any format; registers nothing."),
-    "schema": CommandEntry("srfix.cli.commands.schema:schema", "The internal schema of columns, and where it stands."),
-    "schema-of": CommandEntry(
-        "srfix.cli.commands.schema_of:schema_of", "The JSON Schema of a document that srfix writes."
+    "guard": CommandEntry(
+        "srfix.cli.commands.guard:guard", ("Predict what a restore, an upgrade or a new schema will break.")
     ),
-    "state": CommandEntry("srfix.cli.command_line:state", "What lies in a state directory on disk.", STATE_COMMANDS),
-    "subjects": CommandEntry("srfix.cli.commands.subjects:subjects", "Internal-looking subjects, classified."),
-    "doctor": CommandEntry("srfix.cli.commands.doctor:doctor", "Versions, reachability, rights; writes nothing."),
-    "demo": CommandEntry("srfix.cli.commands.demo:demo", "The whole incident, told on embedded parts."),
+    "scan": CommandEntry("srfix.cli.commands.scan:scan", "Count the schema ids in a topic, by partition."),
+    "check": CommandEntry("srfix.cli.commands.check:check", "Check whether a topic's reader can read its schema ids."),
+    "decode": CommandEntry("srfix.cli.commands.decode:decode", "Decode records, or bytes, as a chosen reader does."),
+    "encode": CommandEntry("srfix.cli.commands.encode:encode", "Encode rows in any format; registers nothing."),
+    "schema": CommandEntry(
+        "srfix.cli.commands.schema:schema", ("Print the internal schema of columns, and who holds it.")
+    ),
+    "schema-of": CommandEntry(
+        "srfix.cli.commands.schema_of:schema_of", "Print the JSON Schema of a document that srfix writes."
+    ),
+    "state": CommandEntry("srfix.cli.command_line:state", "Look into a state directory on disk.", STATE_COMMANDS),
+    "subjects": CommandEntry("srfix.cli.commands.subjects:subjects", "List the subjects that look internal, by kind."),
+    "doctor": CommandEntry(
+        "srfix.cli.commands.doctor:doctor", ("Check versions, connections and rights; writes nothing.")
+    ),
+    "demo": CommandEntry("srfix.cli.commands.demo:demo", "Show the whole incident, on an embedded Kafka and registry."),
 }
 """By name, in the order of `srfix --help`."""
 

@@ -80,7 +80,9 @@ class TestTheReader:
     def test_a_dual_reader_fails_where_neither_subject_has_them(self, world: World, elsewhere: int) -> None:
         finding = found(world, reader=Reader.DUAL)
         assert finding.severity is Severity.BROKEN
-        assert finding.explanation.endswith(f"asks {PHANTOM} and {SOURCE_SUBJECT}, and neither subject has all of these ids.")
+        assert finding.explanation.endswith(
+            f"asks {PHANTOM} and {SOURCE_SUBJECT}, and neither subject has all of these ids."
+        )
 
     def test_a_dual_reader_reads_what_the_phantom_has(self, world: World, elsewhere: int) -> None:
         world.registry.seed(PHANTOM, ELSEWHERE)

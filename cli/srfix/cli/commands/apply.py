@@ -48,12 +48,12 @@ if TYPE_CHECKING:
     "journal_path",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Where the journal goes; default: beside the plan, PLAN.journal.jsonl.",
+    help="The file for the journal. Default: PLAN.journal.jsonl, beside the plan.",
 )
 @click.option(
     "--probe-permissions",
     is_flag=True,
-    help="First send each kind of write in a form that every registry refuses, to learn whether this user may write.",
+    help="First check whether this user may write: send each kind of write in a form that every registry refuses.",
 )
 @only_option
 @expect_digest_option
@@ -61,13 +61,16 @@ if TYPE_CHECKING:
     "--signature",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help=f"Refuse the plan unless this is its signature, made with ssh-keygen -Y sign -n {NAMESPACE}; with --signer-key.",
+    help=(
+        f"Refuse the plan unless this file is its signature, made with ssh-keygen -Y sign -n {NAMESPACE}. Needs "
+        "--signer-key."
+    ),
 )
 @click.option(
     "--signer-key",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The public key (.pub) of who signed the plan.",
+    help="The public key (.pub) of the person who signed the plan.",
 )
 @yes_option
 @connection_options
@@ -88,7 +91,7 @@ def apply(
 ) -> ExitCode:
     """Carry out a plan, step by step, with a journal. Asks first; run it again if it was interrupted.
 
-    The registry is the plan's own unless --registry names it otherwise.
+    By default srfix uses the registry of the plan; --registry names another URL.
     """
     from srfix.cli.reports.plan_running import connection_of_plan, running
     from srfix.cli.reports.steps import StepsOnTheWay
@@ -122,7 +125,7 @@ def apply(
     given = given_options()
     if (signature is None) != (signer_key is None):
         raise UsageError(
-            "--signature and --signer-key belong together: give the signature and the public key of who made it."
+            "--signature and --signer-key belong together: give the signature, and the public key of its maker."
         )
     if signature is None or signer_key is None:
         plan = load_plan(path)

@@ -55,10 +55,10 @@ def check(
     gate: Gate,
     output: OutputFormat,
 ) -> ExitCode:
-    """Check that what reads TOPIC can resolve the schema ids in it, under the subject that it asks. Reads only.
+    """Check whether TOPIC's reader can resolve the schema ids, under the subject that the reader asks. Reads only.
 
-    For Connect sinks, ksqlDB sources, mirrored topics and readers with use.latest.version; no Kafka Streams is needed.
-    srfix plan --topic TOPIC with the same options plans the repair.
+    For Connect sinks, ksqlDB sources, mirrored topics and readers with use.latest.version; the reader need not use Kafka
+    Streams. To plan the repair, run srfix plan --topic TOPIC with the same options.
     """
     from srfix.cli.reports.check import check_blocks
     from srfix.cli.reports.judging import judge, of_topic

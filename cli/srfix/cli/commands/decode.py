@@ -43,51 +43,60 @@ if TYPE_CHECKING:
     "payloads",
     multiple=True,
     metavar="TEXT|-",
-    help="Decode this instead of records: hex:…, base64:…, text:…, or as is (text in json, hexadecimal else); - is "
-    "stdin, one a line; repeatable.",
+    help=(
+        "Decode these bytes instead of records: hex:…, base64:…, text:…, or without a prefix (text for json, "
+        "otherwise hexadecimal). - reads standard input, one payload on each line. Repeatable."
+    ),
 )
-@click.option("--partition", type=click.IntRange(min=0), help="Only this partition.")
+@click.option("--partition", type=click.IntRange(min=0), help="Read only this partition.")
 @click.option("--from-offset", type=click.IntRange(min=0), help="Begin at this offset instead of the log's start.")
-@click.option("--last", is_flag=True, help="The newest records instead of the first ones.")
+@click.option("--last", is_flag=True, help="Read the newest records instead of the first ones.")
 @click.option(
-    "--max-records", type=click.IntRange(min=1), default=20, show_default=True, help="How many at most, in all."
+    "--max-records",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help=("The largest number of records, in all."),
 )
 @click.option(
     "--role",
     type=Choice(list(ROLES)),
     default="value",
     show_default=True,
-    help="Which payloads to decode; the others are shown as they are.",
+    help="Which payloads to decode. The others are shown undecoded.",
 )
 @click.option(
     "--resolve",
     "policy",
     type=Choice(POLICIES),
-    help="How a schema id is looked up: as plain deserializers (by-id), as Connect's AvroConverter and ksqlDB "
-    "(one-subject), or with a fall-back (dual-subject). Default: by-id, or what the subjects that are named ask for.",
+    help=(
+        "How srfix looks up a schema id: like plain deserializers (by-id), like Connect's AvroConverter and ksqlDB "
+        "(one-subject), or with a fall-back (dual-subject). Default: by-id. If you name one subject, the default "
+        "is one-subject; if you name two, dual-subject."
+    ),
 )
-@click.option("--subject", help="The subject to ask; default: that of the topic, or of the store.")
-@click.option("--second-subject", help="The subject to fall back to; default: that of the topic.")
-@option("--application", envvar="APPLICATION", metavar="ID", help="With --store: its subject.")
+@click.option("--subject", help="The subject to ask. Default: the subject of the topic, or of the store.")
+@click.option("--second-subject", help="The subject to fall back to. Default: the subject of the topic.")
+@option("--application", envvar="APPLICATION", metavar="ID", help="With --store: ask the store's subject.")
 @option("--store", envvar="STORE", metavar="NAME", help="The state store, phantom or not.")
 @click.option(
     "--format",
     "format_",
     type=choice_of(Format),
-    help="The format. Default: what the schema behind the id says; with --schema, avro.",
+    help="The format. Default: the schema of the id decides; with --schema, avro.",
 )
 @click.option("--columns", metavar='"NAME TYPE, …"', help="Read into these columns, as ksqlDB declares or prints them.")
 @wrapped_option
 @case_rule_option
 @times_option
 @click.option(
-    "--schema", "given", metavar="TEXT|@FILE", help="With --payload: the writer schema; no registry is asked."
+    "--schema", "given", metavar="TEXT|@FILE", help="With --payload: the writer schema. srfix asks no registry."
 )
-@click.option("--framed", is_flag=True, help="With --schema: five bytes with a schema id stand before the body.")
+@click.option("--framed", is_flag=True, help="With --schema: each body has five bytes with a schema id before it.")
 @click.option(
     "--window",
     type=choice_of(WindowKind),
-    help="Keys are windowed: what stands around them.",
+    help="The kind of window around the keys.",
 )
 @connection_options
 @output_option
@@ -115,16 +124,16 @@ def decode(
     connection: Connection,
     output: OutputFormat,
 ) -> ExitCode:
-    """Read records of TOPIC through a chosen resolve policy, and print them. Reads only; joins no group.
+    """Decode records of TOPIC with a chosen way to look up schemas, and print them. Reads only; joins no group.
 
-    With --payload, bytes that are typed or piped in are read instead: framed ones through the registry, those of json and
-    kafka, and bodies whose writer schema is given with --schema, without any. Each row is a JSON document on a line.
+    With --payload, srfix decodes typed or piped bytes instead. Framed bytes need the registry. Bytes in json or kafka format
+    need no registry, and bodies with a writer schema from --schema do not either. Each row is printed as a JSON document on
+    one line.
 
-    `--output json` prints a JSON document a line. What JSON has no word for is marked and nothing is rounded:
-    {"$bytes": base64}, {"$decimal": "12.30"}, {"$date": …}, {"$time": …}, {"$timestamp": ISO 8601 in UTC},
-    {"$local-timestamp": …}, {"$uuid": …}, {"$double": "NaN"}, {"$object": {…}} around names that begin with $, and
-    {"$raw": base64, "text": …} for what was not decoded. A record that cannot be decoded is a line with its error;
-    then the exit code is 1.
+    `--output json` prints one JSON document on each line. Values that JSON cannot express are marked, and nothing is
+    rounded: {"$bytes": base64}, {"$decimal": "12.30"}, {"$date": …}, {"$time": …}, {"$timestamp": ISO 8601 in UTC},
+    {"$local-timestamp": …}, {"$uuid": …}, {"$double": "NaN"}, {"$object": {…}} around names that begin with $, and {"$raw":
+    base64, "text": …} for undecoded bytes. If a record cannot be decoded, its line holds the error, and the exit code is 1.
     """
     from srfix.cli.options.decoding import DecodeOptions, NoRegistry
     from srfix.cli.options.half import schema_text
@@ -138,7 +147,7 @@ def decode(
     if topic is None and not payloads:
         raise UsageError("Name a TOPIC to read records of, or give bytes with --payload.")
     if last and from_offset is not None:
-        raise UsageError("--last and --from-offset exclude each other: give one of them.")
+        raise UsageError("Give only one of --last and --from-offset.")
     reading = DecodeOptions(
         roles=ROLES[role],
         format=None if format_ is None else Format(format_),

@@ -48,21 +48,26 @@ class DemoDocument(Document, tag="srfix.demo/1"):
 
 @command()
 @click.option(
-    "--keep", is_flag=True, help="Leave broker and registry running with the damage in place, until interrupted."
+    "--keep",
+    is_flag=True,
+    help=("Leave the broker and the registry running, with the damage, until you interrupt srfix."),
 )
 @click.option(
     "--real",
     is_flag=True,
-    help="With --keep: a real Apache Kafka, which Spark's own source reads, for the embedded broker (Java 17; Maven, once).",
+    help=(
+        "With --keep: use a real Apache Kafka instead of the embedded broker, so that Spark's own source can read "
+        "it (needs Java 17, and Maven once)."
+    ),
 )
 @click.option(
     "--ready-file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="With --keep: write there, as JSON, where everything is, once it is.",
+    help="With --keep: when all is running, write the addresses to this file, as JSON.",
 )
 def demo(keep: bool, real: bool, ready_file: Path | None) -> ExitCode:
-    """Tell the incident of 16 June 2020 on embedded parts: damage, diagnosis, repair, and the way back."""
+    """Show the incident of 16 June 2020 on an embedded Kafka and registry: damage, diagnosis, repair and rollback."""
     from srfix.cli.main import main
     from srfix.cli.reports.story import Story
     from srfix.fixtures.broker.embedded import EmbeddedBroker

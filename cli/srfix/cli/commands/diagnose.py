@@ -59,7 +59,7 @@ def _collected(_context: click.Context, _option: click.Parameter, path: Path | N
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     callback=_collected,
-    help="Write the outcome there too, for node_exporter's textfile collector (FILE ends in .prom), whatever it is.",
+    help="Also write the outcome to this file, for node_exporter's textfile collector (FILE ends in .prom).",
 )
 @findings_output_option
 def diagnose(
@@ -77,7 +77,7 @@ def diagnose(
 ) -> ExitCode:
     """Find the state stores that cannot be read after recovery, and say exactly why. Reads only.
 
-    With nothing but --bootstrap-servers and --registry it finds the candidates by itself.
+    srfix finds the stores by itself; --bootstrap-servers and --registry are enough.
     """
     from srfix.cli.metrics.textfile import metrics_written
     from srfix.cli.session import open_session

@@ -42,14 +42,14 @@ _PATIENCE_S = 5.0
     "--application",
     envvar="APPLICATION",
     metavar="ID",
-    help="Ask whether this group's committed offsets may be read.",
+    help="Check whether this user may read this group's committed offsets.",
 )
 @connection_options
 @output_option
 def doctor(application: str | None, connection: Connection, output: OutputFormat) -> ExitCode:
-    """Check versions, what can be reached and how fast, and what this user may read.
+    """Check versions, connections and their speed, and what this user may read.
 
-    Nothing is written and nothing is created. Exit code 2 if something is missing that `srfix diagnose` needs.
+    srfix doctor writes and creates nothing. Exit code 2 if `srfix diagnose` needs something that is missing.
     """
     from srfix.recovery.inspect.checkup import AnsweredCheck, Doctor
 
@@ -175,4 +175,4 @@ def _blocks(versions: tuple[tuple[str, str], ...], checks: list[ConnectionCheck]
     advice = tuple(f"{check.what}: {check.advice}" for check in checks if check.advice is not None)
     yield from titled_list("What to do", advice)
     if not failed and not advice:
-        yield Paragraph("Everything that was asked is as it should be.")
+        yield Paragraph("All checks passed.")

@@ -44,14 +44,27 @@ _SCHEMA_ID: Final = click.IntRange(MIN_SCHEMA_ID, MAX_SCHEMA_ID)
     "--schema",
     "given",
     metavar="TEXT|@FILE",
-    help="Write under this schema; with columns as under VALUE_SCHEMA_ID: exact names, defaults for what is missing.",
+    help=(
+        "Write under this schema. With columns, ksqlDB's rules for VALUE_SCHEMA_ID apply: exact names, and "
+        "defaults for missing fields."
+    ),
 )
-@click.option("--schema-id", type=_SCHEMA_ID, help="Likewise, under the registry's schema with this id.")
+@click.option(
+    "--schema-id",
+    type=_SCHEMA_ID,
+    help=("Write under the registry's schema with this id, with the same rules as --schema."),
+)
 @schema_options
 @click.option("--frame", type=_SCHEMA_ID, metavar="ID", help="Put this schema id before the body.")
-@click.option("--window", type=click.IntRange(min=0), metavar="MS", help="Around a key: the start of its window.")
-@click.option("--window-end", type=click.IntRange(min=0), metavar="MS", help="Of a session window: its end, inclusive.")
-@click.option("--as", "text_of", type=Choice(_TEXTS), help="How bytes are shown. Default: text for json, else hex.")
+@click.option(
+    "--window", type=click.IntRange(min=0), metavar="MS", help=("For a key in a window: the start of the window.")
+)
+@click.option(
+    "--window-end", type=click.IntRange(min=0), metavar="MS", help=("For a session window: its end, inclusive.")
+)
+@click.option(
+    "--as", "text_of", type=Choice(_TEXTS), help=("How bytes are shown. Default: text for json, otherwise hex.")
+)
 @connection_options
 def encode(
     rows: tuple[str, ...],
@@ -67,12 +80,13 @@ def encode(
     text_of: str | None,
     connection: Connection,
 ) -> ExitCode:
-    """Encode ROWs, each a JSON document, and print the bytes of each on a line. Without ROWs: stdin, one a line.
+    """Encode ROWs, each a JSON document, and print the bytes, one row on each line. Without ROWs: read stdin, one row on
+    each line.
 
-    With --columns a row is read as ksqlDB reads plain JSON (DATE in days, TIME and TIMESTAMP in milliseconds, BYTES in
-    base64), and written under the columns' internal schema, or that of --schema. Values may be marked as `srfix decode`
-    prints them: {"$decimal": "12.30"}, {"$timestamp": …}. A row that does not fit, or is no JSON, is a line on stderr with
-    its number; then the exit code is 1. Nothing is registered: --frame and --schema-id say which id stands before the body.
+    With --columns srfix reads a row as ksqlDB reads plain JSON (DATE in days, TIME and TIMESTAMP in milliseconds, BYTES in
+    base64). It writes the row under the columns' internal schema, or under --schema. Values may be marked as `srfix decode`
+    prints them: {"$decimal": "12.30"}, {"$timestamp": …}. If a row does not fit, or is not JSON, srfix names its number on
+    stderr, and the exit code is 1. Nothing is registered: --frame or --schema-id gives the id before the body.
     """
     from srfix.cli.options.half import schema_text
     from srfix.serde.formats.table import Format, check_schema_type

@@ -53,7 +53,7 @@ _USER: Final = "basic.auth.user.info=USER:env:REGISTRY_PASSWORD"
 )
 @output_option
 def explain(what: str | None, output: OutputFormat) -> ExitCode:
-    """Say what a finding code (SRF001) or a pasted stack trace means, and what to do next.
+    """Explain a finding code (SRF001) or a pasted stack trace, and say what to do next.
 
     Without an argument it lists all codes.
     """

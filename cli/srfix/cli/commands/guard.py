@@ -33,24 +33,32 @@ if TYPE_CHECKING:
     "--to",
     envvar="TO",
     metavar="VERSION",
-    help="Tell what a change to this Kafka Streams version breaks, such as 3.9.",
+    help="Predict what a change to this Kafka Streams version breaks, such as 3.9.",
 )
 @option(
     "--optimization",
     envvar="OPTIMIZATION",
     metavar="none|all|LIST",
-    help="topology.optimization as it is in force: in the properties of KafkaStreams and of builder.build(properties). "
-    "Default: not known, and both cases are told.",
+    help=(
+        "The topology.optimization in force: in the properties of KafkaStreams and of builder.build(properties). "
+        "Default: unknown; guard then reports both cases."
+    ),
 )
 @option(
-    "--subject", envvar="SUBJECT", metavar="SUBJECT", help="Where the schema of --schema is about to be registered."
+    "--subject",
+    envvar="SUBJECT",
+    metavar="SUBJECT",
+    help=("The subject under which the schema of --schema will be registered."),
 )
 @option(
     "--schema",
     "schema_file",
     envvar="SCHEMA",
     metavar="FILE",
-    help="A schema about to be registered: Avro's (.avsc), a JSON Schema, or as a registry takes it, with its references.",
+    help=(
+        "A schema that will be registered: an Avro schema (.avsc), a JSON Schema, or the document that a registry "
+        "takes, with references."
+    ),
 )
 @selection_options
 @evidence_options
@@ -70,13 +78,14 @@ def guard(
     gate: Gate,
     output: OutputFormat,
 ) -> ExitCode:
-    """Say what will break before it does, and what to register first. Writes nothing.
+    """Predict what will break, and say what to register first. Writes nothing.
 
-    From a printed topology (--topology with --application) or ksqlDB: which subjects without a topic its stores will make,
-    which stores the next restore breaks, and which the upgrade of --to does. With --subject and --schema: what a new schema
-    breaks. Names are enough; with --bootstrap-servers and --registry it also compares what is there.
+    Give a printed topology (--topology with --application) or ksqlDB. guard then says which subjects without a topic the
+    stores will make, which stores the next restore will break, and which stores the upgrade to --to will break. Give
+    --subject and --schema: guard says what the new schema will break. Names are enough. With --bootstrap-servers and
+    --registry guard also compares with the cluster and the registry.
 
-    Exit code 1 if something will or may break, 0 if nothing will, 2 if that cannot be told from here.
+    Exit code 1 if something will or may break, 0 if nothing will break, 2 if guard cannot decide.
     """
     from srfix.cli.reports.forecast import forecast_blocks, forecast_summary, forecast_verdict
     from srfix.recovery.diagnosis.forecast import foretell
@@ -165,15 +174,16 @@ def _new_schema(subject: str | None, path: str | None) -> NewSchema | None:
 def _supplied(evidence: EvidenceOptions, selection: Selection, assumed: Assumed, new: NewSchema | None) -> Supplied:
     if evidence.topology and selection.application is None:
         raise UsageError(
-            "--topology takes --application ID too: the printed text does not say whose it is, and the names of changelogs and "
-            "subjects begin with it."
+            "--topology needs --application ID, too. The printed text does not contain the application.id, and the "
+            "names of changelogs and subjects begin with it."
         )
     if not (evidence.topology or evidence.ksqldb or evidence.ksqldb_text or new):
         raise UsageError(
-            "There is nothing to foretell: give --topology FILE and --application ID, --ksqldb URL, or --subject and --schema."
+            "There is nothing to predict: give --topology FILE and --application ID, --ksqldb URL, or "
+            "--subject and --schema."
         )
     if assumed.to is not None and new is not None and assumed.running is None:
-        raise UsageError("--to with --schema takes --streams-version too.")
+        raise UsageError("--to with --schema needs --streams-version, too.")
     return evidence.read(application=selection.application)
 
 

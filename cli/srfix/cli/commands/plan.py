@@ -46,7 +46,9 @@ if TYPE_CHECKING:
 @click.option(
     "--topic",
     metavar="TOPIC",
-    help="Plan the repair of what `srfix check TOPIC` finds, for the topic's reader, instead of stores'.",
+    help=(
+        "Plan the repair of the findings of `srfix check TOPIC`, for the topic's reader, instead of a repair of stores."
+    ),
 )
 @topic_options
 @evidence_options
@@ -54,45 +56,54 @@ if TYPE_CHECKING:
 @engine_options
 @details_option
 @output_option
-@plan_file_option("Write the plan there; - is standard output, in place of the report.")
+@plan_file_option("Write the plan to this file. With -, write the plan to standard output, instead of the report.")
 @click.option(
     "--keep",
     type=choice_of(Keep),
     default=Keep.AUTO.value,
     show_default=True,
-    help="Whether a registered version stays live or is soft-deleted at once; both satisfy the failing reader.",
+    help=(
+        "Whether a registered version stays live or is soft-deleted at once. The failing reader finds it in both cases."
+    ),
 )
 @click.option("--only-live", is_flag=True, help="Register only the ids that are at fault now.")
 @click.option(
     "--all-versions",
     is_flag=True,
-    help="No census: register every version of the source's subject, soft-deleted ones too. For when there is no time.",
+    help=(
+        "Do not count the topic. Register every version of the source's subject, also soft-deleted ones. For an "
+        "emergency."
+    ),
 )
 @click.option(
     "--also",
     type=Choice(tuple(ON_REQUEST)),
     multiple=True,
     metavar="CODE",
-    help="Repair this too, which need not be; repeatable. "
+    help="Also repair this, though it is not necessary; repeatable. "
     + " ".join(f"{code}: {what}." for code, what in reversed(ON_REQUEST.items())),
 )
 @click.option(
     "--exact-ids",
     is_flag=True,
-    help="Where a registration by text would get another id (inherited metadata), send the id along, in mode IMPORT; only "
-    "where that loses nothing.",
+    help=(
+        "If a registration by text would get another id (inherited metadata), register with the id, in mode "
+        "IMPORT. srfix does this only if it loses nothing."
+    ),
 )
 @click.option(
     "--as-shell",
     is_flag=True,
-    help="Print the plan as commands (sh, curl), for somebody who may write when you may not.",
+    help="Print the plan as commands (sh, curl), for a person who may write if you may not.",
 )
 @click.option(
     "--version-limit",
     type=click.IntRange(min=1),
     metavar="N",
-    help="The most versions that the registry takes, soft-deleted ones too: those that it holds are counted, and a plan that "
-    "exceeds it is refused.",
+    help=(
+        "The registry's limit of versions, which includes soft-deleted versions. srfix counts the versions in the "
+        "registry, and refuses a plan that would exceed the limit."
+    ),
 )
 @click.option("--detailed-exitcode", is_flag=True, help="Exit with 1 if there is something to do.")
 def plan(
@@ -115,9 +126,9 @@ def plan(
     version_limit: int | None,
     detailed_exitcode: bool,
 ) -> ExitCode:
-    """Plan the repair of what `srfix diagnose` finds, or with --topic `srfix check`. Reads only.
+    """Plan the repair of the findings of `srfix diagnose`, or with --topic of `srfix check`. Reads only.
 
-    `srfix apply FILE` carries the plan out.
+    `srfix apply FILE` carries out the plan.
     """
     if path == Path("-"):  # JSON is the plan, to the byte
         path, output = None, OutputFormat.JSON

@@ -47,9 +47,10 @@ _NOTHING_LEFT = (
 def rollback(
     path: Path, expect_digest: str | None, yes: bool, connection: Connection, output: OutputFormat
 ) -> ExitCode:
-    """Undo a repair, last step first; what others changed since is left and named.
+    """Undo a repair, last step first. Changes of others since the repair are kept and named.
 
-    JOURNAL is what `srfix apply` wrote beside the plan; the plan's own name does as well. It asks first, unless --yes.
+    JOURNAL is the file that `srfix apply` wrote beside the plan; you may also give the plan's name. Asks first, unless
+    --yes.
     """
     from srfix.cli.reports.plan_running import connection_of_plan, running
     from srfix.cli.reports.steps import RollbackDocument, StepsOnTheWay, steps_told

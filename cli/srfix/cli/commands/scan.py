@@ -54,11 +54,16 @@ _FEW_PARTITIONS: Final = 16
     "--application",
     envvar="APPLICATION",
     metavar="GROUP",
-    help="Count as live what a restore of this application loads: up to the group's committed offsets.",
+    help="Count as live the records that a restore of this application loads: up to the group's committed offsets.",
 )
-@click.option("--global", "is_global", is_flag=True, help="Count everything, as a global table does (the default).")
+@click.option(
+    "--global",
+    "is_global",
+    is_flag=True,
+    help=("Count all records as live, as a global table restores them (the default)."),
+)
 @click.option("--role", type=Choice(list(ROLES)), default="both", show_default=True, help="Which payloads to look at.")
-@topic_isolation_option("How the restore reads; exactly-once applications read read_committed.")
+@topic_isolation_option("How the restore reads; exactly-once applications use read_committed.")
 @connection_options
 @hurry_options
 @engine_options
@@ -78,7 +83,7 @@ def scan(
     quiet: bool,
     output: OutputFormat,
 ) -> ExitCode:
-    """Count which schema ids live where in TOPIC: the census of a topic. Reads only.
+    """Count the schema ids in TOPIC, by partition (a census). Reads only.
 
     With a registry it names the subjects that hold each id. Exit code 2 if it could not look at everything.
     """

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 @schema_options
 @click.option("--from-subject", metavar="SUBJECT", help="Take the columns from this subject's schema instead.")
 @click.option("--version", type=click.IntRange(min=1), help="With --from-subject: this version, not the latest.")
-@click.option("--subject", help="Ask the registry whether this subject would take the schema; nothing is written.")
+@click.option("--subject", help="Ask the registry whether this subject would accept the schema. Nothing is written.")
 @connection_options
 @output_option
 def schema(
@@ -57,11 +57,11 @@ def schema(
     connection: Connection,
     output: OutputFormat,
 ) -> ExitCode:
-    """Print the internal schema of columns, ready to register, and say where it stands already.
+    """Print the internal schema of columns, ready to register, and say which subjects hold it already.
 
-    The columns are ksqlDB's: "ID INT, NAME STRING, TAGS ARRAY<STRING>". By default it is the schema that a running query
-    of ksqlDB up to 0.28 registers under a changelog subject. With a registry it is looked for there; exit code 1 if
-    --subject would refuse it.
+    The columns are ksqlDB's: "ID INT, NAME STRING, TAGS ARRAY<STRING>". Default: the schema that a running query of ksqlDB
+    up to 0.28 registers under a changelog subject. With a registry srfix looks for the schema there. Exit code 1 if
+    --subject would refuse the schema.
     """
     from srfix.recovery.inspect.standing import acceptance_of, standing_of
     from srfix.serde.connect.columns import Inferred

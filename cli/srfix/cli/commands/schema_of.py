@@ -21,7 +21,7 @@ from srfix.serde.hints import nearest
 def schema_of(name: str | None) -> ExitCode:
     """Print the JSON Schema of a document: diagnosis, plan, verification, census, …
 
-    A command's name does as well. Without a name it lists all documents.
+    You may also give a command's name. Without a name it lists all documents.
     """
     from srfix.cli.documents import document_named, schema_text
 

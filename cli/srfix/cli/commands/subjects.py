@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 @connection_options
 @output_option
 def subjects(application: str | None, connection: Connection, output: OutputFormat) -> ExitCode:
-    """List the subjects that look internal to Kafka Streams or ksqlDB, live and soft-deleted, and what they are.
+    """List the subjects that look internal to Kafka Streams or ksqlDB, live and soft-deleted, with their kind.
 
-    A changelog subject without a topic is where the incident happens; `srfix diagnose` says whether it did. Reads only,
-    by full listings. What could not be listed is named on standard error.
+    The incident can happen if a changelog subject has no topic; `srfix diagnose` says whether it happened. Reads only, with
+    full listings. If something could not be listed, standard error says so.
     """
     from srfix.cli.session import open_cluster
     from srfix.recovery.inspect.internal_subjects import SubjectsDocument, list_internal_subjects

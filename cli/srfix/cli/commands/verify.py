@@ -53,17 +53,17 @@ def verify(
     quiet: bool,
     output: OutputFormat,
 ) -> ExitCode:
-    """Verify a repair: the ids again, looked up by content, and rows read as the failing reader reads them.
+    """Verify a repair: look up the ids again by content, and read rows as the failing reader reads them.
 
-    Reads only. Ends in 0 only if every id of the plan is there, rows of it were read, and the plan left nothing out; in 1
-    if something is not repaired, in 2 if something was not looked at.
+    Reads only. Exit code 0 means that every id of the plan is registered, that srfix read rows with these ids, and that the
+    plan left nothing out. Exit code 1: something is not repaired. Exit code 2: srfix could not look at something.
 
-    Cluster and registry are the plan's own unless they are named otherwise. A state directory, a topology or ksqlDB tell
-    of global tables, of which a restore loads everything, and of the query as it is now. With --engine spark every live
-    row is read, not one of each schema id and partition; its workers need srfix.
+    By default srfix uses the cluster and the registry of the plan. A state directory, a topology or ksqlDB show which tables
+    are global (a restore loads all their records), and the query as it is now. With --engine spark srfix reads every live
+    row, not only one for each schema id and partition. Spark's workers need srfix, too.
 
-    Of a plan that writes to a topic (srfix state seed-changelog, plan-expiry) that topic is read again: whether each planned
-    row, or deletion, is there, or was written over since.
+    If the plan writes to a topic (srfix state seed-changelog, plan-expiry), srfix reads that topic again. It checks whether
+    each planned row or deletion is there, or was overwritten since.
     """
     from srfix.cli.reports.diagnosis_words import advice_blocks
     from srfix.cli.reports.plan_running import connection_of_plan

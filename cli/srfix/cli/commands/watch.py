@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     default=10.0,
     show_default=True,
     metavar="SECONDS",
-    help="How often it looks for what is new: versions of the source subjects, and ids in new records.",
+    help="How often srfix looks for new versions of the source subjects, and for ids in new records.",
 )
 @option(
     "--full-interval",
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     default=3600.0,
     show_default=True,
     metavar="SECONDS",
-    help="How often it makes a whole diagnosis; another comes whenever there may be new candidates.",
+    help="How often srfix makes a whole diagnosis. It makes another one whenever there may be new candidates.",
 )
 @option(
     "--listen",
@@ -64,9 +64,16 @@ if TYPE_CHECKING:
     show_default=True,
     metavar="HOST:PORT",
     callback=listen_address,
-    help="Where /metrics and /healthz are; off for nowhere. Whoever reaches it reads the names of applications and stores.",
+    help=(
+        "The address of /metrics and /healthz; off turns both off. Everybody who can reach this address can read "
+        "the names of applications and stores."
+    ),
 )
-@click.option("--once", is_flag=True, help="One full look and what follows from it, without /metrics and /healthz.")
+@click.option(
+    "--once",
+    is_flag=True,
+    help=("Make one full diagnosis, and what follows from it, and exit. Without /metrics and /healthz."),
+)
 @click.option(
     "--print-dashboard",
     is_flag=True,
@@ -102,10 +109,10 @@ def watch(
     engine: CensusEngineChoice,
     output: OutputFormat,
 ) -> ExitCode:
-    """Look again and again, beside a cluster; register what a signed-off plan allows before a restore needs it.
+    """Diagnose a cluster again and again; register what a signed-off plan allows, before a restore needs it.
 
-    Runs until SIGTERM (exit code 0) or an interrupt. With --once it ends as srfix diagnose does. --output json writes a
-    document a line.
+    Runs until SIGTERM (exit code 0) or an interrupt. With --once it ends as srfix diagnose does. --output json writes one
+    JSON document on each line.
     """
     from srfix.cli.ending import Ended, Ending
     from srfix.cli.metrics.serving import serving
@@ -144,9 +151,9 @@ def watch(
         if ending.signal is None:
             raise
         if not isinstance(error, Ended):
-            say("A question was under way when the signal came; its answer was not waited for.", err=True)
+            say("The signal came during a request. srfix did not wait for the answer.", err=True)
     if ending.signal is not None:
-        say("Ended by a signal; nothing more is done, and what was begun is in the journals.", err=True)
+        say("Ended by a signal; srfix does nothing more. The journals name the steps that were begun.", err=True)
         return ending.code
     return _outcome(last)
 

@@ -58,7 +58,7 @@ config_option = option(
     is_eager=True,
     expose_value=False,
     callback=_use_config,
-    help="TOML file with values for these options.",
+    help="A TOML file with values for these options.",
 )
 """Adds `--config`, which `connection_options` has already."""
 
@@ -73,15 +73,20 @@ _CLUSTER = (
         type=Lines("key=value"),
         multiple=True,
         metavar="KEY=VALUE",
-        help="A Kafka client property by librdkafka's name or Java's; repeatable. A value may be env:NAME or file:PATH.",
+        help=(
+            "A Kafka client property, with librdkafka's or Java's name; repeatable. A value may be env:NAME or "
+            "file:PATH."
+        ),
     ),
     option(
         "--kafka-config",
         envvar="KAFKA_CONFIG",
         metavar="FILE",
-        help="A properties file as Java's applications have it, for cluster and registry: client.properties, "
-        "ksql-server.properties, connect-distributed.properties, Confluent Cloud's. What is not for reading is left out, "
-        "and named in one line.",
+        help=(
+            "A properties file of a Java application, for cluster and registry: client.properties, "
+            "ksql-server.properties, connect-distributed.properties, or Confluent Cloud's. srfix ignores the "
+            "properties that a reader does not need, and names them in one line."
+        ),
     ),
 )
 _REGISTRY = (
@@ -94,7 +99,9 @@ _REGISTRY = (
         type=Lines("key=value"),
         multiple=True,
         metavar="KEY=VALUE",
-        help="A registry client property by Confluent's name (basic.auth.user.info, ssl.ca.location, …); repeatable.",
+        help=(
+            "A registry client property, with Confluent's name (basic.auth.user.info, ssl.ca.location, …); repeatable."
+        ),
     ),
 )
 

@@ -55,15 +55,15 @@ class DecodeOptions:
         from srfix.serde.columns.half import key_columns
 
         if self.columns is not None and not key_columns(self.columns) and len(self.roles) > 1 and self.wrap is False:
-            raise UsageError("--unwrapped with both roles needs columns that say which is the KEY.")
+            raise UsageError("--unwrapped with both roles needs columns that mark the KEY.")
         if self.window is not None and Role.KEY not in self.roles:
-            raise UsageError("--window is around keys: give --role key.")
+            raise UsageError("--window is for keys: give --role key.")
         if self.is_framed and self.schema is None:
-            raise UsageError("--framed belongs to --schema: without one, bytes are framed anyway.")
+            raise UsageError("--framed needs --schema. Without --schema, bytes are always framed.")
         if self.schema is not None and self.format is not None and self.format not in SCHEMA_FORMATS:
             raise UsageError(f"The format {self.format.value} has no schemas: leave out --schema.")
         if of_records and self.schema is not None:
-            raise UsageError("--schema is the writer schema of a --payload; records name theirs.")
+            raise UsageError("--schema is the writer schema of a --payload. Records name their own schema.")
         if not of_records and len(self.roles) > 1:
             raise UsageError("A payload is a key or a value: give --role key or --role value.")
 

@@ -47,10 +47,10 @@ def _engine(*, engine: str, master: str | None, spark_conf: tuple[str, ...], pro
     properties = dict(parse_property(text, option="--spark-conf") for text in spark_conf if text.strip())
     if engine != SPARK:
         for name in typed_options("--master", "--spark-conf"):
-            raise UsageError(f"{name} belongs to --engine {SPARK}.")
+            raise UsageError(f"{name} needs --engine {SPARK}.")
     elif typed_options("--processes"):
         raise UsageError(
-            f"--processes belongs to --engine {LOCAL}; how many tasks Spark runs, --master and --spark-conf say."
+            f"--processes needs --engine {LOCAL}. For Spark, --master and --spark-conf set the number of tasks."
         )
     redactor = click.get_current_context().find_object(Redactor)
     if redactor is not None:
@@ -84,8 +84,10 @@ _OF_SPARK: Final = (
         "--master",
         envvar="MASTER",
         metavar="URL",
-        help="Where Spark is: local[*], spark://HOST:7077, yarn, or a Connect server, sc://HOST:15002. Default: as Spark is "
-        "configured, else this machine.",
+        help=(
+            "The Spark master: local[*], spark://HOST:7077, yarn, or a Connect server, sc://HOST:15002. Default: "
+            "Spark's own configuration, otherwise this machine."
+        ),
     ),
     option(
         "--spark-conf",
@@ -93,7 +95,7 @@ _OF_SPARK: Final = (
         type=Lines("key=value"),
         multiple=True,
         metavar="KEY=VALUE",
-        help="Spark's configuration, such as spark.executor.memory=4g; repeatable.",
+        help="A Spark setting, such as spark.executor.memory=4g; repeatable.",
     ),
 )
 
@@ -101,7 +103,8 @@ engine_options = handing_over(
     "engine",
     _engine,
     _engine_option(
-        "What reads topics: this process, or Spark (pip install 'srfix[spark]'), for topics that do not fit one machine."
+        "What reads topics: this process, or Spark (pip install 'srfix[spark]'), for topics that are too large "
+        "for one machine."
     ),
     *_OF_SPARK,
     option(
@@ -111,7 +114,10 @@ engine_options = handing_over(
         default=1,
         show_default=True,
         metavar="N",
-        help="Read a topic in so many processes at once, each a share of its partitions; with --max-records in one.",
+        help=(
+            "The number of processes that read a topic at the same time, each a share of its partitions. With "
+            "--max-records only one process reads."
+        ),
     ),
 )
 """Adds the options; the command gets `engine: CensusEngineChoice`."""
@@ -120,9 +126,9 @@ task_engine_options = handing_over(
     "engine",
     _engine,
     _engine_option(
-        "What does the work: this process, one task of the application after the other, or Spark (pip install "
-        "'srfix[spark,state]', there and here), one in each of its tasks. Its workers must see the directories under the same "
-        "paths."
+        "What does the work: this process, one task of the application after another; or Spark, one task of the "
+        "application in each Spark task. Spark needs pip install 'srfix[spark,state]' here and on its workers. The "
+        "workers must see the directories under the same paths."
     ),
     *_OF_SPARK,
 )

@@ -118,20 +118,22 @@ _KSQLDB = (
         "--ksqldb",
         envvar="KSQLDB",
         metavar="URL",
-        help="A ksqlDB server to ask about its queries; repeatable. Reads only.",
+        help="A ksqlDB server; srfix asks it about its queries. Repeatable. Reads only.",
     ),
     option(
         "--ksqldb-user",
         envvar="KSQLDB_USER",
         metavar="USER:PASSWORD",
-        help="For ksqlDB; PASSWORD, or the whole, may be env:NAME or file:PATH.",
+        help="User and password for ksqlDB. PASSWORD, or the whole value, may be env:NAME or file:PATH.",
     ),
     _repeatable(
         "--ksqldb-config",
         envvar="KSQLDB_CONFIG",
         metavar="KEY=VALUE",
-        help="How much an answer of ksqlDB may take, and how long: http.answer.max.bytes, http.answer.deadline.ms, …; "
-        "repeatable.",
+        help=(
+            "A limit on the size or time of ksqlDB's answers: http.answer.max.bytes, http.answer.deadline.ms, …; "
+            "repeatable."
+        ),
     ),
 )
 ksqldb_options = handing_over("ksqldb", lambda **values: _noted(KsqldbServers(**values)), *_KSQLDB)
@@ -144,15 +146,26 @@ evidence_options = handing_over(
         "--state-dir",
         envvar="STATE_DIR",
         metavar="DIR",
-        help="The application's state.dir, or its folder in it; a copy will do. Repeatable. Nothing in it is written.",
+        help=(
+            "The application's state.dir, or the application's folder in state.dir, or a copy. Repeatable. srfix "
+            "writes nothing there."
+        ),
     ),
-    _repeatable("--topology", envvar="TOPOLOGY", metavar="FILE", help="What Topology.describe() printed; repeatable."),
+    _repeatable(
+        "--topology",
+        envvar="TOPOLOGY",
+        metavar="FILE",
+        help=("A file with the output of Topology.describe(); repeatable."),
+    ),
     *_KSQLDB,
     _repeatable(
         "--ksqldb-text",
         envvar="KSQLDB_TEXT",
         metavar="FILE",
-        help="What SHOW QUERIES EXTENDED, EXPLAIN and DESCRIBE … EXTENDED answered, as JSON or as text; repeatable.",
+        help=(
+            "A file with ksqlDB's answers to SHOW QUERIES EXTENDED, EXPLAIN and DESCRIBE … EXTENDED, as JSON or "
+            "text; repeatable."
+        ),
     ),
 )
 """Adds the options; the command gets `evidence: EvidenceOptions`."""

@@ -41,11 +41,11 @@ class Gate:
 def _gate(*, fail_on: str, **values: str | bool | None) -> Gate:
     if len(typed_options("--baseline", "--write-baseline")) > 1:
         raise UsageError(
-            "--write-baseline writes down all that is found, whatever --baseline knows: give one of them. "
-            "To renew a baseline, --write-baseline FILE alone replaces it."
+            "--write-baseline writes all findings, also those that --baseline knows: give only one of the two. To "
+            "renew a baseline, give only --write-baseline FILE: it replaces the file."
         )
     if values["write_baseline"] == "-":
-        raise UsageError("--write-baseline takes a file, to be kept with the job: standard output has the report.")
+        raise UsageError("--write-baseline needs a file, to be kept with the job. Standard output is for the report.")
     return Gate(fail_on=_SEVERITIES[fail_on], **values)  # type: ignore[arg-type]  # click's, by the options below
 
 
@@ -61,8 +61,10 @@ quiet_option = option(
     envvar="QUIET",
     is_flag=True,
     callback=_tell_no_waits,
-    help="Say nothing where the exit code is 0: no report (but JSON's document), no progress, no totals. What to "
-    "take out of a baseline is said even so. For cron.",
+    help=(
+        "Print nothing if the exit code is 0: no report (except the JSON document), no progress, no totals. Stale "
+        "entries of a baseline are still reported. For cron."
+    ),
 )
 """Adds `--quiet`; the command gets `quiet: bool`."""
 
@@ -76,21 +78,29 @@ gate_options = handing_over(
         type=Choice(tuple(_SEVERITIES)),
         default="litter",
         show_default=True,
-        help="The least severity that ends in exit code 1. What was not looked at still ends in 2.",
+        help=(
+            "The lowest severity that gives exit code 1. If srfix could not look at everything, the exit code is "
+            "still 2."
+        ),
     ),
     option(
         "--baseline",
         envvar="BASELINE",
         metavar="FILE",
-        help="What is known (by code, role, and store or topic and subject) does not fail, unless it is worse than written "
-        "down. What was not looked at still ends in 2.",
+        help=(
+            "A file of known findings. A known finding does not give exit code 1, unless it is now worse than in "
+            "the file. A finding is known by its code, its role, and its store or its topic and subject. If srfix "
+            "could not look at everything, the exit code is still 2."
+        ),
     ),
     click.option(
         "--write-baseline",
         metavar="FILE",
         **path_completion("FILE"),
-        help="Write down what is found, with --fail-on's severity or worse, as known from now on. Replaces the file; a "
-        "--baseline of the environment or the configuration file is not read then.",
+        help=(
+            "Write the findings with --fail-on's severity or worse to this file, as known from now on. Replaces "
+            "the file. A --baseline from the environment or the configuration file is then not read."
+        ),
     ),
 )
 """Adds the options; the command gets `gate: Gate`."""

@@ -83,7 +83,7 @@ case_rule_option = handing_over(
         type=choice_of(CaseRule),
         default=CaseRule.UNIQUE.value,
         show_default=True,
-        help="How names of fields and columns are compared.",
+        help="How srfix compares names of fields and columns.",
     ),
 )
 """Adds `--case-rule`; the command gets `case_rule: CaseRule`."""
@@ -94,7 +94,7 @@ times_option = click.option(
     type=Choice(get_args(Times)),
     default="datetimes",
     show_default=True,
-    help="What a DATE, TIME or TIMESTAMP is: a datetime of the years 1 to 9999, or the integer that stands in the record.",
+    help="The value of a DATE, TIME or TIMESTAMP: a datetime of the years 1 to 9999, or the integer in the record.",
 )
 """Adds `--times`; the command gets `times: Times`."""
 
@@ -102,7 +102,7 @@ times_option = click.option(
 wrapped_option = click.option(
     "--wrapped/--unwrapped",
     default=None,
-    help="Whether a single column stands in a record of its own. Default: as ksqlDB does, keys do not.",
+    help="Whether a single column is in a record of its own. Default as in ksqlDB: values yes, keys no.",
 )
 """Adds `--wrapped` and `--unwrapped`; the command gets `wrapped: bool | None`."""
 
@@ -132,7 +132,7 @@ class InternalSchemaChoice:
             if half.format is not Format.AVRO:
                 raise UsageError(f"An Avro record has a full name; a schema of {half.format.value} has none.")
             if self.full_name is None and half.role is not Role.KEY:
-                raise UsageError("--source-name names the record of a key: give --role key too.")
+                raise UsageError("--source-name names the record of a key: give --role key, too.")
             full_name = self.full_name or key_full_name(str(self.source_name))
         spec = WriteSpec(
             columns=columns,
@@ -158,21 +158,21 @@ schema_options = handing_over(
     _schema_choice,
     click.option("--full-name", metavar="NAME", help="The record's name with its namespace. Default: ksqlDB's."),
     click.option(
-        "--source-name", metavar="NAME", help="Of a key: the stream or table, after which CREATE names its record."
+        "--source-name", metavar="NAME", help="For a key: the stream or table; CREATE names the key's record after it."
     ),
     click.option(
         "--generation",
         default=Generation.UP_TO_0_28.value,
         show_default=True,
         metavar="|".join(known.value for known in Generation),
-        help="Which ksqlDB wrote it; a version such as 0.23.1 or 7.4.0 will do.",
+        help="The ksqlDB that wrote the schema; a version such as 0.23.1 or 7.4.0 is enough.",
     ),
     click.option(
         "--written-by",
         type=choice_of(WrittenBy),
         default=WrittenBy.SERIALIZER.value,
         show_default=True,
-        help="Whether CREATE registered it, or the serializer of a running query.",
+        help="Whether CREATE registered the schema, or the serializer of a running query.",
     ),
 )
 """Adds the options that say which engine's schema is meant; the command gets `choice: InternalSchemaChoice`."""
@@ -202,9 +202,9 @@ half_options = handing_over(
         type=choice_of(Role),
         default=Role.VALUE.value,
         show_default=True,
-        help="Which half of a record it is.",
+        help="Whether the bytes are a key or a value.",
     ),
-    click.option("--columns", metavar='"NAME TYPE, …"', help="Its columns, as ksqlDB declares or prints them."),
+    click.option("--columns", metavar='"NAME TYPE, …"', help="The columns, as ksqlDB declares or prints them."),
     wrapped_option,
     besides="columns_argument",
 )

@@ -86,8 +86,10 @@ isolation_option = option(
     type=Choice((AUTO, *(isolation.value for isolation in reversed(Isolation)))),
     default=AUTO,
     show_default=True,
-    help="How restores read: exactly-once applications read_committed, others read_uncommitted. By default the applications' "
-    "transactional ids tell.",
+    help=(
+        "How restores read: read_committed for exactly-once applications, read_uncommitted for others. Default: "
+        "srfix concludes it from the applications' transactional ids."
+    ),
 )
 """Adds `--isolation`; the command gets `isolation: str`, for `isolation_of`."""
 
@@ -115,7 +117,10 @@ def _selection_options(readers: Sequence[str], *, of_topics: str = "") -> Decora
             type=Lines("key=value"),
             multiple=True,
             metavar="[APPLICATION/]STORE=TOPIC",
-            help="The topic that a store restores from; repeatable. APPLICATION is needed where several have such a store.",
+            help=(
+                "The topic that a store restores from; repeatable. Give APPLICATION if several applications have a "
+                "store with this name."
+            ),
         ),
         option(
             "--reader",
@@ -123,8 +128,11 @@ def _selection_options(readers: Sequence[str], *, of_topics: str = "") -> Decora
             type=Choice(readers),
             default="unknown",
             show_default=True,
-            help="What reads the store: Connect's converters (connect), ksqlDB (ksqldb: as its version does), plain Avro "
-            "deserializers (plain), a dual-subject reader (dual)." + of_topics,
+            help=(
+                "The reader of the store: Connect's converters (connect), ksqlDB (ksqldb; its version decides how "
+                "it reads), plain Avro deserializers (plain), or a dual-subject reader (dual)."
+            )
+            + of_topics,
         ),
         option(
             "--streams-version",
@@ -136,8 +144,10 @@ def _selection_options(readers: Sequence[str], *, of_topics: str = "") -> Decora
             "--no-auto-register",
             envvar="NO_AUTO_REGISTER",
             is_flag=True,
-            help="The application's serializers register no schemas (auto.register.schemas=false): a put whose schema is not "
-            "there is refused (SRF015).",
+            help=(
+                "Say that the application's serializers register no schemas (auto.register.schemas=false). A put "
+                "then fails if its schema is not registered (SRF015)."
+            ),
         ),
         isolation_option,
         option(
@@ -146,7 +156,10 @@ def _selection_options(readers: Sequence[str], *, of_topics: str = "") -> Decora
             type=Lines("text"),
             multiple=True,
             metavar="APPLICATION",
-            help="An application that is gone for good; repeatable. What it left is litter then (SRF009).",
+            help=(
+                "An application that is gone for good; repeatable. Subjects that it left behind are then litter "
+                "(SRF009)."
+            ),
         ),
         option(
             "--ignore",
@@ -154,8 +167,10 @@ def _selection_options(readers: Sequence[str], *, of_topics: str = "") -> Decora
             type=Lines("pattern"),
             multiple=True,
             metavar="SUBJECT-PATTERN",
-            help="Leave out what concerns subjects that fit (shop-*-changelog-value): findings, what could not be "
-            "looked at, and repairs of them. It is counted and named in one line. Repeatable.",
+            help=(
+                "Ignore subjects that match (shop-*-changelog-value): their findings, their repairs, and what "
+                "could not be looked at. One line counts and names what is ignored. Repeatable."
+            ),
         ),
     )
 
@@ -164,7 +179,7 @@ selection_options = _selection_options(READERS)
 """Adds the options that say which stores are meant; the command gets `selection: Selection`."""
 
 plan_selection_options = _selection_options(
-    TOPIC_READERS, of_topics=" With --topic also readers with use.latest.version (latest)."
+    TOPIC_READERS, of_topics=" With --topic also: a reader with use.latest.version (latest)."
 )
 """The same for `srfix plan`, which takes the readers of a topic too."""
 
@@ -183,14 +198,14 @@ hurry_options = handing_over(
         envvar="DEADLINE",
         type=click.FloatRange(min=0, min_open=True),
         metavar="SECONDS",
-        help="Stop reading a topic after this time; what was not read is said, and never called healthy.",
+        help="Stop reading a topic after this time. The report says what was not read, and does not call it healthy.",
     ),
     option(
         "--max-records",
         envvar="MAX_RECORDS",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Stop reading a topic after this many records; what was not read is said likewise.",
+        help="Stop reading a topic after this many records. The report says what was not read.",
     ),
 )
 """Adds the limits of a census; the command gets `hurry: Hurry`."""
@@ -199,8 +214,10 @@ decode_values_option = option(
     "--decode-values",
     envvar="DECODE_VALUES",
     is_flag=True,
-    help="Decode every row that a restore loads (SRF013), which takes a second read of each topic. Without it the newest row "
-    "of each schema id and partition is decoded.",
+    help=(
+        "Decode every row that a restore loads (SRF013). This reads each topic a second time. Without this option "
+        "srfix decodes only the newest row of each schema id and partition."
+    ),
 )
 """Adds `--decode-values`; the command gets `decode_values: bool`."""
 
@@ -208,8 +225,10 @@ changelogs_option = option(
     "--changelogs",
     envvar="CHANGELOGS",
     is_flag=True,
-    help="Read every changelog topic whole and look for schema ids that the registry has lost (SRF014). Without it the first "
-    "and newest records of each partition of at most 50 are looked at.",
+    help=(
+        "Read every changelog topic as a whole, and look for schema ids that the registry has lost (SRF014). "
+        "Without this option srfix looks at the first and newest records of each partition, of at most 50 topics."
+    ),
 )
 """Adds `--changelogs`; the command gets `changelogs: bool`."""
 
@@ -217,7 +236,7 @@ details_option = option(
     "--details",
     envvar="DETAILS",
     is_flag=True,
-    help="The whole report: the evidence, the numbers by partition, and what to do around a repair.",
+    help="The whole report: the evidence, the numbers by partition, and what to do before and after a repair.",
 )
 """Adds `--details`; the command gets `details: bool`."""
 
@@ -232,7 +251,7 @@ def _output_option(forms: Iterable[OutputFormat], more: str = "") -> Decorator:
             type=Choice([form.value for form in forms]),
             default=OutputFormat.TABLE.value,
             show_default=True,
-            help=f"How the report is written{more}.",
+            help=f"The format of the report{more}.",
         ),
     )
 
@@ -240,14 +259,16 @@ def _output_option(forms: Iterable[OutputFormat], more: str = "") -> Decorator:
 output_option = _output_option(form for form in OutputFormat if form is not OutputFormat.JUNIT)
 """Adds `--output`; the command gets `output: OutputFormat`."""
 findings_output_option = _output_option(
-    OutputFormat, "; junit for CI, a test for each finding and for what was not looked at"
+    OutputFormat, "; junit is for CI, with a test for each finding and for each thing that was not looked at"
 )
 """The same for a command that finds something."""
 
 expect_digest_option = click.option(
     "--expect-digest",
     metavar="sha256:…",
-    help="Refuse any plan but the one with this digest, as srfix plan printed it to who reviewed it.",
+    help=(
+        "Refuse the plan unless it has this digest. srfix plan printed the digest to the person who reviewed the plan."
+    ),
 )
 """Adds `--expect-digest`; the command gets `expect_digest: str | None`."""
 
@@ -255,7 +276,10 @@ only_option = click.option(
     "--only",
     multiple=True,
     metavar="CODE|APPLICATION",
-    help="Of the plan only what repairs this finding code or this application; repeatable. The rest can follow.",
+    help=(
+        "Carry out only the steps that repair this finding code or this application; repeatable. You can carry out "
+        "the others later."
+    ),
 )
 """Adds `--only`; the command gets `only: tuple[str, ...]`."""
 

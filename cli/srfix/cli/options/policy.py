@@ -58,7 +58,7 @@ class PolicyChoice:
         if policy is None:
             policy = DUAL_SUBJECT if second is not None else BY_ID if first is None else ONE_SUBJECT
         if second is not None and policy != DUAL_SUBJECT:
-            raise UsageError(f"--second-subject is asked by --resolve {DUAL_SUBJECT} only.")
+            raise UsageError(f"--second-subject is only for --resolve {DUAL_SUBJECT}.")
         if policy == BY_ID:
             named = DEFAULT_CONTEXT if self.subject is None else split_context(self.subject)[0]
             return ById(registry, context=named)
@@ -84,7 +84,7 @@ class PolicyChoice:
         if self.store is None:
             return None
         if self.application is None:
-            raise UsageError("--store needs --application: the changelog subject is named after both.")
+            raise UsageError("--store needs --application, because the changelog subject is named after both.")
         return ChangelogSubject(application=self.application, store=self.store)
 
 
@@ -97,7 +97,7 @@ def _named(subject: str, roles: tuple[Role, ...], *, option: str) -> SubjectStra
         return FixedSubject(**{roles[0].value: subject})
     if split is None:
         raise UsageError(
-            f"{option} {subject} names no role, so it cannot be asked for keys and values both; give --role key or "
-            "--role value."
+            f"{option} {subject} does not end in -key or -value, so it cannot be used for both keys and values: "
+            "give --role key or --role value."
         )
     return FixedSubject(key=subject_for(split[0], Role.KEY), value=subject_for(split[0], Role.VALUE))

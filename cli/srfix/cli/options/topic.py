@@ -62,7 +62,7 @@ def _topic_choice(
     *, role: str, subject: str | None, group: str | None, strategy: str, with_metadata: tuple[str, ...]
 ) -> TopicChoice:
     if subject == "" or group == "":
-        raise UsageError("--subject and --group take a name, and one of them is empty.")
+        raise UsageError("--subject and --group need a name, and one of the names is empty.")
     return TopicChoice(
         roles=ROLES[role],
         subject=subject,
@@ -81,18 +81,26 @@ topic_options = handing_over(
         type=Choice(list(ROLES)),
         default="both",
         show_default=True,
-        help="Which payloads; both takes keys where a schema registry serializer wrote them.",
+        help=(
+            "Which payloads: keys, values or both. With both, keys count only if a schema registry serializer "
+            "wrote them."
+        ),
     ),
     click.option(
         "--subject",
         metavar="SUBJECT",
-        help="The subject that the reader asks, where it is not the topic's: users-value for a mirrored source.users. Keys "
-        "are asked under its twin (users-key).",
+        help=(
+            "The subject that the reader asks, if it is not the topic's own: users-value for a mirrored "
+            "source.users. For keys srfix asks the twin subject (users-key)."
+        ),
     ),
     click.option(
         "--group",
         metavar="GROUP",
-        help="The consumer group that reads it (of a Connect sink connect-NAME): what it has not read yet counts.",
+        help=(
+            "The reader's consumer group (for a Connect sink: connect-NAME). Only records that the group has not "
+            "read yet count."
+        ),
     ),
     click.option(
         "--strategy",
@@ -106,7 +114,7 @@ topic_options = handing_over(
         type=Lines("key=value"),
         multiple=True,
         metavar="KEY=VALUE",
-        help="With --reader latest: use.latest.with.metadata; repeatable.",
+        help="With --reader latest: a value of use.latest.with.metadata; repeatable.",
     ),
 )
 """Adds the options that say how a topic is read; the command gets `asked: TopicChoice`."""
@@ -117,7 +125,9 @@ topic_reader_option = option(
     type=Choice(TOPIC_READERS),
     default=TopicReader.UNKNOWN.value,
     show_default=True,
-    help="What reads the topic: Connect's converters, so sinks (connect), ksqlDB sources (ksqldb), plain Avro deserializers "
-    "(plain), those with use.latest.version (latest), a dual-subject reader (dual).",
+    help=(
+        "The reader of the topic: Connect's converters, as in sinks (connect), ksqlDB sources (ksqldb), plain Avro "
+        "deserializers (plain), deserializers with use.latest.version (latest), or a dual-subject reader (dual)."
+    ),
 )
 """Adds `--reader`; the command gets `reader: str`."""

@@ -46,12 +46,10 @@ def _allow(
 ) -> Allow:
     if (signature is None) != (signer_key is None):
         raise UsageError(
-            "--signature and --signer-key belong together: give the signature and the public key of who made it."
+            "--signature and --signer-key belong together: give the signature, and the public key of its maker."
         )
     if allow is None and (journals or expect_digest or signature):
-        raise UsageError(
-            "--journals, --expect-digest and --signature are about the plan that --allow names: give that too."
-        )
+        raise UsageError("--journals, --expect-digest and --signature are for the plan of --allow: give --allow, too.")
     return Allow(plan=allow, journals=journals, expect_digest=expect_digest, signature=signature, signer_key=signer_key)
 
 
@@ -63,28 +61,33 @@ allow_options = handing_over(
         envvar="ALLOW",
         type=click.Path(path_type=Path),
         metavar="PLAN",
-        help="Register what this signed-off plan allows: schemas of the same source subjects under the same phantom subjects, "
-        "by the same kinds of steps. Without it nothing is written.",
+        help=(
+            "A signed-off plan. srfix watch registers schemas of the plan's source subjects under the plan's "
+            "phantom subjects, with the same kinds of steps as in the plan. Without --allow it writes nothing."
+        ),
     ),
     option(
         "--journals",
         envvar="JOURNALS",
         type=click.Path(path_type=Path, file_okay=False),
         metavar="DIR",
-        help="Where this instance's journals go, one a subject; default: beside the plan, PLAN.watch.",
+        help="The directory for this instance's journals, one for each subject. Default: PLAN.watch, beside the plan.",
     ),
     expect_digest_option,
     click.option(
         "--signature",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help=f"Refuse the plan unless this is its signature, made with ssh-keygen -Y sign -n {NAMESPACE}; with --signer-key.",
+        help=(
+            f"Refuse the plan unless this file is its signature, made with ssh-keygen -Y sign -n {NAMESPACE}. Needs "
+            "--signer-key."
+        ),
     ),
     click.option(
         "--signer-key",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="The public key (.pub) of who signed the plan.",
+        help="The public key (.pub) of the person who signed the plan.",
     ),
 )
 """Adds the options; the command gets `allow: Allow`."""

@@ -48,13 +48,13 @@ _COMMITTED: Final = "committed"
 @command()
 @directory_argument
 @choice_options
-@click.option("--topic", help="The changelog or source topic. Default: what the directory names.")
+@click.option("--topic", help="The changelog or source topic. Default: the topic that the directory names.")
 @click.option(
     "--until",
     type=Choice([_END, _COMMITTED]),
     default=_END,
     show_default=True,
-    help="How far the topic is read: to its end, or to the offset that the application's group has committed.",
+    help="How far srfix reads the topic: to its end, or to the offset that the application's group has committed.",
 )
 @connection_options
 @task_engine_options

@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     "--rate",
     type=click.FloatRange(min=0, min_open=True),
     metavar="RECORDS",
-    help="Records that a restore takes in a second. Default: as fast as this machine reads a sample.",
+    help=(
+        "The number of records that a restore loads in a second. Default: the speed at which this machine reads a "
+        "sample."
+    ),
 )
 @connection_options
 @quiet_option

@@ -37,17 +37,21 @@ if TYPE_CHECKING:
     "--to",
     "form",
     type=choice_of(ExportFormat),
-    help="What the files are. Needed; with --engine spark parquet if not given.",
+    help="The format of the files. Required; with --engine spark the default is parquet.",
 )
 @click.option(
     "-o",
     "--out",
     required=True,
     metavar="DIR",
-    help="Where the files go; made if it is not there.",
+    help="The directory for the files. srfix creates it if it does not exist.",
     **path_completion("DIR"),
 )
-@click.option("--one-file", is_flag=True, help="One file for all tasks, with --engine local. Default: one for each.")
+@click.option(
+    "--one-file",
+    is_flag=True,
+    help=("One file for all tasks (only with --engine local). Default: one file for each task."),
+)
 @click.option(
     "--typed",
     is_flag=True,

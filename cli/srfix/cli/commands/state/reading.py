@@ -109,17 +109,26 @@ reading_options = handing_over(
     click.option(
         "--key-format",
         type=Choice(_FORMATS),
-        help="Decode keys: by the schema behind the id in them (schema), or in this format. Default: bytes.",
+        help=(
+            "How to decode keys: with the schema of the id in the key (schema), or in this format. Default: bytes, "
+            "not decoded."
+        ),
     ),
-    click.option("--value-format", type=Choice(_FORMATS), help="Decode values likewise. Default: bytes."),
+    click.option(
+        "--value-format",
+        type=Choice(_FORMATS),
+        help=("How to decode values, as for keys. Default: bytes, not decoded."),
+    ),
     click.option("--key-columns", metavar='"NAME TYPE, …"', help="Read keys into these columns."),
     click.option("--value-columns", metavar='"NAME TYPE, …"', help="Read values into these columns."),
     click.option(
         "--resolve",
         "policy",
         type=Choice(POLICIES),
-        help="How a schema id is looked up: by-id as plain deserializers (the default), one-subject as Connect's converters "
-        "and ksqlDB, dual-subject with a fall-back.",
+        help=(
+            "How srfix looks up a schema id: by-id like plain deserializers (the default), one-subject like "
+            "Connect's converters and ksqlDB, dual-subject with a fall-back."
+        ),
     ),
     click.option("--subject", help="The subject to ask first; default: the store's changelog subject."),
     click.option("--second-subject", help="The subject to fall back to."),
@@ -129,8 +138,10 @@ reading_options = handing_over(
 retention_option = click.option(
     "--retention-ms",
     type=click.IntRange(min=1),
-    help="Mark the rows of windows and sessions that are older than this, which Kafka Streams from 3.5 on hides: retention.ms "
-    "of its changelog, less windowstore.changelog.additional.retention.ms (a day).",
+    help=(
+        "Mark the rows of windows and sessions that are older than this. Kafka Streams 3.5 and later hides such "
+        "rows. Give the changelog's retention.ms minus windowstore.changelog.additional.retention.ms (a day)."
+    ),
 )
 """Adds `--retention-ms`."""
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     "--until",
     type=choice_of(Until),
     required=True,
-    help="Up to where: committed is what a reused source topic restores, end a changelog.",
+    help="Where to stop: committed for a reused source topic, end for a changelog.",
 )
 @option("--application", envvar="APPLICATION", metavar="ID", required=True, help="The application.id.")
 @option("--store", envvar="STORE", metavar="NAME", required=True, help="The state store.")
@@ -47,24 +47,30 @@ if TYPE_CHECKING:
 @click.option(
     "--subtopology",
     type=click.IntRange(min=0),
-    help="Its sub-topology: 3 of the task 3_0. Default: by --beside.",
+    help="The store's sub-topology: 3 for the task 3_0. Default: taken from --beside.",
 )
-@click.option("--global", "is_global", is_flag=True, help="It is a global store: all partitions, up to their ends.")
+@click.option(
+    "--global", "is_global", is_flag=True, help=("The store is a global store: read all partitions, up to their ends.")
+)
 @click.option(
     "--beside",
     "beside_dir",
     metavar="DIR",
-    help="The application's present state: its other stores are taken over. Nothing in it is written.",
+    help="The application's present state directory. srfix copies its other stores, and writes nothing in it.",
     **path_completion("DIR"),
 )
-@click.option("--partition", "partitions", type=click.IntRange(min=0), multiple=True, help="Only this one; repeatable.")
+@click.option(
+    "--partition", "partitions", type=click.IntRange(min=0), multiple=True, help=("Only this partition; repeatable.")
+)
 @click.option(
     "--retention-ms",
     type=click.IntRange(min=1),
-    help="Of a window or session store: how long it keeps rows; of a versioned one its history retention.",
+    help="For a window or session store: how long it keeps rows. For a versioned store: its history retention.",
 )
 @click.option(
-    "--segment-interval-ms", type=click.IntRange(min=1), help="Of one: its segments. Default: what Kafka Streams takes."
+    "--segment-interval-ms",
+    type=click.IntRange(min=1),
+    help=("For such a store: the size of its segments. Default: as in Kafka Streams."),
 )
 @isolation_option
 @values_options
@@ -222,14 +228,14 @@ def _subtopology(given: int | None, beside: ApplicationState | None, store: str)
 
 @command()
 @click.argument("directory", metavar="DIR", **path_completion("DIR"))
-@option("--application", envvar="APPLICATION", metavar="ID", help="Which one, if DIR has several.")
-@option("--store", envvar="STORE", metavar="NAME", help="The store whose rows change; the others are taken over.")
+@option("--application", envvar="APPLICATION", metavar="ID", help="Which application, if DIR has several.")
+@option("--store", envvar="STORE", metavar="NAME", help="The store whose rows change. srfix copies the others.")
 @kind_option
 @release_option
 @click.option(
     "--from-version",
     metavar="VERSION",
-    help="The Kafka Streams that wrote DIR, if one of the two is 2.5 or before.",
+    help="The Kafka Streams version that wrote DIR. Needed if this version or the new one is 2.5 or earlier.",
 )
 @output_dir_option
 @values_options

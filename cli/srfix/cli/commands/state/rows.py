@@ -104,20 +104,30 @@ def _json_of(key: str) -> Json:
 @command()
 @directory_argument
 @choice_options
-@click.option("--prefix", metavar="KEY", help="Only keys whose bytes begin so.")
-@click.option("--from", "from_key", metavar="KEY", help="Only keys from this one on, inclusive, by their bytes.")
-@click.option("--to", "to_key", metavar="KEY", help="Only keys up to this one, inclusive.")
+@click.option("--prefix", metavar="KEY", help="Only keys whose bytes begin with these bytes.")
 @click.option(
-    "--window-from", type=int, metavar="MS", help="Only windows that start then or later; sessions that end so."
+    "--from", "from_key", metavar="KEY", help=("Only keys from this key on, inclusive, in the order of their bytes.")
 )
-@click.option("--window-to", type=int, metavar="MS", help="Only windows and sessions that start then or before.")
+@click.option("--to", "to_key", metavar="KEY", help="Only keys up to this key, inclusive.")
+@click.option(
+    "--window-from",
+    type=int,
+    metavar="MS",
+    help=("Only windows that start at this time or later, and sessions that end at this time or later."),
+)
+@click.option(
+    "--window-to", type=int, metavar="MS", help=("Only windows and sessions that start at this time or earlier.")
+)
 @click.option(
     "--not-registered",
     metavar="SUBJECT",
-    help="Only rows whose schema id SUBJECT does not hold, as the failing reader would ask; of the keys where it ends in -key.",
+    help=(
+        "Only rows whose schema id SUBJECT does not hold; srfix asks as the failing reader asks. If SUBJECT ends "
+        "in -key, the ids of the keys count, otherwise those of the values."
+    ),
 )
 @click.option(
-    "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many rows at most, in all."
+    "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="The largest number of rows, in all."
 )
 @reading_options
 @retention_option

@@ -31,16 +31,18 @@ if TYPE_CHECKING:
 @option("--application", envvar="APPLICATION", metavar="ID", required=True, help="The application.id.")
 @option("--store", envvar="STORE", metavar="NAME", required=True, help="The state store.")
 @click.option(
-    "--source", metavar="[STORE=]TOPIC", required=True, help="The topic that the store reuses as its changelog now."
+    "--source", metavar="[STORE=]TOPIC", required=True, help="The topic that the store now reuses as its changelog."
 )
 @isolation_option
 @click.option(
     "--replication-factor",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Of the changelog that is created; default: the broker's. Give what the application has for replication.factor.",
+    help=(
+        "The replication factor of the new changelog. Default: the broker's. Give the application's replication.factor."
+    ),
 )
-@plan_file_option("Write the plan there, to a new file.", required=True)
+@plan_file_option("Write the plan to this new file.", required=True)
 @connection_options
 @output_option
 def seed_changelog(
@@ -130,17 +132,17 @@ def _asking(registry: RegistryClient) -> Registered:
 
 
 @command("plan-expiry")
-@option(
-    "--application", envvar="APPLICATION", metavar="ID", required=True, help="The application.id whose data is meant."
-)
+@option("--application", envvar="APPLICATION", metavar="ID", required=True, help="The application.id.")
 @option(
     "--store",
     envvar="STORE",
     metavar="NAME",
-    help="The store whose changelog is meant; the application must be stopped.",
+    help="The store whose changelog to clean up. The application must be stopped.",
 )
 @click.option(
-    "--topic", metavar="TOPIC", help="In place of a store: a compacted topic of which the application has committed."
+    "--topic",
+    metavar="TOPIC",
+    help=("Instead of a store: a compacted topic on which the application has committed offsets."),
 )
 @click.option(
     "--older-than",
@@ -149,9 +151,11 @@ def _asking(registry: RegistryClient) -> Registered:
     required=True,
     help="Keys whose newest record is older are deleted: 90d, 12h, 30min, 2w.",
 )
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="No more keys than that, the oldest first.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), metavar="N", help=("Delete at most this number of keys, the oldest first.")
+)
 @plan_file_option(
-    "Write the plan there, to a new file, and the records to be deleted to FILE.records.jsonl.", required=True
+    "Write the plan to this new file, and the records to be deleted to FILE.records.jsonl.", required=True
 )
 @connection_options
 @output_option

@@ -160,9 +160,10 @@ class KeyLook:
 @directory_argument
 @click.argument("key")
 @choice_options
-@click.option("--partitions", type=click.IntRange(min=1), metavar="N", help="How many partitions the store has.")
+@click.option("--partitions", type=click.IntRange(min=1), metavar="N", help="The number of the store's partitions.")
 @click.option(
-    "--topic", help="The topic that the store restores from, its source or changelog. Default: as DIR names it."
+    "--topic",
+    help=("The topic that the store restores from, its source or changelog. Default: the topic that DIR names."),
 )
 @option("--group", envvar="GROUP", metavar="ID", help="The application's consumer group. Default: its application.id.")
 @ksqldb_options
@@ -275,8 +276,8 @@ def _blocks(title: str, found: Whereabouts, source: str, look: KeyLook) -> Itera
         )
         if any(each.fails for each in look.reads):
             yield Paragraph(
-                "What is not registered there fails a reader that looks the version up under the subject, as Connect's "
-                "AvroConverter and ksqlDB do; a plain deserializer asks for the id alone."
+                "If a schema is not registered there, a reader fails that looks up the version under the subject, "
+                "as Connect's AvroConverter and ksqlDB do. A plain deserializer asks only for the id."
             )
 
 

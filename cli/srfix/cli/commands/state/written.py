@@ -36,9 +36,11 @@ _HEAD: Final = ("task", "store", "rows", "rewritten", "kept raw", "late")
 kind_option = click.option(
     "--kind",
     type=Choice([kind.value for kind in WrittenKind]),
-    help="What the store is: a table of the DSL is timestamped-kv from Kafka Streams 2.3 on; time-first are those of "
-    "EmitStrategy.onWindowClose, indexed of sliding windows; a foreign-key join's subscription store is timestamped-kv, the "
-    "shared store of an outer join plain-kv.",
+    help=(
+        "The kind of the store. timestamped-kv: a table of the DSL from Kafka Streams 2.3 on, or the subscription "
+        "store of a foreign-key join. plain-kv: the shared store of an outer join. time-first: a store with "
+        "EmitStrategy.onWindowClose; with an index if it has sliding windows."
+    ),
 )
 """Adds `--kind`."""
 release_option = option(
@@ -46,7 +48,7 @@ release_option = option(
     envvar="STREAMS_VERSION",
     metavar="VERSION",
     required=True,
-    help="The Kafka Streams that is to open the directory, such as 2.6.3.",
+    help="The Kafka Streams version that will open the directory, such as 2.6.3.",
 )
 """Adds `--streams-version`; the command gets `streams_version: str`."""
 output_dir_option = click.option(
@@ -55,7 +57,7 @@ output_dir_option = click.option(
     "output_dir",
     required=True,
     metavar="DIR",
-    help="The new state.dir: the application's folder is made in it, and must not be there.",
+    help="The new state.dir. srfix creates the application's folder in it; the folder must not exist yet.",
     **path_completion("DIR"),
 )
 """Adds `--out`."""
@@ -152,44 +154,53 @@ values_options = handing_over(
     click.option(
         "--subject",
         metavar="SUBJECT",
-        help="Write each value under the schema that this subject holds, the one that the application's reader asks. Nothing "
-        "is registered.",
+        help=(
+            "Write each value under the schema of this subject. Give the subject that the application's reader "
+            "asks. Nothing is registered."
+        ),
     ),
     click.option(
         "--schema-version",
         type=click.IntRange(min=1),
-        help="With --subject: which version of it. Default: the latest.",
+        help="With --subject: the subject's version. Default: the latest.",
     ),
     click.option(
         "--resolve",
         type=Choice(POLICIES),
         default=BY_ID,
         show_default=True,
-        help="With --subject: how the schema of a value's own id is looked up: by the id alone, only if --read-subject holds "
-        "it, or with a fall-back to --second-subject.",
+        help=(
+            "With --subject: how srfix looks up the schema of a value's own id: by the id alone, only if "
+            "--read-subject holds the schema, or with a fall-back to --second-subject."
+        ),
     ),
     click.option(
         "--read-subject",
         metavar="SUBJECT",
-        help="The subject that must hold what a value carries. Default: the store's changelog subject.",
+        help="The subject that must hold the value's own schema. Default: the store's changelog subject.",
     ),
     click.option(
         "--second-subject",
         metavar="SUBJECT",
-        help="The subject to fall back to. Default: that of --from-topic, where there is one.",
+        help="The subject to fall back to. Default: the subject of --from-topic, if given.",
     ),
     click.option(
         "--take-open",
         is_flag=True,
-        help="Take stores of Kafka Streams 4.3 and later that a killed process left open, too: right unless it runs "
-        "exactly-once.",
+        help=(
+            "Also copy stores of Kafka Streams 4.3 and later that a killed process left open. This is correct "
+            "unless the application runs exactly-once."
+        ),
     ),
     click.option(
         "--on-error",
         type=Choice([each.value for each in OnError]),
         default=OnError.FAIL.value,
         show_default=True,
-        help="What becomes of a value that cannot be written anew: no directory is completed, or its bytes stay as they are.",
+        help=(
+            "What to do with a value that cannot be written again: stop and complete no directory, or keep the "
+            "bytes unchanged."
+        ),
     ),
 )
 """Adds `--subject` and what belongs to it, `--take-open` and `--on-error`; the command gets `values: ValuesAnew`."""
