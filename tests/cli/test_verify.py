@@ -228,7 +228,9 @@ class TestWhatThePlanLeftOut:
             assert ", and the plan left it out: the registry takes no registration under " in problem
             assert unreadable.startswith("users partition 0 offset ")
             assert "READONLY" in problem
-            assert "Do not restart what is down yet" in " ".join(told.document["applications"][0]["advice"])
+            assert "Do not restart any instance that is down yet" in " ".join(
+                told.document["applications"][0]["advice"]
+            )
             client.delete_mode(read_only)
         keyed.registry.seed(read_only, KEY if read_only == PHANTOM_KEY else W1)
         assert keyed.verify(1).problems == [keys_miss]
@@ -265,7 +267,7 @@ class TestKeysThatAReaderWritesOtherwise:
         (problem,) = told.problems
         assert "looks keys up under schema id 4, and the live keys of topic users carry schema id 2" in problem
         (advice, *_prevention) = told.document["applications"][0]["advice"]
-        assert advice.startswith("What is down in shop can read its rows again, but its look-ups by key miss them")
+        assert advice.startswith("What is down in shop can read its rows again, but look-ups by key miss these rows")
 
 
 class TestTypesWithoutASerde:

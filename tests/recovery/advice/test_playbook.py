@@ -80,8 +80,18 @@ class TestRestart:
         ("known", "when", "says", "advises"),
         [
             (running(on(NOTHING_KNOWN, None, "2.6"), 2), "now", "has 2 members now (Stable)", "without a restart"),
-            (running(on(NOTHING_KNOWN, "2.6", "2.6"), 0), "then", "has no members then (Empty)", "Start it"),
-            (replace(NOTHING_KNOWN, problem="may not ask"), "now", "runs is not known: may not ask", "Restart those"),
+            (
+                running(on(NOTHING_KNOWN, "2.6", "2.6"), 0),
+                "then",
+                "has no members then (Empty)",
+                "Start the application",
+            ),
+            (
+                replace(NOTHING_KNOWN, problem="may not ask"),
+                "now",
+                "whether shop runs: may not ask",
+                "Restart the instances",
+            ),
         ],
     )
     def test_what_is_up_reads_at_once_and_what_is_down_is_to_be_started(
@@ -96,9 +106,9 @@ class TestRestart:
         [
             (None, "2.6", "Kafka Streams up to 2.6 does not replace a thread"),
             ("2.4", "2.7", "Kafka Streams 2.4 to 2.7 does not replace"),
-            ("2.8", None, "Kafka Streams 2.8 or later replaces a thread that died only where"),
-            ("2.4", "3.2", "is not known, seen: 2.4 to 3.2)"),
-            (None, None, "(which version runs is not known)"),
+            ("2.8", None, "Kafka Streams 2.8 or later replaces a thread that died only if"),
+            ("2.4", "3.2", "does not know which version runs, seen: 2.4 to 3.2)"),
+            (None, None, "(srfix does not know which version runs)"),
         ],
     )
     def test_threads_are_replaced_from_2_8_on(self, oldest: str | None, newest: str | None, says: str) -> None:
@@ -122,7 +132,10 @@ class TestRestart:
         assert "--ksqldb URL" in said
 
     def test_standbys_hold_the_source_and_a_global_store_has_none(self) -> None:
-        for store, says in ((USERS, "bytes of topic users as they are"), (GLOBAL, "users-store is whole on every")):
+        for store, says in (
+            (USERS, "bytes of topic users unchanged"),
+            (GLOBAL, "full copy of the global store users-store"),
+        ):
             lines = after_repair(replace(NOTHING_KNOWN, stores=(store,)), when="now")
             (said,) = [line for line in lines if "standbys" in line]
             assert says in said
@@ -133,8 +146,8 @@ class TestBefore:
         ("oldest", "newest", "says"),
         [
             (None, "2.6", "Do not wipe the state: on Kafka Streams up to 2.6"),
-            ("2.7", None, "Wiping the state is not needed for this repair"),
-            ("2.4", "3.2", "which version runs is not known (seen: 2.4 to 3.2)"),
+            ("2.7", None, "This repair needs no wipe of the state"),
+            ("2.4", "3.2", "does not know which version runs (seen: 2.4 to 3.2)"),
             (None, None, "Do not wipe the state: on Kafka Streams 2.6.3 and earlier"),
         ],
     )
@@ -169,12 +182,18 @@ class TestPrevention:
         ("known", "says"),
         [
             (on(NOTHING_KNOWN, None, "2.6"), "srfix diagnose after every new schema of topic users"),
-            *((on(NOTHING_KNOWN, None, "2.6"), each) for each in ("seeded first", "SRF004", "SRF016", "SRF017")),
+            *(
+                (on(NOTHING_KNOWN, None, "2.6"), each)
+                for each in ("Fill this changelog first", "SRF004", "SRF016", "SRF017")
+            ),
             (replace(NOTHING_KNOWN, stores=(GLOBAL,)), "upgrade to Kafka Streams 2.7"),
             (on(NOTHING_KNOWN, "3.3", None), "Kafka Streams 3.3 or later asks the source's own subject"),
             (replace(NOTHING_KNOWN, reader=Reader.PLAIN), "a plain reader does not need the phantom subject's"),
             (replace(NOTHING_KNOWN, reader=Reader.DUAL), "a dual reader does not need the phantom subject's"),
-            (QUERY, "upgrade to ksqlDB 0.11 (Confluent Platform 6.1) or later (which one runs is not known)"),
+            (
+                QUERY,
+                "upgrade to ksqlDB 0.11 (Confluent Platform 6.1) or later (srfix does not know which version runs)",
+            ),
             (replace(QUERY, ksqldb_version="0.10.2"), "upgrade to ksqlDB 0.11 (Confluent Platform 6.1) or later:"),
             (replace(QUERY, ksqldb_version="0.11.0"), "ksqlDB 0.11.0 itself asks the source's subject"),
         ],
@@ -244,7 +263,7 @@ class TestInShort:
         ("known", "says"),
         [
             (NOTHING_KNOWN, "Restart the instances whose stream thread died"),
-            (running(NOTHING_KNOWN, 0), "has no members when the repair was planned. Start it"),
+            (running(NOTHING_KNOWN, 0), "has no members when the repair was planned. Start the application"),
             (QUERY, "ksqlDB 0.13 (Confluent Platform 6.1) and later retry"),
         ],
     )
@@ -269,7 +288,7 @@ class TestInShort:
         broken, unseen, keys, fine = (replace(NOTHING_KNOWN, application=name) for name in ("a", "b", "c", "d"))
         seen = {Verified.HOLDS: fine, Verified.KEYS_MISS: keys, Verified.NOT_SEEN: unseen, Verified.PROBLEMS: broken}
         said = list(upon_verification_in_short([(known, outcome) for outcome, known in seen.items()]))
-        order = ["Do not wipe", "Do not rely", "What is down", "Running instances can", "Run srfix diagnose"]
+        order = ["Do not wipe", "Do not rely", "Instances of c", "Running instances can", "Run srfix diagnose"]
         assert [" ".join(line.split()[:3]) for line in said] == order
         assert "`srfix plan --application a -o new-plan.json`" in said[0]
         (said_of_two,) = upon_verification_in_short([(fine, Verified.PROBLEMS), (broken, Verified.PROBLEMS)])
@@ -297,7 +316,7 @@ class TestUponFindings:
     @pytest.mark.parametrize(
         ("known", "found", "says"),
         [
-            (NOTHING_KNOWN, finding("SRF003", Severity.NOTE), "no repair and no restart"),
+            (NOTHING_KNOWN, finding("SRF003", Severity.NOTE), "no repair or restart"),
             # A partial census is never called unbroken.
             (NOTHING_KNOWN, finding("SRF003", Severity.NOTE, is_partial=True), "the topic was not read to its end"),
             (on(NOTHING_KNOWN, "3.3", None), finding("SRF001", Severity.NOTE, repairable=True), "3.3 or later asks"),
@@ -314,11 +333,11 @@ class TestUponFindings:
     @pytest.mark.parametrize(
         ("found", "may_wipe", "says"),
         [
-            ([proven(MIRROR)], True, "or wipe the state once 2.7 or later runs everywhere"),
-            ([proven(MIRROR, weight=Weight.STRONG)], False, "do not wipe it while no evidence is conclusive"),
-            ([proven(MIRROR, weight=Weight.WEAK)], False, "do not wipe it while no evidence is conclusive"),
-            ([proven(MIRROR), finding("SRF018", Severity.SILENT)], False, "what retention deleted (SRF018)"),
-            ([MIRROR, finding("SRF017", Severity.BROKEN)], False, "wiping it is no way out here"),
+            ([proven(MIRROR)], True, "or wipe the state after 2.7 or later runs everywhere"),
+            ([proven(MIRROR, weight=Weight.STRONG)], False, "do not wipe it as long as no evidence is conclusive"),
+            ([proven(MIRROR, weight=Weight.WEAK)], False, "do not wipe it as long as no evidence is conclusive"),
+            ([proven(MIRROR), finding("SRF018", Severity.SILENT)], False, "that retention deleted (SRF018)"),
+            ([MIRROR, finding("SRF017", Severity.BROKEN)], False, "wiping the state does not help here"),
         ],
     )
     def test_the_upgrade_mirror_allows_a_wipe_only_where_a_restore_is_sure_to_bring_all_back(
@@ -336,8 +355,8 @@ class TestUponVerification:
         [
             (Verified.HOLDS, "has no members now (Empty)", "To prevent the next one"),
             (Verified.NOT_SEEN, "leave out --deadline and --max-records", "run srfix verify again"),
-            (Verified.KEYS_MISS, "its look-ups by key miss them", "To prevent the next one"),
-            (Verified.PROBLEMS, "Before: stop clean-up jobs", "Do not restart what is down yet"),
+            (Verified.KEYS_MISS, "look-ups by key miss these rows", "To prevent the next one"),
+            (Verified.PROBLEMS, "Before: stop clean-up jobs", "Do not restart any instance that is down yet"),
         ],
     )
     def test_what_comes_first_and_last(self, outcome: Verified, first: str, last: str) -> None:

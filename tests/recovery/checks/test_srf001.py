@@ -165,7 +165,9 @@ class TestWhereNothingShowsThatTheSubjectIsAsked:
         (skipped,) = [each for each in diagnosis.skipped if each.what.startswith("which subjects")]
         assert skipped.what == "which subjects the serdes of store users-store of application tills ask"
         assert skipped.subjects == ("tills-users-store-changelog-value",)
-        assert "Up to 2.6 its serdes ask tills-users-store-changelog-value, of which there is none" in skipped.reason
+        assert (
+            "Up to 2.6 the store's serdes ask tills-users-store-changelog-value, which does not exist" in skipped.reason
+        )
         assert "From 2.7 on they ask users-value" in skipped.reason
         assert skipped.reason.endswith("`srfix diagnose --application tills --streams-version 2.6.3`")
 
@@ -247,7 +249,7 @@ class TestTheReader:
         finding = incident(staged, reader=reader)
         assert finding.severity is Severity.NOTE
         assert f"Nothing fails, because a {reader.value} reader does not need that version" in finding.explanation
-        assert finding.next.startswith("Nothing to do while this reader stays")
+        assert finding.next.startswith("Nothing to do as long as this reader stays")
         assert not staged.examine(reader=reader).diagnosis.has_findings
 
     @pytest.mark.parametrize("version", ["2.7", "2.7.0", "3.9.2", "4.1"])

@@ -166,7 +166,7 @@ class TestTheRepair:
         assert "schema id 2 is not registered here (40403)" in problems[1]
 
     def test_the_price_says_whose_subject_it_is(self, world: World) -> None:
-        assert any("that of topic users itself" in p for p in self.plan(world).price)
+        assert any("belongs to topic users itself" in p for p in self.plan(world).price)
 
     def test_two_stores_over_one_topic_are_repaired_once(self, world: World, tmp_path: Path) -> None:
         world.registry.seed("tills-users-store-changelog-value", R)

@@ -72,7 +72,7 @@ class TestTheFinding:
         world.supplied = Supplied(state=read_state_directory(tmp_path))
         explanation = asymmetric(world).explanation
         assert f"Rows on disk carry schema id {producer} (2 rows, in the store of partition 0)" in explanation
-        assert "no look-up under the reader's id meets" in explanation
+        assert "No look-up under the reader's id finds" in explanation
         assert f"Others carry schema id {reader} (1 row" in explanation
 
     def test_ids_behind_the_committed_offset_count_too(self, world: World, producer: int, reader: int) -> None:
@@ -110,7 +110,7 @@ class TestARepair:
     def test_srf001_and_srf003_say_that_it_stands_beside_them(
         self, world: World, producer: int, reader: int, tmp_path: Path
     ) -> None:
-        beside = f"SRF005 stands beside this: the reader writes keys under schema id {reader}, not {producer}"
+        beside = f"See also SRF005: the reader writes keys under schema id {reader}, not {producer}"
         (incident,) = of(world, "SRF001")
         assert incident.role is Role.KEY
         assert beside in incident.explanation

@@ -116,7 +116,7 @@ class TestOrphans:
         ("is_listed", "said"),
         [
             (False, "--gone says so; no group of that name has committed offsets (the cluster does not"),
-            (True, "--gone says so; the cluster lists no group of that name, none has committed"),
+            (True, "--gone says so; the cluster lists no group of that name, and no such group has committed"),
         ],
     )
     def test_one_that_a_person_says_is_gone_is_proved(self, world: World, is_listed: bool, said: str) -> None:

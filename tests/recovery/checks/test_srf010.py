@@ -76,7 +76,7 @@ class TestTheDamage:
         assert finding.subject == damage.SOURCE_SUBJECT
         assert ([fault.schema_id for fault in finding.schema_ids], finding.registered_ids) == ([internal], (1, 2))
         assert "schema id 2: shop-users-store-changelog-value holds it" in finding.explanation
-        assert "Keep schema id 2 while a store" in finding.next
+        assert "Keep schema id 2 as long as a store" in finding.next
         empty.sources = {"users-store": "users"}  # type: ignore[dict-item]
         assert empty.plan(streams_version="2.7").actions == ()
 

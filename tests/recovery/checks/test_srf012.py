@@ -68,7 +68,7 @@ class TestTraces:
         note = notes["SRF012"]
         assert (note.severity, note.repairable, note.schema_ids) == (Severity.NOTE, False, ())
         assert f"A repair of {PHANTOM} may have been interrupted" in note.explanation
-        for piece in ("PLAN.journal.jsonl", "do not plan anew before", f"DELETE /config/{PHANTOM}"):
+        for piece in ("PLAN.journal.jsonl", "Do not make a new plan before", f"DELETE /config/{PHANTOM}"):
             assert piece in note.next
         assert not examination.diagnosis.has_findings
         assert not examination.diagnosis.is_inconclusive
@@ -78,7 +78,7 @@ class TestTraces:
         set_mode(masked.registry.url, "IMPORT", PHANTOM)
         note = masked.findings()["SRF012"]
         assert "the subject's own compatibility is NONE" in note.explanation
-        assert "its own mode is IMPORT: the registry refuses the application's own" in note.explanation
+        assert "the subject's own mode is IMPORT, so the registry refuses the application's own" in note.explanation
         assert f"DELETE /config/{PHANTOM}" in note.next
         assert f"DELETE /mode/{PHANTOM}" in note.next
 

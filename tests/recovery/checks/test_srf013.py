@@ -98,7 +98,7 @@ class TestTheNewestOfEachIdAndPartition:
         assert codes(examination) == ["SRF003"]
         (skipped,) = [skipped for skipped in examination.diagnosis.skipped if skipped.what.startswith("bodies of")]
         assert (skipped.what, skipped.could_hide) == ("bodies of the values of topic users", False)
-        assert "(1 of 2); --decode-values decodes them all" in skipped.reason
+        assert "(1 of 2); --decode-values decodes all" in skipped.reason
         assert codes(decoded(world)) == ["SRF013", "SRF003"]
 
     def test_nothing_is_said_where_the_newest_are_all_there_are(self, world: World) -> None:
@@ -235,7 +235,7 @@ class TestAllOfThem:
         world.live(("a", value(1)), ("b", value(hostile, b"\x80\x80\x06" + b"\x7f" * 49_152)))
         for whole in (False, True):
             explanation = found(decoded(world, whole=whole, deadline_s=60)).explanation
-            assert "1 live key of topic users has a body" in explanation
+            assert "1 live key of topic users has a value whose body" in explanation
             assert "a decimal of 49,152 bytes, and at most 4,096 are converted" in explanation
 
 

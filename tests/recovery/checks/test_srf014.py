@@ -71,10 +71,13 @@ class TestLostInStore:
         self, world: World, monkeypatch: pytest.MonkeyPatch, policy: str | None
     ) -> None:
         say_policy(world, monkeypatch, policy)
-        rebuild, keep = "Or rebuild the store: a restore puts the bytes", "Wipe nothing: a restore brings back no row"
+        rebuild, keep = (
+            "Or rebuild the store from topic users. A restore copies the topic's bytes",
+            "Wipe nothing: a restore cannot bring back a row",
+        )
         said = world.findings()["SRF014"].next
-        assert (f"{rebuild} of topic users in it" in said) is (policy == "compact")
-        assert (f"{keep} whose record topic users" in said) is (policy != "compact")
+        assert (rebuild in said) is (policy == "compact")
+        assert (f"{keep} if topic users no longer holds its record" in said) is (policy != "compact")
 
     def test_without_a_conclusive_source_nothing_may_be_wiped(self, world: World, staged: damage.Staged) -> None:
         (staged.state_dir / damage.APPLICATION / "0_0/.checkpoint").unlink()

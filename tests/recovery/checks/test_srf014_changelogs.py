@@ -78,7 +78,7 @@ class TestLostInChangelog:
         assert not diagnosis.is_inconclusive
         (skipped,) = of_changelogs(diagnosis)
         assert (skipped.what, skipped.could_hide) == ("records of 1 changelog topic", False)
-        assert "of 1 only the first and newest records were looked at, which `srfix diagnose --ch" in skipped.reason
+        assert "of 1, srfix looked only at the first and newest records; `srfix diagnose --ch" in skipped.reason
         whole = look(world, whole=True)
         assert (whole.findings, of_changelogs(whole)) == ((), [])
 
@@ -137,7 +137,7 @@ class TestLostInChangelog:
             world.commit("shop", **{topic: 1})
             diagnosis = look(world)
             assert diagnosis.findings == ()
-            assert "no application of such a name lives" in of_changelogs(diagnosis)[0].reason
+            assert "no application with such a name lives" in of_changelogs(diagnosis)[0].reason
 
     def test_without_an_application_it_is_said_and_no_finding(self) -> None:
         topic = "my-orders-changelog"
@@ -147,7 +147,7 @@ class TestLostInChangelog:
             diagnosis = look(other)
         assert diagnosis.findings == ()
         (skipped,) = of_changelogs(diagnosis)
-        assert "some in my-orders-changelog, but no application of such a name lives" in skipped.reason
+        assert "some ids in my-orders-changelog, but no application with such a name lives" in skipped.reason
 
     def test_those_beyond_the_first_are_left_out_and_counted(
         self, world: World, monkeypatch: pytest.MonkeyPatch

@@ -50,7 +50,7 @@ class TestTheDamage:
             assert "value serde needs its schema under shop-users-store-changelog-value" in finding.explanation
             assert "the subject's mode is READONLY (42205)" in finding.explanation
             assert "--streams-version" in finding.explanation
-            assert "set to READWRITE" in finding.next
+            assert "set the mode to READWRITE" in finding.next
 
     @pytest.mark.parametrize("mode", ["READONLY", "READONLY_OVERRIDE"])
     def test_a_mode_of_the_whole_registry_does_it_too(self, world: World, mode: str) -> None:

@@ -55,7 +55,7 @@ class TestTheDamage:
         assert "writes its values under schema id 2" in finding.explanation
         assert "not BACKWARD compatible with what the subject holds (409)" in finding.explanation
         assert "Before the upgrade, turn the reuse off" in finding.next
-        assert "have the owner of users-value set" in finding.next
+        assert "let the owner of users-value set" in finding.next
 
     def test_is_not_there_before_2_7(self, world: World) -> None:
         assert found(world, version=None) == []

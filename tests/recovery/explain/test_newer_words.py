@@ -121,7 +121,7 @@ def test_without_the_cause_it_is_most_likely_so() -> None:
     text = f"for topic shop-t-changelog to Avro: {LOOKUP}"
     alone, whole = read(text), read(text + CAUSE)
     assert alone.title.startswith("Most likely: ")
-    assert "does not hold the cause" in alone.explanation
+    assert "does not contain the cause" in alone.explanation
     assert not whole.title.startswith("Most likely")
 
 
@@ -140,7 +140,7 @@ def test_two_errors_in_one_log_are_two() -> None:
     log = [entry(1, f"{LOOKUP}{CAUSE}"), entry(2, refused), entry(3, "RocksDBException: Corruption: bad block")]
     found = read("\n".join(log))
     assert (found.symptom, found.topic, found.error_code) == (Symptom.SUBJECT_LOOKUP, None, 40403)
-    assert "Other errors stand in the text" in found.clues[-1]
+    assert "The text contains other errors" in found.clues[-1]
     assert "files are damaged" in found.clues[-1]
 
 

@@ -88,7 +88,7 @@ class TestTheIncident:
         assert (reading.symptom, reading.schema_id) == (Symptom.PHANTOM_LOOKUP, 3)
         assert (reading.application, reading.store) == (KSQLDB, "KafkaTopic_Right-Reduce")
         assert reading.streams_versions == ("2.5.0", "2.5.1", "2.6.0")
-        assert "The application is ksqlDB's query CSAS_J_0." in reading.clues
+        assert "The application is the ksqlDB query CSAS_J_0." in reading.clues
         assert "--streams-version" not in reading.next_command
 
     def test_the_jar_in_an_extended_frame_says_the_version(self) -> None:
@@ -121,7 +121,7 @@ class TestTheIncident:
         reading = read("Error retrieving Avro value schema version for id 3")
         assert (reading.symptom, reading.finding, reading.schema_id) == (Symptom.SUBJECT_LOOKUP, "SRF001", 3)
         assert (reading.topic, reading.subject, reading.error_code) == (None, None, None)
-        assert "most likely the incident" in reading.title
+        assert "most likely this is the incident" in reading.title
 
     def test_an_ambiguous_name_is_not_split_but_its_splits_are_listed(self) -> None:
         text = "Failed to deserialize data for topic my-app-users-changelog to Avro:\nCaused by: Error retrieving Avro value schema version for id 3"
@@ -382,7 +382,7 @@ class TestConnectTasks:
 
     def test_what_it_rests_on_is_said(self) -> None:
         assert "The frames are those of a Kafka Connect task." in read(SINK).clues
-        assert any("no frame of Kafka Streams stands there" in clue for clue in read(CONVERTER_ALONE).clues)
+        assert any("the text has no frame of Kafka Streams" in clue for clue in read(CONVERTER_ALONE).clues)
 
     def test_ksqldb_reads_with_the_same_converter_and_stays_the_incident(self) -> None:
         assert read(KSQLDB_2020).symptom is Symptom.PHANTOM_LOOKUP

@@ -71,8 +71,8 @@ if TYPE_CHECKING:
     type=Choice(POLICIES),
     help=(
         "How srfix looks up a schema id: like plain deserializers (by-id), like Connect's AvroConverter and ksqlDB "
-        "(one-subject), or with a fall-back (dual-subject). Default: by-id. If you name one subject, the default "
-        "is one-subject; if you name two, dual-subject."
+        "(one-subject), or with a fall-back (dual-subject). Default: by-id; one-subject with --subject or --store; "
+        "dual-subject with --second-subject."
     ),
 )
 @click.option("--subject", help="The subject to ask. Default: the subject of the topic, or of the store.")

@@ -17,6 +17,7 @@ from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, P
 from srfix.cli.output.speaking import confirm, say, write_report
 from srfix.cli.version import version
 from srfix.recovery.ids_in_words import counted
+from srfix.serde.printable import capitalized
 
 if TYPE_CHECKING:
     from srfix.cli.reports.steps import StepTold
@@ -31,6 +32,10 @@ _PARTS = (
     ("Left as it is", {"left"}),
     ("Not undone yet", {"not-reached"}),
     ("Nothing to undo", {"nothing-to-undo", "not-carried-out"}),
+)
+_AS_BEFORE = (
+    "the subjects are as they were before the repair. So what was broken then is broken again: rows that only the repair made "
+    "readable cannot be read."
 )
 _NOTHING_DONE = "No step of the plan had been carried out, so there was nothing to undo."
 _NOTHING_LEFT = (
@@ -55,6 +60,7 @@ def rollback(
     from srfix.cli.reports.plan_running import connection_of_plan, running
     from srfix.cli.reports.steps import RollbackDocument, StepsOnTheWay, steps_told
     from srfix.cli.reports.topic_plans import roll_back_topic
+    from srfix.recovery.actions.actions import Register
     from srfix.recovery.actions.document import describe
     from srfix.recovery.plans.journal_file import default_journal_path
     from srfix.recovery.plans.runs import AlreadyRolledBack, Left
@@ -98,6 +104,12 @@ def rollback(
         blocks.append(Paragraph("Rolled back before; nothing was written now."))
     elif events or stopped:
         blocks += _told(steps, is_whole=not stopped)
+        if not stopped and any(
+            isinstance(each, Undone) and isinstance(each.action, Register) for each in events.values()
+        ):
+            blocks.append(
+                Paragraph(f"Apart from the steps that are left, {_AS_BEFORE}" if left else capitalized(_AS_BEFORE))
+            )
     else:
         blocks.append(Paragraph(_NOTHING_LEFT if carried_out else _NOTHING_DONE))
     document = RollbackDocument(

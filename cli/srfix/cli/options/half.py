@@ -102,7 +102,7 @@ times_option = click.option(
 wrapped_option = click.option(
     "--wrapped/--unwrapped",
     default=None,
-    help="Whether a single column is in a record of its own. Default as in ksqlDB: values yes, keys no.",
+    help="Whether a single column is in a record of its own. Default: as in ksqlDB, where the column of a key is not.",
 )
 """Adds `--wrapped` and `--unwrapped`; the command gets `wrapped: bool | None`."""
 

@@ -7,11 +7,18 @@ from typing import Final
 
 from srfix.cli.output.interface import Block, FieldList, Heading, Paragraph, Table, Tone, titled_list
 from srfix.cli.reports.diagnosis_words import skipped_lines, tone_of
+from srfix.recovery.facts.lives import Standing
 from srfix.recovery.facts.topics import AskedId, RoleAnswer, Strategy, TopicAnswers, TopicReader, Trouble
 from srfix.recovery.ids_in_words import counted, listed
 from srfix.recovery.topic_check.examine import TopicCheck
 from srfix.serde.subjects.names import Role
 
+_STANDING: Final = {
+    Standing.LIVE: "live",
+    Standing.PENDING: "not read yet",
+    Standing.READ: "already read",
+    Standing.SUPERSEDED: "replaced by newer records",
+}
 _MOST_IDS: Final = 20
 """Ids of a table without --details."""
 
@@ -75,7 +82,7 @@ def _fields(answers: TopicAnswers) -> Iterator[tuple[str, str]]:
     records = sum(partition.records for partition in answers.census.partitions)
     policy = "cleanup.policy unknown" if answers.cleanup_policy is None else f"cleanup.policy={answers.cleanup_policy}"
     yield (
-        "live",
+        "counted",
         f"{answers.lives.value} ({policy}); {counted(records, 'record')} read with {read.isolation.value}",
     )
     if answers.positions is not None:
@@ -94,12 +101,12 @@ def _ids(answers: TopicAnswers, answer: RoleAnswer, *, details: bool) -> Iterato
     )
     shown = ranked if details or len(ranked) <= _MOST_IDS else ranked[:_MOST_IDS]
     yield Table(
-        ("schema id", "records", "standing", "subject", "the reader"),
+        ("schema id", "records", "which", "subject", "the reader"),
         tuple(
             (
                 f"{asked.schema_id}{' (by GUID)' if asked.guids else ''}",
                 f"{asked.fault.records:,}",
-                asked.standing.value,
+                _STANDING[asked.standing],
                 asked.subject or "-",
                 _outcome(asked, answers.question.read.reader),
             )

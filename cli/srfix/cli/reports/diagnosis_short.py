@@ -210,11 +210,7 @@ def _facts(store: StoreInShort, *, has_table: bool = False) -> Iterator[tuple[st
             else "srfix plan says how"
         )
         how = counted(store.writes, "write") if store.writes else unplanned
-        around = (
-            (f"; the registry would refuse it now, but the plan works around this ({', '.join(overcome)})")
-            if overcome
-            else ""
-        )
+        around = (f"; the plan works around a refusal by the registry ({', '.join(overcome)})") if overcome else ""
         yield "repair", how + around
     for note in finding.notes:
         if not note.repairable:

@@ -41,7 +41,7 @@ def verdict_of(diagnosis: Diagnosis) -> Verdict:
     if hiding := sum(skipped.could_hide for skipped in diagnosis.not_looked_at):
         unseen = f"; {counted(hiding, 'thing')} not looked at, which could hide more findings"
     elif others := len(diagnosis.not_looked_at):
-        unseen = f"; {counted(others, 'thing')} not looked at, which cannot hide a finding"
+        unseen = f"; {counted(others, 'thing')} skipped, none can hide a finding"
     else:
         unseen = "; all was looked at"
     noted = f", {counted(notes, 'note')}" if notes else ""

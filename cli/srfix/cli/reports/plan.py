@@ -81,7 +81,7 @@ def _blocks(plan: Plan, path: Path | None, given: Given, *, details: bool, folds
         Heading("What it costs", level=2),
         ItemList(plan.price),
         *_not_planned(plan),
-        Heading("Around it", level=2),
+        Heading("Before and after the repair", level=2),
         ItemList(plan.playbook, is_numbered=True),
         *_schemas(plan),
         Heading("Next", level=2),

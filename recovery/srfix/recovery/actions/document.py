@@ -64,13 +64,13 @@ def why_nothing_is_undone(action: Action) -> str:
     """Why a rollback finds nothing to undo of a step that was carried out."""
     match action:
         case SoftDelete():
-            return "what was soft-deleted is undone with its registration"
+            return "undone together with the registration"
         case RestoreCompatibility() | RestoreMode():
-            return "it put back what was there before the repair"
+            return "this step already put back the old value"
         case SetCompatibility() | SetMode():
-            return "the repair put it back itself"
+            return "the repair reset this itself"
         case Register():
-            return "what it registered is gone"
+            return "the registered version is already gone"
         case DeleteVersion():
             return "the version is live again"
         case _:

@@ -143,13 +143,13 @@ def _reader_hints(store: SuspectStore, survey: Survey, topic: Topic | None) -> I
             source = None if topic is None else store.source_subject(topic, role)
             marks, is_compared = _beyond_source(marks, source, survey)
         if marks & MARKS_OF_CONNECT:
-            detail = f"{where} has the marks of Connect's converter, which looks versions up under the subject"
+            detail = f"{where} has the marks of Connect's converter, which looks up versions under the subject"
             if not is_compared:
-                detail += "; its source may have brought them along, which cannot be compared"
+                detail += "; the marks may come from the source's schema, which srfix cannot compare"
             weight = Weight.STRONG if is_compared else Weight.WEAK
             yield ReaderHint(reader=Reader.CONNECT, weight=weight, detail=detail)
         elif marks:
-            detail = f"{where} has avro.java.string, as generated classes have; those are usually read by id alone"
+            detail = f"{where} has avro.java.string, as in generated classes; these are usually read by id alone"
             yield ReaderHint(reader=Reader.PLAIN, weight=Weight.WEAK, detail=detail)
 
 
@@ -175,13 +175,15 @@ def _of_ksqldb(version: str) -> tuple[Reader, str] | None:
     if can_fall_back is None:
         return None
     if is_at_least(version, ksqldb=(0, 11, 0), platform=(6, 1, 0)):
-        return Reader.DUAL, "it asks the source's subject where the changelog's does not have the id (ksql pull 5823)"
+        return Reader.DUAL, (
+            "it asks the source's subject if the changelog's subject does not have the id (ksql pull 5823)"
+        )
     if can_fall_back:
         return (
             Reader.CONNECT,
-            "it falls back to a second topic, but on Streams 2.6 a store is read under the changelog's name both times",
+            "it falls back to a second topic, but on Kafka Streams 2.6 it uses the changelog's name both times",
         )
-    return Reader.CONNECT, "it looks versions up under the changelog's subject"
+    return Reader.CONNECT, "it looks up versions under the changelog's subject"
 
 
 def _generation_hints(store: SuspectStore, survey: Survey) -> Iterator[GenerationHint]:

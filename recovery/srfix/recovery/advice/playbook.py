@@ -70,9 +70,9 @@ def upon_verification(facts: Circumstances, outcome: Verified, *, given: Given |
                 "the plan was not applied, or if srfix apply stopped on the way, run srfix apply with the plan. If "
                 "the plan was applied, the missing ids came later, or somebody has removed them since. Then make a "
                 f"new plan: {given.quoted('plan', '--application', facts.application, '-o', 'new-plan.json')}, "
-                f"{given.quoted('apply', 'new-plan.json')}, {given.quoted('verify', 'new-plan.json')}. Some rows "
-                "are not in the plan, and some cannot be repaired by a registration. For these rows, first follow "
-                "the advice of the plan and of srfix diagnose."
+                f"{given.quoted('apply', 'new-plan.json')}, {given.quoted('verify', 'new-plan.json')}. If the plan "
+                "left out rows, or if a registration cannot repair some rows, first follow the advice of the plan "
+                "and of srfix diagnose for these rows."
             )
 
 
@@ -104,9 +104,9 @@ def upon_verification_in_short(
         yield (
             f"Do not {either(do_not)} yet. If the plan was not applied, or if srfix apply stopped on the way, run "
             "srfix apply with the plan. If the plan was applied, make a new plan, for the ids that are missing "
-            f"now: {given.quoted('plan', *which, '-o', 'new-plan.json')}. Some rows are not in the plan, and some "
-            "cannot be repaired by a registration. For these rows, first follow the advice of the plan and of "
-            "srfix diagnose."
+            f"now: {given.quoted('plan', *which, '-o', 'new-plan.json')}. If the plan left out rows, or if a "
+            "registration cannot repair some rows, first follow the advice of the plan and of srfix diagnose for "
+            "these rows."
         )
     if any(outcome is Verified.NOT_SEEN for _known, outcome in outcomes):
         yield _NOT_SEEN

@@ -70,13 +70,13 @@ def from_commit_metadata(texts: Iterable[str]) -> GenerationHint | None:
     """
     magics = {_magic(text) for text in texts}
     if 2 in magics:
-        detail = "beside its committed offsets stands metadata with magic byte 2"
+        detail = "its committed offsets have metadata with magic byte 2"
         return GenerationHint(oldest=StreamsVersion(3, 3), newest=None, detail=detail)
     if 1 in magics:
-        detail = "beside its committed offsets stands metadata with magic byte 1"
+        detail = "its committed offsets have metadata with magic byte 1"
         return GenerationHint(oldest=StreamsVersion(2, 4), newest=StreamsVersion(3, 2), detail=detail)
     if magics == {0}:
-        detail = "nothing stands beside its committed offsets; a tool that set them leaves the same"
+        detail = "its committed offsets have no metadata; the same is true if a tool set the offsets"
         return GenerationHint(oldest=None, newest=StreamsVersion(2, 3), detail=detail, weight=Weight.WEAK)
     return None
 

@@ -204,7 +204,11 @@ def _condition(role: RoleFacts, context: CheckContext) -> str:
 def failing_read(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ...], context: CheckContext) -> str:
     """What becomes of the rows after a restore, in a clause with the reader's message."""
     named = context.registry.context_of(role.subject)
-    after = "those rows cannot be read" if any(fault.live_keys for fault in faults) else "its rows could not be read"
+    after = (
+        ("rows with these ids cannot be read")
+        if any(fault.live_keys for fault in faults)
+        else "rows with these ids could not be read"
+    )
     # In a named context every one of Confluent's deserializers fails before it looks a version up.
     version = "" if named != DEFAULT_CONTEXT else "version "
     message = f'"Error retrieving Avro {role.role.value} schema {version}for id {faults[0].schema_id}"'

@@ -281,11 +281,11 @@ def _foretold_of_phantom(
         return
     if judged.looks_versions_up is not Certainty.CERTAIN:
         yield (
-            "If the reader looks up the version there, as Connect's converters and ksqlDB do, these rows cannot be "
-            "read."
+            "If the reader looks up the version there, as Connect's converters and ksqlDB do, the restored rows "
+            "cannot be read."
         )
     else:
-        yield "These rows cannot be read."
+        yield "So the restored rows cannot be read."
     if judged.asks_the_phantom(judged.running) is Certainty.UNTOLD and moment is Moment.RESTORE:
         yield _what_decides(judged)
 

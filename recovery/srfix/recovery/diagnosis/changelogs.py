@@ -65,7 +65,7 @@ class LookedInto:
 
     def _parts(self) -> Iterator[str]:
         if self.peeked:
-            yield f"of {len(self.peeked)} only the first and newest records were looked at, which {self.command} counts whole"
+            yield f"of {len(self.peeked)}, srfix looked only at the first and newest records; {self.command} counts all"
         if self.wrapped:
             named = listed(self.wrapped, most=_MOST_NAMED)
             yield f"rows of suppressions, stream-stream joins and foreign-key joins, as in {named}, were not looked into"
@@ -77,7 +77,10 @@ class LookedInto:
             yield f"{listed(self.partial, most=_MOST_NAMED)} was not read to its end"
         if self.unowned:
             named = listed(self.unowned, most=_MOST_NAMED)
-            yield f"it does not know some in {named}, but no application of such a name lives (--application names it)"
+            yield (
+                f"it does not know some ids in {named}, but no application with such a name lives (if one does, "
+                "name it with --application)"
+            )
 
 
 def look_into_changelogs(

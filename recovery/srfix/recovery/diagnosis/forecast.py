@@ -92,7 +92,7 @@ def foretell(
         skipped += _unknown_subject(schema.subject, topic, sight) if not stores else ()
         pseudo = ()
     elif not stores and not skipped:
-        raise UsageError("There is nothing to judge by: no store of that name stands in what was handed over.")
+        raise UsageError("There is nothing to judge: the given files and servers name no store with this name.")
     judged = [judge(each, assumed, sight) for each in stores]
     foretold = [each for one in judged for each in _of_store(one, has_schema=schema is not None)]
     if schema is not None:
@@ -166,7 +166,10 @@ def _cannot_open(judged: JudgedStore, target: StreamsVersion) -> Iterator[Foreto
         explanation=f"Kafka Streams {running} keeps offsets in each RocksDB (column family offsets), and {target} cannot open "
         "such a store: it dies on a state directory that is kept.",
         first=(
-            "Delete the state directory with the change, after a look that a restore can be read (what is foretold here).",
+            (
+                "Delete the state directory during the change. First check that restored rows can be read (see the "
+                "other predictions)."
+            ),
         ),
     )
 
@@ -176,7 +179,7 @@ def _unasked(judged: Sequence[JudgedStore], sight: Sight) -> Iterator[Skipped]:
     of_topics = [one for one in judged if one.restores_source_bytes(one.running) is not Certainty.EXCLUDED]
     if not of_topics:
         return
-    why = f"nothing that is read here shows whether there are any; {srf020.CODE} is a note at most"
+    why = f"guard cannot see whether there are such readers, so {srf020.CODE} is only ever a note"
     yield Skipped(what="readers with use.latest.version", reason=why, could_hide=False)
     if sight.cluster is None:
         why = "no cluster was named (--bootstrap-servers)"
@@ -188,15 +191,15 @@ def _unasked(judged: Sequence[JudgedStore], sight: Sight) -> Iterator[Skipped]:
         named = ", ".join(sorted({str(one.store) for one in without_rows}))
         has_state = sight.survey is not None and bool(sight.survey.supplied.state)
         why = (
-            "no state directory that was handed over holds the stores, or they cannot be read here"
+            "no state directory that you gave holds the stores, or srfix cannot read them here"
             if has_state
-            else "they are read from --state-dir, with both --bootstrap-servers and --registry"
+            else "give --state-dir, with both --bootstrap-servers and --registry, to read them"
         )
         yield _not_told(f"rows of {named} on disk", why, srf004.CODE, srf019.CODE)
 
 
 def _not_told(what: str, why: str, *codes: str) -> Skipped:
-    return Skipped(what=what, reason=f"{why}; {' and '.join(codes)} are not told from it", could_hide=False)
+    return Skipped(what=what, reason=f"{why}; so guard does not check {' and '.join(codes)} there", could_hide=False)
 
 
 def _unknown_subject(subject: Subject, topic: Topic, sight: Sight) -> Iterator[Skipped]:
@@ -259,9 +262,7 @@ def _of_verdict(verdict: Verdict, topic: Topic, survey: Survey, skipped: list[Sk
     suspect = verdict.store
     if not verdict.established:
         if any(each.topic == topic for each in (*verdict.ranked, *verdict.doubts)):
-            skipped.append(
-                suspect.skipped("no application was found that it belongs to, and it may restore from this topic")
-            )
+            skipped.append(suspect.skipped("srfix found no application for it, and it may restore from this topic"))
         return
     if verdict.chosen is None:
         if any(each.topic in (topic, None) for each in verdict.open):

@@ -36,7 +36,7 @@ def of_examined(facts: StoreFacts, context: CheckContext) -> Iterator[Skipped]:
     configs = facts.source_configs
     if configs is not None and configs.is_compacted is None:
         yield facts.store.skipped(
-            f"{configs.problem or 'the cluster does not name it'}; whether retention deletes rows of store "
+            f"{configs.problem or 'the cluster does not say'}; whether retention deletes rows of store "
             f"{facts.store.name} was not looked at (SRF018)",
             what=f"cleanup.policy of topic {configs.topic}",
             could_hide=False,
@@ -79,10 +79,13 @@ def _not_told(facts: StoreFacts, context: CheckContext) -> Iterator[Skipped]:
     own = " and ".join(store.source_subject(source.topic, role.role) for role in roles)
     yield Skipped(
         what=f"which subjects the serdes of {store.in_words} ask",
-        reason=f"it restores the bytes of topic {source.topic} as they are, and which Kafka Streams runs is not known. Up to "
-        f"2.6 its serdes ask {asked}, of which there is none: then no restored row can be read by a reader that looks the "
-        f"version up (SRF001, of a global store SRF006). From 2.7 on they ask {own}, and nothing of the kind is wrong. What "
-        f"stands on the cluster and on disk is the same; the version tells, such as {again}",
+        reason=(
+            f"the store restores the records of topic {source.topic}, byte for byte, and srfix does not know which "
+            f"Kafka Streams runs. Up to 2.6 the store's serdes ask {asked}, which does not exist: then a reader "
+            "that looks up versions cannot read any restored row (SRF001, for a global store SRF006). From 2.7 on "
+            f"they ask {own}, and there is no such problem. Cluster and disk look the same in both cases, so give "
+            f"the version, for example {again}"
+        ),
         could_hide=True,
         subjects=tuple(role.subject for role in roles),
     )
@@ -92,8 +95,9 @@ def whether_another_wrote(store: SuspectStore, seen: str, given: Given) -> Skipp
     """Another application with the same serde may have registered the schema by which Kafka Streams' version was `seen`."""
     again = given.quoted("diagnose", "--application", store.application, "--streams-version", "2.6.3")
     return store.skipped(
-        f"{seen}, as Kafka Streams does from 2.7 on, and then nothing is restored that cannot be read. If another application "
-        f"with the same serde wrote it, and this one runs 2.6.3 or older, its restored rows cannot be read (SRF001): {again}"
+        f"{seen}, as Kafka Streams does from 2.7 on. Then all restored rows can be read. But if another application "
+        "with the same serde wrote it, and this application runs 2.6.3 or older, the restored rows cannot be read "
+        f"(SRF001): {again}"
     )
 
 
@@ -105,8 +109,8 @@ def _rows_not_read(facts: StoreFacts) -> Iterator[Skipped]:
         yield store.skipped(f"not read: {facts.rows_not_read}", what=what)
     if rows is not None and rows.not_read:
         yield store.skipped(
-            f"not all of them were read, or are there to be read: {'; '.join(rows.not_read)}. So they prove of no "
-            "schema id that it is not in the store",
+            f"srfix did not read all of these rows, or some are not on disk: {'; '.join(rows.not_read)}. So the "
+            "rows do not prove that a schema id is missing in the store",
             what=what,
             could_hide=rows.could_hide,
         )
@@ -114,7 +118,7 @@ def _rows_not_read(facts: StoreFacts) -> Iterator[Skipped]:
     guids = 0 if rows is None else sum(rows.guids.values())
     if guids:
         by_guid = "name their schema by GUID, which a diagnosis does not look up under the subjects"
-        yield store.skipped(f"{guids} keys or values of them {by_guid}", what=what)
+        yield store.skipped(f"{guids} of these keys or values {by_guid}", what=what)
 
 
 def _not_compared(facts: StoreFacts) -> Iterator[Skipped]:
@@ -129,15 +133,15 @@ def _not_compared(facts: StoreFacts) -> Iterator[Skipped]:
         return
     where = "" if processed.origin is None else f" in {processed.origin}"
     who = (
-        "a global table fills it, or a processor of your own (addGlobalStore), for both have the same names; and"
+        "a global table fills it, or a processor of your own (addGlobalStore): both have the same names."
         if processed.processor is None
-        else f"processor {processed.processor}{where} is one of your own, and"
+        else f"processor {processed.processor}{where} is one of your own."
     )
-    change = "what a processor stores differs from them" if processed.processor is None else "it changes them"
+    change = "a processor changes the records" if processed.processor is None else "the processor changes the records"
     yield store.skipped(
-        f"{who} before Kafka Streams 3.8 a restore copies the topic's records past it; whether {change}, so that a "
-        f"restore brings others (SRF019), is not known: {processed.not_compared}. --state-dir has the rows compared, and "
-        "--streams-version says if 3.8 or later runs",
+        f"{who} Before Kafka Streams 3.8, a restore copies the topic's records without the processor. srfix does "
+        f"not know whether {change}, so that a restore loads wrong rows (SRF019): {processed.not_compared}. With "
+        "--state-dir srfix compares the rows; with --streams-version you say if 3.8 or later runs",
         what=f"rows of global {store.in_words}",
     )
 
@@ -147,8 +151,8 @@ def _not_decoded(topic: Topic, role: Role, bodies: Bodies, store: SuspectStore) 
     what = f"bodies of the {role.value}s of topic {topic}"
     if bodies.newest_only and bodies.decoded < bodies.live_keys:
         yield store.skipped(
-            f"only the newest live one of each schema id and partition was decoded ({bodies.decoded} of "
-            f"{bodies.live_keys}); --decode-values decodes them all (SRF013)",
+            f"srfix decoded only the newest live record of each schema id and partition ({bodies.decoded} of "
+            f"{bodies.live_keys}); --decode-values decodes all (SRF013)",
             what=what,
             role=role,
             could_hide=False,
@@ -166,10 +170,11 @@ def isolation(application: str, found: RestoreIsolation) -> Iterator[Skipped]:
 
 def groups(problem: str, *, is_all: bool) -> Skipped:
     """The groups that the cluster does not list; `is_all` if nothing at all was looked at, though there are topics."""
-    instead = "application ids were looked for among the prefixes of subjects instead"
+    instead = "srfix looked for application ids in the prefixes of subjects instead"
     if is_all:
         instead += (
-            ", and there is none; on Kafka Streams 2.7 and later they may leave none: name one with --application"
+            ", and there is none; stores on Kafka Streams 2.7 and later may leave no subject. Name an "
+            "application with --application"
         )
     return Skipped(what="the list of consumer groups", reason=f"{problem}; {instead}", could_hide=is_all)
 
@@ -177,8 +182,11 @@ def groups(problem: str, *, is_all: bool) -> Skipped:
 def no_store(application: str) -> Skipped:
     return Skipped(
         what=f"the stores of application {application}",
-        reason="none was examined. Those are found by themselves that left a changelog subject without a topic; name another "
-        "one with --store NAME, or hand over what names its stores: --state-dir DIR, --topology FILE",
+        reason=(
+            "no store was examined. srfix finds a store by itself only if the store left a changelog subject "
+            "without a topic. Name another store with --store NAME, or give --state-dir DIR or --topology FILE, "
+            "which name the stores"
+        ),
         could_hide=True,
     )
 
@@ -186,14 +194,17 @@ def no_store(application: str) -> Skipped:
 def no_put() -> Skipped:
     return Skipped(
         what="whether a put would be refused (--no-auto-register)",
-        reason="no store was examined: a store that never wrote a schema leaves no subject to be found by. Hand over what "
-        "names the stores: --topology FILE with --application, --ksqldb URL, or --application ID --store NAME",
+        reason=(
+            "no store was examined: a store that never wrote a schema leaves no subject, so srfix cannot find it. "
+            "Name the stores: give --topology FILE with --application, --ksqldb URL, or --application ID --store "
+            "NAME"
+        ),
         could_hide=True,
     )
 
 
 def not_allowed(suspect: SuspectStore, error: AccessDeniedError) -> Skipped:
-    return suspect.skipped(f"{error} Without it, what a restore loads cannot be told")
+    return suspect.skipped(f"{error} So srfix does not know what a restore loads")
 
 
 def of_operator(suspect: Suspect, operator: str) -> Skipped:
@@ -207,7 +218,7 @@ def of_operator(suspect: Suspect, operator: str) -> Skipped:
 
 def of_transient_query(suspect: Suspect, query_id: str) -> Skipped:
     """A push query's state is never restored."""
-    why = f"they are left over from ksqlDB's transient query {query_id}, whose state is never restored"
+    why = f"they are left over from ksqlDB's transient query {query_id}; its state is never restored"
     return suspect.skipped(why, could_hide=False)
 
 
@@ -224,8 +235,8 @@ def from_nowhere(suspect: SuspectStore, shown: str, given: Given) -> Skipped:
     """It is shown that nothing is restored into it, and its application shows no sign of life, or it left no subject."""
     named = given.quoted("diagnose", "--source", f"{suspect.application}/{suspect.name}=TOPIC")
     return suspect.skipped(
-        f"{shown}: its logging is disabled, so its subjects have no topic by design (`srfix explain SRF007`), or the "
-        f"application was reset or is gone. If that is wrong, name its topic: {named}",
+        f"{shown}: either the store's logging is disabled, so its subjects have no topic by design (`srfix explain "
+        f"SRF007`), or the application was reset or is gone. If neither is true, name the store's topic: {named}",
         could_hide=False,
     )
 
@@ -253,8 +264,11 @@ def of_unexamined(
             named = said.given.quoted("diagnose", "--source", f"{group}/STORE={first}")
             yield Skipped(
                 what=f"the stores of application {group}",
-                reason=f"none was examined, and it has read {topics}: a table of that may hold rows that it cannot read. "
-                f"{again} looks at the topic; {named} examines a store, and so do --topology FILE and --state-dir DIR",
+                reason=(
+                    f"no store was examined, but the application has read {topics}: a table of this topic may hold "
+                    f"unreadable rows. {again} looks at the topic; {named} examines a store, and so do --topology "
+                    "FILE and --state-dir DIR"
+                ),
                 could_hide=True,
             )
     for topic, reason in look.not_decoded:

@@ -51,9 +51,9 @@ def without_unused_contexts(findings: Iterable[Finding], survey: Survey) -> tupl
             continue
         own = split_context(finding.subject)[0]
         reason = (
-            f"context {used} knows the schema ids of its rows, and {own} does not: most likely its application uses {used}. If "
-            f"it uses {own}, their schemas are lost ({finding.code}): name that context in --registry "
-            "(/contexts/ and its name behind the address)"
+            f"context {used} knows the schema ids of the store's rows, and {own} does not: most likely the "
+            f"application uses {used}. If it uses {own}, the schemas of these ids are lost ({finding.code}): then "
+            "name that context in --registry (add /contexts/ and the context's name to the address)"
         )
         what = f"store {finding.store} of application {finding.application} in context {own}"
         skipped.append(Skipped(what=what, reason=reason, could_hide=True, subjects=(finding.subject,)))
@@ -79,10 +79,14 @@ def _as_one(copies: list[Finding]) -> Finding:
     return replace(
         first,
         mirrors=others,
-        explanation=f"{first.explanation} The same is true of {', '.join(others)}, its mirror in another context. Which of "
-        "them the store's reader asks is told by the registry URL of the application.",
-        next=f"{first.next} That looks after {first.subject} alone: for the mirror, run srfix with the context's URL "
-        "(--registry URL/contexts/CONTEXT), if the application uses that.",
+        explanation=(
+            f"{first.explanation} The same is true for {', '.join(others)}, the mirror in another context. The "
+            "registry URL of the application shows which of these subjects the store's reader asks."
+        ),
+        next=(
+            f"{first.next} This is only for {first.subject}. If the application uses the mirror, run srfix with "
+            "that context's URL (--registry URL/contexts/CONTEXT)."
+        ),
     )
 
 
@@ -127,8 +131,8 @@ def upon_findings(known: Circumstances, findings: Collection[Finding], *, given:
     if advised < len(serious):
         what = "what else was found" if advised else "what was found"
         yield (
-            f"Neither a restart nor wiping the state directory mends {what}: a restore loads the same records again. What "
-            "helps stands at each finding."
+            f"Neither a restart nor wiping the state directory repairs {what}: a restore loads the same records "
+            "again. Each finding says what helps."
         )
     if not serious:
         yield from _upon_notes(known, checks, findings)
@@ -159,8 +163,8 @@ def _upon_notes(known: Circumstances, checks: Sequence[Check], findings: Collect
     """Nothing is broken: the last check that has something to say of that says it."""
     if any(fault.is_partial for finding in findings for fault in finding.schema_ids):
         yield (
-            "Nothing was found broken in what was read, but the topic was not read to its end: run srfix diagnose without its "
-            "limits (--deadline, --max-records) before you rely on it."
+            "srfix found nothing broken in the records that it read, but the topic was not read to its end. Before "
+            "you rely on this, run srfix diagnose without its limits (--deadline, --max-records)."
         )
         return
     notes = [check.advice.note for check in checks if check.advice.note is not None]

@@ -42,7 +42,7 @@ class Applications:
         self._is_listed_in_part = is_listed_in_part
         self._given = dict.fromkeys(given, "named by the person")
         for name in survey.supplied.applications:
-            self._given.setdefault(name, "known from what was handed over (state directory, topology or ksqlDB)")
+            self._given.setdefault(name, "known from the given state directory, topology or ksqlDB")
         self._known: dict[str, tuple[Evidence, ...]] = {}
         self.refused: dict[str, ClusterError] = {}
         """The groups whose offsets this user may not ask for, and why."""
@@ -133,7 +133,7 @@ class Applications:
     def _signs(self, name: str) -> Iterator[str]:
         with suppress(ClusterError):
             if self.commits_as_streams(name):
-                yield "its offsets are committed as Kafka Streams commits them, with metadata beside"
+                yield "its committed offsets have metadata, as Kafka Streams writes it"
         state = self._survey.group_state(name)
         if state.assignor == _STREAMS_ASSIGNOR:
             yield "its members use the assignor of Kafka Streams"

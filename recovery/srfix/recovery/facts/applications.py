@@ -178,7 +178,7 @@ def signs_of_absence(subjects: Iterable[TopiclessSubject]) -> Iterator[str]:
     left = sorted({subject.registration or subject.topic for subject in subjects if subject.always_has_a_topic})
     if left:
         others = f" and {counted(len(left) - 1, 'other topic')}" if len(left) > 1 else ""
-        yield f"{left[0]}{others}, which an application that runs or was merely stopped leaves there, does not exist"
+        yield f"there is no topic {left[0]}{others}; an application that runs, or is only stopped, has such a topic"
 
 
 def orphans(survey: Survey, listed: Collection[str]) -> Mapping[Subject, str]:

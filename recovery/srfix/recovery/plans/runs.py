@@ -150,9 +150,9 @@ class CarryingOut(ABC, Generic[PlanT, StateT, StepT, EventT]):
             if not done and self.has_left_nothing(error):
                 raise
             raise AppliedInPartError(
-                f"{error} {self.what} stopped after {done} of {len(self.plan.actions)} steps; the journal {self.journal.path} "
-                f"says which. {self.still_open()}Mend the cause and run the same srfix apply again, or undo it with srfix "
-                "rollback."
+                f"{error} {self.what} stopped after {done} of {len(self.plan.actions)} steps; the journal "
+                f"{self.journal.path} says which. {self.still_open()}Remove the cause and run the same srfix apply "
+                "again, or undo it with srfix rollback."
             ) from error
 
     def _note_stopped(self, error: SrfixError) -> None:
@@ -228,7 +228,8 @@ class RollingBack(ABC, Generic[PlanT, StateT, StepT, UndoneT]):
                 journal.write("rolled-back")
             except (PlanError, RegistryError, ClusterError) as error:
                 raise RolledBackInPartError(
-                    f"{error} The rollback stopped{self.how_far(where)}. Mend the cause and run the same srfix rollback again."
+                    f"{error} The rollback stopped{self.how_far(where)}. Remove the cause and run the same "
+                    "srfix rollback again."
                 ) from error
 
     @abstractmethod

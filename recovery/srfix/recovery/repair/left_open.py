@@ -52,14 +52,14 @@ def still_relaxed(state: RepairState, registry: ReadableRegistry, journal_path: 
             now = read_subject_state(registry, action.subject)
         except RegistryError:
             yield (
-                f"Whether the {what} of {action.subject} is still {value} could not be asked: look with GET /{place} once "
-                f"the registry answers; `{rollback}` puts it back, or by hand: {by_hand}. "
+                f"srfix could not ask whether the {what} of {action.subject} is still {value}: look with GET "
+                f"/{place} when the registry answers again. `{rollback}` resets it, or by hand: {by_hand}. "
             )
             continue
         if has_happened_in_part(action, state.before[action.step], now):
             yield (
-                f"The {what} of {action.subject} is {value} now, which the repair was to put back at its end: `{rollback}` "
-                f"puts it back, or by hand: {by_hand}. "
+                f"The {what} of {action.subject} is still {value}; the repair did not reset it. `{rollback}` resets "
+                f"it, or by hand: {by_hand}. "
             )
 
 

@@ -204,8 +204,10 @@ def _unregister(action: Register, state: RepairState, registry: Registry, journa
         if now.version_of(action.schema_id) is not None:
             return Left(
                 action=action,
-                why=f"schema id {action.schema_id} was registered under {action.subject} again since, by somebody or by the "
-                "rollback of another plan; that version is not this repair's",
+                why=(
+                    "since then, somebody, or the rollback of another plan, has registered schema id "
+                    f"{action.schema_id} under {action.subject} again; that version does not belong to this repair"
+                ),
             )
         put_back = _put_back_what_went_along(before, now, registry)
         return Undone(
@@ -221,9 +223,13 @@ def _unregister(action: Register, state: RepairState, registry: Registry, journa
     if replaced is not None and replaced not in now.versions:
         if not found.deleted:
             registry.delete_version(action.subject, ours.version)
-        what = f"version {ours.version} soft-deleted, as version {replaced.version} was, whose place it had taken"
+        what = (
+            f"version {ours.version} soft-deleted; it had replaced version {replaced.version}, which was "
+            "soft-deleted, too"
+        )
         return Undone(action=action, what=what)
-    if not any(_holds(subject, action, registry) for subject in _other_subjects(action, registry)):
+    holder = next((each for each in _other_subjects(action, registry) if _holds(each, action, registry)), None)
+    if holder is None:
         return Left(
             action=action,
             why=f"{action.subject} version {ours.version} is the last holder of schema id {action.schema_id}: "
@@ -240,7 +246,8 @@ def _unregister(action: Register, state: RepairState, registry: Registry, journa
     put_back = _put_back_what_went_along(now, read_subject_state(registry, action.subject), registry)
     return Undone(
         action=action,
-        what=f"version {ours.version} (schema id {action.schema_id}) deleted for good{put_back}{untold(left)}",
+        what=f"version {ours.version} deleted for good; schema id {action.schema_id} stays under {holder}{put_back}"
+        f"{untold(left)}",
     )
 
 
@@ -278,8 +285,10 @@ def _undelete(action: DeleteVersion, before: SubjectState, registry: Registry) -
                 registry.delete_version(action.subject, version.version, permanent=True)
         return Left(
             action=action,
-            why=f"registered again it got schema id {given} in place of {action.schema_id}, which was taken back; id "
-            f"{action.schema_id} stays readable by its id",
+            why=(
+                f"the new registration got schema id {given} instead of {action.schema_id}, so srfix deleted it "
+                f"again; the schema of id {action.schema_id} can still be read by its id"
+            ),
         )
     return Undone(action=action, what=f"schema id {action.schema_id} registered again")
 
@@ -294,9 +303,9 @@ def _put_back_what_went_along(before: SubjectState, now: SubjectState, registry:
     said = ""
     if before.config and now.config is None:
         restore_config(registry, now.subject, before.config)
-        said = "; its own configuration had gone along and was put back"
+        said = "; this also deleted the subject's own configuration, which srfix has put back"
     if before.mode not in (None, _OURS) and now.mode is None:
-        said += f"; its own mode {before.mode} went along: set it again with PUT /mode/{now.subject}"
+        said += f"; this also deleted the subject's own mode {before.mode}: set it again with PUT /mode/{now.subject}"
     return said
 
 

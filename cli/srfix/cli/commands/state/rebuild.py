@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 @click.option(
     "--segment-interval-ms",
     type=click.IntRange(min=1),
-    help=("For such a store: the size of its segments. Default: as in Kafka Streams."),
+    help=("For such a store: the interval of its segments. Default: as in Kafka Streams."),
 )
 @isolation_option
 @values_options

@@ -38,8 +38,9 @@ kind_option = click.option(
     type=Choice([kind.value for kind in WrittenKind]),
     help=(
         "The kind of the store. timestamped-kv: a table of the DSL from Kafka Streams 2.3 on, or the subscription "
-        "store of a foreign-key join. plain-kv: the shared store of an outer join. time-first: a store with "
-        "EmitStrategy.onWindowClose; with an index if it has sliding windows."
+        "store of a foreign-key join. plain-kv: the shared store of an outer join. time-first-window and "
+        "time-first-session: a store with EmitStrategy.onWindowClose; indexed-time-first-window: such a store with "
+        "sliding windows."
     ),
 )
 """Adds `--kind`."""

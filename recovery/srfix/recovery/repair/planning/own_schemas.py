@@ -195,8 +195,8 @@ def not_found_once_deleted(survey: Survey, state: SubjectState) -> str | None:
         )
     if survey.is_redpanda():
         return (
-            "this registry is Redpanda's, whose older releases look nothing up that is soft-deleted, and the subject has no "
-            "soft-deleted version that would tell"
+            "this registry is Redpanda's. Its older releases do not find soft-deleted versions, and the subject "
+            "has no soft-deleted version to test this with"
         )
     return None
 

@@ -152,8 +152,11 @@ def _undecided(examination: Examination) -> Iterator[Omission]:
         if finding.source is None and finding.severity is not Severity.NOTE and is_of_store:
             yield Omission(
                 subject=finding.subject,
-                reason=f"store {finding.store} of application {finding.application} lacks schema ids, and which is not known "
-                "while its source topic is undecided; name it with --source and plan again",
+                reason=(
+                    f"store {finding.store} of application {finding.application} lacks schema ids. srfix does not "
+                    "know which ids, because the store's source topic is not decided. Name the topic with "
+                    "--source, and plan again"
+                ),
             )
 
 
@@ -266,7 +269,7 @@ def _planned_finding(repair: SubjectRepair, ids: tuple[SchemaId, ...]) -> Planne
     """What a repair is for, as a plan says it, with every id that the plan registers under its subject."""
     facts = repair.want.facts
     if facts.source is None:
-        raise PlanError(f"The source of store {facts.store} is not known; name it with --source.")
+        raise PlanError(f"srfix does not know the source topic of store {facts.store}. Name it with --source.")
     return PlannedFinding(
         code=repair.want.code,
         application=facts.store.application if isinstance(facts, StoreFacts) else None,

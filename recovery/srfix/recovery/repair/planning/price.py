@@ -38,19 +38,20 @@ def _of_subject(repair: SubjectRepair) -> Iterator[str]:
     yield _users(repair)
     if repair.relax:
         yield (
-            "While the repair runs (seconds) the subject accepts any schema: its compatibility is NONE. No other subject is "
-            "touched."
+            "While the repair runs (seconds), the subject accepts any schema: its compatibility is NONE. No other "
+            "subject is touched."
         )
         if repair.is_level_ambiguous:
             yield (
-                f"The configuration of the subject has fields of its own, and whether its level {repair.level} is its own or "
-                "inherited cannot be told. A BACKWARD is put back as inherited, the same now; another level as its own."
+                "The subject's configuration has fields of its own. srfix does not know whether the level "
+                f"{repair.level} is the subject's own, or inherited. At the end, the repair puts BACKWARD back as "
+                "inherited, which has the same effect now. It puts another level back as the subject's own."
             )
     if repair.exact:
         yield (
-            "While the repair runs (seconds) the subject is in mode IMPORT: it takes schemas with their ids and checks "
-            "nothing, and a registration without an id, such as the application's own, is refused meanwhile (42205). No other "
-            "subject is touched."
+            "While the repair runs (seconds), the subject is in mode IMPORT. It accepts schemas with their ids, "
+            "and checks nothing. During this time the registry refuses a registration without an id, such as the "
+            "application's own (42205). No other subject is touched."
         )
 
 
@@ -58,23 +59,24 @@ def _beside_subject(repair: SubjectRepair, *, width: Width) -> Iterator[str]:
     """What the plan leaves to others, or may miss."""
     if repair.want.mirrors:
         yield (
-            f"This plan writes to {repair.want.role.subject} alone. The same subject stands in other contexts too and lacks "
-            f"the same: {', '.join(repair.want.mirrors)}. Which of them the store's reader asks is told by the registry URL of "
-            "the application; for another one, run srfix plan with that context's URL (--registry URL/contexts/CONTEXT)."
+            f"This plan writes only to {repair.want.role.subject}. The same subject is in other contexts, too, and "
+            f"lacks the same schemas there: {', '.join(repair.want.mirrors)}. The registry URL of the application "
+            "shows which of these subjects the store's reader asks. For another context, run srfix plan with that "
+            "context's URL (--registry URL/contexts/CONTEXT)."
         )
     census = repair.want.facts.census
     if width is Width.ALL_VERSIONS:
         topic = repair.want.facts.source.topic if repair.want.facts.source is not None else "the source topic"
         yield (
-            f"No census was made of {topic}: every version of its subject is taken, whether records carry it or not, and an "
-            "id in the records whose version was deleted for good, or is another subject's, is not in this plan. Run srfix "
-            "diagnose when there is time."
+            f"srfix did not count the ids in {topic}. The plan takes every version of the topic's subject, also "
+            "versions that no record carries. It lacks ids in the records whose version was deleted for good, or "
+            "belongs to another subject. Run srfix diagnose when there is time."
         )
     elif census is not None and census.is_partial:
         yield (
-            f"Topic {census.topic} was not read to its end (--deadline, --max-records, or what {_look(repair)} names): ids "
-            f"that are only in what was not read may be missing from this plan. Run {_look(repair)} without a limit after the "
-            "repair."
+            f"srfix did not read topic {census.topic} to its end (--deadline, --max-records, or another reason that "
+            f"{_look(repair)} names). The plan may lack ids that are only in the unread records. After the repair, "
+            f"run {_look(repair)} without a limit."
         )
 
 
@@ -85,22 +87,23 @@ def _look(repair: SubjectRepair) -> str:
 def _versions(repair: SubjectRepair) -> Iterator[str]:
     if any(m.schema_id not in repair.any_id for m in repair.missing):
         known = "The ids" if not repair.any_id else "The other ids"
-        yield f"{known} exist already; no new one is given out."
+        yield f"{known} exist already; the registry gives out no new id."
     for carried, reason in sorted(repair.any_id.items()):
         yield (
-            f"The subject gets a version with the content of schema id {carried}, under an id that cannot be told before, "
-            f"perhaps a new one: {reason}. Readers ask by content and accept any. A rollback leaves the last version of an id."
+            f"The subject gets a version with the content of schema id {carried}. srfix cannot say before under "
+            f"which id, and it may be a new id: {reason}. Readers ask by content and accept any id. A rollback "
+            "keeps the last version of an id."
         )
     for carried, given in sorted(repair.given.items()):
         if repair.exact:
             yield (
-                f"The content of schema id {carried} is id {given} too: from then on a registration of it under one more "
-                f"subject gets {carried} instead."
+                f"The content of schema id {carried} also has id {given}. After the repair, a registration of this "
+                f"content under another subject gets id {carried} instead."
             )
         else:
             yield (
-                f"Records carry schema id {carried}; the registry gives the same content out as id {given}, so that one is "
-                "registered. Readers ask by content and accept it."
+                f"Records carry schema id {carried}. The registry gives the same content id {given}, so the plan "
+                f"registers id {given}. Readers ask by content and accept this id."
             )
 
 
@@ -109,15 +112,22 @@ def _latest(repair: SubjectRepair) -> Iterator[str]:
     live = _listed(repair, deleted=False)
     if deleted:
         yield (
-            f"Soft-deleted at once{f': {deleted}' if live else ''}: the failing reader asks with deleted=true and finds them; "
-            f"they are no part of {repair.level} checks, but count towards a registry's limit of schemas."
+            f"Each new version{f' of {deleted}' if live else ''} is soft-deleted right after its registration. The "
+            f"failing reader still finds it, because it asks with deleted=true. {repair.level} checks ignore it, "
+            "but it counts towards the registry's limit of schemas."
         )
         if not live and not repair.want.role.state.live:
-            yield "The subject stays without a live version, so that the next schema there is checked against nothing."
+            yield "The subject still has no live version, so the registry checks the next schema there against nothing."
     if live:
-        yield f"Left live{f': {live}' if deleted else ''}; the last becomes the latest version of the subject."
+        yield (
+            f"Each new version{f' of {live}' if deleted else ''} stays live. The last of them becomes the latest "
+            "version of the subject."
+        )
     if repair.left_live_for:
-        yield f"Nothing is soft-deleted, for the failing reader would not find it: {repair.left_live_for}."
+        yield (
+            "The plan soft-deletes nothing, because the failing reader would not find a soft-deleted version: "
+            f"{repair.left_live_for}."
+        )
     yield _outlook(repair, leaves_live=bool(live))
 
 
@@ -136,24 +146,27 @@ def _outlook(repair: SubjectRepair, *, leaves_live: bool) -> str:
         instead = " Plan with --keep auto, which soft-deletes such a version at once." if left else ""
         if left and repair.left_live_for:
             subject = repair.want.role.subject
-            instead = f" Where that is to come, {subject} needs a level that lets it in, such as NONE (PUT /config/{subject})."
+            instead = (
+                f" If that schema must be registered, {subject} needs a level that accepts it, such as NONE (PUT "
+                f"/config/{subject})."
+            )
         return (
-            f"{next_one} will be refused (409) at {level}, for {its_own} does not pass against {', nor against '.join(why)}."
-            f"{instead}"
+            f"{next_one} will be refused (409) at {level}, because {its_own} is incompatible with "
+            f"{', and with '.join(why)}.{instead}"
         )
     if outlook.untold:
         why_not = (
-            "which schema there is its own is not known"
+            "srfix does not know which schema there is the application's own"
             if own is None
             else f"srfix cannot compare {its_own} with others"
         )
         instead = " Plan with --keep soft-deleted to be sure that it will." if leaves_live else ""
         return (
-            f"Whether {_next_schema(repair)} will be accepted at {level} cannot be told: schema id "
+            f"srfix does not know whether {_next_schema(repair)} will be accepted at {level}: schema id "
             f"{enumerated(outlook.untold)} is live, and {why_not}.{instead}"
         )
     if leaves_live and level != "NONE":
-        return f"{next_one} is checked against it at {level}: {its_own} passes."
+        return f"{next_one} is checked against this version at {level}: {its_own} is compatible."
     return f"{next_one} is accepted as before."
 
 
@@ -176,19 +189,19 @@ def _users(repair: SubjectRepair) -> str:
     if isinstance(facts, TopicFacts):
         if repair.want.role.subject == facts.source.subject:
             return (
-                f"The subject is that of topic {facts.source.topic} itself: its producers register there, and consumers that "
-                "take the latest version look there."
+                f"The subject belongs to topic {facts.source.topic} itself. The topic's producers register there, "
+                "and consumers that take the latest version look there."
             )
         return (
-            f"Readers of topic {facts.source.topic} ask the subject. Whoever registers there is checked against its live "
-            "versions, and consumers that take the latest version look there."
+            f"Readers of topic {facts.source.topic} ask the subject. The registry checks every new schema there "
+            "against the subject's live versions. Consumers that take the latest version look there, too."
         )
     if repair.want.owner is Owner.PRODUCERS:
         topic = repair.want.facts.source.topic if repair.want.facts.source is not None else "the source topic"
         return (
-            f"The subject is that of topic {topic} itself: its producers register there, and consumers that take the latest "
-            "version look there. From Kafka Streams 2.7 on the application registers its internal schema "
-            f"there by itself too, and may meet 409 (`srfix explain {srf016.CODE}`)."
+            f"The subject belongs to topic {topic} itself. The topic's producers register there, and consumers that "
+            "take the latest version look there. From Kafka Streams 2.7 on, the application itself registers its "
+            f"internal schema there, too, and may get 409 (`srfix explain {srf016.CODE}`)."
         )
     alone = "No topic has the subject's name: only the store's own serde uses it"
     if not repair.also_by:

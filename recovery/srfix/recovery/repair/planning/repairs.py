@@ -104,8 +104,10 @@ def _decide(
     if final:
         yield Omission(
             subject=role.subject,
-            reason=f"the registry takes no registration under {role.subject} ({_by_reason(final)}). Have that mended and plan "
-            "again",
+            reason=(
+                f"the registry takes no registration under {role.subject} ({_by_reason(final)}). Let the registry's "
+                "owner change this, and plan again"
+            ),
             schema_ids=tuple(sorted(final)),
         )
     rest = tuple(membership for membership in missing if membership.schema_id not in final)
@@ -184,7 +186,7 @@ def _not_by_text(
     context = registry.context_of(role.subject)
     for schema_id, known in foreseen.items():
         if inherited is not None:
-            yield schema_id, f"registered by its text it would get another id, for {inherited}"
+            yield schema_id, f"a registration by text would give it another id, because {inherited}"
         elif context != DEFAULT_CONTEXT and known.schema_id != schema_id:
             # The reader asks for the schema with id and subject there, so that the same content will not do.
             yield (

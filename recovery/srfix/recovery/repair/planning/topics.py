@@ -74,8 +74,11 @@ def _wants(
             yield PassedOver(
                 code=srf020.CODE,
                 subject=finding.subject,
-                why=f"Topic {finding.topic} carries schema ids that {finding.subject} lacks, which is a note ({srf020.CODE}): "
-                f"as things stand its reader does without them. To have them registered all the same: {plan}.",
+                why=(
+                    f"Topic {finding.topic} carries schema ids that {finding.subject} lacks, which is a note "
+                    f"({srf020.CODE}): the topic's reader does not need these ids now. To register them "
+                    f"nevertheless: {plan}."
+                ),
             )
             continue
         yield _want(found, finding, survey, width)
@@ -144,20 +147,22 @@ def _playbook(found: TopicCheck) -> Iterator[str]:
     """What to do around the repair, in order."""
     topic, reader = found.answers.question.topic, found.answers.question.read.reader
     yield "Stop jobs that clean up or copy subjects until the repair is verified."
-    yield "Repair: carry the plan out with srfix apply, then check it with srfix verify."
+    yield "Repair: apply the plan with srfix apply, then check the repair with srfix verify."
     if reader is TopicReader.KSQLDB:
         yield (
-            "Then look at the query: ksqlDB 0.13 and later retries by itself, an older one is restarted. Records that it "
-            "skipped (its processing log names them) are not read again."
+            "Then look at the query. ksqlDB 0.13 and later retries by itself; restart an older ksqlDB. ksqlDB does "
+            "not read skipped records again (its processing log names them)."
         )
     elif reader in (TopicReader.CONNECT, TopicReader.UNKNOWN):
         yield (
-            "Then restart what failed: a Connect task that failed stays so until it is restarted "
-            "(POST /connectors/NAME/restart?includeTasks=true). Records that errors.tolerance=all skipped are not read again."
+            "Then restart the readers that failed. A failed Connect task stays failed until somebody restarts it "
+            "(POST /connectors/NAME/restart?includeTasks=true). Records that errors.tolerance=all skipped are not "
+            "read again."
         )
     else:
         yield "Then restart the reader, if it stopped."
     yield (
-        f"The lasting cure: the next schema that is written to topic {topic} needs the same. Let the reader ask the subject "
-        "that the producers register under, or register each new schema under both before the first record with it."
+        f"To prevent the next one: the next schema in topic {topic} will need the same repair. Let the reader ask "
+        "the subject under which the producers register. Or register each new schema under both subjects, before "
+        "the first record with it."
     )

@@ -58,7 +58,10 @@ def rows_read(
         if live.record is None:
             yield NotLookedAt(
                 subject=finding.subject,
-                what=f"{where}: compacted away since it was counted, so that no row there was read; verify again",
+                what=(
+                    f"{where}: compaction has removed this record since srfix counted it, so srfix read no row "
+                    "there. Verify again"
+                ),
             )
             continue
         seen.add(schema_id)
@@ -152,15 +155,15 @@ def _why_none(finding: PlannedFinding, census: Census) -> str:
         return f"no {finding.role.value} that was read carries an id of this plan. Check --bootstrap-servers"
     if all(partition.restore_limit is None for partition in census.partitions):
         return (
-            f"{finding.application} has no committed offset there, so that a restore loads nothing. Check "
-            f"--bootstrap-servers, or verify again once {finding.application} has committed; if the store is a global table, "
-            "--topology or --state-dir tells"
+            f"{finding.application} has no committed offset there, so a restore loads nothing. Check "
+            f"--bootstrap-servers, or verify again after {finding.application} has committed. If the store is a "
+            "global table, give --topology or --state-dir"
         )
     if census.is_partial:
         return "what was read of it holds no live row with a schema id"
     return (
-        f"no {finding.role.value} that a restore loads carries a schema id. Check --bootstrap-servers, or verify again once "
-        f"{finding.application} has committed beyond rows that do"
+        f"no {finding.role.value} that a restore loads carries a schema id. Check --bootstrap-servers, or verify "
+        f"again after {finding.application} has committed offsets after rows with schema ids"
     )
 
 
@@ -172,9 +175,11 @@ def rows_without_id(finding: PlannedFinding, census: Census) -> Iterator[Event]:
         if found.live_unframed_keys and finding.role is Role.VALUE:
             yield Problem(
                 subject=finding.subject,
-                what=f"{where}: {counted(found.live_unframed_keys, 'live value')}, the first unframed one at offset "
-                f"{found.first_unframed_offset}, carry no schema id, so that the reader fails on them; no registration "
-                "mends them (`srfix explain SRF013`)",
+                what=(
+                    f"{where}: {counted(found.live_unframed_keys, 'live value')}, the first unframed one at offset "
+                    f"{found.first_unframed_offset}, carry no schema id, so the reader fails on them; no "
+                    "registration repairs them (`srfix explain SRF013`)"
+                ),
             )
         elif found.live_unframed_keys:
             yield NotLookedAt(

@@ -48,10 +48,12 @@ def keys_missed(finding: PlannedFinding, keys: KeyRole, survey: Survey) -> Itera
         missed = "those under another one" if len(found.topic_ids) > 1 else "them"
         yield Problem(
             subject=subject,
-            what=f"store {store.name} looks keys up under {written}, and the live keys of topic {finding.source_topic} "
-            f"carry schema id {listed(found.topic_ids)}: its rows can be read, but a look-up by key misses {missed} "
-            "without an error, and the next update of a key makes a second row. No registration mends that (`srfix explain "
-            "SRF005`)",
+            what=(
+                f"store {store.name} looks up keys under {written}, but the live keys of topic "
+                f"{finding.source_topic} carry schema id {listed(found.topic_ids)}. The store's rows can be read, "
+                f"but a look-up by key misses {missed} without an error, and the next update of a key makes a "
+                "second row. No registration repairs this (`srfix explain SRF005`)"
+            ),
             keys_miss=True,
         )
 
@@ -102,6 +104,9 @@ def next_put(
         why = f" ({'; '.join(check.messages)})" if check.messages else ""
         yield Problem(
             subject=finding.subject,
-            what=f"{what}, is refused with 409{why}: its rows can be read, and its stream thread dies at the first row that it "
-            "writes (srfix explain SRF016). Do not start it on Kafka Streams 2.7 or later before that is mended",
+            what=(
+                f"{what}, is refused with 409{why}. The store's rows can be read, but the stream thread dies at the "
+                "first row that it writes (srfix explain SRF016). Do not start the application on Kafka Streams "
+                "2.7 or later before this is repaired"
+            ),
         )

@@ -267,9 +267,11 @@ def _standing(expected: SubjectState, registry: Registry) -> Iterator[Event]:
     if gone:
         yield NotLookedAt(
             subject=subject,
-            what=f"the rows of the store with schema id {listed(gone)}, which stood here when the plan was made and is gone. "
-            "Is this the plan's registry (--registry)? If it was deleted for good, the store's own rows with that id cannot "
-            "be read",
+            what=(
+                f"the rows of the store with schema id {listed(gone)}. This id was registered here when the plan "
+                "was made, and is gone now. Is this the plan's registry (--registry)? If the id was deleted for "
+                "good, the store's own rows with this id cannot be read"
+            ),
         )
     if found.config == expected.config:
         yield Confirmed(subject=subject, what="its configuration is what it was before the repair")
