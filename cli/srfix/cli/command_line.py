@@ -70,9 +70,9 @@ def cli() -> None:
 def state() -> None:
     """Look into the state directory of a Kafka Streams or ksqlDB application.
 
-    A directory is never written to, not even a lock: its files are opened through a view of links. A copy does as well, and is
-    better while the application runs, for what is in its memory is not on disk. Stores need the extra: pip install
-    'srfix[state]'.
+    srfix never writes to a directory, not even a lock: it opens the files through a view of links. You may also give a copy.
+    While the application runs, a copy is better, because some rows are only in the application's memory. Stores need the
+    extra: pip install 'srfix[state]'.
     """
 
 

@@ -192,7 +192,8 @@ def plan(
     if path is not None and made.actions:
         if is_journal(path):
             raise UsageError(
-                f"{path} is the journal of a repair, without which that cannot be undone; write the plan to another file."
+                f"{path} is the journal of a repair. Without the journal, that repair cannot be undone. Write "
+                "the plan to another file."
             )
         save_plan(made, path)
     if as_shell:
@@ -208,7 +209,7 @@ def plan(
         say(line, err=True)
     if made.actions:
         if path is not None:
-            rest = "" if details or as_shell else " Every step, and what to do around it: --details"
+            rest = "" if details or as_shell else " --details shows every step, and what to do before and after"
             say(f"Plan written to {path}.{rest}", err=True)
         return ExitCode.FINDINGS if detailed_exitcode else ExitCode.OK
     if path is not None:

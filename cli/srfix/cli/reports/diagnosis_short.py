@@ -96,7 +96,7 @@ def diagnosis_in_short(
     last = [*_notes(short.notes), *_not_looked_at(diagnosis)]
     if facts is None and (diagnosis.findings or diagnosis.not_looked_at):
         meaning = f". {given.quoted('explain', diagnosis.findings[0].code)}" if diagnosis.findings else ""
-        last.append(f"--details shows the evidence, and what to do before and after a repair{meaning}")
+        last.append(f"--details shows the evidence and all advice{meaning}")
     if facts is not None and last:
         yield Heading("Also to know", level=2, is_apart=True)
     if last:

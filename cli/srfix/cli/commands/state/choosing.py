@@ -65,8 +65,8 @@ def not_read(
     shut = [line for each in asked for line in shut_places(each)]
     shut += shut_stores(parts)
     in_use = (
-        f"{each.path}: a process holds its lock. Rows that it has not flushed are in its memory, and not here: stop the "
-        "application, and look again."
+        f"{each.path}: a process holds the lock. Rows that the process has not flushed are only in its memory. Stop "
+        "the application, and look again."
         for each in asked
         if each.is_in_use
     )
@@ -87,8 +87,9 @@ def not_closed(found: Iterable[tuple[ApplicationState, StateStore]]) -> Iterator
             tasks.setdefault(application.path, {})[store.task.name] = None
     for path, names in tasks.items():
         yield (
-            f"{path}: no checkpoint in {'task' if len(names) == 1 else 'tasks'} {enumerated(names)}. It was not closed "
-            "(killed, or it runs under exactly-once), or its stores log nothing: rows that it had in memory are not here."
+            f"{path}: no checkpoint in {'task' if len(names) == 1 else 'tasks'} {enumerated(names)}. Either the "
+            "task was not closed (it was killed, or it runs under exactly-once), or its stores log nothing. Rows "
+            "that were in memory are not here."
         )
 
 
@@ -135,8 +136,9 @@ def damage_lines(stores: Iterable[StateStore]) -> Iterator[str]:
             yield f"… and {store.damages - len(store.damage):,} more in task {store.task.name}."
     if can_be_mended:
         yield (
-            "To have it whole again: `srfix state rebuild` writes the store from its topic. Or Kafka Streams restores it, once "
-            "the task's folder is moved aside: run `srfix diagnose` first, which says whether what is restored can be read."
+            "To repair the store: `srfix state rebuild` writes the store from its topic. Or move the task's folder "
+            "away, and Kafka Streams restores the store. First run `srfix diagnose`, which says whether the "
+            "restored rows can be read."
         )
 
 

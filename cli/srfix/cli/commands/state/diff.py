@@ -70,13 +70,13 @@ def diff(
     quiet: bool,
     output: OutputFormat,
 ) -> ExitCode:
-    """Compare a store in DIR with what its changelog or source topic says it should hold, key by key. Writes nothing.
+    """Compare a store in DIR with its changelog or source topic, key by key. Writes nothing.
 
-    A key is missing, extra, stale (an older timestamp), of another schema id, or of other bytes. Of windows older than all
-    that a store has, what is missing is not known: it may have let them go. Of a versioned store each version is compared;
-    of a join's list store and of foreign-key subscriptions the stored bytes. What the topic has let go, or the store may
-    have, is not known: no difference. Exit code 1 if something differs or the store is damaged, else 2 if not everything is
-    known or was looked at.
+    A key can be missing, extra, or stale (an older timestamp), or have another schema id or other bytes. If the topic has
+    deleted a record, or the store may have dropped a row, the result is “not known”, which is no difference. This includes
+    windows that are older than all windows in the store. In a versioned store srfix compares each version. In a join's list
+    store, and for foreign-key subscriptions, it compares the stored bytes. Exit code 1 if something differs or the store is
+    damaged; otherwise 2 if something is not known or was not looked at.
     """
     from srfix.cli.on_spark import WatchedParts
     from srfix.cli.session import open_cluster, patience_s
@@ -132,7 +132,7 @@ def _topic(application: ApplicationState, store: StateStore) -> Topic:
     if topic is None:
         named = enumerated(candidates) or "none"
         raise UsageError(
-            f"The directory does not tell which topic {store.name} restores from; it names {named}. Give --topic."
+            f"The directory does not say which topic {store.name} restores from; it names {named}. Give --topic."
         )
     return topic
 
@@ -147,9 +147,9 @@ def _not_known(done: Sequence[Comparison], topic: Topic, to_compare: ToCompare) 
             f"{topic}[{place}] begins at offset {begin:,}" for place, begin in to_compare.cut(each.store).items()
         )
         if each.not_known:
-            why = cut or f"{topic} has let go of records, or the store of what is old, or it left out what came late"
+            why = cut or f"{topic} has deleted records, or the store has dropped old rows, or it ignored late records"
             noun = "version" if each.store.format is StoreFormat.VERSIONED else "key"
-            yield f"{counted(each.not_known, noun)} of {where}, which cannot be known: {why}"
+            yield f"{counted(each.not_known, noun)} of {where} cannot be compared: {why}"
         elif cut and each.counts[DifferenceKind.EXTRA]:
             yield f"whether extra keys of {where} stood in what is gone: {cut}"
 

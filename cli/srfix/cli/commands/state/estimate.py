@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 def estimate(
     directory: str, choice: StoreChoice, rate: float | None, connection: Connection, quiet: bool, output: OutputFormat
 ) -> ExitCode:
-    """Say what a restore of the stores in DIR will take: records, bytes, time and memory. Reads only.
+    """Estimate a restore of the stores in DIR: records, bytes, time and memory. Reads only.
 
-    The whole restore, as after a lost disk, and what is left to restore with the checkpoints in DIR. Times are for each store
-    alone; tasks of one thread restore one after another, and RocksDB's writing comes on top of a measured rate. Exit code 2
-    if not every store could be looked at.
+    srfix estimates the whole restore, as after a lost disk, and the rest of a restore with the checkpoints in DIR. Each time
+    is for one store alone, and tasks of one thread restore one after another. A measured rate does not include the time that
+    RocksDB needs for writing. Exit code 2 if srfix could not look at every store.
     """
     from srfix.cli.session import open_cluster
     from srfix.recovery.stores.estimates import StateEstimate, estimate_restore, topic_of
@@ -64,7 +64,9 @@ def estimate(
             count = None if topic is None else topics.get(topic)
             if topic is None:
                 named = enumerated(candidates) or "none"
-                unseen.append(f"{where}: the directory does not tell which topic it restores from; it names {named}")
+                unseen.append(
+                    f"{where}: the directory does not say which topic the store restores from; it names {named}"
+                )
             elif count is None or (store.partition or 0) >= count:
                 unseen.append(f"{where}: the cluster has no such partition of {topic}")
             else:
@@ -108,13 +110,13 @@ def _blocks(found: Sequence[EstimatedStore]) -> Iterator[Block]:
     )
     if any(each.records_left_at_least != each.records_left for each in found):
         yield Paragraph(
-            "DIR does not tell whether its checkpoints name the last record in a store (Kafka Streams 2.6 and later) or the "
-            "one after it (up to 2.5): one record a partition may be left or not."
+            "DIR does not show whether its checkpoints name the last record in a store (Kafka Streams 2.6 and "
+            "later) or the next one (up to 2.5). So one record of each partition may or may not be left to restore."
         )
     if any(each.is_source and each.would_a_standby_spare_it for each in found):
         yield Paragraph(
-            "A standby of a store that restores from a source topic holds the source's bytes: it spares the time, not what "
-            "reading them under another subject breaks."
+            "If a store restores from a source topic, its standby holds the source's bytes, too. The standby saves "
+            "the time of the restore. But if the reader asks another subject, it cannot read these bytes either."
         )
 
 

@@ -73,12 +73,12 @@ def export(
     connection: Connection,
     engine: CensusEngineChoice,
 ) -> ExitCode:
-    """Write the rows of a store in DIR to files, STORE-TASK.parquet or the like. DIR itself is never written to.
+    """Write the rows of a store in DIR to files such as STORE-TASK.parquet. srfix never writes to DIR itself.
 
-    Keys and values are there as bytes, and as JSON where --key-format and --value-format say how to read them. Rows go to the
-    files as they are read, whatever the size of the store; a file takes its name when it is complete, and none is written
-    over. The files are named on standard output. Exit code 1 if a row could not be decoded or the store is damaged: what
-    precedes the damage is in the file. With --engine spark the files take their names together, when all are complete.
+    The files hold keys and values as bytes. With --key-format and --value-format they also hold them as JSON. srfix writes
+    rows while it reads, so the store may have any size. A file gets its name when it is complete, and srfix overwrites no
+    file. It prints the names of the files. Exit code 1 if a row could not be decoded, or if the store is damaged; the file
+    then holds the rows before the damage. With --engine spark all files get their names together, when all are complete.
     """
     from srfix.recovery.stores.exporting import exporting
     from srfix.recovery.stores.row_documents import ROWS_DECODED_TOGETHER, decoded_batches, typed_columns

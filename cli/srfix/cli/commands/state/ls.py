@@ -37,9 +37,10 @@ _USE = {True: "yes", False: "no", None: "not known"}
 def ls(directory: str, quiet: bool, output: OutputFormat) -> ExitCode:
     """List the applications, tasks and stores in DIR, a state.dir or the folder of one application. Writes nothing.
 
-    Per task it says which offsets its stores have come to, per application which Streams versions leave such a folder, and
-    whether a process has it open; per store the form of its rows, with a question mark where only its name or some rows
-    show it. Exit code 1 if a store cannot be opened, else 2 if not everything could be looked at.
+    For each application: the Kafka Streams versions that leave such a folder, and whether a process has the folder open. For
+    each task: the offsets that its stores have reached. For each store: the form of its rows, with a question mark if only
+    the store's name or some of its rows show the form. Exit code 1 if a store cannot be opened; otherwise 2 if srfix could
+    not look at everything.
     """
     from srfix.recovery.documents import PlaceNotLookedAt
     from srfix.recovery.state.directory_reader import read_state_directory, shut_folders

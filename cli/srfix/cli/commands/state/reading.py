@@ -149,5 +149,5 @@ retention_option = click.option(
 def refuse_retention_on_spark(retention_ms: int | None, engine: CensusEngineChoice) -> None:
     if retention_ms is not None and engine.engine == SPARK:
         raise UsageError(
-            "--retention-ms looks for the newest window here, which --engine spark does not do: leave one out."
+            "--retention-ms looks for the newest window, and --engine spark cannot do this: give only one of them."
         )

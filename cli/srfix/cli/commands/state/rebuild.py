@@ -97,12 +97,12 @@ def rebuild(
     engine: CensusEngineChoice,
     output: OutputFormat,
 ) -> ExitCode:
-    """Write the directory of a store anew, from the topic that it restores from.
+    """Build the directory of a store from the topic that the store restores from.
 
-    The rows are the bytes of the topic, as a restore puts them in the store; with --subject each value under the schema that
-    this subject holds, so that a reader that cannot be served by the registry is served on disk. Kafka Streams restores only
-    what came after. The directory is there whole, or not at all; nothing is registered, no topic is written to. Interrupted, or
-    told to end (SIGTERM), it removes what it has written and ends in 130.
+    The rows are the bytes of the topic, as after a restore. With --subject srfix writes each value under the schema of this
+    subject: this helps a reader if the registry cannot be repaired. Kafka Streams then restores only later records. The new
+    directory is complete, or does not exist. srfix registers nothing, and writes to no topic. After an interrupt or SIGTERM
+    it removes its files, and the exit code is 130.
     """
     from srfix.cli.commands.state.written import show_written
     from srfix.cli.ending import tidying_up
@@ -253,11 +253,12 @@ def migrate(
     connection: Connection,
     output: OutputFormat,
 ) -> ExitCode:
-    """Write the application in DIR, a state.dir or its folder, anew into --out; DIR stays as it is.
+    """Copy the application in DIR to --out, for another schema or another version. DIR does not change.
 
-    With --store its rows become others: under the schema of --subject, of another --kind. All stores become such as
-    --streams-version opens. Stop the application first. The directory is there whole, or not at all; nothing is registered.
-    Interrupted, or told to end (SIGTERM), it removes what it has written and ends in 130.
+    DIR is a state.dir, or the application's folder in it. With --store the rows of this store change: to the schema of
+    --subject, or to another --kind. All stores get the form that --streams-version opens. Stop the application first. The
+    new directory is complete, or does not exist. srfix registers nothing. After an interrupt or SIGTERM it removes its
+    files, and the exit code is 130.
     """
     from srfix.cli.commands.state.written import show_written
     from srfix.cli.ending import tidying_up

@@ -52,10 +52,10 @@ def get(
 ) -> ExitCode:
     """Print the rows of KEY in a store of DIR: the row, or one for each window, session or version. Writes nothing.
 
-    KEY is text, or bytes: hex:…, base64:…, int:…, long:…, double:…; text:… for a key that begins so itself. With --key-
-    format it may be JSON, as the key reads: '{"ID": 4}', or 4 where it has one column; every key is read for that. All
-    tasks are looked in; a key that lies in two is two rows. Exit code 1 if no row is there, it cannot be decoded, or the
-    store is damaged.
+    KEY is text, or bytes with a prefix: hex:…, base64:…, int:…, long:… or double:…. If a text begins with such a prefix,
+    write text:… before it. With --key-format KEY may be JSON: '{"ID": 4}', or 4 if the key has one column. srfix then reads
+    every key. It looks in all tasks; if two tasks hold the key, it prints two rows. Exit code 1 if there is no row, if the
+    row cannot be decoded, or if the store is damaged.
     """
     from srfix.cli.reports.rows import not_decoded, write_rows
     from srfix.recovery.stores.row_documents import decoded_rows
@@ -85,8 +85,9 @@ def get(
         for line in taken_as_text(key):
             say(line, err=True)
         say(
-            f"Looked for: 0x{wanted.hex()}{'' if as_json is None else ', and what reads so'}. A key with a schema id in front "
-            "is another one (hex:00000000…; with --key-format as JSON): `srfix state scan` shows keys as they lie there.",
+            f"Looked for: 0x{wanted.hex()}{'' if as_json is None else ', and what reads so'}. A key that begins "
+            "with a schema id is a different key (write hex:00000000…, or JSON with --key-format). `srfix state "
+            "scan` shows the stored keys.",
             err=True,
         )
     say(f"{counted(read, 'row')} in {counted(len(found), 'task')}{not_decoded(failed)}.", err=True)
@@ -152,11 +153,11 @@ def scan(
 ) -> ExitCode:
     """Print the rows of a store in DIR, task after task, in the order of its keys. Writes nothing.
 
-    Keys and values are bytes unless --key-format and --value-format say how to read them. KEY is text, or bytes: hex:…,
-    base64:…, int:…, long:…, double:…; text:… for a key that begins so itself. Times are in milliseconds since the epoch.
-    `--output json` prints a document a line. Exit code 1 if a row cannot be decoded, --not-registered finds one, or the store
-    is damaged; what precedes the damage is printed. With --engine spark every task is read up to --limit rows, and what they
-    hold comes to this process before it is printed.
+    Keys and values are bytes unless you give --key-format and --value-format. KEY is text, or bytes with a prefix: hex:…,
+    base64:…, int:…, long:… or double:…. If a text begins with such a prefix, write text:… before it. Times are in
+    milliseconds since the epoch. `--output json` prints one JSON document on each line. Exit code 1 if a row cannot be
+    decoded, if --not-registered finds a row, or if the store is damaged; the rows before the damage are printed. With
+    --engine spark srfix reads up to --limit rows of every task, and collects them in this process before it prints them.
     """
     from srfix.cli.on_spark import WatchedParts, tell_notes
     from srfix.cli.reports.rows import not_decoded, write_rows
@@ -167,7 +168,7 @@ def scan(
 
     if not_registered is not None and engine.engine == SPARK:
         raise UsageError(
-            "--not-registered asks the registry row by row, which --engine spark does not do: leave one out."
+            "--not-registered asks the registry for each row, and --engine spark cannot do this: give only one of them."
         )
     refuse_retention_on_spark(retention_ms, engine)
     found = choice.one_store(engine.path(directory))

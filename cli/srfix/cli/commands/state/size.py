@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 @quiet_option
 @output_option
 def size(directory: str, choice: StoreChoice, quiet: bool, output: OutputFormat) -> ExitCode:
-    """Count what lies in the stores of DIR: entries, bytes, ages, schema ids, per store and partition. Writes nothing.
+    """Count the entries, bytes, ages and schema ids in the stores of DIR, by store and partition. Writes nothing.
 
-    It reads all rows, and RocksDB's OPTIONS and LOG for what is known to hurt: stalled writes, level 0, tombstones,
-    compaction that is switched off. Kafka Streams lets the LOG tell of errors alone, unless a RocksDBConfigSetter changes that.
-    Exit code 1 if a store is damaged.
+    srfix reads all rows. In RocksDB's OPTIONS and LOG it looks for known problems: stalled writes, level 0, tombstones, and
+    compaction that is switched off. By default Kafka Streams writes only errors to the LOG; a RocksDBConfigSetter can change
+    this. Exit code 1 if a store is damaged.
     """
     from srfix.recovery.stores.sizes import StateSize, size_of
 

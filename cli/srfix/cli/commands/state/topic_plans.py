@@ -57,10 +57,10 @@ def seed_changelog(
 ) -> ExitCode:
     """Plan to fill a store's changelog topic from the source topic that it reuses. Reads only.
 
-    Turned off without that, the reuse (topology.optimization) leaves the table empty after a restore. `srfix apply FILE`
-    carries the plan out: it creates the topic as Kafka Streams would, and copies what a restore loads, the newest record of
-    each key below the committed offset, as it is. With a registry it says which schema ids the store's reader will not find.
-    The application must be stopped.
+    Run this before you turn the reuse (topology.optimization) off; otherwise the table is empty after a restore. `srfix
+    apply FILE` carries out the plan. It creates the topic as Kafka Streams would. Then it copies the records that a restore
+    loads, byte for byte: the newest record of each key below the committed offset. With a registry the plan says which
+    schema ids the store's reader will not find. Stop the application first.
     """
     from srfix.cli.reports.topic_plan import topic_plan_report
     from srfix.cli.session import open_cluster
@@ -106,13 +106,14 @@ def refuse_existing(path: Path, *beside: Path) -> None:
 
     if is_journal(path) or TOPIC_JOURNALS.is_at(path):
         raise UsageError(
-            f"{path} is the journal of a plan, without which that cannot be undone; write the plan to another file."
+            f"{path} is the journal of another plan. Without the journal, that plan cannot be undone. Write the "
+            "plan to another file."
         )
     for each in (path, *beside):
         if is_there(each):
             raise UsageError(
-                f"{each} is there already, and a plan that writes to a topic is written over nothing: an older one may have "
-                "been begun, and is undone with what stands there. Name another file, or move that one away."
+                f"{each} exists already. srfix does not overwrite it, because it may be needed to undo an older "
+                "plan. Name another file, or move this file away."
             )
 
 
@@ -169,10 +170,11 @@ def plan_expiry(
     connection: Connection,
     output: OutputFormat,
 ) -> ExitCode:
-    """Plan tombstones for the keys of a compacted topic that nobody has written for long. Reads only.
+    """Plan tombstones for keys of a compacted topic that nobody has written for a long time. Reads only.
 
-    The plan says how many keys, how old, which for example. The records are kept beside it, so that `srfix rollback` can write
-    them again. `srfix apply FILE` carries it out; a key that was written meanwhile is left.
+    The plan says how many keys it deletes, how old they are, and names examples. srfix keeps the records beside the plan, so
+    that `srfix rollback` can write them again. `srfix apply FILE` carries out the plan, but leaves a key that somebody has
+    written since.
     """
     from srfix.cli.reports.topic_plan import topic_plan_report
     from srfix.cli.session import open_cluster

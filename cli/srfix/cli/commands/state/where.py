@@ -111,7 +111,8 @@ class KeyLook:
             self.not_looked_at.append("the topic's newest record of the key: DIR does not name the topic; give --topic")
         elif (key_of := key_in_topic(self.store.format)) is None:
             self.not_looked_at.append(
-                f"the newest record of {self.topic}: those of a {self.store.format.value} store lie where their foreign keys do"
+                f"the newest record of {self.topic}: records of a {self.store.format.value} store are in the "
+                "partitions of their foreign keys"
             )
         elif self.topic not in cluster.topics():
             self.not_looked_at.append(f"the newest record of {self.topic}: the cluster has no such topic")
@@ -182,14 +183,15 @@ def where(
     quiet: bool,
     output: OutputFormat,
 ) -> ExitCode:
-    """Say which partition and task KEY belongs to, which hosts hold it, and who would fail to read it. Reads only.
+    """Find the partition, the task and the hosts of KEY, and the readers that would fail. Reads only.
 
-    KEY is text, or bytes: hex:…, base64:…, int:…, long:…, double:…; text:… for a key that begins so itself. A key with a
-    schema id in front is another key under each id, and may belong to another partition. The partition is the default
-    partitioner's; without --partitions and a cluster they are counted in DIR, which may hold part of them. The hosts, active
-    and standby, come from the application's group (--bootstrap-servers) or from ksqlDB (--ksqldb). With --registry the schema
-    ids of the row, and of the topic's newest record of the key, whatever its window, are looked up under the store's subjects.
-    Exit code 1 if the key is not where it is looked for, lies elsewhere, or cannot be read by whoever looks the version up.
+    KEY is text, or bytes with a prefix: hex:…, base64:…, int:…, long:… or double:…. If a text begins with such a prefix,
+    write text:… before it. A key that begins with a schema id is a different key under each id, and may belong to another
+    partition. srfix uses the default partitioner. Without --partitions and without a cluster, it counts the partitions in
+    DIR, which may hold only some of them. The hosts, active and standby, come from the application's group
+    (--bootstrap-servers) or from ksqlDB (--ksqldb). With --registry srfix looks up schema ids under the store's subjects:
+    those of the row, and of the topic's newest record of the key, in any window. Exit code 1 if the key is not in its task,
+    is in another task, or cannot be read by a reader that looks up versions.
     """
     from srfix.cli.session import open_cluster
     from srfix.recovery.stores.estimates import topic_of

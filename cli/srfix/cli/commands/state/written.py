@@ -86,11 +86,11 @@ class ValuesAnew:
         }
         for name, value in given.items():
             if self.subject is None and value is not None:
-                raise UsageError(f"{name} belongs to --subject: say under which subject values are to be written.")
+                raise UsageError(f"{name} needs --subject: name the subject under which to write the values.")
         if self.read_subject is not None and self.resolve == BY_ID:
-            raise UsageError(f"--read-subject is asked by --resolve {ONE_SUBJECT} and {DUAL_SUBJECT} only.")
+            raise UsageError(f"--read-subject is only for --resolve {ONE_SUBJECT} and {DUAL_SUBJECT}.")
         if self.second_subject is not None and self.resolve != DUAL_SUBJECT:
-            raise UsageError(f"--second-subject is asked by --resolve {DUAL_SUBJECT} only.")
+            raise UsageError(f"--second-subject is only for --resolve {DUAL_SUBJECT}.")
 
     def reserialiser(
         self,
