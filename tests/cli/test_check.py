@@ -80,7 +80,7 @@ class TestWhatCannotBeAsked:
                 "--subject names one subject, and --strategy",
             ),
             (("check", "source.users", "--with-metadata", "a=b"), "--with-metadata is for --reader latest"),
-            (("check", "source.users", "--subject", ""), "--subject and --group take a name"),
+            (("check", "source.users", "--subject", ""), "--subject and --group need a name"),
             (("check", "source.users", "--subject", ":.eu:"), "--subject names no subject"),
             (("check", "source.users", "--reader", "conect"), "connect"),
             (("plan", "--subject", "a-value"), "--subject say how a topic is read: name it with --topic."),
@@ -141,7 +141,7 @@ class TestTheReport:
     def test_markdown_has_the_same(self, mirrored: Parts) -> None:
         done = mirrored.srfix("check", "source.users", "--details", "--output", "markdown")
         assert done.returncode == 1
-        assert done.stdout.startswith("## `source.users`: its reader may not be able to read all of it\n")
+        assert done.stdout.startswith("## `source.users`: the topic's reader may not be able to read all records\n")
         assert "| fails if it asks by subject: not under the subject |" in done.stdout
         assert "| partition | start | end | records |" in done.stdout
 
@@ -189,7 +189,7 @@ class TestTheRepair:
 
     def test_the_price_says_whose_subject_it_is(self, mirrored: Parts) -> None:
         done = mirrored.srfix("plan", "--topic", "source.users", "--output", "json")
-        assert "The subject is that of topic source.users itself" in " ".join(json.loads(done.stdout)["price"])
+        assert "The subject belongs to topic source.users itself" in " ".join(json.loads(done.stdout)["price"])
 
     def test_no_plan_makes_a_latest_version(self, tmp_path: Path) -> None:
         with staged(latest_version_is_soft_deleted) as parts:

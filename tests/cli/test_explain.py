@@ -104,7 +104,7 @@ class TestATrace:
 
     @pytest.mark.parametrize("text", ["", " \n\n"])
     def test_nothing_is_no_trace(self, text: str) -> None:
-        with pytest.raises(UsageError, match=r"^There is nothing in it to explain\. Paste the stack trace, down to"):
+        with pytest.raises(UsageError, match=r"^The text is empty\. Paste the stack trace, down to"):
             run("-", stdin=text)
 
     def test_of_a_long_file_the_end_is_read(self, tmp_path: Path) -> None:

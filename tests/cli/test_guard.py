@@ -110,7 +110,7 @@ class TestByNames:
         said = ("--topology", topology, *SAID, "--optimization", "all", "--ignore", "shop-*")
         done = srfix("guard", *said)
         assert done.returncode == 0
-        assert "Ignored (--ignore), and no reason to fail: SRF001 shop/users-store" in done.stdout
+        assert "Ignored (--ignore), so these findings do not cause exit code 1: SRF001 shop/users-store" in done.stdout
         assert done.stderr.endswith("1 store judged; 4 things not looked at; 1 ignored.\n")
         assert [each["code"] for each in document(srfix("guard", *said, "--output", "json"), 0)["ignored"]] == [
             "SRF001"
@@ -161,8 +161,8 @@ class TestUsage:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ((), "There is nothing to foretell: give --topology FILE"),
-            (("--topology", "{topology}"), "--topology takes --application ID too"),
+            ((), "There is nothing to predict: give --topology FILE"),
+            (("--topology", "{topology}"), "--topology needs --application ID, too"),
             (("--subject", "users-value"), "--subject and --schema go together: add --schema FILE."),
             (("--schema", "new.avsc"), "--subject and --schema go together: add --subject SUBJECT."),
             (
@@ -171,7 +171,7 @@ class TestUsage:
             ),
             ((*TOPOLOGY, "--to", "next"), "--to next: expected a Kafka Streams version"),
             ((*TOPOLOGY, "--streams-version", "2"), "--streams-version 2: expected a Kafka Streams version"),
-            ((*TOPOLOGY, "--store", "other"), "nothing to judge by: no store of that name stands"),
+            ((*TOPOLOGY, "--store", "other"), "nothing to judge: the given files and servers name no store"),
             ((*TOPOLOGY, "--optimization", "yes"), "'yes' is no value of topology.optimization. It is none, all"),
         ],
     )

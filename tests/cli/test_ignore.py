@@ -30,7 +30,7 @@ class TestAnOrphan:
         variables = {"SRFIX_IGNORE": "dead-*"} if how == "environment" else {}
         done = srfix("diagnose", *arguments, env=where | variables)
         assert done.returncode == 0, done.stdout + done.stderr
-        assert done.stdout.startswith("Nothing is wrong besides what was ignored.")
+        assert done.stdout.startswith("Nothing is wrong apart from ignored things.")
         assert "Ignored: 1 thing not looked at, by --ignore dead-*.\n" in done.stdout
         assert done.stderr.endswith(", 1 ignored.\n")
 
@@ -65,12 +65,12 @@ class TestAnApplicationOfWhichNothingWasExamined:
     def test_it_is_not_healthy_and_says_what_to_name(self, where: dict[str, str]) -> None:
         done = srfix("diagnose", "--application", "shop", env=where)
         assert done.returncode == 2
-        assert "this is no clean bill of health" in done.stdout
-        assert "the stores of application shop: none was examined." in done.stdout
+        assert "this does not mean that all is well" in done.stdout
+        assert "the stores of application shop: no store was examined." in done.stdout
         for option in ("--store NAME", "--state-dir DIR", "--topology FILE"):
             assert option in done.stdout
 
     def test_a_plan_says_it_too(self, where: dict[str, str]) -> None:
         done = srfix("plan", "--application", "shop", env=where)
         assert done.returncode == 2
-        assert "the stores of application shop: none was examined." in done.stderr
+        assert "the stores of application shop: no store was examined." in done.stderr

@@ -108,7 +108,7 @@ class TestTheHolders:
         done = srfix("scan", "users", "--bootstrap-servers", parts.broker.bootstrap_servers, "--output", "json")
         document = census(done)
         assert (document["schema_ids"], document["registry"]) == (None, None)
-        assert "No registry was named" in done.stderr
+        assert "No registry was given" in done.stderr
 
     def test_a_registry_that_does_not_answer_costs_the_names_and_not_the_census(self, parts: Parts) -> None:
         arguments = ("--registry", "http://127.0.0.1:9", "-R", "max.retries=0", "--output", "json")

@@ -152,7 +152,7 @@ class TestAnotherCluster:
     @pytest.mark.parametrize(
         ("committed", "subject_of_other", "confirmed", "says"),
         [
-            (None, None, 3, "shop has no committed offset there, so that a restore loads nothing"),
+            (None, None, 3, "shop has no committed offset there, so a restore loads nothing"),
             (1, PHANTOM, 5, "its live values carry schema id 4, of which the plan does not speak"),
             (2, None, 4, "the log ends at 1. The topic was created anew, or this is another cluster"),
         ],
@@ -202,7 +202,7 @@ class TestAnotherRegistry:
             for text in (W1, W2):
                 other.seed(PHANTOM, text)
             told = world.verify(2, SRFIX_REGISTRY=other.url)
-        assert "schema id 3, which stood here when the plan was made and is gone" in told.unseen[0]
+        assert "schema id 3. This id was registered here when the plan was made" in told.unseen[0]
 
 
 class TestWhatThePlanLeftOut:
@@ -265,7 +265,7 @@ class TestKeysThatAReaderWritesOtherwise:
         keyed.registry.seed(PHANTOM_KEY, KEY_R)
         told = keyed.repaired().verify(1)
         (problem,) = told.problems
-        assert "looks keys up under schema id 4, and the live keys of topic users carry schema id 2" in problem
+        assert "looks up keys under schema id 4, but the live keys of topic users carry schema id 2" in problem
         (advice, *_prevention) = told.document["applications"][0]["advice"]
         assert advice.startswith("What is down in shop can read its rows again, but look-ups by key miss these rows")
 

@@ -76,7 +76,8 @@ class TestOnce:
         assert (done.returncode, done.stderr) == (1, "")
         (line,) = done.stdout.splitlines()
         assert re.match(
-            r"\S+ A full look of \d+\.\d s: 1 finding \(SRF001 .*/KafkaTopic_Right-Reduce\), 1 store examined", line
+            r"\S+ A full diagnosis took \d+\.\d s: 1 finding \(SRF001 .*/KafkaTopic_Right-Reduce\), 1 store examined",
+            line,
         )
 
     def test_with_a_plan_it_registers_and_says_how_to_undo_it(
@@ -111,7 +112,7 @@ class TestRefused:
         ("options", "said"),
         [
             (("--listen", "here"), "Invalid value for '--listen': it takes HOST:PORT or off, not 'here'."),
-            (("--journals", "d"), "--journals, --expect-digest and --signature are about the plan that --allow names"),
+            (("--journals", "d"), "--journals, --expect-digest and --signature are for the plan of --allow"),
             (("--signature", "s", "--allow", "p"), "--signature and --signer-key belong together"),
         ],
     )
@@ -141,7 +142,7 @@ class TestRunning:
             assert requests.post(f"{url}/metrics", timeout=TIMEOUT_S).status_code == 405
             code, told, err = ended(process, signal.SIGTERM)
         assert code == 0
-        assert err == "Ended by a signal; nothing more is done, and what was begun is in the journals.\n"
+        assert err == "Ended by a signal; srfix does nothing more. The journals name the steps that were begun.\n"
         assert [each["what"] for each in told] == ["look"]
         assert told[0]["findings"][0]["schema_ids"] == [1, 2]
 

@@ -48,4 +48,4 @@ def test_the_rows_whose_id_the_subject_lacks_are_listed(directory: Path) -> None
 
 def test_not_beside_spark(directory: Path) -> None:
     done = srfix("state", "scan", directory, "--store", "users", "--not-registered", "s", "--engine", "spark")
-    assert (done.returncode, "leave one out" in done.stderr) == (2, True)
+    assert (done.returncode, "give only one of them" in done.stderr) == (2, True)

@@ -64,10 +64,10 @@ def test_under_one_subject_the_incident_is_met(parts: Parts, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--resolve", "dual-subject"), "--resolve belongs to --subject"),
-        (("--second-subject", "a"), "--second-subject belongs to --subject"),
-        (("--subject", "a", "--read-subject", "b"), "--read-subject is asked by --resolve one-subject"),
-        (("--subject", "a", "--resolve", "one-subject", "--second-subject", "b"), "--second-subject is asked by"),
+        (("--resolve", "dual-subject"), "--resolve needs --subject"),
+        (("--second-subject", "a"), "--second-subject needs --subject"),
+        (("--subject", "a", "--read-subject", "b"), "--read-subject is only for --resolve one-subject"),
+        (("--subject", "a", "--resolve", "one-subject", "--second-subject", "b"), "--second-subject is only for"),
     ],
 )
 def test_options_that_contradict_each_other(parts: Parts, tmp_path: Path, options: tuple[str, ...], words: str) -> None:

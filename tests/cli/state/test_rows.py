@@ -54,7 +54,7 @@ class TestGet:
 
     def test_the_bytes_that_were_looked_for_are_said(self) -> None:
         done = srfix("state", "get", OLD, "nobody", "--store", "ts")
-        assert (done.returncode, done.stdout) == (1, "No row lies there.\n")
+        assert (done.returncode, done.stdout) == (1, "There is no row.\n")
         assert "Looked for: 0x6e6f626f6479. A key with a schema id in front is another one" in done.stderr
 
     def test_a_store_that_cannot_be_read_is_not_said_to_be_without_the_row(self, tmp_path: Path) -> None:
@@ -62,7 +62,10 @@ class TestGet:
         for table in (tmp_path / "app" / "1_0" / "rocksdb" / "ts").glob("*.sst"):
             table.unlink()
         done = srfix("state", "get", str(tmp_path), "t1", "--store", "ts")
-        assert (done.returncode, done.stdout) == (1, "No row was found in what could be read; the store is damaged.\n")
+        assert (done.returncode, done.stdout) == (
+            1,
+            "srfix found no row in the part that it could read; the store is damaged.\n",
+        )
 
 
 class TestTypedKeys:

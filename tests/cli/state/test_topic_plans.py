@@ -184,7 +184,7 @@ class TestOtherCommands:
     ) -> None:
         assert main(["verify", plan]) == 1
         shown = capsys.readouterr()
-        assert "users does not hold what was planned" in shown.out
+        assert "users does not hold the planned records" in shown.out
         assert "0 of 1 key without a row, 1 with the row that was to be deleted" in " ".join(shown.out.split())
         assert main(["apply", plan, "--yes"]) == 0
         capsys.readouterr()
@@ -201,7 +201,7 @@ class TestOtherCommands:
 
     def test_verify_refuses_what_it_would_not_look_at(self, plan: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["verify", plan, "--only", "SRF001"]) == 2
-        assert "--only: such options are for plans of srfix plan." in capsys.readouterr().err
+        assert "--only: these options are only for plans of srfix plan." in capsys.readouterr().err
         assert main(["verify", plan, "--expect-digest", "sha256:" + "0" * 64]) == 2
         assert "is not the one that was signed off" in capsys.readouterr().err
 
@@ -211,14 +211,14 @@ class TestOtherCommands:
         before = {path: path.read_bytes() for path in tmp_path.iterdir()}
         for command in (SEED, EXPIRY):
             assert main([*command, plan]) == 2
-            assert f"{plan} is there already" in capsys.readouterr().err
+            assert f"{plan} exists already" in capsys.readouterr().err
         Path(plan).rename(tmp_path / "moved.json")
         assert main([*EXPIRY, plan]) == 2
-        assert f"{plan}.records.jsonl is there already" in capsys.readouterr().err
+        assert f"{plan}.records.jsonl exists already" in capsys.readouterr().err
         (tmp_path / "moved.json").rename(plan)
         assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
     def test_a_plan_is_not_written_over_a_journal(self, plan: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["apply", plan, "--yes"]) == 0
         assert main([*EXPIRY, f"{plan}.journal.jsonl"]) == 2
-        assert "is the journal of a plan" in capsys.readouterr().err
+        assert "is the journal of another plan" in capsys.readouterr().err

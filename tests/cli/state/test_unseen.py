@@ -116,7 +116,7 @@ class TestInUse:
             fcntl.lockf(lock, fcntl.LOCK_EX)
             done = srfix("state", "scan", str(app), "--store", "ts")
         assert (done.returncode, "tv1" in done.stdout) == (0, True)
-        assert "a process holds its lock. Rows that it has not flushed are in its memory, and not here" in done.stderr
+        assert "a process holds the lock. Rows that the process has not flushed are only in its memory" in done.stderr
 
 
 class TestDamage:
@@ -130,7 +130,7 @@ class TestDamage:
         done = srfix("state", "size", str(broken), "--store", "ts")
         assert done.returncode == 1
         assert "0 (damaged)" in done.stdout
-        assert done.stderr.count("To have it whole again: `srfix state rebuild` writes the store from its topic.") == 1
+        assert done.stderr.count("To repair the store: `srfix state rebuild` writes the store from its topic.") == 1
 
     def test_a_key_is_not_said_to_be_nowhere(self, broken: Path) -> None:
         done = srfix("state", "where", str(broken), "t1", "--store", "ts")

@@ -156,8 +156,8 @@ def _blocks(scan: Scan, *, details: bool, bars: bool) -> Iterator[Block]:
     yield Heading(_verdict(scan).text)
     if scan.application is None:
         up_to = (
-            "counted up to the log's end, as a global table restores. For another store, give --application ID: a "
-            "restore then ends at its committed offsets"
+            "counted up to the log's end, as for a global table; for other stores give --application ID, to count "
+            "only up to its committed offsets"
         )
     else:
         up_to = f"counted up to the committed offsets of {scan.application}, as its stores restore"

@@ -257,4 +257,4 @@ def _not_looked_at(diagnosis: Diagnosis) -> Iterator[str]:
     others = len(diagnosis.not_looked_at) - len(hiding)
     if others and (hiding or not diagnosis.has_findings):  # else the verdict says it
         besides = "besides, " if hiding else ""
-        yield capitalized(f"{besides}not looked at, which hides no finding: {counted(others, 'thing')}")
+        yield capitalized(f"{besides}{counted(others, 'thing')} not looked at; this cannot hide a finding")

@@ -137,8 +137,9 @@ class _Repair(CarryingOut[Plan, RepairState, Action, RepairEvent]):
             if undo_wrong_id(action, before, after, self.registry):
                 raise _wrong_id(action)
             raise PlanError(
-                f"Step {action.step} did not leave what the plan says: {difference(before, after)}. Somebody else writes to "
-                f"{action.subject} at the same time, or the registry follows other rules."
+                f"Step {action.step} did not have the result that the plan says: {difference(before, after)}. "
+                f"Either somebody else writes to {action.subject} at the same time, or the registry follows other "
+                "rules."
             )
         _note_after(action, after, answer, self.state, self.journal)
         self.now[action.subject] = after
@@ -223,10 +224,10 @@ def settle_in_flight(state: RepairState, registry: Registry, journal: Journal) -
     if undo_wrong_id(action, before, found, registry):
         raise _wrong_id(action)
     raise PlanError(
-        f"Step {step} ({action.kind}) was interrupted, and {action.subject} is now neither as before nor as after it: "
-        f"{difference(before, found)}. Somebody else changed it, another run of this plan perhaps: see with srfix verify "
-        "whether the repair stands. If it does, leave it; else undo this run with srfix rollback, or compare the subject "
-        "with the journal by hand."
+        f"Step {step} ({action.kind}) was interrupted, and {action.subject} is now neither as before nor as after "
+        f"it: {difference(before, found)}. Somebody else changed it, perhaps another run of this plan. Run srfix "
+        "verify to see whether the repair holds. If it holds, do nothing. Otherwise undo this run with srfix "
+        "rollback, or compare the subject with the journal by hand."
     )
 
 

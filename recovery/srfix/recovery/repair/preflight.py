@@ -74,8 +74,11 @@ def _modes(plan: Plan, registry: Registry) -> Iterator[Obstacle]:
         whose, mode = mode_in_force(registry, subject, registry.mode(subject))
         if mode is not None and mode not in WRITABLE_MODES:
             yield Obstacle(
-                what=f"{capitalized(whose)} mode is {mode}, which takes no registration under {subject}. Have it set "
-                "to READWRITE for the repair, on the registry that leads (a follower or a linked context takes none)."
+                what=(
+                    f"{capitalized(whose)} mode is {mode}, so no registration under {subject} is possible. Let the "
+                    "registry's owner set the mode to READWRITE for the repair, on the leading registry (a "
+                    "follower or a linked context accepts no registration)."
+                )
             )
 
 

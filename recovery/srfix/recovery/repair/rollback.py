@@ -127,17 +127,17 @@ def _refuse_elsewhere(state: RepairState, registry: Registry) -> None:
         if action.step in state.undoing and any(_holds(subject, action, registry) for subject in action.holders):
             return
     raise PlanError(
-        f"None of the versions that this repair registered is in the registry at {registry.url}; the plan was made for "
-        f"{state.plan.registry}. This looks like another registry (or another context of it), so nothing was written. Name "
-        "the plan's own with --registry; if it is that one by another URL, and everything was deleted for good by others, "
-        "there is nothing left to undo."
+        f"None of the versions that this repair registered is in the registry at {registry.url}; the plan was made "
+        f"for {state.plan.registry}. This looks like another registry (or another context of it), so nothing was "
+        "written. Name the plan's registry with --registry. If this is the plan's registry with another URL, and "
+        "others have deleted everything for good, there is nothing left to undo."
     )
 
 
 def _not_told(untold: Untold) -> str:
     return (
-        f"{untold.what}, as this step would leave it, and this journal does not tell of it: it is another run's of the plan "
-        "(roll that back by its own journal), or somebody else's"
+        f"{untold.what}, as after this step, but this journal does not contain it. Either another run of the plan "
+        "did it (undo that run with its own journal), or somebody else did"
     )
 
 

@@ -200,13 +200,13 @@ def _price(work: ExpireKeys) -> Iterator[str]:
     if "delete" in work.configs[CLEANUP_POLICY].split(","):
         yield f"{CLEANUP_POLICY}={work.configs[CLEANUP_POLICY]}: retention.ms deletes old records here by itself, too."
     yield (
-        "A key is deleted only if its newest record is still the planned one, which is looked at right before. A producer that "
-        "writes the key in the moment between that look and the tombstone is overtaken by it: its record is seen then, and "
-        "written again behind the tombstone. Stop the producers, and it cannot happen."
+        "srfix deletes a key only if its newest record is still the planned record. It checks this right before it "
+        "writes the tombstone. If a producer writes the key between the check and the tombstone, srfix sees the "
+        "new record, and writes it again after the tombstone. If you stop the producers, this cannot happen."
     )
     yield (
-        f"Each tombstone carries the header {OUR_HEADER} with the plan's digest, so that a run that was killed, and a "
-        "rollback, know it from a deletion by others. Whoever reads the topic sees these deletions."
+        f"Each tombstone carries the header {OUR_HEADER} with the plan's digest. By this header, a killed run and a "
+        "rollback can tell the tombstone from a deletion by others. All readers of the topic see these deletions."
     )
 
 
@@ -222,15 +222,16 @@ def _playbook(work: ExpireKeys) -> Iterator[str]:
         return
     yield f"Stop the producers of {work.topic} if you can; {work.application} may run."
     yield "Carry out the plan. The application deletes the rows as it reads the tombstones."
-    yield "A store whose state is restored from the topic has none of these keys, either."
+    yield "A store that restores from the topic loses these keys, too."
 
 
 def _undo(work: ExpireKeys) -> str:
     return (
-        f"A tombstone cannot be taken back, and compaction removes what it deletes. srfix rollback writes the records of "
-        f"{work.kept.file} again, with key, value, timestamp and headers, for every key that nobody has written since; those "
-        "that somebody has written are left and counted. A key of which the topic holds nothing any more (its tombstone was "
-        "compacted away, after delete.retention.ms) counts as not written since."
+        "A tombstone cannot be undone, and compaction removes the deleted records. srfix rollback writes the "
+        f"records of {work.kept.file} again, with key, value, timestamp and headers, for every key that nobody has "
+        "written since. It leaves and counts the keys that somebody has written. If the topic holds no record of a "
+        "key any more (compaction has removed the tombstone, after delete.retention.ms), the key counts as not "
+        "written."
     )
 
 

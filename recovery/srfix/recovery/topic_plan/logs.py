@@ -111,8 +111,8 @@ def require_no_members(look: Look, application: str, *, why: str) -> None:
     state = look.group_state(application)
     if state.members is None:
         raise PlanError(
-            f"Whether the application {application!r} runs is not known: {state.problem}. It must be stopped, for {why}. "
-            "Nothing was written."
+            f"Whether the application {application!r} runs is not known: {state.problem}. The application must be "
+            f"stopped, because {why}. Nothing was written."
         )
     if state.members:
         raise PlanError(

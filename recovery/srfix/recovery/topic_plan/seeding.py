@@ -179,8 +179,8 @@ def _price(work: SeedChangelog, given: Given) -> Iterator[str]:
     if unread:
         named = ", ".join(map(str, unread))
         yield (
-            f"Partitions without anything to restore (nothing below the committed offset): {named}. What stands there is "
-            "processed by the application, as now."
+            f"Partitions with nothing to restore (no record below the committed offset): {named}. The application "
+            "processes their records, as it does now."
         )
     yield from _subject_lines(work, given)
 
@@ -208,19 +208,20 @@ def _playbook(work: SeedChangelog) -> Iterator[str]:
     if any(each.is_registered is not True for each in work.schema_ids):
         yield f"Register what {work.subject} lacks, and verify, before anything reads the rows."
     yield (
-        "Take reuse out of the application's topology.optimization: from Kafka Streams 3.4 on name those that stay "
-        "(merge.repartition.topics, single.store.self.join); before, `none` turns all of them off, and with them the merging "
-        "of repartition topics, whose names then change. ksqlDB sets topology.optimization itself: create the query anew."
+        "Turn the reuse off in the application's topology.optimization. From Kafka Streams 3.4 on, name the "
+        "optimizations that stay (merge.repartition.topics, single.store.self.join). Before 3.4, `none` turns all "
+        "optimizations off. This also turns off the merging of repartition topics, and the names of these topics "
+        "then change. ksqlDB sets topology.optimization itself: create the query again."
     )
     yield (
-        f"Check with Topology.describe() that the store is still named {work.store}, and that sub-topology numbers are as "
-        "before: name stores and repartitions where they are not."
+        f"Check with Topology.describe() that the store is still named {work.store}, and that the sub-topology "
+        "numbers are as before. If they are not, give names to the stores and repartitions."
     )
     yield (
         f"Wipe the state directories of {work.application} on every instance (move them aside, checkpoints with them): what "
         f"they hold was checkpointed against {work.source}, and is restored from {work.changelog} now."
     )
-    yield f"Do not reset the group: its committed offsets of {work.source} say where the table goes on."
+    yield f"Do not reset the group: its committed offsets of {work.source} say where the table continues."
     yield "Start one instance, wait for RUNNING, compare some rows, then start the others."
 
 

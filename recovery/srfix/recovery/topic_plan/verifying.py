@@ -108,7 +108,8 @@ def _configs(work: Work, look: Look) -> Iterator[TopicCheck]:
         now = found.values.get(name, "")
         if now != planned:
             what = (
-                f"{work.topic} has {name}={now} and had {planned}: what was written may not stay, or not mean the same"
+                f"{work.topic} has {name}={now}, and had {planned} in the plan. So the written records may not "
+                "stay, or may not mean the same"
             )
             yield TopicCheck(outcome=TopicOutcome.FAILS, what=what)
 

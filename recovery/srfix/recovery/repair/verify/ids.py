@@ -155,12 +155,12 @@ def left_out_elsewhere(plan: Plan, registry: ReadableRegistry, *, asked: Collect
         for membership in memberships:
             yield Confirmed(
                 subject=omission.subject,
-                what=f"schema id {membership.schema_id}, which the plan left out, is registered here by now",
+                what=f"the plan left out schema id {membership.schema_id}, but it is registered here now",
                 schema_id=membership.schema_id,
             )
         yield NotLookedAt(
             subject=omission.subject,
-            what="the rows that are read under this subject, which the plan left out; srfix diagnose looks at them",
+            what="rows that are read under this subject: the plan left them out, and srfix diagnose looks at them",
         )
     if not plan.omissions:
         for sentence in plan.left_out:  # a plan of an earlier version has the words alone
@@ -183,8 +183,11 @@ def deleted(actions: Iterable[DeleteVersion], registry: ReadableRegistry) -> Ite
             yield Problem(
                 subject=action.subject,
                 schema_id=action.schema_id,
-                what=f"schema id {action.schema_id} is live here (version {live[-1]}); the plan soft-deletes it. Finish "
-                "it with srfix apply; if an application registered it again, that one is not gone",
+                what=(
+                    f"schema id {action.schema_id} is live here (version {live[-1]}); the plan soft-deletes it. "
+                    "Finish the plan with srfix apply. If an application registered the version again, that "
+                    "application is still running"
+                ),
             )
         try:
             schema_behind(registry, action.schema_id, registry.context_of(action.subject))

@@ -142,9 +142,11 @@ def _nothing_seen(
         if committed is not None and committed > partition.end_offset:
             yield NotLookedAt(
                 subject=finding.subject,
-                what=f"topic {topic} partition {partition.partition} up to offset {committed}, which "
-                f"{finding.application} has committed: the log ends at {partition.end_offset}. The topic was created anew, "
-                "or this is another cluster (--bootstrap-servers)",
+                what=(
+                    f"topic {topic} partition {partition.partition} up to offset {committed}, which "
+                    f"{finding.application} has committed: the log ends at {partition.end_offset}. The topic was "
+                    "deleted and created again, or this is another cluster (--bootstrap-servers)"
+                ),
             )
 
 

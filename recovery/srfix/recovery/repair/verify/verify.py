@@ -278,14 +278,19 @@ def _standing(expected: SubjectState, registry: Registry) -> Iterator[Event]:
     else:
         yield Problem(
             subject=subject,
-            what=f"its configuration is {_said(found.config)} where {_said(expected.config)} stood before the repair; finish "
-            "it with srfix apply, or put it back by hand",
+            what=(
+                f"its configuration is {_said(found.config)}; before the repair it was {_said(expected.config)}. "
+                "Finish the repair with srfix apply, or reset the configuration by hand"
+            ),
         )
     if found.mode != expected.mode:
         yield Problem(
             subject=subject,
-            what=f"its mode is {found.mode or 'none of its own'} where {expected.mode or 'none of its own'} stood before the "
-            "repair; finish it with srfix apply, or put it back by hand",
+            what=(
+                f"its mode is {found.mode or 'none of its own'}; before the repair it was "
+                f"{expected.mode or 'none of its own'}. Finish the repair with srfix apply, or reset the mode by "
+                "hand"
+            ),
         )
 
 
