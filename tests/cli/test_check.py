@@ -142,7 +142,7 @@ class TestTheReport:
         done = mirrored.srfix("check", "source.users", "--details", "--output", "markdown")
         assert done.returncode == 1
         assert done.stdout.startswith("## `source.users`: the topic's reader may not be able to read all records\n")
-        assert "| fails if it asks by subject: not under the subject |" in done.stdout
+        assert "| fails if it asks under the subject: not under the subject |" in done.stdout
         assert "| partition | start | end | records |" in done.stdout
 
 

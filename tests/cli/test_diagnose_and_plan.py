@@ -54,7 +54,7 @@ def test_a_note_is_0_in_both_and_the_plan_says_why_and_what_plans_it(
     done = broken.plan(*plain, *width, "-o", "never.json", code=2 if "--all-versions" in width else 0)
     assert done.stdout.startswith("No repair is necessary.\n\nNot asked for\n\n- Store shop/users-store lacks ")
     assert "never.json was not written: there is nothing to carry out." in done.stderr
-    command = note["next"].partition("all the same: `")[2].partition("`")[0]
+    command = note["next"].partition("nevertheless: `")[2].partition("`")[0]
     assert command.startswith("srfix plan --reader plain ")
     assert shlex.split(command)[-4:] == ["--also", "SRF001", "-o", "plan.json"]
     assert " --also SRF001 -o plan.json`." in done.stdout

@@ -32,7 +32,7 @@ def test_no_name_is_broken_and_the_rest_is_in_the_details(parts: Parts, columns:
     for screen in (short, whole):
         assert parts.staged.phantom_subject in screen.text
         assert columns < 80 or has_no_broken_name(screen)
-    for words in ("Evidence", "What srfix sees of the application", "What to do:", "On its repair (SRF012)"):
+    for words in ("Evidence", "What srfix sees of the application", "What to do:", "About the repair (SRF012)"):
         assert words in whole.text
         assert words not in short.text
 

@@ -154,7 +154,7 @@ class TestAnotherCluster:
         [
             (None, None, 3, "shop has no committed offset there, so a restore loads nothing"),
             (1, PHANTOM, 5, "its live values carry schema id 4, of which the plan does not speak"),
-            (2, None, 4, "the log ends at 1. The topic was created anew, or this is another cluster"),
+            (2, None, 4, "the log ends at 1. The topic was deleted and created again, or this is another cluster"),
         ],
         ids=["without the group", "with other ids", "with commits beyond its end"],
     )
@@ -267,7 +267,9 @@ class TestKeysThatAReaderWritesOtherwise:
         (problem,) = told.problems
         assert "looks up keys under schema id 4, but the live keys of topic users carry schema id 2" in problem
         (advice, *_prevention) = told.document["applications"][0]["advice"]
-        assert advice.startswith("What is down in shop can read its rows again, but look-ups by key miss these rows")
+        assert advice.startswith(
+            "Instances of shop that are down can read the rows again. But look-ups by key miss these rows"
+        )
 
 
 class TestTypesWithoutASerde:

@@ -87,7 +87,7 @@ class TestOnce:
         done = srfix("watch", "--once", "--allow", "p.json", cwd=directory, env=where(shared_parts, registry))
         assert done.returncode == 0, done.stderr
         assert len(done.stdout.splitlines()) == 3
-        found = re.search(r"To undo it: the journal (p\.json\.watch/\S+\.journal\.jsonl)\.\n", done.stdout)
+        found = re.search(r"To undo this, use the journal (p\.json\.watch/\S+\.journal\.jsonl)\.\n", done.stdout)
         assert found is not None, done.stdout
         assert registry.dump() != before
         for line in (directory / found[1]).read_text().splitlines():

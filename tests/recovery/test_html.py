@@ -135,5 +135,5 @@ def test_sparks_plans_are_shown_as_they_explain_themselves() -> None:
 def test_a_note_on_a_repair_stands_with_its_finding() -> None:
     note = replace(EVIL_FINDING, code="SRF012", severity=Severity.NOTE, explanation="the registry would refuse it")
     found = replace(EVIL_FINDING, notes=(note,))
-    assert "On its repair (SRF012): the registry would refuse it" in found._repr_html_()
+    assert "About the repair (SRF012): the registry would refuse it" in found._repr_html_()
     assert "<td>SRF012</td>" in replace(DIAGNOSIS, findings=(found,))._repr_html_()

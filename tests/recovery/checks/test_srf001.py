@@ -72,7 +72,7 @@ class TestWhatARestoreLoads:
         world.listing("shop")
         said = incident(world).explanation
         assert "the group has no committed offset there; 2 records in the log" in said
-        assert "its rows could not be read" in said
+        assert "rows with these ids could not be read" in said
 
     def test_a_group_without_offset_in_one_partition_says_so_for_that_partition(self) -> None:
         with world_of({"users": 2}) as world:

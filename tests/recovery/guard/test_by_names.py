@@ -70,8 +70,8 @@ class TestOnRestore:
         # Possible alone: it may write the producers' schema, and register that.
         assert told(forecast(TABLE)) == [("SRF001", "breaks on restore", "possible")]
         assert (each.subject, each.topic) == (PHANTOM, "users")
-        assert "Its serdes ask shop-users-store-changelog-value for their schemas." in each.explanation
-        assert each.first[-1].startswith("Once the application has run, and before a restore: `srfix plan --appl")
+        assert "The store's serdes ask shop-users-store-changelog-value for the schemas." in each.explanation
+        assert each.first[-1].startswith("After the application has run, and before a restore: `srfix plan --appl")
 
     @pytest.mark.parametrize(
         ("texts", "how"),
@@ -121,7 +121,7 @@ class TestOnRestore:
 
     def test_an_unknown_reader_is_said(self) -> None:
         said = only(forecast(TABLE, assumed(reader=Reader.UNKNOWN))).explanation
-        assert "If the reader looks the version up there" in said
+        assert "If the reader looks up the version there" in said
 
     def test_a_processor_that_a_person_named_is_no_table_for_certain(self) -> None:
         assert only(forecast(graph("in", "users-processor"))).certainty is Certainty.UNTOLD
@@ -146,7 +146,7 @@ class TestOnUpgrade:
         upgrade = found.foretold[1]
         assert upgrade.subject == "users-value"
         assert "--streams-version 3.9 --also SRF004" in upgrade.first[0]
-        assert upgrade.first[1].startswith("Or delete the state directory with the upgrade, not before it.")
+        assert upgrade.first[1].startswith("Or delete the state directory during the upgrade, not before.")
 
     @pytest.mark.parametrize("reader", [Reader.PLAIN, Reader.DUAL])
     def test_kept_rows_are_read_by_their_ids_alone(self, reader: Reader) -> None:
@@ -237,7 +237,7 @@ class TestForetell:
         assert found.is_open
 
     def test_a_store_that_is_in_no_topology_is_an_error(self) -> None:
-        with pytest.raises(UsageError, match=r"^There is nothing to judge by: no store of that name"):
+        with pytest.raises(UsageError, match=r"^There is nothing to judge: the given files and servers name no store"):
             foretell(supplied(TABLE), assumed(), store="other")
 
     def test_what_a_person_acknowledged_is_left_out(self) -> None:

@@ -45,8 +45,8 @@ class TestInStores:
         assert "Nobody registers new.avsc under shop-users-store-changelog-value" in each.explanation
         assert "a restore brings rows that cannot be read (40403)" in each.explanation
         first, second, _last = each.first
-        assert first == "Register new.avsc under users-value, and let no producer write with it yet."
-        assert "--source shop/users-store=users --also SRF001 -o plan.json`, read it" in second
+        assert first == "Register new.avsc under users-value, but let no producer write with this schema yet."
+        assert "--source shop/users-store=users --also SRF001 -o plan.json`, read the plan" in second
 
     @pytest.mark.parametrize("text", [TABLE, GLOBAL])
     def test_it_is_certain_for_a_store_that_writes_a_schema_of_its_own(self, text: str, world: World) -> None:
@@ -80,7 +80,9 @@ class TestUnderItsSubject:
         stage(world, phantom=())
         each = seen(world, assumed("2.7"), schema=new(BREAKING)).foretold[0]
         assert (each.code, each.severity, each.certainty) == (None, Severity.BROKEN, Certainty.CERTAIN)
-        assert each.explanation.startswith("new.avsc will be refused under users-value: not BACKWARD compatible")
+        assert each.explanation.startswith(
+            "The registry will refuse new.avsc under users-value: not BACKWARD compatible"
+        )
 
     @pytest.mark.parametrize("status", [403, 404])
     def test_a_registry_that_may_not_be_asked_is_not_told_to_take_it(self, world: World, status: int) -> None:

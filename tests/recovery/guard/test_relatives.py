@@ -37,7 +37,7 @@ def test_keys_that_a_restore_brings_and_look_ups_miss(world: World) -> None:
     assert (each.severity, each.certainty, each.moment) == (Severity.SILENT, Certainty.CERTAIN, Moment.RESTORE)
     assert each.schema_ids == (key_id,)
     assert f"looks keys up under schema id {own}, its own" in each.explanation
-    assert f"rows under schema id {key_id}, which such look-ups miss" in each.explanation
+    assert f"rows under schema id {key_id}, and the look-ups miss these rows" in each.explanation
     # From 2.7 on the key serde is handed the source topic's name: what stands under the phantom is what it wrote before.
     found = seen(world, assumed("3.9")).foretold
     assert [e.certainty for e in found if e.code == "SRF005"] == [Certainty.POSSIBLE]
@@ -61,7 +61,7 @@ def test_keys_under_several_ids_are_missed_in_part_whichever_the_reader_writes(w
     world.commit("shop", users=3)
     (each,) = [each for each in seen(world).foretold if each.code == "SRF005"]
     assert each.certainty is Certainty.CERTAIN
-    assert "some of which such look-ups miss" in each.explanation
+    assert "the look-ups miss some of these rows" in each.explanation
 
 
 class TestPuts:
@@ -82,7 +82,10 @@ class TestPuts:
         (each,) = [each for each in found if each.code == "SRF015"]
         assert (each.certainty, each.moment, each.subject) == (Certainty.CERTAIN, Moment.UPGRADE, SOURCE)
         assert each.schema_ids == (2,)
-        assert "which lacks schema id 2, the application's own, and the application's serializers" in each.explanation
+        assert (
+            "this subject lacks schema id 2, the application's own, and the application's serializers"
+            in each.explanation
+        )
 
     def test_what_it_wrote_before_another_schema_is_not_certain_to_be_what_it_puts(self, world: World) -> None:
         stage(world, phantom=(OWN, WRITER))
@@ -94,7 +97,7 @@ class TestPuts:
         world.client().set_mode(PHANTOM, "READONLY")
         (each,) = [each for each in seen(world).foretold if each.code == "SRF015"]
         assert f"{PHANTOM}" in each.explanation
-        assert "mode is READONLY: the next put fails" in each.explanation
+        assert "mode is READONLY. So the next put fails" in each.explanation
 
 
 def test_retention_of_a_reused_topic(world: World) -> None:
@@ -136,7 +139,7 @@ class TestRowsOnDisk:
             )
             of_rows = [e for e in seen(world, handed_over=handed_over).foretold if e.code == "SRF019"]
             assert [(e.severity, e.certainty) for e in of_rows] == [(Severity.SILENT, Certainty.CERTAIN)]
-            assert of_rows[0].explanation.startswith("On disk ")
+            assert of_rows[0].explanation.endswith("and stores the records unchanged.")
             by_name = seen(world, handed_over=replace(handed_over, state=())).foretold
             assert Certainty.CERTAIN not in {e.certainty for e in by_name if e.code == "SRF019"}
             later = seen(world, assumed("3.9"), handed_over=handed_over).foretold
@@ -159,4 +162,4 @@ def test_schemas_that_are_not_compared_are_said(world: World) -> None:
     found = seen(world, schema=other)
     assert "SRF020" not in {each.code for each in found.foretold}
     (each,) = [each for each in found.skipped if "SRF020" in each.what]
-    assert each.reason == "srfix compares Avro schemas alone, and these are AVRO and JSON"
+    assert each.reason == "srfix compares only Avro schemas, and these are AVRO and JSON"

@@ -92,8 +92,8 @@ def test_what_another_finding_of_the_store_says_of_the_rows_counts() -> None:
     broken, undecodable = in_short(
         examined(finding("SRF001"), finding("SRF013", repairable=False), bodies=bodies), None
     ).stores
-    assert broken.data == "not intact: rows are not framed, or do not decode (SRF013)"
-    assert undecodable.data == "not intact: rows are not framed, or do not decode"
+    assert broken.data == "not intact: some rows are not framed, or do not decode (SRF013)"
+    assert undecodable.data == "not intact: some rows are not framed, or do not decode"
 
 
 def test_findings_that_are_notes_stand_apart() -> None:

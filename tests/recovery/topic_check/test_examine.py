@@ -61,7 +61,10 @@ class TestWhatIsLive:
         found = look(world, survey=compacted(world))
         assert (found.answers.lives, found.answers.cleanup_policy) == (Lives.LATEST_OF_KEY, "compact")
         assert [fault.schema_id for fault in only(found).schema_ids] == [2]
-        assert "The same holds of schema id 1, but only superseded records carry it." in only(found).explanation
+        assert (
+            "The same is true for schema id 1, but only records that newer ones have replaced carry this id."
+            in only(found).explanation
+        )
         assert found.skipped == ()
         assert look(world, survey=compacted(world, "delete")).answers.lives is Lives.EVERY_RECORD
 
@@ -70,7 +73,7 @@ class TestWhatIsLive:
         world.put(TOPIC, ("a", value(1)), ("a", value(2, ONE_LONG_AND_NULL)))
         note = only(look(world, survey=compacted(world)))
         assert (note.severity, [fault.schema_id for fault in note.schema_ids]) == (Severity.NOTE, [1])
-        assert "Newer records have superseded them" in note.explanation
+        assert "Newer records of the same keys have replaced these records" in note.explanation
 
     def test_null_keys_in_a_compacted_topic_are_read_all_the_same(self, world: World) -> None:
         world.put(TOPIC, (None, value(1)), ("a", value(2, ONE_LONG_AND_NULL)))
@@ -174,7 +177,9 @@ class TestTheReader:
             world.put(TOPIC, ("a", value(1)))
             finding = only(look(world, subject=":.eu:source.users-value", reader=TopicReader.PLAIN))
             assert finding.severity is Severity.BROKEN
-            assert "In context .eu the registry gives the schema of an id to no subject" in finding.explanation
+            assert (
+                "In context .eu the registry gives a schema only to a subject that holds its id" in finding.explanation
+            )
             assert '"Error retrieving Avro value schema for id 1"' in finding.explanation
             assert look(world, subject=":.eu:users-value", reader=TopicReader.PLAIN).findings == ()
 
@@ -183,14 +188,14 @@ class TestTheReader:
         world.put(TOPIC, ("a", value(1)), ("b", value(2, ONE_LONG_AND_NULL)))
         finding = only(look(world, reader=TopicReader.LATEST))
         assert ([fault.schema_id for fault in finding.schema_ids], finding.repairable) == ([1], True)
-        assert "A reader with use.latest.version looks each id's version up there too" in finding.explanation
+        assert "A reader with use.latest.version looks up the version of each id there, too" in finding.explanation
 
     def test_a_latest_that_cannot_read_is_told_before_a_version_that_is_missing(self, world: World) -> None:
         world.registry.seed(SUBJECT, BREAKING)
         world.put(TOPIC, ("a", value(1)))
         finding = only(look(world, reader=TopicReader.LATEST))
         assert not finding.repairable
-        assert "is not resolved by the latest, version 1 (schema id 3): " in finding.explanation
+        assert "The latest version cannot read records of schema id " in finding.explanation
         assert finding.next.startswith("No registration of these ids helps.")
 
     def test_without_the_metadata_that_is_asked_for_there_is_no_latest(
@@ -215,12 +220,15 @@ class TestTheReader:
         with world_of({TOPIC: 1}) as world:
             first = world.registry.seed(HOLDER, schema, schema_type="JSON")
             world.put(TOPIC, ("a", frame_id(first, b'{"id":1}')))
-            assert "(JSON_SR is read so since ksqlDB 0.28.2" in only(look(world, reader=TopicReader.KSQLDB)).explanation
+            assert (
+                "(ksqlDB reads JSON_SR in this way since 0.28.2"
+                in only(look(world, reader=TopicReader.KSQLDB)).explanation
+            )
             for text in (schema, schema.replace("integer", "number")):
                 world.registry.seed(SUBJECT, text, schema_type="JSON")
             found = look(world, reader=TopicReader.LATEST)
             assert found.is_inconclusive
-            assert any("srfix compares Avro schemas alone" in skipped.reason for skipped in found.skipped)
+            assert any("srfix compares only Avro schemas" in skipped.reason for skipped in found.skipped)
             assert look(world, reader=TopicReader.KSQLDB).findings == ()
 
 

@@ -72,7 +72,7 @@ class TestOneContentWithTwoIds:
     def test_the_last_registration_decides(self, world: World, tmp_path: Path) -> None:
         plan = world.plan()
         assert planned(plan) == [(900, False, False)]
-        assert any("Records carry schema id 1" in line and "as id 900" in line for line in plan.price)
+        assert any("Records carry schema id 1" in line and "registers id 900" in line for line in plan.price)
         carried_out_and_undone(world, plan, tmp_path / "journal")
 
     def test_so_does_a_soft_delete(self, world: World, tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ class TestInANamedContext:
     def test_exactly_the_id_is_registered_and_undone(self, in_context: World, tmp_path: Path) -> None:
         plan = in_context.plan(exact_ids=True)
         assert planned(plan) == [(1, False, True)]
-        assert any("under one more subject gets 1 instead" in line for line in plan.price)
+        assert any("under another subject gets id 1 instead" in line for line in plan.price)
         carried_out_and_undone(in_context, plan, tmp_path / "journal")
 
     @pytest.mark.slow

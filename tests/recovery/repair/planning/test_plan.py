@@ -180,7 +180,7 @@ class TestWithoutACensus:
             patch.setattr("srfix.recovery.census.local.LocalCensus.count", read)
             plan = world.plan(width=Width.ALL_VERSIONS, engine=NoCensus())
         assert registered(plan) == [2, unused]
-        assert any(line.startswith("No census was made of users") for line in plan.price)
+        assert any(line.startswith("srfix did not count the ids in users") for line in plan.price)
         carried_out_and_undone(world, plan, tmp_path / "journal")
         world.registry.seed(PHANTOM, W2)
         assert world.examine(engine=NoCensus()).diagnosis.is_inconclusive
@@ -300,7 +300,7 @@ class TestThePriceOfSeveralSubjects:
         price = world.plan().price
         relaxed = [line for line in price if "accepts any schema" in line]
         assert [line.split(": ")[0] for line in relaxed] == ["tills-users-store-changelog-value"]
-        assert any("no new one is given out" in line for line in price)
+        assert any("gives out no new id" in line for line in price)
 
 
 class TestThePriceOfTheNextSchema:
@@ -308,7 +308,7 @@ class TestThePriceOfTheNextSchema:
 
     def refusal(self, plan: Plan) -> str:
         (line,) = [line for line in plan.price if "(409)" in line]
-        assert "schema id 3) does not pass against" in line
+        assert "schema id 3) is incompatible with" in line
         return line
 
     def test_left_live_it_is_refused_and_said_to_be(self, world: World) -> None:
@@ -333,7 +333,7 @@ class TestThePriceOfTheNextSchema:
         world.sources = {"users-store": Topic("users")}
         price = world.plan(application="tills", store="users-store", keep=Keep.LIVE).price
         (line,) = [line for line in price if "next internal schema" in line]
-        assert "cannot be told: schema id 2 is live" in line
+        assert "at BACKWARD: schema id 2 is live" in line
         assert "--keep soft-deleted" in line
 
 
@@ -370,4 +370,4 @@ class TestMirrorsInOtherContexts:
         plan = make_plan(mirrored, survey, clock=clock)
         assert {action.subject for action in plan.actions} == {PHANTOM}
         (line,) = [line for line in plan.price if mirror in line]
-        assert f"writes to {PHANTOM} alone" in line
+        assert f"writes only to {PHANTOM}" in line
