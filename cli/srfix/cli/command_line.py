@@ -132,7 +132,7 @@ def _run(arguments: list[str], redactor: Redactor, interrupts: Interrupts) -> in
 
 
 def _stopped() -> ExitCode:
-    say("Stopped; srfix does nothing more.", err=True)
+    say("Stopped; nothing more is done.", err=True)
     return ExitCode.INTERRUPTED
 
 

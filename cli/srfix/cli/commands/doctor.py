@@ -63,9 +63,9 @@ def doctor(application: str | None, connection: Connection, output: OutputFormat
         checks=[AnsweredCheck.of(check) for check in checks],
         healthy=not missing,
     )
-    says = "srfix diagnose has what it needs"
+    says = "diagnose has what it needs"
     if missing:
-        says = f"srfix diagnose cannot work yet: {'; '.join(check.what for check in missing)}"
+        says = f"diagnose cannot work yet: {'; '.join(check.what for check in missing)}"
     verdict = Verdict(text=says, tone=Tone.BAD if missing else Tone.GOOD)
     write_report(Report(document=document.to_json(), blocks=tuple(_blocks(versions, checks)), verdict=verdict), output)
     say_total(f"{says}.", output)
