@@ -69,7 +69,7 @@ class TestEngineOptions:
     def test_processes_are_the_local_engines(self) -> None:
         assert ask("--processes", "4") == CensusEngineChoice(processes=4)
         assert ask(*SPARK, SRFIX_PROCESSES="4").engine == "spark"
-        with pytest.raises(UsageError, match="--processes belongs to --engine local"):
+        with pytest.raises(UsageError, match="--processes needs --engine local"):
             ask(*SPARK, "--processes", "4")
 
     def test_the_environment_says_the_same(self) -> None:
@@ -90,7 +90,7 @@ class TestEngineOptions:
 
     @pytest.mark.parametrize("option", [("--master", "local[*]"), ("--spark-conf", "a=b")])
     def test_what_is_sparks_is_refused_without_spark(self, option: tuple[str, str]) -> None:
-        with pytest.raises(UsageError, match=rf"^{option[0]} belongs to --engine spark\.$"):
+        with pytest.raises(UsageError, match=rf"^{option[0]} needs --engine spark\.$"):
             ask(*option)
 
 

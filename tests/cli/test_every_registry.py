@@ -185,7 +185,7 @@ class TestLevelThatMayBeInherited:
             registry.configure(phantom, {"normalize": True})
             run = Told(shared_parts, Reached(registry=registry, urls=registry.url), capsys)
             price = run("plan", "-o", "p.json")["price"]
-            assert len([line for line in price if "is its own or inherited cannot be told" in line]) == 1
+            assert len([line for line in price if "is the subject's own, or inherited" in line]) == 1
             run("apply", "p.json", "--yes")
             assert registry.dump()["configs"] == {phantom: {"normalize": True}}
             run("verify", "p.json")
@@ -229,7 +229,7 @@ class TestWhatAnApplySaysIsNoMoreThanItDid:
             run = Told(shared_parts, Reached(registry=registry, urls=registry.url), capsys)
             run("plan", "-o", "p.json", "--keep", "soft-deleted")
             [line] = run("apply", "p.json", "--yes")["next"]
-            assert "does not find the version" in line
+            assert "does not find the soft-deleted version" in line
             run("verify", "p.json", code=1)
             run("plan", "-o", "q.json")
             assert not any("soft-deleted" in line for line in run("apply", "q.json", "--yes")["next"])

@@ -43,7 +43,7 @@ class TestDiagnose:
         assert done.returncode == 1, done.stderr
         words = " ".join(done.stdout.split())
         assert "(at least " in words
-        assert "the topic was not read to its end, so these are the keys of what was read" in words
+        assert "srfix did not read the topic to its end, so these are the keys of the records that it read" in words
         assert "At least, for the topic was not read to its end" in words
         found = document(parts.srfix("diagnose", "--details", "--max-records", "13", "--output", "json").stdout)[
             "findings"
@@ -54,11 +54,11 @@ class TestDiagnose:
         assert own_parts.srfix("plan", "-o", "p.json", cwd=tmp_path).returncode == 0
         assert own_parts.srfix("apply", "p.json", "--yes", cwd=tmp_path).returncode == 0
         whole = own_parts.srfix("diagnose", "--details")
-        assert (whole.returncode, "so it can be read" in " ".join(whole.stdout.split())) == (0, True)
+        assert (whole.returncode, "So the store can be read" in " ".join(whole.stdout.split())) == (0, True)
         done = own_parts.srfix("diagnose", "--details", "--max-records", "13")
         words = " ".join(done.stdout.split())
-        assert (done.returncode, "so it can be read" in words, "Nothing is wrong" in words) == (2, False, False)
-        assert "whether the store can be read is not known" in words
+        assert (done.returncode, "So the store can be read" in words, "Nothing is wrong" in words) == (2, False, False)
+        assert "so it does not know whether the store can be read" in words
 
 
 class TestPlan:
@@ -68,7 +68,10 @@ class TestPlan:
         done = parts.srfix("plan", "--max-records", "13", "--output", "json")
         assert done.returncode == 0, done.stderr
         hurried = document(done.stdout)
-        assert len([line for line in hurried["price"] if line.startswith("Topic users was not read to its end")]) == 1
+        assert (
+            len([line for line in hurried["price"] if line.startswith("srfix did not read topic users to its end")])
+            == 1
+        )
         assert hurried["actions"] == whole["actions"]
 
     def test_nothing_to_do_as_far_as_was_read_is_refused(self, parts: Parts) -> None:

@@ -139,7 +139,7 @@ class TestStoppedInPart:
         with registry.intercept(Fault(method="DELETE", path="/versions/2", action=REFUSED)):
             stopped = rollback(directory, registry)
         assert stopped.returncode == 3
-        assert stopped.stderr.endswith("Mend the cause and run the same srfix rollback again.\n")
+        assert stopped.stderr.endswith("Remove the cause and run the same srfix rollback again.\n")
         half = apply(directory, registry)
         assert half.returncode == 2
         assert "was rolled back in part. Run srfix rollback again to finish that." in half.stderr
