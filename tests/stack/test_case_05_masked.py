@@ -42,7 +42,7 @@ def test_a_store_whose_schemas_are_the_same_can_be_read_until_the_next_version_o
         (note,) = diagnose(scene, code=0)
         assert (note["code"], note["severity"], note["subject"]) == ("SRF003", "note", scene.phantom)
         assert [fault["id"] for fault in note["schema_ids"]] == [written_id]
-        assert f"until the next schema of {scene.source_subject} is in the topic" in note["explanation"]
+        assert f"until the topic gets a record with a new schema of {scene.source_subject}" in note["explanation"]
         before: Any = registry.dump()
         srfix(scene, "plan", "--detailed-exitcode", code=0)  # nothing to do
 

@@ -38,6 +38,6 @@ def test_srfix_says_that_it_depends_on_the_reader_and_notes_it_where_that_is_kno
     for reader, is_open in (("unknown", True), ("connect", False)):
         (finding,) = [f for f in diagnose(scene, "--reader", reader, code=1) if f["severity"] != "note"]
         assert (finding["code"], finding["severity"]) == ("SRF001", "broken")
-        assert ("If the reader looks the version up" in finding["explanation"]) is is_open
+        assert ("If the reader looks up the version" in finding["explanation"]) is is_open
         assert f"value schema version for id {scene.writer_id}" in finding["explanation"]
     assert registry.dump() == before

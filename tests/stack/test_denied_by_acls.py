@@ -93,7 +93,7 @@ class TestAGroupThatMayNotBeAsked:
         assert (report.code, report.broken) == (2, [])
         reason = report.skipped()["store store of application desk"]
         assert "The ACL to ask for is Describe on group 'desk'." in reason
-        assert "Without it, what a restore loads cannot be told" in reason
+        assert "So srfix does not know what a restore loads" in reason
 
     def test_an_application_that_may_be_asked_is_not_held_up_by_the_groups_that_its_name_would_allow(
         self, estate: Estate

@@ -221,8 +221,8 @@ def _report_bug(error: BaseException, redactor: Redactor) -> ExitCode:
     trace = "".join(traceback.format_exception(error))
     say(redactor.scrub(trace), err=True, as_it_is=True)
     _say(
-        f"This is a bug of srfix ({type(error).__name__}), not of your cluster. Please report it, with the text "
-        f"above and with this line. First check that the text contains nothing private: srfix {version('srfix')}, "
+        f"This is a bug of srfix ({type(error).__name__}), not of your cluster. First check that the text above "
+        f"contains nothing private. Then file it, with the text above and this line: srfix {version('srfix')}, "
         f"Python {platform.python_version()}, {platform.system()} {platform.machine()}.",
         redactor,
     )

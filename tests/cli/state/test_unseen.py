@@ -83,7 +83,7 @@ class TestPermission:
         assert "Not looked at: store ts of task 1_0: " in done.stderr
         assert "cannot be read: not permitted, run as the user that Kafka Streams runs as" in done.stderr
         assert "amaged" not in done.stdout + done.stderr
-        assert "To have it whole again" not in done.stderr
+        assert "To repair the store" not in done.stderr
 
     @pytest.mark.slow
     def test_diagnose_names_them_too_or_the_one_that_it_is_asked_about(

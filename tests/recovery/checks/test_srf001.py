@@ -229,7 +229,7 @@ class TestTheReader:
             world.live(("a", V1))
             finding = incident(world)
         assert finding.severity is Severity.BROKEN
-        assert "If the reader looks the version up under the subject, after a restore" in finding.explanation
+        assert "If the reader looks up the version under the subject, after a restore" in finding.explanation
         assert finding.next.startswith("Do not wipe the state directory")
         assert finding.explanation.endswith("(SRF007). --state-dir may show which of the two it is.")
 

@@ -198,7 +198,7 @@ class TestWithRowsOnDisk:
         assert (masked.code, masked.severity) == ("SRF003", Severity.NOTE)
         assert [fault.schema_id for fault in found.schema_ids] == [staged.internal_id]
         assert "Rows on disk carry schema id 2 (3 rows" in found.explanation
-        assert "Where the state directory was kept" not in found.explanation
+        assert "If the state directory was kept" not in found.explanation
 
     def test_it_is_the_only_one_without_the_state_directory_too(self, world: World, staged: damage.Staged) -> None:
         world.supplied = Supplied()

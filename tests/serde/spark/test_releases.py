@@ -19,7 +19,9 @@ def as_markdown() -> str:
         f"| {line} | {jars.avro}, {jars.kafka} | yes | {_word(ABILITIES[line].arrow)} | {_source(ABILITIES[line])} |"
         for line, jars in RELEASES.items()
     ]
-    head = '| Spark | jars of Avro and Kafka | jvm engine | arrow engine, also beside the jvm engine | `format("srfix")` |'
+    head = (
+        '| Spark | jars of Avro and Kafka | jvm engine | arrow engine, also beside the jvm engine | `format("srfix")` |'
+    )
     return "\n".join((head, "|---|---|---|---|---|", *rows)) + "\n"
 
 

@@ -197,7 +197,7 @@ def _condition(role: RoleFacts, context: CheckContext) -> str:
     return (
         ""
         if context.is_connect or named != DEFAULT_CONTEXT
-        else "if the reader looks the version up under the subject, "
+        else "if the reader looks up the version under the subject, "
     )
 
 

@@ -111,7 +111,7 @@ class TestVerify:
         assert "its configuration is " in level
         assert "NONE" in level
         assert "its mode is READONLY" in mode
-        assert all("finish it with srfix apply" in problem for problem in (level, mode))
+        assert all("Finish the repair with srfix apply" in problem for problem in (level, mode))
 
     def test_a_look_up_that_an_alias_answers_is_confirmed_as_that(self, world: World, repaired: Plan) -> None:
         world.client().set_config(PHANTOM, {"alias": SOURCE_SUBJECT})
