@@ -68,7 +68,7 @@ def test_a_store_that_2_6_3_has_written_and_2_7_0_cannot_read_is_repaired(
     given = ("--streams-version", "2.7", "--state-dir", str(scene.setup.state_directory))
     (proven,) = [found for found in diagnose(scene, *given, code=1) if found["severity"] != "note"]
     assert [fault["id"] for fault in proven["schema_ids"]] == [internal_id]
-    assert f"On disk rows carry schema id {internal_id} (1 row, in the store of partition " in proven["explanation"]
+    assert f"Rows on disk carry schema id {internal_id} (1 row, in the store of partition " in proven["explanation"]
 
     upgraded = replace(scene.setup, version="2.7.0")
     with scene.running(setup=upgraded) as application:

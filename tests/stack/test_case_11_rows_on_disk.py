@@ -28,12 +28,12 @@ def test_the_rows_tell_whether_a_restore_has_happened(scene: Scene, tmp_path: Pa
         # While it runs, what was flushed proves nothing.
         ((code, _severity, words),) = serious(scene, state)
         assert code == "SRF001"
-        assert "a process holds its lock" in words or "Whether whether a restore has already happened" in words
+        assert "a process holds its lock" in words or "whether a restore has already happened" in words
 
     # Closed: every row is there, and none is foreign.
     ((code, severity, words),) = serious(scene, state)
     assert (code, severity) == ("SRF002", "breaks on restore")
-    assert "all its rows were read (2 rows, of partition" in words
+    assert "srfix read all rows of the store (2 rows, of partition" in words
     shutil.copytree(state, tmp_path / "before" / scene.setup.application)
 
     # Lost: the restore puts the writer's bytes in the store, and the rows show it once it is closed.
@@ -42,7 +42,7 @@ def test_the_rows_tell_whether_a_restore_has_happened(scene: Scene, tmp_path: Pa
         assert_query_fails(scene, application)
     ((code, severity, words),) = serious(scene, state)
     assert (code, severity) == ("SRF001", "broken")
-    assert f"on disk rows carry schema id {scene.writer_id} (2 rows" in words
+    assert f"rows on disk carry schema id {scene.writer_id} (2 rows" in words
 
     # The plan of the time before is the same, and repairs it.
     plan = make_plan(scene, "--state-dir", str(tmp_path / "before"))

@@ -321,5 +321,5 @@ class _Look:
         bodies = decode(survey.cluster, survey.registry, census, (Role.VALUE,), deadline_s=deadline_s)[Role.VALUE]
         self.not_decoded += [(topic, f"not decoded: {left_out}") for left_out in bodies.left_out]
         if bodies.undecodable:
-            yield f"{counted(sum(rows.keys for rows in bodies.undecodable), 'live value')} that does not decode"
+            yield f"not decodable: {counted(sum(rows.keys for rows in bodies.undecodable), 'live value')}"
         yield from dict.fromkeys(p.stopped_early for p in census.partitions if p.stopped_early is not None)
