@@ -251,7 +251,7 @@ def _finding_html(finding: Finding) -> str:
                 ),
             ),
             paragraph(finding.next),
-            *(paragraph(f"On its repair ({note.code}): {note.explanation} {note.next}") for note in finding.notes),
+            *(paragraph(f"About the repair ({note.code}): {note.explanation} {note.next}") for note in finding.notes),
         )
     )
 

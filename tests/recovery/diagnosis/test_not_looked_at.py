@@ -45,7 +45,7 @@ def test_where_each_live_value_can_be_read_nothing_is_said(world: World) -> None
         (b'{"a":1}', "1 live value not framed"),
         (value(77), "schema id 77, which the registry does not know"),
         (value(2), "schema id 2, not registered under users-value"),
-        (value(1, b"\x80"), "1 live value that does not decode"),
+        (value(1, b"\x80"), "not decodable: 1 live value"),
         (frame_guid(UUID(int=7), b"\x02"), "named by GUID"),
     ],
     ids=["unframed", "unknown", "elsewhere", "damaged", "guid"],

@@ -37,7 +37,7 @@ class TestPreflight:
     def test_a_read_only_registry_is_named(self, scene: Scene) -> None:
         answer = Answer(status=200, body='{"mode":"READONLY"}')
         scene.registry.intercept(Fault(method="GET", path="/mode$", action=answer))
-        assert f"READONLY, which takes no registration under {PHANTOM}" in obstacles(scene)[0]
+        assert f"READONLY, so no registration under {PHANTOM} is possible" in obstacles(scene)[0]
 
     def test_an_id_that_is_gone_since_the_plan_is_named(self, scene: Scene) -> None:
         scene.lose(1)

@@ -178,7 +178,7 @@ class TestBeside:
 class TestTarget:
     def test_one_that_exists_is_left_alone(self, tmp_path: Path) -> None:
         (tmp_path / "shop").mkdir()
-        with pytest.raises(StateDirectoryError, match="shop exists already"):
+        with pytest.raises(StateDirectoryError, match="shop is there already"):
             end_of(tmp_path)
         assert list((tmp_path / "shop").iterdir()) == []
 
