@@ -108,7 +108,10 @@ class TestStateOnDisk:
             shutil.copytree(tmp_path / "state", handed_over, ignore=shutil.ignore_patterns("0_1"))
             (found,) = world.findings("--state-dir", str(handed_over))
             assert (found["code"], found["severity"]) == ("SRF001", "broken")
-            assert "none of them carries such an id. This does not prove that no restore has happened" in found["explanation"]
+            assert (
+                "none of them carries such an id. This does not prove that no restore has happened"
+                in found["explanation"]
+            )
 
 
 class TestGlobalTable:
