@@ -116,7 +116,7 @@ def upon_verification_in_short(
 
 def before_repair(facts: Circumstances) -> Iterator[str]:
     name = facts.application
-    yield (f"Before: stop clean-up jobs and deployments of {name}, and copy its state directory. {_wiping(facts)}")
+    yield f"Before: stop clean-up jobs and deployments of {name}, and copy its state directory. {_wiping(facts)}"
     if facts.query is not None:
         yield (
             f"Before: do not TERMINATE query {facts.query}, and do not DROP. ksqlDB would delete the state, the "

@@ -205,7 +205,7 @@ def failing_read(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ..
     """What becomes of the rows after a restore, in a clause with the reader's message."""
     named = context.registry.context_of(role.subject)
     after = (
-        ("rows with these ids cannot be read")
+        "rows with these ids cannot be read"
         if any(fault.live_keys for fault in faults)
         else "rows with these ids could not be read"
     )

@@ -72,7 +72,7 @@ def _standing(
         )
     else:
         can = (
-            ("the store can be read")
+            "the store can be read"
             if facts.key_asymmetry is None
             else "the store's rows can be decoded, but not found by their keys"
         )

@@ -72,7 +72,7 @@ def _explanation(
     if context.is_dual:
         both = f"The dual-subject fallback asks {role.subject} and {subject}"
         return (
-            (f"{what} {both}, and neither subject has all of these ids.")
+            f"{what} {both}, and neither subject has all of these ids."
             if _in_neither(role, faults)
             else f"{what} {both}."
         )

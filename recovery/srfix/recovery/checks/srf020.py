@@ -169,7 +169,7 @@ def _already_read(request: TopicRequest, asked: Sequence[AskedId], met: Sequence
         what = (
             f"group {group} has already read the records of this id"
             if read
-            else ("only records that newer ones have replaced carry this id")
+            else "only records that newer ones have replaced carry this id"
         )
         yield f"The same is true for {ids}, but {what}."
     elif read:
