@@ -52,6 +52,9 @@ LOWER = '{"type":"record","name":"U","fields":[{"name":"userId","type":"int"},{"
 UPPER = '{"type":"record","name":"K","fields":[{"name":"USERID","type":"long"},{"name":"NAME","type":"string"}]}'
 TWICE = '{"type":"record","name":"U","fields":[{"name":"userId","type":"int"},{"name":"userid","type":"int"}]}'
 LIST = '{"type":"record","name":"U","fields":[{"name":"USERID","type":{"type":"array","items":"long"}}]}'
+MILLIS = (
+    '{"type":"record","name":"U","fields":[{"name":"T","type":{"type":"long","logicalType":"timestamp-millis"}}]}'
+)
 COLUMNS = "USERID BIGINT, NAME STRING"
 PHANTOM = ChangelogSubject(application="app", store="store")
 PHANTOM_VALUE = "app-store-changelog-value"
@@ -390,6 +393,15 @@ class TestRefreshed:
         client.register(PHANTOM_VALUE, Schema(text=LOWER))
         fresh = plan.refreshed(client)
         assert (_ids(fresh), fresh.refusals) == ([SchemaId(1)], ())
+
+    def test_a_version_in_other_units_is_refused_as_by_a_new_plan(
+        self, registry: FixtureRegistry, client: RegistryClient
+    ) -> None:
+        registry.seed("users-value", MILLIS)
+        plan = plan_read(client, "users", "T TIMESTAMP", times="integers")
+        registry.seed("users-value", MILLIS.replace("millis", "micros"))
+        with pytest.raises(ColumnError, match="numbers of different units"):
+            plan.refreshed(client)
 
 
 def test_a_plan_is_printed_in_a_line(registry: FixtureRegistry, client: RegistryClient) -> None:

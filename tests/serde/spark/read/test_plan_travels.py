@@ -131,6 +131,10 @@ class TestDigest:
             make("users", COLUMNS, policy=UnderOneSubject(client)),
             make("clients", COLUMNS, subjects=["users-value"]),
             make("users", COLUMNS, role=Role.KEY, subjects=["users-value"]),
+            # Of a topic without versions, whose payloads the workers look up.
+            make("times", "T BIGINT"),
+            make("times", "T TIMESTAMP", times="integers"),
+            make("times", "T TIME", times="integers"),
         ]
         registry.seed("users-value", '"string"')
         plans.append(make("users", COLUMNS))

@@ -245,8 +245,8 @@ class ReadDecisions:
             for planned in self.schemas
         ]
         refusals = [(refusal.schema_id, refusal.reason) for refusal in self.refusals]
-        columns = print_columns(self.columns)
-        how = (self.topic, self.role, self.format, columns, self.wrapped, self.case_rule, self.strict, self.policy)
+        columns = (print_columns(self.spec.known_columns), self.times)
+        how = (self.topic, self.role, self.format, *columns, self.wrapped, self.case_rule, self.strict, self.policy)
         return digest_of((*how, self.reader, schemas, refusals))
 
     def __eq__(self, other: object) -> bool:

@@ -63,15 +63,15 @@ class ReadPlan(ReadDecisions):
         """The plan with the versions that its subjects have got since; asks for those alone, and again for the ids that
         were refused. Columns stay as they are, `NEWEST` ones too.
 
+        :raises ColumnError: if a version feeds a column in other units, as of `plan_read`.
         :raises RegistryError: if the registry could not be asked.
         """
         if self.policy is None:
             return self
-        return filled(
-            self,
-            Asked(cast("PlanRegistry", usable_registry(registry))),
-            (refusal.schema_id for refusal in self.refusals),
-        )
+        asked = Asked(cast("PlanRegistry", usable_registry(registry)))
+        plan = filled(self, asked, (refusal.schema_id for refusal in self.refusals))
+        check_times(plan.schemas, plan.topic)
+        return plan
 
 
 def newest_half(
