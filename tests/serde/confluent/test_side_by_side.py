@@ -18,6 +18,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 
 from srfix.fixtures.registry.http.intercept import Answer, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
+from srfix.serde.confluent import framing
 from srfix.serde.confluent.avro import AvroDeserializer, AvroSerializer
 from srfix.serde.confluent.json_schema import JSONDeserializer, JSONSerializer
 from srfix.serde.confluent.strategies import topic_record_subject_name_strategy as our_topic_record_strategy
@@ -142,6 +143,15 @@ class TestFraming:
         for one in (confluent.dual_schema_id_deserializer, None):
             conf = {} if one is None else {"schema.id.deserializer": one}
             assert AvroDeserializer(client, conf=conf)(payload, our_ctx) == long
+
+    @pytest.mark.parametrize("field", [MessageField.NONE, MessageField.KEY, MessageField.VALUE])
+    def test_whose_header_is_read(self, field: MessageField) -> None:
+        headers = {f"__{role}_schema_id": b"\x01" + uuid.uuid4().bytes for role in ("key", "value")}
+        ctx = peers.context(field=field, headers=headers)
+        theirs, ours = (confluent.SchemaId("AVRO") for _ in range(2))
+        confluent.dual_schema_id_deserializer(b"\x02", ctx, theirs)
+        framing.dual_schema_id_deserializer(b"\x02", ctx, ours)
+        assert ours.guid == theirs.guid
 
     def test_prefixed_guids_are_read(self, client: Client, theirs: SchemaRegistryClient) -> None:
         known = theirs.register_schema_full_response("t-value", Schema(V1))

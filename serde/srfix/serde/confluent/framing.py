@@ -23,7 +23,7 @@ from uuid import UUID
 from srfix.serde.confluent.config import described
 from srfix.serde.errors import EncodeError, UsageError
 from srfix.serde.interface import Context
-from srfix.serde.subjects.names import Role, role_of
+from srfix.serde.subjects.names import Role
 from srfix.serde.wire import Framing, frame_guid, header_guid, parse, prefix_id_bytes, set_header_guid
 
 
@@ -103,7 +103,7 @@ def dual_schema_id_deserializer(payload: bytes, ctx: Context | None, schema_id: 
 
     :raises WireError: if neither is there.
     """
-    guid = header_guid(ctx.headers, role_of(ctx.field)) if ctx else None
+    guid = header_guid(ctx.headers, header_role(ctx)) if ctx else None
     if guid is None:
         return prefix_schema_id_deserializer(payload, ctx, schema_id)
     schema_id.from_bytes(BytesIO(frame_guid(guid)))

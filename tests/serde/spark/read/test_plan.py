@@ -52,9 +52,7 @@ LOWER = '{"type":"record","name":"U","fields":[{"name":"userId","type":"int"},{"
 UPPER = '{"type":"record","name":"K","fields":[{"name":"USERID","type":"long"},{"name":"NAME","type":"string"}]}'
 TWICE = '{"type":"record","name":"U","fields":[{"name":"userId","type":"int"},{"name":"userid","type":"int"}]}'
 LIST = '{"type":"record","name":"U","fields":[{"name":"USERID","type":{"type":"array","items":"long"}}]}'
-MILLIS = (
-    '{"type":"record","name":"U","fields":[{"name":"T","type":{"type":"long","logicalType":"timestamp-millis"}}]}'
-)
+MILLIS = '{"type":"record","name":"U","fields":[{"name":"T","type":{"type":"long","logicalType":"timestamp-millis"}}]}'
 COLUMNS = "USERID BIGINT, NAME STRING"
 PHANTOM = ChangelogSubject(application="app", store="store")
 PHANTOM_VALUE = "app-store-changelog-value"
