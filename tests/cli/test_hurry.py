@@ -64,7 +64,7 @@ class TestDiagnose:
 class TestPlan:
     def test_the_price_says_that_ids_may_be_missing_and_undeleted_versions_are_planned(self, parts: Parts) -> None:
         whole = document(parts.srfix("plan", "--output", "json").stdout)
-        assert not [line for line in whole["price"] if "was not read to its end" in line]
+        assert not [line for line in whole["price"] if "to its end" in line]
         done = parts.srfix("plan", "--max-records", "13", "--output", "json")
         assert done.returncode == 0, done.stderr
         hurried = document(done.stdout)

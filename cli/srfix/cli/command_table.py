@@ -21,20 +21,20 @@ class CommandEntry:
 
 STATE_COMMANDS: Final[dict[str, CommandEntry]] = {
     "ls": CommandEntry(
-        "srfix.cli.commands.state.ls:ls", ("List the applications, tasks and stores on disk, and who wrote them.")
+        "srfix.cli.commands.state.ls:ls", "List the applications, tasks and stores on disk, and who wrote them."
     ),
     "get": CommandEntry("srfix.cli.commands.state.rows:get", "Print the rows of one key."),
     "scan": CommandEntry("srfix.cli.commands.state.rows:scan", "Print the rows of a store, raw or decoded."),
     "export": CommandEntry("srfix.cli.commands.state.export:export", "Write the rows of a store to files."),
     "diff": CommandEntry("srfix.cli.commands.state.diff:diff", "Compare a store with the topic that it restores from."),
     "size": CommandEntry(
-        "srfix.cli.commands.state.size:size", ("Count entries, bytes, ages and schema ids; name known problems.")
+        "srfix.cli.commands.state.size:size", "Count entries, bytes, ages and schema ids; name known problems."
     ),
     "where": CommandEntry(
-        "srfix.cli.commands.state.where:where", ("Find the partition, the task and the hosts of a key.")
+        "srfix.cli.commands.state.where:where", "Find the partition, the task and the hosts of a key."
     ),
     "estimate": CommandEntry(
-        "srfix.cli.commands.state.estimate:estimate", ("Estimate the time and memory of a restore.")
+        "srfix.cli.commands.state.estimate:estimate", "Estimate the time and memory of a restore."
     ),
     "seed-changelog": CommandEntry(
         "srfix.cli.commands.state.topic_plans:seed_changelog",
@@ -42,7 +42,7 @@ STATE_COMMANDS: Final[dict[str, CommandEntry]] = {
     ),
     "plan-expiry": CommandEntry(
         "srfix.cli.commands.state.topic_plans:plan_expiry",
-        ("Plan tombstones for keys that nobody has written for a long time."),
+        "Plan tombstones for keys that nobody has written for a long time.",
     ),
     "rebuild": CommandEntry(
         "srfix.cli.commands.state.rebuild:rebuild", "Build a store's directory from the topic that it restores from."
@@ -61,7 +61,7 @@ COMMANDS: Final[dict[str, CommandEntry]] = {
     "plan": CommandEntry("srfix.cli.commands.plan:plan", "Plan a repair: what it writes, and what that costs."),
     "apply": CommandEntry("srfix.cli.commands.apply:apply", "Carry out a plan; run again if interrupted."),
     "verify": CommandEntry(
-        "srfix.cli.commands.verify:verify", ("Check a repair: ask again, as the failing reader asks.")
+        "srfix.cli.commands.verify:verify", "Check a repair: ask again, as the failing reader asks."
     ),
     "rollback": CommandEntry("srfix.cli.commands.rollback:rollback", "Undo a repair from its journal."),
     "watch": CommandEntry(
@@ -71,14 +71,14 @@ COMMANDS: Final[dict[str, CommandEntry]] = {
         "srfix.cli.commands.explain:explain", "Say what a finding code or a pasted stack trace means."
     ),
     "guard": CommandEntry(
-        "srfix.cli.commands.guard:guard", ("Predict what a restore, an upgrade or a new schema will break.")
+        "srfix.cli.commands.guard:guard", "Predict what a restore, an upgrade or a new schema will break."
     ),
     "scan": CommandEntry("srfix.cli.commands.scan:scan", "Count the schema ids in a topic, by partition."),
     "check": CommandEntry("srfix.cli.commands.check:check", "Check whether a topic's reader can read its schema ids."),
     "decode": CommandEntry("srfix.cli.commands.decode:decode", "Decode records, or bytes, as a chosen reader does."),
     "encode": CommandEntry("srfix.cli.commands.encode:encode", "Encode rows in any format; registers nothing."),
     "schema": CommandEntry(
-        "srfix.cli.commands.schema:schema", ("Print the internal schema of columns, and who holds it.")
+        "srfix.cli.commands.schema:schema", "Print the internal schema of columns, and who holds it."
     ),
     "schema-of": CommandEntry(
         "srfix.cli.commands.schema_of:schema_of", "Print the JSON Schema of a document that srfix writes."
@@ -86,7 +86,7 @@ COMMANDS: Final[dict[str, CommandEntry]] = {
     "state": CommandEntry("srfix.cli.command_line:state", "Look into a state directory on disk.", STATE_COMMANDS),
     "subjects": CommandEntry("srfix.cli.commands.subjects:subjects", "List the subjects that look internal, by kind."),
     "doctor": CommandEntry(
-        "srfix.cli.commands.doctor:doctor", ("Check versions, connections and rights; writes nothing.")
+        "srfix.cli.commands.doctor:doctor", "Check versions, connections and rights; writes nothing."
     ),
     "demo": CommandEntry("srfix.cli.commands.demo:demo", "Show the whole incident, on an embedded Kafka and registry."),
 }

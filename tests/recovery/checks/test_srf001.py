@@ -236,7 +236,7 @@ class TestTheReader:
     def test_the_internal_schema_may_tell_that_it_is_connects_converter(self, staged: World) -> None:
         finding = incident(staged)
         assert "if the reader" not in finding.explanation.lower()
-        assert "logging is disabled" not in finding.explanation  # a person has named the source
+        assert "without logging" not in finding.explanation  # a person has named the source
         assert ("reader", "connect") in {(seen.kind, seen.says) for seen in finding.observations}
 
     def test_connects_converter_makes_it_broken_without_an_if(self, staged: World) -> None:

@@ -98,7 +98,7 @@ class TestSrf001Stays:
         hand_over(world, staged)
         finding = world.findings()["SRF001"]
         assert "rows on disk carry schema id 1 (1 row, in the store of partition 1)" in finding.explanation
-        assert "cannot be told" not in finding.explanation
+        assert "whether a restore has already happened" not in finding.explanation
         assert "SRF002" not in world.findings()
 
     def test_where_a_partition_is_missing(self, world: World, staged: damage.Staged) -> None:

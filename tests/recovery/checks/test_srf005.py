@@ -120,7 +120,7 @@ class TestARepair:
         for finding in masked:
             assert beside in finding.explanation
             assert "not found by their keys" in finding.explanation
-            assert "it can be read" not in finding.explanation
+            assert "the store can be read" not in finding.explanation
 
 
 class TestWhatIsNone:

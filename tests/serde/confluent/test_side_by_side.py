@@ -13,7 +13,7 @@ from confluent_kafka import schema_registry as confluent
 from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegistryClient
 from confluent_kafka.schema_registry.common.serde import SubjectNameStrategyType
 from confluent_kafka.schema_registry.error import SchemaRegistryError
-from confluent_kafka.schema_registry.serde import AssociatedNameStrategy
+from confluent_kafka.schema_registry.serde import AssociatedNameStrategy, SchemaId
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 from srfix.fixtures.registry.http.intercept import Answer, Fault
@@ -146,9 +146,10 @@ class TestFraming:
 
     @pytest.mark.parametrize("field", [MessageField.NONE, MessageField.KEY, MessageField.VALUE])
     def test_whose_header_is_read(self, field: MessageField) -> None:
-        headers = {f"__{role}_schema_id": b"\x01" + uuid.uuid4().bytes for role in ("key", "value")}
-        ctx = peers.context(field=field, headers=headers)
-        theirs, ours = (confluent.SchemaId("AVRO") for _ in range(2))
+        ctx = peers.context(
+            field=field, headers=[(f"__{role}_schema_id", b"\x01" + uuid.uuid4().bytes) for role in ("key", "value")]
+        )
+        theirs, ours = (SchemaId("AVRO") for _ in range(2))
         confluent.dual_schema_id_deserializer(b"\x02", ctx, theirs)
         framing.dual_schema_id_deserializer(b"\x02", ctx, ours)
         assert ours.guid == theirs.guid

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     type=click.IntRange(min=1),
     default=20,
     show_default=True,
-    help=("The largest number of records, in all."),
+    help="The largest number of records, in all.",
 )
 @click.option(
     "--role",

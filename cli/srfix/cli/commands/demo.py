@@ -50,7 +50,7 @@ class DemoDocument(Document, tag="srfix.demo/1"):
 @click.option(
     "--keep",
     is_flag=True,
-    help=("Leave the broker and the registry running, with the damage, until you interrupt srfix."),
+    help="Leave the broker and the registry running, with the damage, until you interrupt srfix.",
 )
 @click.option(
     "--real",

@@ -52,18 +52,18 @@ _SCHEMA_ID: Final = click.IntRange(MIN_SCHEMA_ID, MAX_SCHEMA_ID)
 @click.option(
     "--schema-id",
     type=_SCHEMA_ID,
-    help=("Write under the registry's schema with this id, with the same rules as --schema."),
+    help="Write under the registry's schema with this id, with the same rules as --schema.",
 )
 @schema_options
 @click.option("--frame", type=_SCHEMA_ID, metavar="ID", help="Put this schema id before the body.")
 @click.option(
-    "--window", type=click.IntRange(min=0), metavar="MS", help=("For a key in a window: the start of the window.")
+    "--window", type=click.IntRange(min=0), metavar="MS", help="For a key in a window: the start of the window."
 )
 @click.option(
-    "--window-end", type=click.IntRange(min=0), metavar="MS", help=("For a session window: its end, inclusive.")
+    "--window-end", type=click.IntRange(min=0), metavar="MS", help="For a session window: its end, inclusive."
 )
 @click.option(
-    "--as", "text_of", type=Choice(_TEXTS), help=("How bytes are shown. Default: text for json, otherwise hex.")
+    "--as", "text_of", type=Choice(_TEXTS), help="How bytes are shown. Default: text for json, otherwise hex."
 )
 @connection_options
 def encode(

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     "--subject",
     envvar="SUBJECT",
     metavar="SUBJECT",
-    help=("The subject under which the schema of --schema will be registered."),
+    help="The subject under which the schema of --schema will be registered.",
 )
 @option(
     "--schema",

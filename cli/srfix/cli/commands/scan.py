@@ -60,7 +60,7 @@ _FEW_PARTITIONS: Final = 16
     "--global",
     "is_global",
     is_flag=True,
-    help=("Count all records as live, as a global table restores them (the default)."),
+    help="Count all records as live, as a global table restores them (the default).",
 )
 @click.option("--role", type=Choice(list(ROLES)), default="both", show_default=True, help="Which payloads to look at.")
 @topic_isolation_option("How the restore reads; exactly-once applications use read_committed.")

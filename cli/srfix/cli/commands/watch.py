@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 @click.option(
     "--once",
     is_flag=True,
-    help=("Make one full diagnosis, and what follows from it, and exit. Without /metrics and /healthz."),
+    help="Make one full diagnosis, and what follows from it, and exit. Without /metrics and /healthz.",
 )
 @click.option(
     "--print-dashboard",

@@ -155,7 +155,7 @@ evidence_options = handing_over(
         "--topology",
         envvar="TOPOLOGY",
         metavar="FILE",
-        help=("A file with the output of Topology.describe(); repeatable."),
+        help="A file with the output of Topology.describe(); repeatable.",
     ),
     *_KSQLDB,
     _repeatable(

@@ -117,7 +117,7 @@ def _folded(diagnosis: Diagnosis, notes: Sequence[Finding]) -> Iterator[Block]:
     for told in diagnosis.applications:
         if told.advice:
             yield Folded(
-                (f"What to do before and after a repair: {told.application}"),
+                f"What to do before and after a repair: {told.application}",
                 (ItemList(told.advice, is_numbered=True),),
             )
 
@@ -210,7 +210,7 @@ def _facts(store: StoreInShort, *, has_table: bool = False) -> Iterator[tuple[st
             else "srfix plan says how"
         )
         how = counted(store.writes, "write") if store.writes else unplanned
-        around = (f"; the plan works around a refusal by the registry ({', '.join(overcome)})") if overcome else ""
+        around = f"; the plan works around a refusal by the registry ({', '.join(overcome)})" if overcome else ""
         yield "repair", how + around
     for note in finding.notes:
         if not note.repairable:

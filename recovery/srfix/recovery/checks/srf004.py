@@ -353,7 +353,7 @@ CHECK: Final = Check(
     foretell=foretell,
     repair=Repair(
         wants=_wants,
-        also=("rows that are kept over an upgrade; this writes to the source's own subject"),
+        also="rows that are kept over an upgrade; this writes to the source's own subject",
         only_on_request=True,
     ),
     advice=Advice(serious=_advise),

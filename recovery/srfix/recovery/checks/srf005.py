@@ -225,7 +225,7 @@ def _what_a_restore_brings(judged: JudgedStore, facts: StoreFacts, found: KeyAsy
     of_rows = f" Rows on disk carry {named_ids(sorted(carried))} already." if carried else ""
     when = "A restore brings" if live else "If a restore loads such keys, it brings"
     missed = (
-        "and the look-ups miss some of these rows" if found.reader_id is None else ("and the look-ups miss these rows")
+        "and the look-ups miss some of these rows" if found.reader_id is None else "and the look-ups miss these rows"
     )
     return (
         f"The keys of topic {store.topic} carry {named_ids(found.topic_ids)}, and the reader of store {store.name} "

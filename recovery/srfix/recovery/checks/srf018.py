@@ -145,7 +145,7 @@ CHECK: Final = Check(
     foretell=foretell,
     advice=Advice(
         rules=Rules(
-            wiping=(f"do not wipe it, because a restore cannot load the records that retention deleted ({CODE})")
+            wiping=f"do not wipe it, because a restore cannot load the records that retention deleted ({CODE})"
         ),
         do_not=keep_the_state,
     ),

@@ -144,7 +144,7 @@ def _of_missing(request: TopicRequest, subject: Subject, missing: Sequence[Asked
     condition = {
         TopicReader.CONNECT: "Connect's converter looks up the version of each id there, so ",
         TopicReader.KSQLDB: "ksqlDB looks up the version of each id there, so ",
-        TopicReader.PLAIN: (f"In context {named} the registry gives a schema only to a subject that holds its id, so "),
+        TopicReader.PLAIN: f"In context {named} the registry gives a schema only to a subject that holds its id, so ",
         TopicReader.LATEST: "A reader with use.latest.version looks up the version of each id there, too, so ",
     }.get(
         reader,
@@ -340,6 +340,6 @@ CHECK: Final = Check(
     find_of_topic=find_of_topic,
     repair=Repair(
         wants=lambda _finding, _request: iter(()),
-        also=("with --topic: ids that the reader does not need, or has already read"),
+        also="with --topic: ids that the reader does not need, or has already read",
     ),
 )

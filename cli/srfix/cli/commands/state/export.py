@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 @click.option(
     "--one-file",
     is_flag=True,
-    help=("One file for all tasks (only with --engine local). Default: one file for each task."),
+    help="One file for all tasks (only with --engine local). Default: one file for each task.",
 )
 @click.option(
     "--typed",

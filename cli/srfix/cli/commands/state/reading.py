@@ -117,7 +117,7 @@ reading_options = handing_over(
     click.option(
         "--value-format",
         type=Choice(_FORMATS),
-        help=("How to decode values, as for keys. Default: bytes, not decoded."),
+        help="How to decode values, as for keys. Default: bytes, not decoded.",
     ),
     click.option("--key-columns", metavar='"NAME TYPE, …"', help="Read keys into these columns."),
     click.option("--value-columns", metavar='"NAME TYPE, …"', help="Read values into these columns."),

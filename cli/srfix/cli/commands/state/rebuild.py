@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     help="The store's sub-topology: 3 for the task 3_0. Default: taken from --beside.",
 )
 @click.option(
-    "--global", "is_global", is_flag=True, help=("The store is a global store: read all partitions, up to their ends.")
+    "--global", "is_global", is_flag=True, help="The store is a global store: read all partitions, up to their ends."
 )
 @click.option(
     "--beside",
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     **path_completion("DIR"),
 )
 @click.option(
-    "--partition", "partitions", type=click.IntRange(min=0), multiple=True, help=("Only this partition; repeatable.")
+    "--partition", "partitions", type=click.IntRange(min=0), multiple=True, help="Only this partition; repeatable."
 )
 @click.option(
     "--retention-ms",
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 @click.option(
     "--segment-interval-ms",
     type=click.IntRange(min=1),
-    help=("For such a store: the interval of its segments. Default: as in Kafka Streams."),
+    help="For such a store: the interval of its segments. Default: as in Kafka Streams.",
 )
 @isolation_option
 @values_options

@@ -107,17 +107,17 @@ def _json_of(key: str) -> Json:
 @choice_options
 @click.option("--prefix", metavar="KEY", help="Only keys whose bytes begin with these bytes.")
 @click.option(
-    "--from", "from_key", metavar="KEY", help=("Only keys from this key on, inclusive, in the order of their bytes.")
+    "--from", "from_key", metavar="KEY", help="Only keys from this key on, inclusive, in the order of their bytes."
 )
 @click.option("--to", "to_key", metavar="KEY", help="Only keys up to this key, inclusive.")
 @click.option(
     "--window-from",
     type=int,
     metavar="MS",
-    help=("Only windows that start at this time or later, and sessions that end at this time or later."),
+    help="Only windows that start at this time or later, and sessions that end at this time or later.",
 )
 @click.option(
-    "--window-to", type=int, metavar="MS", help=("Only windows and sessions that start at this time or earlier.")
+    "--window-to", type=int, metavar="MS", help="Only windows and sessions that start at this time or earlier."
 )
 @click.option(
     "--not-registered",

@@ -143,7 +143,7 @@ def _asking(registry: RegistryClient) -> Registered:
 @click.option(
     "--topic",
     metavar="TOPIC",
-    help=("Instead of a store: a compacted topic on which the application has committed offsets."),
+    help="Instead of a store: a compacted topic on which the application has committed offsets.",
 )
 @click.option(
     "--older-than",
@@ -153,7 +153,7 @@ def _asking(registry: RegistryClient) -> Registered:
     help="Keys whose newest record is older are deleted: 90d, 12h, 30min, 2w.",
 )
 @click.option(
-    "--limit", type=click.IntRange(min=1), metavar="N", help=("Delete at most this number of keys, the oldest first.")
+    "--limit", type=click.IntRange(min=1), metavar="N", help="Delete at most this number of keys, the oldest first."
 )
 @plan_file_option(
     "Write the plan to this new file, and the records to be deleted to FILE.records.jsonl.", required=True

@@ -164,7 +164,7 @@ class KeyLook:
 @click.option("--partitions", type=click.IntRange(min=1), metavar="N", help="The number of the store's partitions.")
 @click.option(
     "--topic",
-    help=("The topic that the store restores from, its source or changelog. Default: the topic that DIR names."),
+    help="The topic that the store restores from, its source or changelog. Default: the topic that DIR names.",
 )
 @option("--group", envvar="GROUP", metavar="ID", help="The application's consumer group. Default: its application.id.")
 @ksqldb_options
