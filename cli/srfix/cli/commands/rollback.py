@@ -17,7 +17,6 @@ from srfix.cli.output.interface import Block, Heading, ItemList, OutputFormat, P
 from srfix.cli.output.speaking import confirm, say, write_report
 from srfix.cli.version import version
 from srfix.recovery.ids_in_words import counted
-from srfix.serde.printable import capitalized
 
 if TYPE_CHECKING:
     from srfix.cli.reports.steps import StepTold
@@ -33,10 +32,7 @@ _PARTS = (
     ("Not undone yet", {"not-reached"}),
     ("Nothing to undo", {"nothing-to-undo", "not-carried-out"}),
 )
-_AS_BEFORE = (
-    "the subjects are as they were before the repair. So what was broken then is broken again: rows that only the repair made "
-    "readable cannot be read."
-)
+_NO_LONGER = "Rows that only an undone registration made readable cannot be read any more."
 _NOTHING_DONE = "No step of the plan had been carried out, so there was nothing to undo."
 _NOTHING_LEFT = (
     "There is nothing left to undo: the repair had already reset its own changes, or somebody undid them before."
@@ -107,9 +103,7 @@ def rollback(
         if not stopped and any(
             isinstance(each, Undone) and isinstance(each.action, Register) for each in events.values()
         ):
-            blocks.append(
-                Paragraph(f"Apart from the steps that are left, {_AS_BEFORE}" if left else capitalized(_AS_BEFORE))
-            )
+            blocks.append(Paragraph(_NO_LONGER))
     else:
         blocks.append(Paragraph(_NOTHING_LEFT if carried_out else _NOTHING_DONE))
     document = RollbackDocument(
