@@ -76,7 +76,7 @@ class TestWhatCannotBeReached:
         found = checks(done, code=2)
         assert "Connection refused" in found[f"bootstrap server {NOBODY}"]["detail"]
         assert "connection refused" in found[f"registry http://{NOBODY}"]["detail"]
-        assert done.stderr == "srfix diagnose cannot work yet: list the topics; list the subjects.\n"
+        assert done.stderr == "diagnose cannot work yet: list the topics; list the subjects.\n"
 
 
 class TestWhatIsDenied:

@@ -121,4 +121,4 @@ class TestAWriteThatArrivesAfterTheRepairIsOver:
             seen = shared_parts.srfix("verify", "p.json", *to, cwd=directory)
         assert seen.returncode == 1, seen.stderr
         words = " ".join(seen.stdout.split())
-        assert "its configuration is compatibilityLevel=NONE where none of its own stood before the repair" in words
+        assert "its configuration is compatibilityLevel=NONE; before the repair it was none of its own" in words

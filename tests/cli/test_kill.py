@@ -77,7 +77,7 @@ class TestKilled:
             self.is_in_flight(directory, step)
         done = apply(directory, registry)
         assert done.returncode == 0, done.stderr
-        assert done.stderr == f"Step {len(WRITES)} was found done: {LAST_STEP}.\n"
+        assert done.stderr == f"Step {len(WRITES)} was already done: {LAST_STEP}.\n"
         assert registry.dump() == repaired
         assert journal(directory)[-1]["event"] == "finished"
 

@@ -86,7 +86,7 @@ class TestTheFinding:
 
     def test_the_advice_is_to_repair_in_time_and_to_keep_the_state(self, world: World) -> None:
         (told,) = world.examine().diagnosis.applications
-        assert "KafkaTopic_Right-Reduce. After a repair before the next restore" in told.advice[0]
+        assert "KafkaTopic_Right-Reduce. Repair this before the next restore" in told.advice[0]
         assert "wipe a state directory" in told.do_not
 
 
@@ -208,7 +208,7 @@ class TestIdsThatRowsAloneCarry:
             [*map(int, staged.incident.writer_ids), without_own]
         )
         assert f"on disk carry schema id {without_own} (7 rows" in finding.explanation
-        assert "no restore replaces these rows" in finding.explanation
+        assert "no restore brings these rows back" in finding.explanation
 
     def test_alone_they_are_the_incident_too_and_the_repair_registers_them(
         self, world: World, staged: damage.Staged, without_own: int, tmp_path: Path

@@ -43,7 +43,7 @@ class TestCheck:
         world.live(("a", V1), ("b", V2))
         note = world.findings()["SRF003"]
         assert "answered through an alias of users-value" in note.explanation
-        assert "This ends when the alias is removed" in note.explanation
+        assert "this ends when the alias is removed" in note.explanation
 
     def test_another_context_that_answers_is_named_beside_what_is_registered(self, world: World) -> None:
         world.registry.seed(PHANTOM, W2)
@@ -51,7 +51,7 @@ class TestCheck:
         world.live(("a", V1), ("b", V2))
         note = world.findings()["SRF003"]
         assert f"1 is answered from another context (:.backup:{PHANTOM})" in note.explanation
-        assert "This ends when the versions in .backup are deleted" in note.explanation
+        assert "this ends when the versions in .backup are deleted" in note.explanation
 
     def test_an_empty_topic_is_no_note(self, world: World) -> None:
         world.commit("shop", users=0)

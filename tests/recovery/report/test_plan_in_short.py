@@ -78,6 +78,16 @@ def test_exact_ids_and_ids_that_nobody_can_know(plan: Plan) -> None:
     ]
 
 
+def test_of_many_ids_those_that_nobody_can_know_are_apart(plan: Plan) -> None:
+    first = next(a for a in plan.actions if isinstance(a, Register))
+    kept = [replace(first, schema_id=SchemaId(n)) for n in range(10, 17)]
+    unknown = [replace(first, schema_id=SchemaId(n), any_id=True) for n in range(20, 27)]
+    assert only(plan, *unknown[:1], *kept, *unknown[1:]) == [
+        "+ register the schemas of ids 20, 21, 22, 23, 24, 25, 26, under whichever ids the registry gives them",
+        "+ register ids 10, 11, 12, 13, 14, 15, 16",
+    ]
+
+
 def test_what_is_kept_of_a_configuration_is_said(plan: Plan) -> None:
     level = next(a for a in plan.actions if isinstance(a, SetCompatibility))
     assert only(plan, replace(level, inherited={"normalize": True}, previous={"compatibilityLevel": "FULL"})) == [

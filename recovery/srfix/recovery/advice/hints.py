@@ -175,8 +175,9 @@ def _of_ksqldb(version: str) -> tuple[Reader, str] | None:
     if can_fall_back is None:
         return None
     if is_at_least(version, ksqldb=(0, 11, 0), platform=(6, 1, 0)):
-        return Reader.DUAL, (
-            "it asks the source's subject if the changelog's subject does not have the id (ksql pull 5823)"
+        return (
+            Reader.DUAL,
+            "it asks the source's subject if the changelog's subject does not have the id (ksql pull 5823)",
         )
     if can_fall_back:
         return (

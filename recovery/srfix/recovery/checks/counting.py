@@ -20,8 +20,8 @@ def answered_through(asked: Subject, answered: Subject) -> str:
     """By what a look-up under one subject was answered from another, and what ends it."""
     context, name = split_context(answered)
     if name == split_context(asked)[1]:
-        return f"answered from another context ({answered}). This ends when the versions in {context} are deleted"
-    return f"answered through an alias of {answered}. This ends when the alias is removed from the configuration"
+        return f"answered from another context ({answered}); this ends when the versions in {context} are deleted"
+    return f"answered through an alias of {answered}; this ends when the alias is removed from the configuration"
 
 
 def at_fault(census: Census, role: Role, ids: Iterable[SchemaId]) -> tuple[IdAtFault, ...]:

@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 _POINTS_TO_STORES: Final = frozenset({"state-directory", "topology"})
 """Kinds of evidence that name stores of every version of Kafka Streams alike, whether or not they left a subject."""
 _MOST_IDS: Final = 10
-
-
-_TELLS_OF_RESTORES = frozenset({"explicit", "ksqldb", "state-directory"})
+_TELLS_OF_RESTORES: Final = frozenset({"explicit", "ksqldb", "state-directory"})
 """Kinds of evidence that say from where a store restores, not only what it is made of."""
 
 
@@ -90,8 +88,8 @@ def explain_missing(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault,
     if on_disk and facts.rows is not None:
         sentences.append(
             f"Rows of the store on disk carry {rows_in_words(facts.rows, role.role, on_disk)}. No record of topic "
-            f"{facts.source.topic} carries such an id any more. So no restore replaces these rows, and reads of "
-            "these rows fail now."
+            f"{facts.source.topic} carries such an id any more. So no restore brings these rows back, and "
+            "reads of these rows fail now."
         )
     sentences.append(what_the_subject_lacks(role, faults))
     if restored:

@@ -90,7 +90,7 @@ def _advise(request: AdviceRequest) -> Iterator[str]:
 
     known, given = request.known, request.given
     stores = listed(sorted({finding.store for finding in request.findings}))
-    yield f"Nothing fails yet in {stores}. After a repair before the next restore, nothing will fail."
+    yield f"Nothing fails yet in {stores}. Repair this before the next restore."
     yield from before_repair(known)
     plan = given.quoted("plan", "--application", known.application, "-o", "plan.json")
     apply, verify = given.quoted("apply", "plan.json"), given.quoted("verify", "plan.json")

@@ -134,11 +134,12 @@ def _explanation(
 ) -> str:
     store = facts.store
     ids = f"schema id{'s' if len(absent) > 1 else ''} {listed(absent)}"
+    they = "They are" if len(absent) > 1 else "It is"
     seen = carried(facts, role, absent)
     if set(absent) <= set(role.state.schema_ids):
-        first = f"The phantom subject of {store.in_words}, {role.subject}, holds {ids}. It is missing under {subject}"
+        first = f"The phantom subject of {store.in_words}, {role.subject}, holds {ids}. {they} missing under {subject}"
     else:
-        first = f"Rows of {store.in_words} carry, or may carry, {ids}. It is missing under {subject}"
+        first = f"Rows of {store.in_words} carry, or may carry, {ids}. {they} missing under {subject}"
     first += ", the subject that Kafka Streams 2.7 and later ask (40403)."
     if seen and facts.rows is not None:
         first += f" Rows on disk carry {rows_in_words(facts.rows, role.role, seen)}."
@@ -185,9 +186,8 @@ def _next(facts: StoreFacts, severity: Severity, context: CheckContext) -> str:
     if not is_certain(facts):
         return f"Keep the state directory and register the ids: {register}. {make_certain(facts, context)}"
     return (
-        f"Either keep the state directory and register the ids: {register}. Or wipe the state directory and let the "
-        "application restore it. Do this only if 2.7 or later runs on every instance, and diagnose finds no SRF016 "
-        "and no SRF017."
+        f"Either keep the state directory and register the ids: {register}. Or, if 2.7 or later runs on every instance "
+        "and diagnose finds no SRF016 and no SRF017, wipe the state directory and let the application restore it."
     )
 
 

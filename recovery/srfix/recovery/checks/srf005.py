@@ -251,8 +251,8 @@ CHECK: Final = Check(
             "and claims nothing. With --state-dir, it counts the rows of each kind in the store."
         ),
         remedy="No registration repairs this, so srfix plan leaves it alone. Let the reader write keys under the producer's "
-        "schema. Or write the topic again with keys under the reader's schema, and let the application rebuild the "
-        "store.",
+        "schema. Or write a new topic with keys under the reader's schema, build the table from it, and let the "
+        "application rebuild the store.",
         checked_since="0.1.0",
     ),
     find=check,

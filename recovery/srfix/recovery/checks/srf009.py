@@ -101,7 +101,7 @@ CHECK: Final = Check(
             "application is gone (--gone).\nA missing group alone is not enough, because committed offsets expire."
         ),
         remedy="Do nothing if the subjects disturb nobody: --ignore PATTERN acknowledges them. With proof (--gone, "
-        "--ksqldb), `srfix plan --also SRF009` soft-deletes them. It never deletes the last live version with an id "
+        "--ksqldb), a plan with --also SRF009 soft-deletes them. It never deletes the last live version with an id "
         "that a topic may still use.",
         checked_since="0.1.0",
     ),

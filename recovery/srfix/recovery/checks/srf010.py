@@ -167,10 +167,8 @@ def _explanation(
 def _next(facts: StoreFacts, internal: Mapping[SchemaId, str]) -> str:
     ids = f"schema id{'s' if len(internal) > 1 else ''} {listed(sorted(internal))}"
     first = (
-        (
-            "first let the global table's application write the producers' schema, otherwise the next put "
-            "registers the version again"
-        )
+        "first let the global table's application write the producers' schema, otherwise the next put "
+        "registers the version again"
         if facts.is_global
         else (
             "first turn the reuse off, with a seeded changelog of the store's own, otherwise the next put "

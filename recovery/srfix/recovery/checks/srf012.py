@@ -143,8 +143,8 @@ CHECK: Final = Check(
         severity="note",
         meaning="The registry would refuse to register the source's schema under the phantom subject, for one of these "
         "reasons: the schema is not compatible with what the subject holds (409); the subject is read-only; the "
-        "credentials may not write there. Or an earlier repair was interrupted: it left the subject's own "
-        "compatibility at NONE, or its own mode at IMPORT. In mode IMPORT the registry refuses the application's own "
+        "credentials may not write there. Or the subject's own compatibility is NONE, or its own mode is IMPORT, as an "
+        "interrupted repair leaves it. In mode IMPORT the registry refuses the application's own "
         "registrations (42205).",
         cause="The internal schema and the writer's schema usually differ in more than BACKWARD allows, for example in the "
         "record's name.",

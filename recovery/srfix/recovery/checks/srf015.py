@@ -63,10 +63,8 @@ def _explanation(facts: StoreFacts, role: RoleFacts, put: NextPut, why: str, met
         else f"lacks schema id {put.own_id}, the application's own, which {role.subject} holds"
     )
     unless = (
-        (
-            " Kafka Streams 2.7 or later writes under the source's own subject instead. If such a version runs, "
-            "say so with --streams-version."
-        )
+        " Kafka Streams 2.7 or later writes under the source's own subject instead. If such a version runs, "
+        "say so with --streams-version."
         if context.streams_version is None
         else ""
     )

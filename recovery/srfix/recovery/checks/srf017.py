@@ -86,8 +86,7 @@ def _explanation(
         )
         return f"{what} This Kafka Streams asks that subject: {reader} cannot read the rows."
     return (
-        f"{what} Kafka Streams 2.7 and later ask this subject first, and the dual-subject fallback asks it second. "
-        "Both fail."
+        f"{what} Kafka Streams 2.7 and later ask this subject, and the dual-subject fallback asks it second. Both fail."
     )
 
 

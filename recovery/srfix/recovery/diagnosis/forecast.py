@@ -166,10 +166,8 @@ def _cannot_open(judged: JudgedStore, target: StreamsVersion) -> Iterator[Foreto
         explanation=f"Kafka Streams {running} keeps offsets in each RocksDB (column family offsets), and {target} cannot open "
         "such a store: it dies on a state directory that is kept.",
         first=(
-            (
-                "Delete the state directory during the change. First check that restored rows can be read (see the "
-                "other predictions)."
-            ),
+            "Delete the state directory during the change. First check that restored rows can be read (see the "
+            "other predictions).",
         ),
     )
 

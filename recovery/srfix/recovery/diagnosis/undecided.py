@@ -11,7 +11,7 @@ from srfix.recovery.evidence.hypotheses import Hypothesis, Verdict
 from srfix.recovery.evidence.rules import ALL_FIELDS
 from srfix.recovery.facts.stores import Suspect, SuspectStore
 from srfix.recovery.facts.survey import Survey
-from srfix.recovery.findings import Evidence, Skipped
+from srfix.recovery.findings import Skipped
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.internal_topics import ksqldb_query
 from srfix.serde.errors import ClusterError
@@ -189,10 +189,10 @@ def unseen_source(verdict: Verdict, survey: Survey, given: Given) -> Skipped | N
     """
     store = verdict.store
     seen = [hypothesis for hypothesis in verdict.ranked if not hypothesis.is_gone]
-    if any(hypothesis.is_proven or any(_fits(piece) for piece in hypothesis.pieces) for hypothesis in seen):
+    if any(hypothesis.is_proven or any(map(ALL_FIELDS.says, hypothesis.pieces)) for hypothesis in seen):
         return None
     hidden = survey.cluster.hidden_topics(schema_similarity.unlisted_topics(survey, store.context))
-    similar = [piece for piece in schema_similarity.compare(store, survey, hidden) if _fits(piece)]
+    similar = [piece for piece in schema_similarity.compare(store, survey, hidden) if ALL_FIELDS.says(piece)]
     if not similar:
         return None
     acls = ", ".join(f"Describe and Read on topic {piece.topic!r}" for piece in similar)
@@ -201,7 +201,3 @@ def unseen_source(verdict: Verdict, survey: Survey, given: Given) -> Skipped | N
         f"{similar[0].detail}. The ACL to ask for is {acls}; or say which topic it restores from: "
         + given.quoted("diagnose", "--source", f"{store.application}/{store.name}=TOPIC")
     )
-
-
-def _fits(piece: Evidence) -> bool:
-    return (piece.kind, piece.weight) == (ALL_FIELDS.kind, ALL_FIELDS.weight)

@@ -165,8 +165,7 @@ def _may_be_global(verdict: Verdict, mine: Hypothesis, survey: Survey) -> bool:
         return False
     if verdict.global_rivals:
         return True
-    read = committed_offsets.read_topics(mine.store, survey)
-    bare = [t for t in schema_similarity.topics_without_subject(mine.store, survey) if t not in read]
+    bare = _unread_without_subject(mine.store, survey)
     return verdict.not_compared > 0 or bool(
         set(bare).difference(piece.topic for piece in _by_ids(mine.store, bare, survey))
     )
@@ -357,9 +356,12 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
 
 def _not_read(split: SuspectStore, survey: Survey) -> tuple[Topic, ...]:
     """Topics without a subject of which no values are read, for there are too many: a global table's may be any of them."""
+    return tuple(_unread_without_subject(split, survey)[_MOST_PEEKED:])
+
+
+def _unread_without_subject(split: SuspectStore, survey: Survey) -> list[Topic]:
     read = committed_offsets.read_topics(split, survey)
-    others = [topic for topic in schema_similarity.topics_without_subject(split, survey) if topic not in read]
-    return tuple(others[_MOST_PEEKED:])
+    return [topic for topic in schema_similarity.topics_without_subject(split, survey) if topic not in read]
 
 
 def _named_otherwise(split: SuspectStore, by_topic: Mapping[Topic, list[Evidence]]) -> None:
@@ -401,8 +403,7 @@ def _outdone(
 
 
 def _has_all(pieces: Iterable[Evidence]) -> bool:
-    whole = (rules.ALL_FIELDS.kind, rules.ALL_FIELDS.weight, False)
-    return any((piece.kind, piece.weight, piece.against) == whole for piece in pieces)
+    return any(map(rules.ALL_FIELDS.says, pieces))
 
 
 def _is_nothing_but_out(pieces: Iterable[Evidence]) -> bool:

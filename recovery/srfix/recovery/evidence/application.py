@@ -67,11 +67,12 @@ class Applications:
         """
         others = self._listed - {name}
         self._survey.ask_commits(sorted(others))
-        reading = [other for other in others if not self._commits(other) or self._has_read(other, topic)]
+        reading = [other for other in others if not self._commits(other) or self.has_read(other, topic)]
         unknown = self._is_listed_in_part or not others.isdisjoint(self.refused)
         return unknown or any(not sign.against for other in reading for sign in self.evidence(other))
 
-    def _has_read(self, name: str, topic: Topic) -> bool:
+    def has_read(self, name: str, topic: Topic) -> bool:
+        """True if a group has committed an offset on a topic."""
         return any(read == topic for read, _partition in self._survey.commits(name))
 
     def commits_as_streams(self, name: str) -> bool:

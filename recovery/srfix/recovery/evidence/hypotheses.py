@@ -138,11 +138,10 @@ class Verdict:
             return ()
         spared = rules.POINTS[rules.ANOTHER_COMMITTED.weight] - rules.POINTS[rules.NOT_COMMITTED.weight]
         least = chosen.points - rules.MARGIN - spared
-        detracts = (rules.ANOTHER_COMMITTED.kind, rules.ANOTHER_COMMITTED.weight, True)
         return tuple(
             hypothesis
             for hypothesis in self.ranked
-            if hypothesis.points > least and any((p.kind, p.weight, p.against) == detracts for p in hypothesis.pieces)
+            if hypothesis.points > least and any(map(rules.ANOTHER_COMMITTED.says, hypothesis.pieces))
         )
 
     @property
@@ -196,15 +195,10 @@ def _margin(best: Hypothesis, other: Hypothesis) -> int:
     """
     if other.topic != best.topic:
         is_read = any(piece.kind == rules.COMMITTED.kind and not piece.against for piece in best.pieces)
-        return rules.MARGIN + (not is_read and any(_is_not_compared(piece) for piece in other.pieces))
+        return rules.MARGIN + (not is_read and any(map(rules.NOT_COMPARED.says, other.pieces)))
     is_longer = len(other.store.application) > len(best.store.application)
     is_named_after = any(piece.kind == rules.NAMED_AFTER.kind and piece.weight is Weight.WEAK for piece in best.pieces)
     return rules.MARGIN_OF_APPLICATIONS + (is_longer and is_named_after)
-
-
-def _is_not_compared(piece: Evidence) -> bool:
-    rule = rules.NOT_COMPARED
-    return (piece.kind, piece.weight, piece.against) == (rule.kind, rule.weight, rule.against)
 
 
 def _margin_of_doubt(best: Hypothesis, doubt: Hypothesis) -> int:

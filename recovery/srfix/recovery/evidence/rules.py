@@ -40,6 +40,10 @@ class Rule:
     weight: Weight
     when: str
 
+    def says(self, piece: Evidence) -> bool:
+        """True if a piece may come of this rule: a kind's rules differ in their weight or direction."""
+        return (piece.kind, piece.weight, piece.against) == (self.kind, self.weight, self.against)
+
     def of_topic(self, topic: Topic, detail: str, *, application: str | None = None) -> Evidence:
         return Evidence(
             kind=self.kind,

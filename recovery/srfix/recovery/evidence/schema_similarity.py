@@ -363,17 +363,15 @@ def _is_unowned(topic: Topic, survey: Survey) -> bool:
     prefixes = application_prefixes(topic)
     named = [name for name in prefixes if is_in_part or name in groups.groups]
     survey.ask_commits(named)
-    return bool(prefixes) and not any(_is_owner(name, topic, among, survey) for name in named)
+    return bool(prefixes) and not any(_is_owner(name, topic, among) for name in named)
 
 
-def _is_owner(name: str, topic: Topic, among: Applications, survey: Survey) -> bool:
+def _is_owner(name: str, topic: Topic, among: Applications) -> bool:
     """True if a group may be an application that made the topic. Its offsets are known by now; members are asked for group by
     group.
     """
     with suppress(ClusterError):
-        if recognise(topic) is InternalTopicKind.CHANGELOG and any(
-            read == topic for read, _partition in survey.commits(name)
-        ):
+        if recognise(topic) is InternalTopicKind.CHANGELOG and among.has_read(name, topic):
             return False
         if among.commits_as_streams(name):
             return True

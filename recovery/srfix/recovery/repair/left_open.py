@@ -58,8 +58,8 @@ def still_relaxed(state: RepairState, registry: ReadableRegistry, journal_path: 
             continue
         if has_happened_in_part(action, state.before[action.step], now):
             yield (
-                f"The {what} of {action.subject} is still {value}; the repair did not reset it. `{rollback}` resets "
-                f"it, or by hand: {by_hand}. "
+                f"The {what} of {action.subject} is {value} now; the repair was to reset it at its end. "
+                f"`{rollback}` resets it, or by hand: {by_hand}. "
             )
 
 

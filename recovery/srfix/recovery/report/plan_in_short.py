@@ -59,12 +59,20 @@ def counted_changes(plan: Plan) -> str:
 
 def _changes(actions: Sequence[Action], before: SubjectState | None, few: int) -> Iterator[Change]:
     versions = _versions(actions, before)
-    kinds = Counter(action.kind for action in actions)
+    alike: dict[tuple[str, bool], list[Action]] = {}
     for action in actions:
-        if kinds[action.kind] <= few:
+        alike.setdefault(_likeness(action), []).append(action)
+    for action in actions:
+        same = alike[_likeness(action)]
+        if len(same) <= few:
             yield _mark(action), _text(action, actions, versions)
-        elif action is next(each for each in actions if each.kind == action.kind):
-            yield _mark(action), _text_of_many([each for each in actions if each.kind == action.kind])
+        elif action is same[0]:
+            yield _mark(action), _text_of_many(same)
+
+
+def _likeness(action: Action) -> tuple[str, bool]:
+    """What actions share that one line may tell together."""
+    return action.kind, isinstance(action, Register) and action.any_id
 
 
 def _versions(actions: Sequence[Action], before: SubjectState | None) -> Mapping[int, int]:
@@ -112,7 +120,7 @@ def _text(action: Action, actions: Sequence[Action], versions: Mapping[int, int]
 
 
 def _text_of_many(actions: Sequence[Action]) -> str:
-    """The writes of one kind, of which there are many: registrations, and soft-deletions."""
+    """Writes that are alike, of which there are many: registrations, and soft-deletions."""
     ids = enumerated(
         [a.schema_id for a in actions if isinstance(a, Register | SoftDelete | DeleteVersion)], most=_MOST_IDS
     )

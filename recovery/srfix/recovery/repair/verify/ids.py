@@ -186,7 +186,7 @@ def deleted(actions: Iterable[DeleteVersion], registry: ReadableRegistry) -> Ite
                 what=(
                     f"schema id {action.schema_id} is live here (version {live[-1]}); the plan soft-deletes it. "
                     "Finish the plan with srfix apply. If an application registered the version again, that "
-                    "application is still running"
+                    "application is not gone"
                 ),
             )
         try:
