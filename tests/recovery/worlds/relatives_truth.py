@@ -235,7 +235,8 @@ def _polluted(staged: StagedWorld, finding: Finding) -> str:
             renewed = (store for store in of_topic if store.application in world.renewed)
             held = (world.subjects.get(world.table_subject(store, "key"), SubjectSetup(())) for store in renewed)
             may |= {staged.ids[version.schema] for setup in held for version in setup.versions}
-        if "cannot tell these apart" in finding.explanation:  # of a key on disk whose records compaction took nobody can tell
+        # Of a key on disk whose records compaction took nobody can tell.
+        if "cannot tell these apart" in finding.explanation:
             may |= {schema_id for line, schema_id in staged.ids.items() if "Key(" in line}
     wrong = {int(fault.schema_id) for fault in finding.schema_ids} - may
     if wrong or not may:

@@ -42,10 +42,10 @@ def start_session(
 ) -> SparkSession:
     """The session that is active, or a new one, with Avro and Kafka.
 
-    Jars that Spark lacks are added to the running session, each for itself (`ADD JARS 'ivy://…?transitive=false'`), and are
-    seen by all its threads. What they need beside Spark's own is among the coordinates, and a coordinate that cannot be had
-    is an error that names it, where `spark.jars.packages` ends in JAVA_GATEWAY_EXITED; Ivy's own words are not shown. The
-    workers of a local master run this Python.
+    Jars that Spark lacks are added to the running session, each for itself (`ADD JARS 'ivy://…?transitive=false'`). All its
+    threads see them, and so do later sessions of the process. What they need beside Spark's own is among the coordinates. A
+    coordinate that cannot be had is an error that names it, where `spark.jars.packages` ends in JAVA_GATEWAY_EXITED. Ivy's
+    own words are not shown. The workers of a local master run this Python.
 
     Before Spark 4.0 jars that a running session adds are not seen by `from_avro`. There a new session is started with
     `spark.jars.packages`, unless `config` has that or `spark.jars`; one that runs already is refused if it lacks any.
@@ -67,13 +67,13 @@ def start_session(
             check_session(spark)
         except JarMissingError as missing:
             asked = missing.packages
-        else:
-            return spark
-    if asked:
-        from srfix.serde.spark._pyspark.sessions import seen_by_every_thread, without_ivys_words
+    from srfix.serde.spark._pyspark.sessions import put_jars_on_the_class_path, without_ivys_words
 
-        with seen_by_every_thread(spark), without_ivys_words(spark):
+    if asked:
+        with without_ivys_words(spark):
             _add(spark, asked)
+    put_jars_on_the_class_path(spark)
+    if asked:
         check_session(spark)
     return spark
 

@@ -1,17 +1,19 @@
 """What a running session is asked: the jars that its threads see, the system properties of the JVMs that run its tasks, and
 what its Kafka source finds of a topic.
 
-Spark gives an added jar to a class loader of its own, and makes that the context class loader of the calling thread alone
-(`SessionResourceLoader.addJar`). A format that is asked for by name (`format("kafka")`, `from_avro`) is looked up with the
-context class loader of the thread that asks: in others, there is no such format.
+Spark gives an added jar to a class loader of the session, and makes that the context class loader of the calling thread alone
+(`SessionResourceLoader.addJar`); a local executor has another. A format that is asked for by name (`format("kafka")`,
+`from_avro`) is looked up with the context class loader of the thread that asks: in others, there is no such format. And a
+second session loads classes anew, of which those of Kafka's configuration may be loaded once (`ConfigEntry.registerEntry`).
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -23,21 +25,36 @@ from srfix.serde.casing import is_among
 from srfix.serde.spark.errors import is_sparks
 
 
-@contextmanager
-def seen_by_every_thread(spark: SparkSession) -> Iterator[None]:
-    """What is added within is seen by all threads that have seen, so far, what this one did, and by those that they start.
-    On Connect the server makes them seen.
+def put_jars_on_the_class_path(spark: SparkSession) -> None:
+    """Puts the jars that this session was given on the class path of the driver's JVM, where all threads and all sessions find
+    them, those too that come after this one; and gives this session those that an earlier one of this JVM was given, for
+    executors in other JVMs ask their session. On Connect the server does so.
     """
-    threads = _threads(spark)
-    if threads is None:
-        yield
+    jvm = getattr(spark, "_jvm", None)
+    if jvm is None:
         return
-    before = threads.currentThread().getContextClassLoader()
-    yield
-    after = threads.currentThread().getContextClassLoader()
-    for thread in threads.getAllStackTraces().keySet():
-        if before.equals(thread.getContextClassLoader()):
-            thread.setContextClassLoader(after)
+    added = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    base = _base(added)
+    if base is None:  # not started by spark-submit
+        return
+    here = {Path(str(url)).name: url for url in base.getURLs()}
+    for url in added.getURLs():
+        if Path(str(url)).name not in here:
+            base.addURL(url)
+    listed = {Path(row[0]).name for row in spark.sql("LIST JARS").collect()}
+    for name, url in here.items():
+        if name not in listed:
+            spark.sql(f"ADD JAR '{url}'")
+
+
+def _base(loader: Any) -> Any:
+    """The class loader that spark-submit made, which the ones of all sessions and executors of the JVM ask first."""
+    base = None
+    while loader is not None:
+        if loader.getClass().getName() == "org.apache.spark.util.MutableURLClassLoader":
+            base = loader
+        loader = loader.getParent()
+    return base
 
 
 @contextmanager
@@ -57,25 +74,6 @@ def without_ivys_words(spark: SparkSession) -> Iterator[None]:
         yield
     finally:
         say_to(before)
-
-
-def this_threads_jars(spark: SparkSession) -> Callable[[], None]:
-    """What makes the thread that calls it see what this one sees. After `start_session` all see its jars."""
-    threads = _threads(spark)
-    if threads is None:
-        return lambda: None
-    loader = threads.currentThread().getContextClassLoader()
-
-    def see() -> None:
-        threads.currentThread().setContextClassLoader(loader)
-
-    return see
-
-
-def _threads(spark: SparkSession) -> Any:
-    """Java's `Thread`, whose static methods speak of the thread of the JVM that answers this one; None on Connect."""
-    jvm = getattr(spark, "_jvm", None)
-    return None if jvm is None else jvm.java.lang.Thread
 
 
 _PROBES: Final = 4
