@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.serde import BadRowError
-from srfix.serde.spark import bad_rows, clear_errors, good_rows
+from srfix.serde.spark import NEWEST, bad_rows, clear_errors, good_rows, plan_read
 from tests.spark.conftest import RAISED
 from tests.spark.reading_world import ENGINES, EngineCase, World, frame, open_world
 
@@ -40,6 +40,15 @@ class TestColumn:
         for name in ("by_name", "nested", "expression"):
             assert [row[name] for row in rows] == [Row(ID=1, NAME="n1"), None, Row(ID=2, NAME="n2")]
         assert read.where("by_name.ID > 1").select("by_name.NAME").collect() == [Row(NAME="n2")]
+
+    def test_a_subject_is_read_by_the_columns_of_its_newest_schema(
+        self, spark: SparkSession, world: World, case: EngineCase
+    ) -> None:
+        df = frame(spark, [world.payload(1), None, world.lower(2)])
+        column = case.read("value", "users-value", world.client)
+        plan = plan_read(world.client, "users", NEWEST)
+        rows = [df.select(each.alias("v")).collect() for each in (column, case.read("value", plan))]
+        assert rows[0] == rows[1] != []
 
     def test_quarantine_is_a_struct_that_good_rows_and_bad_rows_take_apart(
         self, spark: SparkSession, world: World, case: EngineCase

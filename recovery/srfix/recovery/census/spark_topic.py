@@ -115,13 +115,12 @@ def finished(
     first. Those that are not done in time (`time.monotonic`) are interrupted, and missing. `on_tick` is called a few times a
     second, from this thread.
     """
-    from srfix.serde.spark._pyspark.sessions import this_threads_jars
+    from srfix.serde.spark._pyspark.sessions import put_jars_on_the_class_path
 
     mark, interrupt = _interruption(spark)
-    see_jars = this_threads_jars(spark)
+    put_jars_on_the_class_path(spark)
 
     def marked(job: Callable[[], Result]) -> Result:
-        see_jars()
         mark()
         return job()
 

@@ -13,11 +13,12 @@ from functools import partial
 from typing import TYPE_CHECKING, cast, get_args, overload
 
 from srfix.serde.errors import UsageError
+from srfix.serde.printable import foreign
 from srfix.serde.spark.choosing import choose_engine
 from srfix.serde.spark.errors import kafka_error_of
 from srfix.serde.spark.interface import ENGINES, Engine, OnBadRow, UnknownIds, check_word
 from srfix.serde.spark.packages import missing_jar
-from srfix.serde.spark.read.plan import ReadPlan
+from srfix.serde.spark.read.plan import NEWEST, ReadPlan, plan_read
 from srfix.serde.spark.read.topics import (
     Assignment,
     Offsets,
@@ -29,12 +30,15 @@ from srfix.serde.spark.read.topics import (
     topic_plans,
     topics_asked,
 )
-from srfix.serde.subjects.names import Role
+from srfix.serde.subjects.names import Role, split_context, split_subject
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation, SparkSession
     from pyspark.sql.readwriter import DataFrameReader
     from pyspark.sql.streaming.readwriter import DataStreamReader
+
+    from srfix.serde.registries.given import AnyClient
+    from srfix.serde.spark.read.plan_registry import PlanRegistry
 
 
 @overload
@@ -52,6 +56,19 @@ def from_registry(
 @overload
 def from_registry(
     column: str | Column,
+    subject: str,
+    registry: PlanRegistry | AnyClient,
+    /,
+    *,
+    headers: str | Column | None = None,
+    on_error: OnBadRow = "fail",
+    engine: Engine = "auto",
+    workers_have_srfix: bool | None = None,
+    unknown_ids: UnknownIds | None = None,
+) -> Column: ...
+@overload
+def from_registry(
+    column: str | Column,
     plan: ReadPlan,
     /,
     *,
@@ -63,7 +80,8 @@ def from_registry(
 ) -> Column: ...
 def from_registry(
     first: Plans | str | Column,
-    second: ReadPlan | None = None,
+    second: ReadPlan | str | None = None,
+    registry: PlanRegistry | AnyClient | None = None,
     /,
     *,
     column: str | None = None,
@@ -90,6 +108,8 @@ def from_registry(
     With `quarantine` it is a struct of the row, called `value` or `key`, and the reason columns: `select("v.*")` of it is a
     frame for `good_rows` and `bad_rows`. Spark may compute an expression wherever it is used: a filter on it decodes twice,
     where the frame's transformation does not. It is made for the active session, and its errors name no offset.
+    `from_registry("value", "users-value", registry)` makes the plan by itself: the columns are those of the subject's newest
+    schema (`NEWEST`), of Avro or JSON_SR.
 
     :param column: where a frame's payloads are; None is `value`, or `key` for a plan of keys.
     :param headers: of a Column: the records' headers, for schemas that are named there; None looks at none.
@@ -124,6 +144,8 @@ def from_registry(
     else:
         if second is None:
             raise _no_plan(first)
+        if isinstance(second, str):
+            second, registry = _plan_of_subject(second, registry), None
         if column is not None or observe is not None:
             raise UsageError(
                 "from_registry(column, plan) is an expression: column= and observe= are for a frame, "
@@ -136,7 +158,7 @@ def from_registry(
 
         chosen = partial(choose, unknown_ids=unknown_ids or "resolve")
         return decoded_column(cast("str | Column", first), plan, headers=headers, on_error=on_error, choose=chosen)
-    if second is not None or headers is not None:
+    if second is not None or registry is not None or headers is not None:
         raise UsageError(
             "from_registry(plan) is for a frame, and looks at its column headers by itself. For a Column name it first: "
             "from_registry(column, plan, headers=…)."
@@ -159,9 +181,24 @@ def from_registry(
     return transform
 
 
+def _plan_of_subject(subject: str, registry: PlanRegistry | AnyClient | None) -> ReadPlan:
+    """The plan of a subject that is named after its topic, with the columns of its newest schema."""
+    parts = split_subject(split_context(subject)[1])
+    if parts is None:
+        raise UsageError(
+            f"The subject {foreign(subject)} is not called after a topic and its half (users-value, users-key). Make a plan of "
+            f"it: plan_read(registry, TOPIC, NEWEST, subjects=[{foreign(subject)!r}])."
+        )
+    topic, role = parts
+    return plan_read(registry, topic, NEWEST, role=role, format=None, subjects=(subject,))
+
+
 def _no_plan(first: object) -> UsageError:
     if isinstance(first, str) or type(first).__module__.startswith("pyspark."):
-        return UsageError("from_registry was given a column and no plan: from_registry(column, plan).")
+        return UsageError(
+            "from_registry was given a column and no plan: from_registry(column, plan), or from_registry(column, subject, "
+            "registry)."
+        )
     return UsageError(
         f"from_registry was given {type(first).__name__}, which is no plan. Give what plan_read gives: one, several in a list, "
         "or a mapping from topics to plans."
