@@ -170,7 +170,9 @@ def apply(
                     done.append((action, "found done"))
                     on_the_way.say(action, f"Step {action.step} was already done: {describe(action)}.")
                 case Reopened(missing=missing):
-                    gone = ", ".join(f"schema id {each.schema_id} under {each.subject}" for each in missing)
+                    gone = ", ".join(
+                        f"schema id {missing_id.schema_id} under {missing_id.subject}" for missing_id in missing
+                    )
                     say_on_the_way(
                         f"This plan was carried out before. Since then somebody has deleted for good: {gone}. srfix "
                         "registers it again."
@@ -204,12 +206,12 @@ def _refuse_if_obstructed(plan: Plan, registry: RegistryClient, journal_path: Pa
     """Asks before the first write for what is needed until the last."""
     from srfix.recovery.repair.preflight import denied_permissions, preflight
 
-    found = list(preflight(plan, registry, journal_path))
+    obstacles = list(preflight(plan, registry, journal_path))
     if probe_permissions:
-        found += denied_permissions(plan, registry)
-    obstacles = [UsageError(obstacle.what) for obstacle in found]
-    if obstacles:
-        raise ExceptionGroup("The repair cannot be carried out now. Nothing was written.", obstacles)
+        obstacles += denied_permissions(plan, registry)
+    errors = [UsageError(obstacle.what) for obstacle in obstacles]
+    if errors:
+        raise ExceptionGroup("The repair cannot be carried out now. Nothing was written.", errors)
 
 
 _NOT_YET = (
@@ -227,7 +229,7 @@ def _still_missing(plan: Plan) -> Iterator[str]:
     """What the plan left out of the subjects that it has written to."""
     left = [omission for omission in plan.omissions if omission.subject in plan.expects and omission.schema_ids]
     if left:
-        which = "; ".join(f"schema id {enumerated(each.schema_ids)} under {each.subject}" for each in left)
+        which = "; ".join(f"schema id {enumerated(omission.schema_ids)} under {omission.subject}" for omission in left)
         yield (
             f"Still missing, as the plan says: {which}. Rows with such an id fail as before. The advice below is "
             "for the other rows."

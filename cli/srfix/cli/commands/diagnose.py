@@ -83,7 +83,7 @@ def diagnose(
     from srfix.cli.session import open_session
 
     with (
-        metrics_written(metrics) as told,
+        metrics_written(metrics) as take_diagnosis,
         open_session(
             connection,
             selection,
@@ -103,7 +103,7 @@ def diagnose(
         from srfix.recovery.diagnosis.document import diagnosis_document
 
         diagnosis = examination.diagnosis
-        told(diagnosis)
+        take_diagnosis(diagnosis)
         judged = judge_diagnosis(diagnosis, gate, selection)
         is_short = judged.writes_report(output) and not details and not output.is_for_programs
         short = foreseen(session, examination) if is_short else None

@@ -127,19 +127,23 @@ def _judged(forecast: Forecast, gate: Gate, selection: Selection) -> Judged:
     from srfix.cli.reports.judging import judge, of_store
     from srfix.recovery.forecasts import Certainty
 
-    acknowledged = {of_store(each)[0] for each in forecast.ignored}
-    applications = {each.store.application for each in forecast.stores}
+    acknowledged = {of_store(finding)[0] for finding in forecast.ignored}
+    applications = {store_forecast.store.application for store_forecast in forecast.stores}
     return judge(
-        (of_store(each) for each in forecast.foretold if each.certainty in (Certainty.CERTAIN, Certainty.POSSIBLE)),
+        (
+            of_store(finding)
+            for finding in forecast.foretold
+            if finding.certainty in (Certainty.CERTAIN, Certainty.POSSIBLE)
+        ),
         gate,
         beside=map(of_store, forecast.foretold),
-        untold=(of_store(each) for each in forecast.foretold if each.is_open),
-        is_asked=lambda each: (
+        untold=(of_store(finding) for finding in forecast.foretold if finding.is_open),
+        is_asked=lambda finding_key: (
             forecast.schema is None
-            and not each.topic
-            and each not in acknowledged
-            and each.application in applications
-            and selection.store in (None, each.store)
+            and not finding_key.topic
+            and finding_key not in acknowledged
+            and finding_key.application in applications
+            and selection.store in (None, finding_key.store)
         ),
         is_partial=any(skipped.could_hide for skipped in forecast.skipped),
     )

@@ -119,11 +119,14 @@ def verify(
             )
         )
         outcomes = [
-            (known, outcome_of(known.application, plan, events)) for known in circumstances_now(plan, cluster, supplied)
+            (circumstances, outcome_of(circumstances.application, plan, events))
+            for circumstances in circumstances_now(plan, cluster, supplied)
         ]
     advice = [
-        ApplicationAdvice(application=known.application, advice=tuple(upon_verification(known, outcome, given=given)))
-        for known, outcome in outcomes
+        ApplicationAdvice(
+            application=circumstances.application, advice=tuple(upon_verification(circumstances, outcome, given=given))
+        )
+        for circumstances, outcome in outcomes
     ]
     code = verification_code(events)
     blocks = [*verification_blocks(events, details=details, folds=output.folds)]
@@ -142,9 +145,9 @@ def verify(
             say(problem, err=True)
     counts = tally(events)
     if output is OutputFormat.JSON:
-        for looked in counts:
-            whose = f"{looked.subject}: " if len(counts) > 1 else ""
-            say(f"{whose}{looked_at(looked.ids, looked.rows)}.", err=True)
+        for count in counts:
+            whose = f"{count.subject}: " if len(counts) > 1 else ""
+            say(f"{whose}{looked_at(count.ids, count.rows)}.", err=True)
         for event in events:
             if isinstance(event, NotLookedAt):
                 say(f"Not looked at: {event.what} (subject {event.subject}).", err=True)

@@ -41,15 +41,15 @@ def _blocks(plan: TopicPlan, path: Path, given: Given) -> Iterator[Block]:
     columns = ("partition", "records", "bytes", "oldest", "newest", "read from", "up to")
     rows = tuple(
         (
-            str(each.partition),
-            f"{each.rows:,}",
-            f"{each.bytes_:,}",
-            _time(each.oldest_ms),
-            _time(each.newest_ms),
-            str(each.start_offset),
-            str(each.end_offset),
+            str(partition_rows.partition),
+            f"{partition_rows.rows:,}",
+            f"{partition_rows.bytes_:,}",
+            _time(partition_rows.oldest_ms),
+            _time(partition_rows.newest_ms),
+            str(partition_rows.start_offset),
+            str(partition_rows.end_offset),
         )
-        for each in work.partitions
+        for partition_rows in work.partitions
     )
     yield Table(columns, rows, title="What is written, by partition")
     yield Heading("Steps", level=2)
