@@ -94,7 +94,7 @@ def guard(
     from srfix.recovery.guard.models import Assumed, parse_optimization
 
     # Its --subject is where a schema is about to be registered; that of srfix plan is what the reader of --topic asks.
-    given = given_options().without("--subject")
+    command_line = given_options().without("--subject")
     running = _version(selection.streams_version, "--streams-version")
     assumed = Assumed(
         running=running,
@@ -103,7 +103,7 @@ def guard(
         reader=Reader.said(selection.reader, running),
         is_of_one_store=selection.store is not None,
         no_auto_register=selection.no_auto_register,
-        given=given,
+        given=command_line,
     )
     new = _new_schema(subject, schema_file)
     supplied = _supplied(evidence, selection, assumed, new)

@@ -199,7 +199,7 @@ def plan(
     if as_shell:
         show(shell_script(made), end="")
     else:
-        report = plan_report(made, path=path, given=given_options(), details=details, folds=output.folds)
+        report = plan_report(made, path=path, command_line=given_options(), details=details, folds=output.folds)
         write_report(report, output)
     if ignored is not None:
         say(ignored, err=True)

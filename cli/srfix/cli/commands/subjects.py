@@ -37,14 +37,15 @@ def subjects(application: str | None, connection: Connection, output: OutputForm
     from srfix.cli.session import open_cluster
     from srfix.recovery.inspect.internal_subjects import SubjectsDocument, list_internal_subjects
 
-    given = given_options()
+    command_line = given_options()
     with open_cluster(connection) as (cluster, _engine), connection.registry_client() as registry:
-        listing = list_internal_subjects(cluster, registry, application=application, given=given)
+        listing = list_internal_subjects(cluster, registry, application=application, given=command_line)
     document = SubjectsDocument.of(listing, srfix=version("srfix"), generated_at=now())
     looks = f"{len(listing.subjects)} of {counted(listing.looked_at, 'subject')} look internal"
     verdict = Verdict(text=looks, tone=Tone.UNSURE if listing.skipped else Tone.PLAIN)
     write_report(
-        Report(document=document.to_json(), blocks=tuple(_blocks(listing, given, application)), verdict=verdict), output
+        Report(document=document.to_json(), blocks=tuple(_blocks(listing, command_line, application)), verdict=verdict),
+        output,
     )
     for skipped in listing.skipped:
         say(f"Not looked at: {skipped.what}: {skipped.reason}", err=True)
@@ -52,7 +53,7 @@ def subjects(application: str | None, connection: Connection, output: OutputForm
     return ExitCode.OK
 
 
-def _blocks(listing: InternalSubjects, given: Given, application: str | None) -> Iterator[Block]:
+def _blocks(listing: InternalSubjects, command_line: Given, application: str | None) -> Iterator[Block]:
     from srfix.cli.reports.diagnosis_words import secrets_to_add
     from srfix.recovery.inspect.internal_subjects import SubjectClass
 
@@ -77,7 +78,7 @@ def _blocks(listing: InternalSubjects, given: Given, application: str | None) ->
     if commands:
         yield Heading("Next", level=2)
         yield Commands(commands)
-        yield from secrets_to_add(given, "diagnose")
+        yield from secrets_to_add(command_line, "diagnose")
 
 
 def _row(internal_subject: InternalSubject) -> tuple[str, ...]:

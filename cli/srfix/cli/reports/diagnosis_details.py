@@ -30,7 +30,9 @@ _FEW_TOPICS: Final = 2
 """Topics besides the source whose evidence is told in full."""
 
 
-def diagnosis_in_detail(diagnosis: Diagnosis, given: Given, *, facts: Sequence[StoreFacts] = ()) -> Iterator[Block]:
+def diagnosis_in_detail(
+    diagnosis: Diagnosis, command_line: Given, *, facts: Sequence[StoreFacts] = ()
+) -> Iterator[Block]:
     """The whole report: all findings with where they are and why, the notes, what was not looked at, what to do.
 
     :param facts: those that it rests on, for a format that shows pictures.
@@ -52,12 +54,12 @@ def diagnosis_in_detail(diagnosis: Diagnosis, given: Given, *, facts: Sequence[S
         yield Heading("To repair it", level=2, is_apart=True)
         yield Commands(
             (
-                given.command("plan", *also, "-o", "plan.json"),
-                given.command("apply", "plan.json"),
-                given.command("verify", "plan.json"),
+                command_line.command("plan", *also, "-o", "plan.json"),
+                command_line.command("apply", "plan.json"),
+                command_line.command("verify", "plan.json"),
             )
         )
-        yield from secrets_to_add(given, "plan", "apply", "verify")
+        yield from secrets_to_add(command_line, "plan", "apply", "verify")
 
 
 def _keys(finding: Finding) -> str:

@@ -63,7 +63,7 @@ def foreseen(session: ClusterSession, examination: Examination) -> InShort:
 
 
 def diagnosis_in_short(
-    diagnosis: Diagnosis, short: InShort, given: Given, *, facts: Sequence[StoreFacts] | None = None
+    diagnosis: Diagnosis, short: InShort, command_line: Given, *, facts: Sequence[StoreFacts] | None = None
 ) -> Iterator[Block]:
     """The blocks: each finding once, then what holds for all of them.
 
@@ -91,11 +91,11 @@ def diagnosis_in_short(
             )
         else:
             yield Paragraph(f"To repair {_what_a_plan_repairs(short.stores)}{how_many}, make a plan and read the plan:")
-        yield Commands((given.command("plan", *also, "-o", "plan.json"),))
-        yield from secrets_to_add(given, "plan")
+        yield Commands((command_line.command("plan", *also, "-o", "plan.json"),))
+        yield from secrets_to_add(command_line, "plan")
     last = [*_notes(short.notes), *_not_looked_at(diagnosis)]
     if facts is None and (diagnosis.findings or diagnosis.not_looked_at):
-        meaning = f". {given.quoted('explain', diagnosis.findings[0].code)}" if diagnosis.findings else ""
+        meaning = f". {command_line.quoted('explain', diagnosis.findings[0].code)}" if diagnosis.findings else ""
         last.append(f"--details shows the evidence and all advice{meaning}")
     if facts is not None and last:
         yield Heading("Also to know", level=2, is_apart=True)

@@ -98,9 +98,9 @@ def advice_blocks(applications: Sequence[ApplicationAdvice]) -> Iterator[Block]:
         )
 
 
-def secrets_to_add(given: Given, *commands: str) -> Iterator[Block]:
+def secrets_to_add(command_line: Given, *commands: str) -> Iterator[Block]:
     """Which secrets to add to the commands above, as none is printed; no block if none is missing."""
-    left_out = given.left_out(*commands)
+    left_out = command_line.left_out(*commands)
     if left_out:
         yield Paragraph(f"{capitalized(left_out)}.", is_of_commands=True)
 

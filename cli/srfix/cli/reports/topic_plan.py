@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from srfix.recovery.topic_plan.plan_file import TopicPlan
 
 
-def topic_plan_report(plan: TopicPlan, path: Path, given: Given) -> Report:
+def topic_plan_report(plan: TopicPlan, path: Path, command_line: Given) -> Report:
     """What it writes, what to know before, and what to do around it.
 
     :param path: where the plan is saved.
     """
     from srfix.recovery.topic_plan.plan_file import topic_plan_document
 
-    return Report(document=topic_plan_document(plan), blocks=tuple(_blocks(plan, path, given)))
+    return Report(document=topic_plan_document(plan), blocks=tuple(_blocks(plan, path, command_line)))
 
 
-def _blocks(plan: TopicPlan, path: Path, given: Given) -> Iterator[Block]:
+def _blocks(plan: TopicPlan, path: Path, command_line: Given) -> Iterator[Block]:
     from srfix.recovery.topic_plan.plan_file import ExpireKeys, SeedChangelog, describe
 
     work = plan.work
@@ -59,7 +59,7 @@ def _blocks(plan: TopicPlan, path: Path, given: Given) -> Iterator[Block]:
     yield Heading("In order", level=2)
     yield ItemList(plan.playbook, is_numbered=True)
     yield Paragraph("Nothing is written yet. To apply the plan:")
-    yield Commands((given.command("apply", *positional(str(path))),))
+    yield Commands((command_line.command("apply", *positional(str(path))),))
     yield Paragraph(plan.undo)
 
 
