@@ -91,7 +91,7 @@ class GroupedCommand(click.Command):
 
 def grouped_options(command: click.Command, ctx: click.Context) -> Mapping[str, Sequence[click.Option]]:
     """The options that a command's help shows, in groups by their titles; few are one group."""
-    shown = [each for each in command.get_params(ctx) if isinstance(each, click.Option) and not each.hidden]
+    shown = [param for param in command.get_params(ctx) if isinstance(param, click.Option) and not param.hidden]
     if len(shown) <= _FEW:
         return {_OTHERS: shown}
     groups: dict[str, list[click.Option]] = {_OTHERS: [], **{title: [] for title in _GROUPS}}

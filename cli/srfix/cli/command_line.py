@@ -109,10 +109,10 @@ def _sweep_views() -> None:
         # whoever needs one is told by the system.
         where = tempfile.tempdir = os.environ.get("TMPDIR") or os.path.abspath(os.sep + "tmp")
     try:
-        found = any(name.startswith("srfix-views-") for name in os.listdir(where))
+        has_views = any(name.startswith("srfix-views-") for name in os.listdir(where))
     except OSError:
         return
-    if found:
+    if has_views:
         from srfix.recovery.state.views import sweep_views
 
         sweep_views()

@@ -130,11 +130,11 @@ EXAMPLES: Final[Mapping[str, str]] = {
 
 def every_command() -> dict[str, CommandEntry]:
     """All commands by what is typed after `srfix`, those in groups too: `state`, `state ls`. A group stands before its own."""
-    found: dict[str, CommandEntry] = {}
+    entries: dict[str, CommandEntry] = {}
     for name, entry in COMMANDS.items():
-        found[name] = entry
-        found |= {f"{name} {inner}": each for inner, each in entry.commands.items()}
-    return found
+        entries[name] = entry
+        entries |= {f"{name} {inner}": inner_entry for inner, inner_entry in entry.commands.items()}
+    return entries
 
 
 def with_options() -> dict[str, CommandEntry]:

@@ -81,13 +81,13 @@ def word_completion(words: Iterable[str], *, else_file: bool = False) -> Callabl
 
     :param else_file: True if the argument may be a file's name as well: completed as one where no word begins so.
     """
-    known: Sequence[str] = tuple(words)
+    candidates: Sequence[str] = tuple(words)
 
     def complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         is_long = len(incomplete) > 2  # before, it may begin the name of a file
         items = [
             CompletionItem(word)
-            for word in known
+            for word in candidates
             if word.startswith(incomplete) or (is_long and is_same(word[: len(incomplete)], incomplete))
         ]
         return items or ([CompletionItem(incomplete, type="file")] if else_file else [])

@@ -98,8 +98,8 @@ DOCUMENTS: Final = (
 def document_named(name: str) -> PublishedDocument | None:
     """The document of this name, or that a command of this name writes; also by its full name, `srfix.plan/1`."""
     short = name.removeprefix("srfix.").partition("/")[0]
-    return next((each for each in DOCUMENTS if each.name == short), None) or next(
-        (each for each in DOCUMENTS if short in each.commands), None
+    return next((document for document in DOCUMENTS if document.name == short), None) or next(
+        (document for document in DOCUMENTS if short in document.commands), None
     )
 
 
@@ -113,7 +113,11 @@ def schema_text(document: PublishedDocument) -> str:
     struct = getattr(module, name)
     (top,), parts = msgspec.json.schema_components([struct], schema_hook=_any_json, ref_template="#/$defs/{name}")
     for part in _parts_in(struct):
-        renamed = {} if is_dataclass(part) else {each.name: each.encode_name for each in msgspec.structs.fields(part)}
+        renamed = (
+            {}
+            if is_dataclass(part)
+            else {part_field.name: part_field.encode_name for part_field in msgspec.structs.fields(part)}
+        )
         for field, text in _field_docstrings(part).items():
             parts[part.__name__]["properties"][renamed.get(field, field)]["description"] = text
     if lines := get_args(struct):
@@ -147,13 +151,13 @@ def _parts_in(hint: object) -> set[Any]:
 @cache
 def _field_docstrings(part: type) -> dict[str, str]:
     """What stands below the fields of a class and of what it inherits from."""
-    found: dict[str, str] = {}
-    for each in reversed(part.__mro__):
-        if each is not object and each.__module__.startswith("srfix."):
-            (node,) = ast.parse(getsource(each)).body
+    docstrings: dict[str, str] = {}
+    for base in reversed(part.__mro__):
+        if base is not object and base.__module__.startswith("srfix."):
+            (node,) = ast.parse(getsource(base)).body
             assert isinstance(node, ast.ClassDef)
             for field, text in pairwise(node.body):
                 match field, text:
                     case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(words))):
-                        found[name] = re.sub(r"\bNone\b", "null", " ".join(words.split()))
-    return found
+                        docstrings[name] = re.sub(r"\bNone\b", "null", " ".join(words.split()))
+    return docstrings

@@ -36,7 +36,7 @@ class Ending:
         """Looks out for them within the block; not where they are ignored (a job in the background), nor in a thread."""
         numbers = (signal.SIGTERM, signal.SIGINT)
         is_main = threading.current_thread() is threading.main_thread()
-        taken = [each for each in numbers if is_main and signal.getsignal(each) is not signal.SIG_IGN]
+        taken = [number for number in numbers if is_main and signal.getsignal(number) is not signal.SIG_IGN]
         before = {number: signal.signal(number, self._arrived) for number in taken}
         try:
             yield

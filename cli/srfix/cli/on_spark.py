@@ -187,10 +187,10 @@ def _interrupts_kept() -> Iterator[None]:
 def _stdout_to_stderr() -> Iterator[None]:
     """For processes that are started within: the report alone goes to standard output, and Java's words to the other."""
     sys.stdout.flush()
-    kept = os.dup(_STDOUT)
+    stdout_copy = os.dup(_STDOUT)
     os.dup2(_STDERR, _STDOUT)
     try:
         yield
     finally:
-        os.dup2(kept, _STDOUT)
-        os.close(kept)
+        os.dup2(stdout_copy, _STDOUT)
+        os.close(stdout_copy)

@@ -65,13 +65,13 @@ class Interrupts:
         sys.__unraisablehook__(unraisable)
 
 
-def _comes_from_an_interrupt(error: BaseException | None, seen: set[int]) -> bool:
-    if error is None or id(error) in seen:
+def _comes_from_an_interrupt(error: BaseException | None, seen_ids: set[int]) -> bool:
+    if error is None or id(error) in seen_ids:
         return False
-    seen.add(id(error))
+    seen_ids.add(id(error))
     if isinstance(error, KeyboardInterrupt):
         return True
-    return any(_comes_from_an_interrupt(each, seen) for each in (error.__cause__, error.__context__))
+    return any(_comes_from_an_interrupt(cause, seen_ids) for cause in (error.__cause__, error.__context__))
 
 
 def take_over_streams() -> None:

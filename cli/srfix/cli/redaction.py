@@ -124,7 +124,7 @@ class Redactor:
         """Remembers the token of a Spark Connect URL (`sc://HOST:PORT/;token=…`), and passwords in any."""
         self.note_properties([text])
         place, *parameters = re.split(r"[;?&]", text)
-        self._secrets.update(value for _, _, value in (each.partition("=") for each in parameters))
+        self._secrets.update(value for _, _, value in (parameter.partition("=") for parameter in parameters))
         if place.startswith("spark://") and not names_servers(place):
             self._secrets.update(pieces(place))
 
@@ -147,14 +147,14 @@ class Redactor:
 
     def scrub(self, text: str) -> str:
         """The text without the secrets that are known, and without user names and passwords in URLs."""
-        found = {
+        forms = {
             form
             for secret in self._secrets
             for value in _values(secret)
             if len(value) >= _SHORTEST
             for form in (value, repr(value)[1:-1], json.dumps(value)[1:-1], quote(value, safe="", errors="replace"))
         }
-        for value in sorted(found, key=len, reverse=True):
+        for value in sorted(forms, key=len, reverse=True):
             text = _hide(value, text)
         return _USER_INFO.sub(_HIDDEN, text)
 
@@ -164,8 +164,8 @@ def _hide(secret: str, text: str) -> str:
     what is left of it, `***o`, would tell the secret.
     """
     hidden, rest = [], 0
-    for found in re.finditer(re.escape(secret), text):
-        begin, end = found.span()
+    for match in re.finditer(re.escape(secret), text):
+        begin, end = match.span()
         before, after = _NAME_BEFORE.search(text, max(0, begin - 100), begin), _NAME_AFTER.match(text, end)
         name = f"{before[0] if before else ''}{secret}{after[0] if after else ''}".rstrip(".")
         if name == secret or not is_known(name):

@@ -62,10 +62,10 @@ class ClusterSession:
         return (("cluster", self.cluster), ("registry", self.survey.registry.url))
 
     @property
-    def said(self) -> CheckContext:
+    def check_context(self) -> CheckContext:
         """What the person said of the reader and its Kafka Streams, and the options to repeat in commands."""
-        said = self.selection.streams_version
-        version = None if said is None else StreamsVersion.parse(said)
+        streams_version = self.selection.streams_version
+        version = None if streams_version is None else StreamsVersion.parse(streams_version)
         return CheckContext(
             registry=self.survey.registry,
             reader=Reader.said(self.selection.reader, version),
@@ -114,7 +114,7 @@ class ClusterSession:
         return diagnose(
             survey,
             engine,
-            self.said,
+            self.check_context,
             application=self.selection.application,
             store=self.selection.store,
             deadline_s=self.hurry.deadline_s,
@@ -234,14 +234,14 @@ def strangers(supplied: Supplied, selection: Selection, *, examined: Collection[
     prefixes = {store.prefix for store in supplied.stores_on_disk()}
     paths = enumerated(sorted({state.path for state in supplied.state}))
     named = enumerated(sorted(wanted))
-    own = [state for state in supplied.state if state.application in wanted]
-    if not own and not wanted & prefixes:
-        others = enumerated(sorted({state.application for state in supplied.state}))
+    states = [state for state in supplied.state if state.application in wanted]
+    if not states and not wanted & prefixes:
+        owners = enumerated(sorted({state.application for state in supplied.state}))
         yield (
-            f"--state-dir {paths} holds nothing of the application {named}, only of {others}: it tells nothing here. Give "
+            f"--state-dir {paths} holds nothing of the application {named}, only of {owners}: it tells nothing here. Give "
             "that application's state.dir, from the machine that runs it."
         )
-    elif own and not any(state.stores for state in own):
+    elif states and not any(state.stores for state in states):
         yield (
             f"--state-dir {paths} holds the folder of the application {named}, but no store in it: it tells nothing here. "
             "It was wiped, or its stores are kept in memory, or on another machine."

@@ -55,7 +55,7 @@ class SlowAnswers:
         while not self._over.wait(min(_LOOK_S, self._first_s)):
             now = time.monotonic()
             for what, began in list(self._running.values()):
-                waited_s, told = now - began, self._told.get(what)
-                if waited_s >= self._first_s and (told is None or now - told >= self._again_s):
+                waited_s, notice_time = now - began, self._told.get(what)
+                if waited_s >= self._first_s and (notice_time is None or now - notice_time >= self._again_s):
                     self._told[what] = now
                     self._tell(f"Waiting for {what}: no answer for {waited_s:.0f} s.")

@@ -122,7 +122,7 @@ def apply(
             connection=connection,
             output=output,
         )
-    given = given_options()
+    command_line = given_options()
     if (signature is None) != (signer_key is None):
         raise UsageError(
             "--signature and --signer-key belong together: give the signature, and the public key of its maker."
@@ -170,7 +170,9 @@ def apply(
                     done.append((action, "found done"))
                     on_the_way.say(action, f"Step {action.step} was already done: {describe(action)}.")
                 case Reopened(missing=missing):
-                    gone = ", ".join(f"schema id {each.schema_id} under {each.subject}" for each in missing)
+                    gone = ", ".join(
+                        f"schema id {missing_id.schema_id} under {missing_id.subject}" for missing_id in missing
+                    )
                     say_on_the_way(
                         f"This plan was carried out before. Since then somebody has deleted for good: {gone}. srfix "
                         "registers it again."
@@ -188,13 +190,13 @@ def apply(
     in_short = following if details or code is not ExitCode.OK else tuple(afterwards_in_short(part.circumstances))
     if code is ExitCode.OK:
         still = tuple(_still_missing(part))
-        unfound = (_UNFOUND.format(plan=given.quoted("plan", "-o", "new-plan.json")),)
+        unfound = (_UNFOUND.format(plan=command_line.quoted("plan", "-o", "new-plan.json")),)
         following, in_short = ((unfound,) * 2) if is_unfound else ((*still, *following), (*still, *in_short))
     blocks = (
         Heading(_outcome(part, [action.step for action, _how in done], code, is_news=is_news), tone=TONES[code]),
         *(_where(part, journal_path) if details else ()),
-        *_left(plan, left, path, given),
-        *_next(path, journal_path, code, in_short, given, again),
+        *_left(plan, left, path, command_line),
+        *_next(path, journal_path, code, in_short, command_line, again),
     )
     write_report(Report(document=_document(plan, journal_path, done, following, left), blocks=blocks), output)
     return code
@@ -204,12 +206,12 @@ def _refuse_if_obstructed(plan: Plan, registry: RegistryClient, journal_path: Pa
     """Asks before the first write for what is needed until the last."""
     from srfix.recovery.repair.preflight import denied_permissions, preflight
 
-    found = list(preflight(plan, registry, journal_path))
+    obstacles = list(preflight(plan, registry, journal_path))
     if probe_permissions:
-        found += denied_permissions(plan, registry)
-    obstacles = [UsageError(obstacle.what) for obstacle in found]
-    if obstacles:
-        raise ExceptionGroup("The repair cannot be carried out now. Nothing was written.", obstacles)
+        obstacles += denied_permissions(plan, registry)
+    errors = [UsageError(obstacle.what) for obstacle in obstacles]
+    if errors:
+        raise ExceptionGroup("The repair cannot be carried out now. Nothing was written.", errors)
 
 
 _NOT_YET = (
@@ -227,7 +229,7 @@ def _still_missing(plan: Plan) -> Iterator[str]:
     """What the plan left out of the subjects that it has written to."""
     left = [omission for omission in plan.omissions if omission.subject in plan.expects and omission.schema_ids]
     if left:
-        which = "; ".join(f"schema id {enumerated(each.schema_ids)} under {each.subject}" for each in left)
+        which = "; ".join(f"schema id {enumerated(omission.schema_ids)} under {omission.subject}" for omission in left)
         yield (
             f"Still missing, as the plan says: {which}. Rows with such an id fail as before. The advice below is "
             "for the other rows."
@@ -247,10 +249,12 @@ def _outcome(plan: Plan, done: Sequence[int], code: ExitCode, *, is_news: bool) 
     )
 
 
-def _left(plan: Plan, left: tuple[int, ...], path: Path, given: Given) -> Iterator[Block]:
+def _left(plan: Plan, left: tuple[int, ...], path: Path, command_line: Given) -> Iterator[Block]:
     """What the plan has beside what was asked for, and the command that carries it out."""
     if left:
-        whole = replace(given, options=tuple(option for option in given.options if option.name != "--only"))
+        whole = replace(
+            command_line, options=tuple(option for option in command_line.options if option.name != "--only")
+        )
         yield Paragraph(
             f"{counted(len(left), 'step')} of the plan's {len(plan.actions)} are left. To carry them out later:"
         )
@@ -263,7 +267,12 @@ def _where(plan: Plan, journal_path: Path) -> Iterator[Block]:
 
 
 def _next(
-    path: Path, journal_path: Path, code: ExitCode, following: tuple[str, ...], given: Given, again: tuple[str, ...]
+    path: Path,
+    journal_path: Path,
+    code: ExitCode,
+    following: tuple[str, ...],
+    command_line: Given,
+    again: tuple[str, ...],
 ) -> Iterator[Block]:
     from srfix.cli.reports.diagnosis_words import secrets_to_add
     from srfix.cli.reports.plan_running import way_on
@@ -271,9 +280,9 @@ def _next(
     if following:
         yield ItemList(following)
     if code is ExitCode.OK:
-        yield Commands((given.command("verify", *positional(str(path))),))
+        yield Commands((command_line.command("verify", *positional(str(path))),))
     yield from way_on(path, journal_path, code, again=again)
-    yield from secrets_to_add(given, *(("verify",) if code is ExitCode.OK else ("apply",)), "rollback")
+    yield from secrets_to_add(command_line, *(("verify",) if code is ExitCode.OK else ("apply",)), "rollback")
 
 
 def _is_wanted(plan: Plan, journal_path: Path) -> bool:

@@ -73,7 +73,7 @@ def check(
         open_cluster(connection, engine, quiet=gate.quiet) as (cluster, counting),
         connection.registry_client() as registry,
     ):
-        found = check_topic(
+        topic_check = check_topic(
             question,
             Survey(cluster=cluster, registry=registry),
             counting,
@@ -83,24 +83,24 @@ def check(
             on_progress=None if gate.quiet else show_progress(),
         )
         url = registry.url
-    document = check_document(found, srfix_version=version("srfix"), generated_at=now(), registry=url)
+    document = check_document(topic_check, srfix_version=version("srfix"), generated_at=now(), registry=url)
     judged = judge(
-        map(of_topic, found.findings),
+        map(of_topic, topic_check.findings),
         gate,
-        is_asked=lambda known: known.topic == topic,
-        is_partial=any(skipped.could_hide for skipped in found.skipped),
+        is_asked=lambda finding_key: finding_key.topic == topic,
+        is_partial=any(skipped.could_hide for skipped in topic_check.skipped),
     )
-    report = Report(document=document, blocks=tuple(check_blocks(found, details=details)))
-    return judged.conclude(report, output, lines=_said(found, output))
+    report = Report(document=document, blocks=tuple(check_blocks(topic_check, details=details)))
+    return judged.conclude(report, output, lines=_summary_lines(topic_check, output))
 
 
-def _said(found: TopicCheck, output: OutputFormat) -> Iterator[str]:
+def _summary_lines(topic_check: TopicCheck, output: OutputFormat) -> Iterator[str]:
     if output.is_for_programs:
-        for skipped in found.skipped:
+        for skipped in topic_check.skipped:
             yield f"Not looked at: {skipped.what}: {skipped.reason}"
-    notes = sum(finding.severity is Severity.NOTE for finding in found.findings)
-    parts = [counted(len(found.findings) - notes, "finding")]
+    notes = sum(finding.severity is Severity.NOTE for finding in topic_check.findings)
+    parts = [counted(len(topic_check.findings) - notes, "finding")]
     parts += [counted(notes, "note")] if notes else []
-    parts.append(f"{counted(sum(len(answer.ids) for answer in found.answers.roles), 'schema id')} asked for")
-    parts += [f"{counted(len(found.skipped), 'thing')} not looked at"] if found.skipped else []
+    parts.append(f"{counted(sum(len(answer.ids) for answer in topic_check.answers.roles), 'schema id')} asked for")
+    parts += [f"{counted(len(topic_check.skipped), 'thing')} not looked at"] if topic_check.skipped else []
     yield f"{', '.join(parts)}."

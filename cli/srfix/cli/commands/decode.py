@@ -222,7 +222,7 @@ def _write(topic: str, records: Iterable[DecodedRecord], output: OutputFormat) -
         records,
         output,
         document=record_document,
-        blocks=lambda kept: _blocks(topic, kept),
+        blocks=lambda all_records: _blocks(topic, all_records),
         failed=lambda record: record.failed,
     )
 
@@ -253,8 +253,8 @@ def _blocks(topic: str, records: list[DecodedRecord]) -> Iterator[Block]:
         for part in (record.key, record.value):
             if part.error is not None:
                 errors.setdefault(part.error.message, []).append(f"{record.partition}/{record.offset}")
-    told = (f"{', '.join(where)}: {message}" for message, where in errors.items())
-    yield from titled_list("Not decoded (partition/offset)", told)
+    failures = (f"{', '.join(where)}: {message}" for message, where in errors.items())
+    yield from titled_list("Not decoded (partition/offset)", failures)
 
 
 def _in_text(payload: bytes) -> str:

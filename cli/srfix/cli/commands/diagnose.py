@@ -83,7 +83,7 @@ def diagnose(
     from srfix.cli.session import open_session
 
     with (
-        metrics_written(metrics) as told,
+        metrics_written(metrics) as take_diagnosis,
         open_session(
             connection,
             selection,
@@ -103,17 +103,17 @@ def diagnose(
         from srfix.recovery.diagnosis.document import diagnosis_document
 
         diagnosis = examination.diagnosis
-        told(diagnosis)
+        take_diagnosis(diagnosis)
         judged = judge_diagnosis(diagnosis, gate, selection)
         is_short = judged.writes_report(output) and not details and not output.is_for_programs
         short = foreseen(session, examination) if is_short else None
         where = session.where
-    given = given_options()
+    command_line = given_options()
     facts = examination.facts if output.folds else None
     if short is None:
-        blocks: Iterable[Block] = diagnosis_in_detail(diagnosis, given, facts=facts or ())
+        blocks: Iterable[Block] = diagnosis_in_detail(diagnosis, command_line, facts=facts or ())
     else:
-        blocks = diagnosis_in_short(diagnosis, short, given, facts=facts)
+        blocks = diagnosis_in_short(diagnosis, short, command_line, facts=facts)
     document = diagnosis_document(diagnosis, srfix_version=version("srfix"), generated_at=now())
     report = Report(document=document, blocks=tuple(blocks), verdict=verdict_of(diagnosis), where=where)
     return judged.conclude(report, output, asides=session.unsaid, lines=[_summary(diagnosis)])

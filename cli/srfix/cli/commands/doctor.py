@@ -95,10 +95,10 @@ def _spark() -> Iterator[tuple[str, str]]:
 
     for distribution in ("pyspark", "pyspark-client", "pyspark-connect"):
         try:
-            found = version(distribution)
+            installed_version = version(distribution)
         except PackageNotFoundError:
             continue
-        yield distribution, f"{found} ({abilities_in_words(found)})"
+        yield distribution, f"{installed_version} ({abilities_in_words(installed_version)})"
         return
 
 

@@ -49,7 +49,7 @@ _USER: Final = "basic.auth.user.info=USER:env:REGISTRY_PASSWORD"
     "what",
     metavar="[CODE | FILE | -]",
     required=False,
-    shell_complete=word_completion((known.code for known in CATALOGUE), else_file=True),
+    shell_complete=word_completion((entry.code for entry in CATALOGUE), else_file=True),
 )
 @output_option
 def explain(what: str | None, output: OutputFormat) -> ExitCode:
@@ -63,9 +63,9 @@ def explain(what: str | None, output: OutputFormat) -> ExitCode:
     if what is None:
         write_report(_list_of_codes(), output)
         return ExitCode.OK
-    known = entry(what)
-    if known is not None:
-        write_report(_code_report(known), output)
+    code_entry = entry(what)
+    if code_entry is not None:
+        write_report(_code_report(code_entry), output)
         return ExitCode.OK
     text = _text_of(what)
     if not text.strip():
@@ -107,12 +107,12 @@ def _text_of(what: str) -> str:
 
 
 def _tail(stream: BinaryIO) -> bytes:
-    kept = bytearray()
+    tail = bytearray()
     while chunk := stream.read(_CHUNK):
-        kept += chunk
-        if len(kept) > _LONGEST_INPUT + _CHUNK:
-            del kept[:-_LONGEST_INPUT]
-    return bytes(kept[-_LONGEST_INPUT:])
+        tail += chunk
+        if len(tail) > _LONGEST_INPUT + _CHUNK:
+            del tail[:-_LONGEST_INPUT]
+    return bytes(tail[-_LONGEST_INPUT:])
 
 
 def _decode(content: bytes) -> str:
@@ -121,7 +121,7 @@ def _decode(content: bytes) -> str:
 
 
 def _list_of_codes() -> Report:
-    rows = tuple((known.code, known.severity, known.checked_since, known.title) for known in CATALOGUE)
+    rows = tuple((entry.code, entry.severity, entry.checked_since, entry.title) for entry in CATALOGUE)
     return Report(
         document=_catalogue(CATALOGUE),
         blocks=(
@@ -134,24 +134,24 @@ def _list_of_codes() -> Report:
 def _catalogue(codes: Iterable[CatalogueEntry]) -> dict[str, Json]:
     from srfix.recovery.explain.catalogue import Catalogue, ExplainedCode
 
-    return Catalogue(srfix=version("srfix"), codes=[ExplainedCode.of(known) for known in codes]).to_json()
+    return Catalogue(srfix=version("srfix"), codes=[ExplainedCode.of(entry) for entry in codes]).to_json()
 
 
-def _code_report(known: CatalogueEntry) -> Report:
+def _code_report(entry: CatalogueEntry) -> Report:
     parts = (
-        ("What it means", known.meaning),
-        ("How it comes about", known.cause),
-        ("How srfix tells", known.detection),
-        ("What to do", known.remedy),
+        ("What it means", entry.meaning),
+        ("How it comes about", entry.cause),
+        ("How srfix tells", entry.detection),
+        ("What to do", entry.remedy),
     )
     sections: list[Block] = []
     for heading, text in parts:
         sections += [Heading(heading, level=2), *_paragraphs(text)]
     return Report(
-        document=_catalogue((known,)),
+        document=_catalogue((entry,)),
         blocks=(
-            Heading(f"{known.code}: {known.title}"),
-            FieldList((("severity", known.severity), ("checked", f"since srfix {known.checked_since}"))),
+            Heading(f"{entry.code}: {entry.title}"),
+            FieldList((("severity", entry.severity), ("checked", f"since srfix {entry.checked_since}"))),
             *sections,
         ),
     )

@@ -94,7 +94,7 @@ def guard(
     from srfix.recovery.guard.models import Assumed, parse_optimization
 
     # Its --subject is where a schema is about to be registered; that of srfix plan is what the reader of --topic asks.
-    given = given_options().without("--subject")
+    command_line = given_options().without("--subject")
     running = _version(selection.streams_version, "--streams-version")
     assumed = Assumed(
         running=running,
@@ -103,7 +103,7 @@ def guard(
         reader=Reader.said(selection.reader, running),
         is_of_one_store=selection.store is not None,
         no_auto_register=selection.no_auto_register,
-        given=given,
+        given=command_line,
     )
     new = _new_schema(subject, schema_file)
     supplied = _supplied(evidence, selection, assumed, new)
@@ -127,19 +127,23 @@ def _judged(forecast: Forecast, gate: Gate, selection: Selection) -> Judged:
     from srfix.cli.reports.judging import judge, of_store
     from srfix.recovery.forecasts import Certainty
 
-    acknowledged = {of_store(each)[0] for each in forecast.ignored}
-    applications = {each.store.application for each in forecast.stores}
+    acknowledged = {of_store(finding)[0] for finding in forecast.ignored}
+    applications = {store_forecast.store.application for store_forecast in forecast.stores}
     return judge(
-        (of_store(each) for each in forecast.foretold if each.certainty in (Certainty.CERTAIN, Certainty.POSSIBLE)),
+        (
+            of_store(finding)
+            for finding in forecast.foretold
+            if finding.certainty in (Certainty.CERTAIN, Certainty.POSSIBLE)
+        ),
         gate,
         beside=map(of_store, forecast.foretold),
-        untold=(of_store(each) for each in forecast.foretold if each.is_open),
-        is_asked=lambda each: (
+        untold=(of_store(finding) for finding in forecast.foretold if finding.is_open),
+        is_asked=lambda finding_key: (
             forecast.schema is None
-            and not each.topic
-            and each not in acknowledged
-            and each.application in applications
-            and selection.store in (None, each.store)
+            and not finding_key.topic
+            and finding_key not in acknowledged
+            and finding_key.application in applications
+            and selection.store in (None, finding_key.store)
         ),
         is_partial=any(skipped.could_hide for skipped in forecast.skipped),
     )

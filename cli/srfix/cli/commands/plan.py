@@ -152,7 +152,7 @@ def plan(
     with open_session(connection, selection, evidence, hurry, choice=engine) as session:
         bootstrap_servers = connection.kafka.get("bootstrap.servers")
         if topic is not None:
-            looked = check_topic(
+            topic_check = check_topic(
                 asked.question(topic, selection.reader, selection.isolation or Isolation.READ_UNCOMMITTED),
                 session.survey,
                 session.engine,
@@ -162,7 +162,7 @@ def plan(
                 on_progress=show_progress(),
             )
             made = make_topic_plan(
-                looked,
+                topic_check,
                 session.survey,
                 keep=Keep(keep),
                 width=width,
@@ -172,7 +172,7 @@ def plan(
                 bootstrap_servers=bootstrap_servers,
                 version_limit=version_limit,
             )
-            beyond, ignored = _beyond_topic(looked, made), None
+            beyond, ignored = _beyond_topic(topic_check, made), None
         else:
             examination = session.examine(engine=NoCensus() if all_versions else None)
             made = make_plan(
@@ -182,7 +182,7 @@ def plan(
                 width=width,
                 exact_ids=exact_ids,
                 also=also,
-                said=session.said,
+                said=session.check_context,
                 bootstrap_servers=bootstrap_servers,
                 version_limit=version_limit,
                 engine=None if all_versions else session.engine,
@@ -199,7 +199,7 @@ def plan(
     if as_shell:
         show(shell_script(made), end="")
     else:
-        report = plan_report(made, path=path, given=given_options(), details=details, folds=output.folds)
+        report = plan_report(made, path=path, command_line=given_options(), details=details, folds=output.folds)
         write_report(report, output)
     if ignored is not None:
         say(ignored, err=True)
@@ -244,16 +244,20 @@ def _next(finding: Finding) -> str:
 
     if finding.source is not None:
         return finding.next
-    named = [f"{each.application}/{each.store}={each.topic}" for each in finding.considered if each.topic is not None]
-    plans = [given_options().quoted("plan", "--source", each) for each in named[:MOST_SOURCES]]
+    named = [
+        f"{candidate.application}/{candidate.store}={candidate.topic}"
+        for candidate in finding.considered
+        if candidate.topic is not None
+    ]
+    plans = [given_options().quoted("plan", "--source", source) for source in named[:MOST_SOURCES]]
     return f"Say which: {' or '.join(plans)}." if plans else finding.next
 
 
-def _refuse_mixture(topic: str | None, selection: Selection, asked: TopicChoice) -> None:
+def _refuse_mixture(topic: str | None, selection: Selection, choice: TopicChoice) -> None:
     """:raises UsageError: if options of stores and options of a topic stand together."""
     if topic is None:
-        if asked.typed:
-            raise UsageError(f"{', '.join(asked.typed)} say how a topic is read: name it with --topic.")
+        if choice.typed:
+            raise UsageError(f"{', '.join(choice.typed)} say how a topic is read: name it with --topic.")
         if selection.reader not in READERS:
             raise UsageError(f"--reader {selection.reader} reads topics: name one with --topic.")
         return
@@ -266,15 +270,15 @@ def _refuse_mixture(topic: str | None, selection: Selection, asked: TopicChoice)
         )
 
 
-def _beyond_topic(found: TopicCheck, plan: Plan) -> list[str]:
+def _beyond_topic(topic_check: TopicCheck, plan: Plan) -> list[str]:
     """What is wrong with the topic, or was not looked at, and this plan does nothing about."""
     from srfix.recovery.severity import Severity
 
     lines = [
         f"Not in the plan: {finding.code} {finding.topic}. {finding.explanation} {finding.next}"
-        for finding in found.findings
+        for finding in topic_check.findings
         if finding.severity is not Severity.NOTE and not finding.repairable
     ]
-    if not found.has_findings or not plan.actions:
-        lines += [f"Not looked at: {s.what}: {s.reason}" for s in found.skipped if s.could_hide]
+    if not topic_check.has_findings or not plan.actions:
+        lines += [f"Not looked at: {s.what}: {s.reason}" for s in topic_check.skipped if s.could_hide]
     return lines

@@ -99,9 +99,9 @@ def rollback(
     if already:
         blocks.append(Paragraph("Rolled back before; nothing was written now."))
     elif events or stopped:
-        blocks += _told(steps, is_whole=not stopped)
+        blocks += _outcome_blocks(steps, is_whole=not stopped)
         if not stopped and any(
-            isinstance(each, Undone) and isinstance(each.action, Register) for each in events.values()
+            isinstance(event, Undone) and isinstance(event.action, Register) for event in events.values()
         ):
             blocks.append(Paragraph(_NO_LONGER))
     else:
@@ -128,7 +128,7 @@ def _totals(steps: Sequence[StepTold]) -> str:
     return f"{undone} undone, {left} left as they are, {len(steps) - undone - left} with nothing to undo."
 
 
-def _told(steps: Sequence[StepTold], *, is_whole: bool) -> Iterator[Block]:
+def _outcome_blocks(steps: Sequence[StepTold], *, is_whole: bool) -> Iterator[Block]:
     """How it ended, then every step under its subject, which is named once where there is no other."""
     left = sum(step.outcome == "left" for step in steps)
     but_for = f", but for {counted(left, 'step')} left as it is" if left else ""
@@ -138,11 +138,11 @@ def _told(steps: Sequence[StepTold], *, is_whole: bool) -> Iterator[Block]:
     if len(subjects) == 1:
         yield Paragraph(subjects[0])
     for title, outcomes in _PARTS:
-        of_it = [step for step in steps if step.outcome in outcomes]
-        if of_it:
+        part_steps = [step for step in steps if step.outcome in outcomes]
+        if part_steps:
             yield Heading(title, level=2)
         for subject in subjects:
-            lines = tuple(_lines([step for step in of_it if step.subject == subject]))
+            lines = tuple(_lines([step for step in part_steps if step.subject == subject]))
             if lines and len(subjects) > 1:
                 yield Paragraph(subject)
             if lines:

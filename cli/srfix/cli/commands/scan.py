@@ -100,7 +100,7 @@ def scan(
         open_cluster(connection, engine, quiet=quiet) as (cluster, counting),
         connection.registry_client() if has_registry else nullcontext() as registry,
     ):
-        found = scan_topic(
+        topic_scan = scan_topic(
             topic,
             cluster=cluster,
             engine=counting,
@@ -117,15 +117,15 @@ def scan(
         srfix=version("srfix"),
         generated_at=now(),
         registry=registry_url,
-        topics=[counted_topic(found)],
-        schema_ids=held_ids(found),
-        skipped=[NotLookedAt.of(skipped) for skipped in found.skipped],
+        topics=[counted_topic(topic_scan)],
+        schema_ids=held_ids(topic_scan),
+        skipped=[NotLookedAt.of(skipped) for skipped in topic_scan.skipped],
     )
-    blocks = tuple(_blocks(found, details=details, bars=output.folds))
+    blocks = tuple(_blocks(topic_scan, details=details, bars=output.folds))
     where = (("cluster", connection.cluster_shown), ("registry", registry_url))
-    code = ExitCode.REFUSED if found.skipped or found.census.is_partial else ExitCode.OK
-    report = Report(document=document.to_json(), blocks=blocks, verdict=_verdict(found), where=where)
-    return conclude(report, output, quiet=quiet, code=code, lines=_lines(found, has_registry=has_registry))
+    code = ExitCode.REFUSED if topic_scan.skipped or topic_scan.census.is_partial else ExitCode.OK
+    report = Report(document=document.to_json(), blocks=blocks, verdict=_verdict(topic_scan), where=where)
+    return conclude(report, output, quiet=quiet, code=code, lines=_lines(topic_scan, has_registry=has_registry))
 
 
 def _lines(scan: Scan, *, has_registry: bool) -> Iterator[str]:
@@ -200,20 +200,20 @@ def _by_id(scan: Scan, role: Role, title: str) -> Table:
 
     rows: list[tuple[str, ...]] = []
     for schema_id in scan.census.ids(role):
-        found = [
+        partition_counts = [
             (partition.partition, count)
             for partition in scan.census.partitions
             for count in partition.of(role).ids
             if count.schema_id == schema_id
         ]
-        live = [count.live_keys for _partition, count in found if count.live_keys is not None]
+        live = [count.live_keys for _partition, count in partition_counts if count.live_keys is not None]
         rows.append(
             (
                 str(schema_id),
-                f"{sum(count.records for _partition, count in found):,}",
+                f"{sum(count.records for _partition, count in partition_counts):,}",
                 _number(sum(live) if live else None),
-                f"{sum(count.pending_keys for _partition, count in found):,}",
-                ranges(partition for partition, _count in found),
+                f"{sum(count.pending_keys for _partition, count in partition_counts):,}",
+                ranges(partition for partition, _count in partition_counts),
             )
         )
     return Table(("schema id", "records", "live keys", "not yet committed", "partitions"), tuple(rows), title=title)

@@ -115,10 +115,10 @@ def _inferred(registry: RegistryClient, subject: str, version: int | Literal["la
     from srfix.serde.formats.table import format_of, schema_module_of
     from srfix.serde.schemas.references import reference_texts
 
-    found = registry.version(subject, version).schema
-    references = reference_texts(registry, found, subject=subject)
-    infer = schema_module_of(format_of(found.schema_type)).infer_columns
-    return infer(found.text, references=references, role=half.role, wrapped=half.wrapped)
+    registered_schema = registry.version(subject, version).schema
+    references = reference_texts(registry, registered_schema, subject=subject)
+    infer = schema_module_of(format_of(registered_schema.schema_type)).infer_columns
+    return infer(registered_schema.text, references=references, role=half.role, wrapped=half.wrapped)
 
 
 def _document(

@@ -16,7 +16,7 @@ from srfix.serde.hints import nearest
 
 @command(epilog="Not to be mixed up with srfix schema, which is about the columns of a table.")
 @click.argument(
-    "name", metavar="[NAME]", required=False, shell_complete=word_completion(each.name for each in DOCUMENTS)
+    "name", metavar="[NAME]", required=False, shell_complete=word_completion(entry.name for entry in DOCUMENTS)
 )
 def schema_of(name: str | None) -> ExitCode:
     """Print the JSON Schema of a document: diagnosis, plan, verification, census, …
@@ -26,13 +26,13 @@ def schema_of(name: str | None) -> ExitCode:
     from srfix.cli.documents import document_named, schema_text
 
     if name is None:
-        rows = tuple((each.name, each.written_by) for each in DOCUMENTS)
+        rows = tuple((entry.name, entry.written_by) for entry in DOCUMENTS)
         blocks = (Table(("document", "written by"), rows), Paragraph("Run srfix schema-of with one of them."))
         write_report(Report(document={}, blocks=blocks), OutputFormat.TABLE)
         return ExitCode.OK
     document = document_named(name)
     if document is None:
-        names = [each.name for each in DOCUMENTS]
+        names = [entry.name for entry in DOCUMENTS]
         near = nearest(name, names)
         meant = f" Did you mean {near}?" if near is not None else ""
         raise UsageError(f"There is no document {name!r}.{meant} srfix writes: {', '.join(names)}.")

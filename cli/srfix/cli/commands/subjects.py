@@ -37,55 +37,56 @@ def subjects(application: str | None, connection: Connection, output: OutputForm
     from srfix.cli.session import open_cluster
     from srfix.recovery.inspect.internal_subjects import SubjectsDocument, list_internal_subjects
 
-    given = given_options()
+    command_line = given_options()
     with open_cluster(connection) as (cluster, _engine), connection.registry_client() as registry:
-        found = list_internal_subjects(cluster, registry, application=application, given=given)
-    document = SubjectsDocument.of(found, srfix=version("srfix"), generated_at=now())
-    looks = f"{len(found.subjects)} of {counted(found.looked_at, 'subject')} look internal"
-    verdict = Verdict(text=looks, tone=Tone.UNSURE if found.skipped else Tone.PLAIN)
+        listing = list_internal_subjects(cluster, registry, application=application, given=command_line)
+    document = SubjectsDocument.of(listing, srfix=version("srfix"), generated_at=now())
+    looks = f"{len(listing.subjects)} of {counted(listing.looked_at, 'subject')} look internal"
+    verdict = Verdict(text=looks, tone=Tone.UNSURE if listing.skipped else Tone.PLAIN)
     write_report(
-        Report(document=document.to_json(), blocks=tuple(_blocks(found, given, application)), verdict=verdict), output
+        Report(document=document.to_json(), blocks=tuple(_blocks(listing, command_line, application)), verdict=verdict),
+        output,
     )
-    for skipped in found.skipped:
+    for skipped in listing.skipped:
         say(f"Not looked at: {skipped.what}: {skipped.reason}", err=True)
     say_total(f"{looks}.", output)
     return ExitCode.OK
 
 
-def _blocks(found: InternalSubjects, given: Given, application: str | None) -> Iterator[Block]:
+def _blocks(listing: InternalSubjects, command_line: Given, application: str | None) -> Iterator[Block]:
     from srfix.cli.reports.diagnosis_words import secrets_to_add
     from srfix.recovery.inspect.internal_subjects import SubjectClass
 
-    if not found.subjects and application is not None:
+    if not listing.subjects and application is not None:
         yield Paragraph(
             f"No subject looks internal to the application {application!r}. Names are compared as they stand, letter case "
             "too; without --application all are listed."
         )
         return
-    if not found.subjects:
+    if not listing.subjects:
         yield Paragraph("No subject looks internal to Kafka Streams or ksqlDB.")
         return
-    counts = Counter(subject.kind for subject in found.subjects)
+    counts = Counter(subject.kind for subject in listing.subjects)
     for kind in SubjectClass:
         if counts[kind]:
             yield Table(
                 ("subject", "state", "ids", "application", "store"),
-                tuple(_row(subject) for subject in found.subjects if subject.kind is kind),
+                tuple(_row(subject) for subject in listing.subjects if subject.kind is kind),
                 title=f"{kind.value.capitalize()} ({counts[kind]})",
             )
-    commands = tuple(dict.fromkeys(subject.next for subject in found.subjects if subject.next is not None))
+    commands = tuple(dict.fromkeys(subject.next for subject in listing.subjects if subject.next is not None))
     if commands:
         yield Heading("Next", level=2)
         yield Commands(commands)
-        yield from secrets_to_add(given, "diagnose")
+        yield from secrets_to_add(command_line, "diagnose")
 
 
-def _row(found: InternalSubject) -> tuple[str, ...]:
-    naming = "" if found.role is not None else ", by record name"
+def _row(internal_subject: InternalSubject) -> tuple[str, ...]:
+    naming = "" if internal_subject.role is not None else ", by record name"
     return (
-        found.subject,
-        f"{'live' if found.is_live else 'soft-deleted'}{naming}",
-        "-" if found.schema_ids is None else enumerated(found.schema_ids) or "none",
-        found.application or "not known",
-        found.store or "-",
+        internal_subject.subject,
+        f"{'live' if internal_subject.is_live else 'soft-deleted'}{naming}",
+        "-" if internal_subject.schema_ids is None else enumerated(internal_subject.schema_ids) or "none",
+        internal_subject.application or "not known",
+        internal_subject.store or "-",
     )

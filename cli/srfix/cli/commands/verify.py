@@ -90,7 +90,7 @@ def verify(
     from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS
     from srfix.recovery.topic_plan.plan_file import TOPIC_PLANS
 
-    given = given_options()
+    command_line = given_options()
     if TOPIC_PLANS.is_at(path) or TOPIC_JOURNALS.is_at(path):
         return verify_topic(path, expect_digest=expect_digest, connection=connection, quiet=quiet, output=output)
     plan = read_plan_or_journal(path)
@@ -119,15 +119,19 @@ def verify(
             )
         )
         outcomes = [
-            (known, outcome_of(known.application, plan, events)) for known in circumstances_now(plan, cluster, supplied)
+            (circumstances, outcome_of(circumstances.application, plan, events))
+            for circumstances in circumstances_now(plan, cluster, supplied)
         ]
     advice = [
-        ApplicationAdvice(application=known.application, advice=tuple(upon_verification(known, outcome, given=given)))
-        for known, outcome in outcomes
+        ApplicationAdvice(
+            application=circumstances.application,
+            advice=tuple(upon_verification(circumstances, outcome, given=command_line)),
+        )
+        for circumstances, outcome in outcomes
     ]
     code = verification_code(events)
     blocks = [*verification_blocks(events, details=details, folds=output.folds)]
-    in_short = tuple(upon_verification_in_short(outcomes, given=given))
+    in_short = tuple(upon_verification_in_short(outcomes, given=command_line))
     blocks += advice_blocks(advice) if details else [ItemList(in_short)] if in_short else []
     document = verification_document(plan, events, advice, verified=code is ExitCode.OK)
     is_quiet = quiet and code is ExitCode.OK
@@ -142,9 +146,9 @@ def verify(
             say(problem, err=True)
     counts = tally(events)
     if output is OutputFormat.JSON:
-        for looked in counts:
-            whose = f"{looked.subject}: " if len(counts) > 1 else ""
-            say(f"{whose}{looked_at(looked.ids, looked.rows)}.", err=True)
+        for count in counts:
+            whose = f"{count.subject}: " if len(counts) > 1 else ""
+            say(f"{whose}{looked_at(count.ids, count.rows)}.", err=True)
         for event in events:
             if isinstance(event, NotLookedAt):
                 say(f"Not looked at: {event.what} (subject {event.subject}).", err=True)

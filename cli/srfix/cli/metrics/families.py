@@ -31,10 +31,10 @@ class Families(Collector):
                 up.add_metric((end.value,), float(numbers.up.get(end, False)))
         yield up
         if numbers.findings is not None:
-            found = GaugeMetricFamily("srfix_findings", "Findings of the last full look, notes too.", labels=LABELS)
+            findings = GaugeMetricFamily("srfix_findings", "Findings of the last full look, notes too.", labels=LABELS)
             for labels, number in numbers.findings.items():
-                found.add_metric(labels, number)
-            yield found
+                findings.add_metric(labels, number)
+            yield findings
         plain: tuple[tuple[str, str, float | None], ...] = (
             ("srfix_ids_missing", "Schema ids that a phantom subject lacks, each once a subject.", numbers.ids_missing),
             (

@@ -130,14 +130,14 @@ class Standing:
 
     def _diagnosed(self, diagnosis: Diagnosis) -> None:
         counted: Counter[tuple[str, ...]] = Counter()
-        for found in sorted(diagnosis.findings, key=finding_order):
-            labels = found.code, found.severity.value, found.application, found.store, found.role.value
+        for finding in sorted(diagnosis.findings, key=finding_order):
+            labels = finding.code, finding.severity.value, finding.application, finding.store, finding.role.value
             counted[labels if labels in counted or len(counted) < _MOST_SERIES else (*labels[:2], *[_OTHERS] * 3)] += 1
         self._findings = dict(counted)
-        wrong = [found for found in diagnosis.findings if found.severity is not Severity.NOTE]
-        self._missing = {(found.subject, int(fault.schema_id)) for found in wrong for fault in found.schema_ids}
+        wrong = [finding for finding in diagnosis.findings if finding.severity is not Severity.NOTE]
+        self._missing = {(finding.subject, int(fault.schema_id)) for finding in wrong for fault in finding.schema_ids}
         self._withheld = {}
-        self._not_looked_at = sum(each.could_hide for each in diagnosis.not_looked_at)
+        self._not_looked_at = sum(gap.could_hide for gap in diagnosis.not_looked_at)
         self._stores = len(diagnosis.examined)
 
     def numbers(self) -> Numbers:

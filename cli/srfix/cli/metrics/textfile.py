@@ -33,11 +33,11 @@ def metrics_written(path: Path | None) -> Iterator[Callable[[Diagnosis], None]]:
 
     standing, began = Standing(), time.monotonic()
 
-    def told(diagnosis: Diagnosis) -> None:
+    def take_diagnosis(diagnosis: Diagnosis) -> None:
         standing.take(LookEnded(diagnosis=diagnosis, duration_s=time.monotonic() - began))
 
     try:
-        yield told
+        yield take_diagnosis
     except SrfixError as error:
         ends = (End.REGISTRY,) if isinstance(error, RegistryError) else (End.KAFKA,)
         _write(path, standing, *(ends if isinstance(error, RegistryError | ClusterError) else tuple(End)))

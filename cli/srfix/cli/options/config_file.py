@@ -101,10 +101,10 @@ def read_config(
             if key in SHARED_KEYS:
                 options[_parameter(key)] = option_value(path, key, value, shared_key(key))
             elif key not in _TABLES and key not in commands:
-                known = (*SHARED_KEYS, *_TABLES, *commands)
+                keys = (*SHARED_KEYS, *_TABLES, *commands)
                 raise UsageError(
-                    f"Nothing reads {_shown(key, text, _near(key, known, commands, keys_of))} of the configuration file "
-                    f"{path!r}. {_home_or_known(key, known, commands, keys_of)}"
+                    f"Nothing reads {_shown(key, text, _near(key, keys, commands, keys_of))} of the configuration file "
+                    f"{path!r}. {_home_or_known(key, keys, commands, keys_of)}"
                 )
     kafka = _table(path, document, "kafka", wrong)
     registry = _table(path, document, "registry-client", wrong)
@@ -201,30 +201,30 @@ def _options(
 
 
 def _home_or_known(
-    key: str, known: Collection[str], commands: Collection[str], keys_of: Callable[[str], Mapping[str, TableKey]]
+    key: str, keys: Collection[str], commands: Collection[str], keys_of: Callable[[str], Mapping[str, TableKey]]
 ) -> str:
     """Where a key belongs that stands in the wrong place, or the one that it is nearly; else the keys of its place."""
-    near = _near(key, known, commands, keys_of)
-    meant = key if near is None or near in known else near
+    near = _near(key, keys, commands, keys_of)
+    meant = key if near is None or near in keys else near
     if meant in SHARED_KEYS:
         return f"{meant} belongs above all tables."
     tables = [f"[{name}]" for name in commands if meant in keys_of(name)]
     return (
         f"{meant} belongs in the table of a command that has it: {', '.join(tables)}."
         if tables
-        else f"Known are: {', '.join(known)}."
+        else f"Known are: {', '.join(keys)}."
     )
 
 
 def _near(
-    key: str, known: Collection[str], commands: Collection[str], keys_of: Callable[[str], Mapping[str, TableKey]]
+    key: str, keys: Collection[str], commands: Collection[str], keys_of: Callable[[str], Mapping[str, TableKey]]
 ) -> str | None:
     """The key of this place that it is nearly; else one of another place. None if it is one of these, misplaced."""
     everywhere = dict.fromkeys((*SHARED_KEYS, *(other for name in commands for other in keys_of(name))))
     if key in everywhere:
         return None
     key = key[:100]
-    return nearest(key, tuple(known), cutoff=0.75) or nearest(key, tuple(everywhere), cutoff=0.75)
+    return nearest(key, tuple(keys), cutoff=0.75) or nearest(key, tuple(everywhere), cutoff=0.75)
 
 
 def _shown(key: str, text: str, near: str | None) -> str:

@@ -120,22 +120,22 @@ def _connection(**values: Any) -> Connection:
     registry: dict[str, str] = {}
     files: list[ClientFile] = []
     for layer in _LAYERS:
-        given = {name: _value(ctx, name, values[name], layer) for name in _CONNECTION_PARAMETERS}
-        if given["kafka_config"]:
-            file = read_client_file(given["kafka_config"])
+        layer_values = {name: _value(ctx, name, values[name], layer) for name in _CONNECTION_PARAMETERS}
+        if layer_values["kafka_config"]:
+            file = read_client_file(layer_values["kafka_config"])
             files.append(file)
             kafka = laid_over(kafka, file.kafka)
             registry |= file.registry
         if layer is ParameterSource.DEFAULT_MAP:
             kafka = laid_over(kafka, config.kafka)
             registry |= short_names(config.registry)
-        kafka = laid_over(kafka, _properties(given["kafka_properties"], option="-X"))
-        registry |= short_names(_properties(given["registry_properties"], option="-R"))
-        if given["bootstrap_servers"]:
-            kafka["bootstrap.servers"] = given["bootstrap_servers"]
-        if given["registry"]:
-            registry["url"] = given["registry"]
-    _note_secrets(ctx, [f"{name}={value}" for given in (kafka, registry) for name, value in given.items()])
+        kafka = laid_over(kafka, _properties(layer_values["kafka_properties"], option="-X"))
+        registry |= short_names(_properties(layer_values["registry_properties"], option="-R"))
+        if layer_values["bootstrap_servers"]:
+            kafka["bootstrap.servers"] = layer_values["bootstrap_servers"]
+        if layer_values["registry"]:
+            registry["url"] = layer_values["registry"]
+    _note_secrets(ctx, [f"{name}={value}" for properties in (kafka, registry) for name, value in properties.items()])
     _note_secrets(ctx, [text for file in files for text in file.texts])
     taken, settings = settled(kafka, registry, [problem for file in files for problem in file.problems])
     _note_secrets(ctx, [f"{name}={value}" for name, value in taken.items()])

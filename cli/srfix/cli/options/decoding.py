@@ -77,11 +77,11 @@ class DecodeOptions:
         windowed = WindowedDeserializer(read, self.window)
 
         def as_row(payload: bytes | None, ctx: Context) -> Value:
-            found = windowed(payload, ctx)
-            if found is None:
+            windowed_key = windowed(payload, ctx)
+            if windowed_key is None:
                 return None
-            window: Value = {"start_ms": found.window.start_ms, "end_ms": found.window.end_ms}
-            return {"key": found.key, "window": window}
+            window: Value = {"start_ms": windowed_key.window.start_ms, "end_ms": windowed_key.window.end_ms}
+            return {"key": windowed_key.key, "window": window}
 
         return as_row
 

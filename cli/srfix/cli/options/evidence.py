@@ -64,9 +64,11 @@ class EvidenceOptions(KsqldbServers):
         from srfix.recovery.state.directory_reader import read_state_directory, shut_folders
 
         return Supplied(
-            shut=tuple(found for path in self.state_dir for found in shut_folders(Path(path))),
-            state=tuple(found for path in self.state_dir for found in read_state_directory(Path(path))),
-            topologies=tuple(found for path in self.topology for found in _topologies(path, application)),
+            shut=tuple(folder for path in self.state_dir for folder in shut_folders(Path(path))),
+            state=tuple(
+                application_state for path in self.state_dir for application_state in read_state_directory(Path(path))
+            ),
+            topologies=tuple(topology for path in self.topology for topology in _topologies(path, application)),
             ksqldb=(
                 *map(_survey, self.clients()),
                 *(
@@ -175,8 +177,8 @@ def _topologies(path: str, application: str | None) -> tuple[GivenTopology, ...]
     from srfix.recovery.facts.supplied import GivenTopology
     from srfix.recovery.topology import parse_topologies
 
-    found = parse_topologies(_content(path, "--topology"), origin=path)
-    return tuple(GivenTopology(topology=topology, origin=path, application=application) for topology in found)
+    topologies = parse_topologies(_content(path, "--topology"), origin=path)
+    return tuple(GivenTopology(topology=topology, origin=path, application=application) for topology in topologies)
 
 
 def _content(path: str, option: str) -> str:

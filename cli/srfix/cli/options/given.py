@@ -31,7 +31,7 @@ def given_options() -> Given:
     A reference (`env:NAME`, `file:PATH`) is no secret and is repeated as it is.
     """
     ctx = click.get_current_context()
-    known = frozenset[str]().union(*KNOWN_OPTIONS.values())
+    option_names = frozenset[str]().union(*KNOWN_OPTIONS.values())
     here = {ParameterSource.COMMANDLINE}
     is_mailed = ctx.params.get("output") in (OutputFormat.HTML.value, OutputFormat.MARKDOWN.value)
     in_mail = here | {ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP} if is_mailed else here
@@ -40,7 +40,7 @@ def given_options() -> Given:
     for param in ctx.command.params:
         if not isinstance(param, click.Option) or param.name is None:
             continue
-        name = next((opt for opt in param.opts if opt in known), None)
+        name = next((opt for opt in param.opts if opt in option_names), None)
         if name is None or ctx.get_parameter_source(param.name) not in (in_mail if name in _WHERE else here):
             continue
         if param.is_flag:
@@ -61,7 +61,7 @@ def _values(ctx: click.Context, param: click.Option) -> Iterator[str]:
     if param.name == "config":
         value = ctx.meta.get(CONFIG_PATH)
     values = value if param.multiple else (value,)
-    yield from (f"{each:g}" if isinstance(each, float) else str(each) for each in values if each is not None)
+    yield from (f"{item:g}" if isinstance(item, float) else str(item) for item in values if item is not None)
 
 
 def _is_secret(name: str, value: str) -> bool:

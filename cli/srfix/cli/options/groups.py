@@ -25,7 +25,7 @@ def option(*names: str, envvar: str, **attributes: Any) -> Decorator:
 
 def choice_of(kind: type[Enum]) -> Choice:
     """One of an enumeration's values."""
-    return Choice([known.value for known in kind])
+    return Choice([member.value for member in kind])
 
 
 def typed_options(*options: str) -> list[str]:
@@ -47,19 +47,19 @@ def handing_over(name: str, make: Callable[..., object], *options: Decorator, be
 
     def alone() -> None: ...
 
-    for each in options:
-        each(alone)
-    own = [param.name for param in alone.__click_params__ if param.expose_value]  # type: ignore[attr-defined]
+    for decorator in options:
+        decorator(alone)
+    parameters = [param.name for param in alone.__click_params__ if param.expose_value]  # type: ignore[attr-defined]
 
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(command)
         def call(**values: Any) -> Any:
-            made = make(**{param: values.pop(param) for param in (*own, besides) if param in values})
+            made = make(**{param: values.pop(param) for param in (*parameters, besides) if param in values})
             return command(**{name: made}, **values)
 
         decorated: Callable[..., Any] = call
-        for each in reversed(options):
-            decorated = each(decorated)
+        for decorator in reversed(options):
+            decorated = decorator(decorated)
         return decorated
 
     return add

@@ -55,21 +55,23 @@ def half_of(format_: Format, role: Role, columns: str | None, *, wrapped: bool |
     return RecordHalf(format=format_, role=role, columns=half.columns, wrapped=half.wrapped)
 
 
-def schema_text(given: str) -> str:
+def schema_text(argument: str) -> str:
     """The text of a schema that was given as such, or as @FILE."""
-    if not given.startswith("@"):
-        return given
+    if not argument.startswith("@"):
+        return argument
     try:
-        text = read_file(given[1:], most_bytes=bounds.MOST_EVIDENCE_BYTES).decode("utf-8")
+        text = read_file(argument[1:], most_bytes=bounds.MOST_EVIDENCE_BYTES).decode("utf-8")
         json.loads(text)  # of another file that was named by mistake nothing is shown
         return text
     except OSError as error:
-        raise UsageError(f"The schema file {given[1:]} cannot be read ({error.strerror}). Check the path.") from error
+        raise UsageError(
+            f"The schema file {argument[1:]} cannot be read ({error.strerror}). Check the path."
+        ) from error
     except UnicodeDecodeError:
-        raise UsageError(f"The schema file {given[1:]} is not UTF-8 text; save it as UTF-8.") from None
+        raise UsageError(f"The schema file {argument[1:]} is not UTF-8 text; save it as UTF-8.") from None
     except ValueError as error:
         raise UsageError(
-            f"The schema file {given[1:]} is not JSON ({error}). Name the file that holds the schema's text."
+            f"The schema file {argument[1:]} is not JSON ({error}). Name the file that holds the schema's text."
         ) from None
     except RecursionError:
         return text  # whoever reads it says so
@@ -145,7 +147,7 @@ class InternalSchemaChoice:
 
 
 def _generation(word: str) -> Generation:
-    words = {known.value: known for known in Generation}
+    words = {generation.value: generation for generation in Generation}
     return words[word] if word in words else Generation.of(word)
 
 
@@ -164,7 +166,7 @@ schema_options = handing_over(
         "--generation",
         default=Generation.UP_TO_0_28.value,
         show_default=True,
-        metavar="|".join(known.value for known in Generation),
+        metavar="|".join(generation.value for generation in Generation),
         help="The ksqlDB that wrote the schema; a version such as 0.23.1 or 7.4.0 is enough.",
     ),
     click.option(

@@ -58,19 +58,19 @@ def key_bytes(text: str) -> bytes:
 
 def taken_as_text(*typed: str | None) -> list[str]:
     """A sentence for each key that begins like a prefix and with none of them: it was taken as text, from its first letter."""
-    told = []
+    lines = []
     for text in typed:
-        found = None if text is None else _LIKE_A_PREFIX.match(text)
-        if text is not None and found is not None and found[1] not in _TAKES:
-            told.append(
-                f"{text!r} was taken as text, {found[0]} with it: the prefixes are {enumerated(f'{name}:' for name in _TAKES)}."
+        match = None if text is None else _LIKE_A_PREFIX.match(text)
+        if text is not None and match is not None and match[1] not in _TAKES:
+            lines.append(
+                f"{text!r} was taken as text, {match[0]} with it: the prefixes are {enumerated(f'{name}:' for name in _TAKES)}."
             )
-    return told
+    return lines
 
 
-def payload_bytes(given: Iterable[str], format_: Format | None) -> Iterator[bytes | None]:
+def payload_bytes(texts: Iterable[str], format_: Format | None) -> Iterator[bytes | None]:
     """The bytes of each payload as it was typed; `-` is stdin, one a line."""
-    for text in given:
+    for text in texts:
         if text == "-":
             yield from (_bytes(line.rstrip("\r\n"), format_) for line in sys.stdin if line.strip())
         else:

@@ -185,14 +185,17 @@ class Picture:
     def in_words(self) -> str:
         """The same in sentences, for who does not see it."""
         topic = "a topic that is not decided" if self.topic is None else f"topic {self.topic}"
-        ids = enumerated(f"{each.schema_id} ({each.where})" if each.where else each.schema_id for each in self.carried)
+        ids = enumerated(
+            f"{carried_id.schema_id} ({carried_id.where})" if carried_id.where else carried_id.schema_id
+            for carried_id in self.carried
+        )
         carry = f", whose records carry {_named(len(self.carried))} {ids}" if ids else ""
-        kept = f" Rows on disk may carry {_named(len(self.kept))} {enumerated(self.kept)}." if self.kept else ""
-        held = f"{_named(len(self.held))} {enumerated(self.held)}" if self.held else "nothing"
+        disk = f" Rows on disk may carry {_named(len(self.kept))} {enumerated(self.kept)}." if self.kept else ""
+        holdings = f"{_named(len(self.held))} {enumerated(self.held)}" if self.held else "nothing"
         lacks = f" and lacks {enumerated(self.lacking)}" if self.lacking else ""
         return (
-            f"Store {self.store} of application {self.application} restores from {topic}{carry}.{kept} Its reader asks under "
-            f"{'the phantom subject' if self.is_phantom else 'subject'} {self.subject}, which holds {held}{lacks}."
+            f"Store {self.store} of application {self.application} restores from {topic}{carry}.{disk} Its reader asks under "
+            f"{'the phantom subject' if self.is_phantom else 'subject'} {self.subject}, which holds {holdings}{lacks}."
         )
 
 

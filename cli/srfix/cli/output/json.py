@@ -31,14 +31,14 @@ def render(report: Report, stream: TextIO) -> None:
 def _pieces(value: Json | Mapping[str, Json], indent: str) -> Iterator[str]:
     inner = f"{indent}  "
     if isinstance(value, Mapping) and value and not _is_short(value):
-        for number, (name, each) in enumerate(value.items()):
+        for number, (name, item) in enumerate(value.items()):
             yield f"{',' if number else '{'}\n{inner}{json.dumps(name)}: "
-            yield from _pieces(each, inner)
+            yield from _pieces(item, inner)
         yield f"\n{indent}}}"
     elif isinstance(value, list) and value and not _is_short(value):
-        for number, each in enumerate(value):
+        for number, item in enumerate(value):
             yield f"{',' if number else '['}\n{inner}"
-            yield from _pieces(each, inner)
+            yield from _pieces(item, inner)
         yield f"\n{indent}]"
     else:
         yield json.dumps(value, allow_nan=False)
@@ -47,16 +47,16 @@ def _pieces(value: Json | Mapping[str, Json], indent: str) -> Iterator[str]:
 def _is_short(value: Mapping[str, Json] | list[Json]) -> bool:
     """True if it fits on a line; decided on its own items alone, so that a deep document takes no longer than a flat one."""
     items = list(value.values()) if isinstance(value, Mapping) else value
-    if isinstance(value, list) and all(isinstance(each, int) for each in items):
+    if isinstance(value, list) and all(isinstance(item, int) for item in items):
         return True
     if (
         isinstance(value, list)
         and len(items) >= _MANY
-        and all(isinstance(each, str) and " " not in each for each in items)
+        and all(isinstance(item, str) and " " not in item for item in items)
     ):
         return True
-    if any(isinstance(each, dict) and each for each in items):
+    if any(isinstance(item, dict) and item for item in items):
         return False
-    if any(isinstance(each, list) and not all(isinstance(one, int) for one in each) for each in items):
+    if any(isinstance(item, list) and not all(isinstance(one, int) for one in item) for item in items):
         return False
     return len(json.dumps(value, allow_nan=False)) <= _LINE

@@ -40,34 +40,36 @@ def render(report: Report, stream: TextIO) -> None:
 
 
 def _threshold(ctx: click.Context | None) -> Severity:
-    given = None if ctx is None else ctx.params.get("fail_on")
-    return Severity(given.replace("-", " ")) if isinstance(given, str) else Severity.LITTER
+    fail_on = None if ctx is None else ctx.params.get("fail_on")
+    return Severity(fail_on.replace("-", " ")) if isinstance(fail_on, str) else Severity.LITTER
 
 
 def _cases(document: Mapping[str, Any], command: str, threshold: Severity) -> Iterator[ElementTree.Element]:
-    found = [*document.get("findings", ()), *document.get("foretold", ())]
-    for each in found:
-        place = [str(each[name]) for name in ("application", "store") if each.get(name)] or [str(each.get("topic"))]
-        case = _case(".".join(place), f"{each['code']} {each['subject']}")
-        is_known = any(known.items() <= each.items() for known in _known(document))
-        failed = not is_known and Severity(each["severity"]).is_at_least(threshold)
+    findings = [*document.get("findings", ()), *document.get("foretold", ())]
+    for finding in findings:
+        place = [str(finding[name]) for name in ("application", "store") if finding.get(name)] or [
+            str(finding.get("topic"))
+        ]
+        case = _case(".".join(place), f"{finding['code']} {finding['subject']}")
+        is_known = any(baseline_finding.items() <= finding.items() for baseline_finding in _baseline_findings(document))
+        failed = not is_known and Severity(finding["severity"]).is_at_least(threshold)
         part = ElementTree.SubElement(case, "failure" if failed else "system-out")
         if failed:
-            part.set("type", each["severity"])
-            part.set("message", printable(each["explanation"]))
-        then = each.get("first", [each.get("next")])
-        part.text = printable("\n".join(filter(None, (each["explanation"], *then))))
+            part.set("type", finding["severity"])
+            part.set("message", printable(finding["explanation"]))
+        then = finding.get("first", [finding.get("next")])
+        part.text = printable("\n".join(filter(None, (finding["explanation"], *then))))
         yield case
-    for each in document.get("skipped", ()):
-        case = _case("not looked at", each["what"])
-        part = ElementTree.SubElement(case, "error" if each["could_hide_a_finding"] else "skipped")
-        part.set("message", printable(each["reason"]))
+    for gap in document.get("skipped", ()):
+        case = _case("not looked at", gap["what"])
+        part = ElementTree.SubElement(case, "error" if gap["could_hide_a_finding"] else "skipped")
+        part.set("message", printable(gap["reason"]))
         yield case
-    if not found and not document.get("skipped"):
+    if not findings and not document.get("skipped"):
         yield _case(command, _NOTHING)
 
 
-def _known(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _baseline_findings(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return list((document.get("baseline") or {}).get("known", ()))
 
 

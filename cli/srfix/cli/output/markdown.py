@@ -66,9 +66,9 @@ def _led_by_verdict(report: Report) -> Iterator[Block]:
     if headline is not None:
         yield Heading(headline.text)
         where = ", ".join(f"{name} {value}" for name, value in report.where if value is not None)
-        said = " ".join(text for text in (headline.more, f"Looked at: {where}." if where else None) if text)
-        if said:
-            yield Paragraph(said)
+        sentences = " ".join(text for text in (headline.more, f"Looked at: {where}." if where else None) if text)
+        if sentences:
+            yield Paragraph(sentences)
     yield from report.rest
 
 
@@ -162,7 +162,7 @@ def _cell(text: str, names: re.Pattern[str] | None) -> str:
         # A command with a line break would be another one on the cell's line: it stands there as a text.
         return _text(text, names, begins=False) if "\n" in text else _with_code(text, names, begins=False)
     # Markdown goes on within HTML's code: what would be markup, or a link, is a reference there.
-    return f"<code>{_NO_MARKUP.sub(lambda found: f'&#{ord(found[0])};', printable(text).replace(chr(10), ' '))}</code>"
+    return f"<code>{_NO_MARKUP.sub(lambda match: f'&#{ord(match[0])};', printable(text).replace(chr(10), ' '))}</code>"
 
 
 def _html(text: str) -> str:

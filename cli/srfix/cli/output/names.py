@@ -27,12 +27,12 @@ def names_of(document: Mapping[str, Json]) -> re.Pattern[str] | None:
 def _names(value: Json | Mapping[str, Json]) -> Iterator[str]:
     """Every name in a document, as it is shown."""
     if isinstance(value, Mapping):
-        for key, each in value.items():
-            if key in _NAMES and isinstance(each, str):
-                if each.strip():
-                    yield printable(each).replace("\n", " ")
+        for key, item in value.items():
+            if key in _NAMES and isinstance(item, str):
+                if item.strip():
+                    yield printable(item).replace("\n", " ")
             else:
-                yield from _names(each)
+                yield from _names(item)
     elif isinstance(value, list):
-        for each in value:
-            yield from _names(each)
+        for item in value:
+            yield from _names(item)

@@ -125,9 +125,9 @@ def _print(console: Console, block: Block) -> None:
             _print_text(console, message(words))
         case Folded(title, blocks):
             _print_text(console, message(title), style="bold dim")
-            for each in blocks:
+            for inner_block in blocks:
                 console.line()
-                _print(console, each)
+                _print(console, inner_block)
         case _:
             assert_never(block)
 
@@ -156,8 +156,8 @@ def _linked(console: Console, line: str) -> Text:
 
 def _print_command(console: Console, line: str, *, indent: int = 2) -> None:
     # Soft: rich's own fold could not be pasted.
-    for each in folded_command(printable(line), console.width, indent=indent):
-        console.print(Text(each), soft_wrap=True)
+    for folded_line in folded_command(printable(line), console.width, indent=indent):
+        console.print(Text(folded_line), soft_wrap=True)
 
 
 def _print_fields(console: Console, pairs: tuple[tuple[str, str], ...], *, indent: str) -> None:
@@ -219,18 +219,20 @@ def _print_table(console: Console, block: Table) -> None:
             table.add_row(*map(Text, row))
         console.print(table)
         return
-    for first, *others in rows:
+    for first, *other_cells in rows:
         _print_text(console, f"{heads[0]} {first}" if first.isdigit() else first, first="- ", rest="  ")
-        said = ", ".join(f"{head} {cell}" for head, cell in zip(heads[1:], others, strict=True))
-        _print_text(console, said, first="  ", rest="  ")
+        text = ", ".join(f"{head} {cell}" for head, cell in zip(heads[1:], other_cells, strict=True))
+        _print_text(console, text, first="  ", rest="  ")
 
 
 def _lines(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     """A line for each row, for grep, cut and awk: cells aligned, none empty, no rule between heads and rows."""
     cells = [[one_line(cell) or "-" for cell in row] for row in rows]
     *widths, _last = (max(map(cell_len, column)) for column in zip(*cells, strict=True))
-    for *others, last in cells:
-        padded = (cell + " " * (width - cell_len(cell) + _BETWEEN) for cell, width in zip(others, widths, strict=True))
+    for *other_cells, last in cells:
+        padded = (
+            cell + " " * (width - cell_len(cell) + _BETWEEN) for cell, width in zip(other_cells, widths, strict=True)
+        )
         yield "".join((*padded, last))
 
 

@@ -23,25 +23,27 @@ _MOST_IDS: Final = 20
 """Ids of a table without --details."""
 
 
-def check_blocks(found: TopicCheck, *, details: bool) -> Iterator[Block]:
+def check_blocks(topic_check: TopicCheck, *, details: bool) -> Iterator[Block]:
     """The report.
 
     :param details: True for every id, and the log partition by partition.
     """
-    worst = min((finding.severity for finding in found.findings), key=lambda each: each.rank, default=None)
-    is_fine = not found.has_findings
-    held = Tone.UNSURE if found.is_inconclusive else Tone.GOOD
-    yield Heading(_verdict(found), tone=held if is_fine or worst is None else tone_of(worst))
-    yield FieldList(tuple(_fields(found.answers)))
-    for finding in found.findings:
+    worst = min(
+        (finding.severity for finding in topic_check.findings), key=lambda severity: severity.rank, default=None
+    )
+    is_fine = not topic_check.has_findings
+    calm_tone = Tone.UNSURE if topic_check.is_inconclusive else Tone.GOOD
+    yield Heading(_verdict(topic_check), tone=calm_tone if is_fine or worst is None else tone_of(worst))
+    yield FieldList(tuple(_fields(topic_check.answers)))
+    for finding in topic_check.findings:
         role = " (keys)" if finding.role is Role.KEY else ""
         yield Heading(
             f"{finding.code}, {finding.severity.value}: {finding.subject}{role}", tone=tone_of(finding.severity)
         )
         yield Paragraph(finding.explanation)
         yield Paragraph(f"Next: {finding.next}")
-    for answer in found.answers.roles:
-        yield from _ids(found.answers, answer, details=details)
+    for answer in topic_check.answers.roles:
+        yield from _ids(topic_check.answers, answer, details=details)
     if details:
         yield Table(
             (
@@ -49,22 +51,22 @@ def check_blocks(found: TopicCheck, *, details: bool) -> Iterator[Block]:
                 "start",
                 "end",
                 "records",
-                *(("committed", "not read yet") if found.answers.positions else ()),
+                *(("committed", "not read yet") if topic_check.answers.positions else ()),
             ),
-            tuple(_log(found.answers)),
+            tuple(_log(topic_check.answers)),
             title="The log",
         )
-    yield from titled_list("Not looked at", skipped_lines(found.skipped))
+    yield from titled_list("Not looked at", skipped_lines(topic_check.skipped))
 
 
-def _verdict(found: TopicCheck) -> str:
-    topic = found.answers.question.topic
-    if found.has_findings:
-        is_known = found.answers.question.read.reader is not TopicReader.UNKNOWN
+def _verdict(topic_check: TopicCheck) -> str:
+    topic = topic_check.answers.question.topic
+    if topic_check.has_findings:
+        is_known = topic_check.answers.question.read.reader is not TopicReader.UNKNOWN
         return f"{topic}: the topic's reader {'cannot' if is_known else 'may not be able to'} read all records"
-    if found.is_inconclusive:
+    if topic_check.is_inconclusive:
         return f"{topic}: no problem found, but some checks could not run"
-    group = found.answers.question.read.group
+    group = topic_check.answers.question.read.group
     return (
         f"{topic}: {'all records that the group has not read yet' if group is not None else 'all records'} can be read"
     )
@@ -75,8 +77,8 @@ def _fields(answers: TopicAnswers) -> Iterator[tuple[str, str]]:
     metadata = ", ".join(f"{name}={value}" for name, value in sorted(read.with_metadata.items()))
     yield "reader", f"{read.reader.value}{f' (use.latest.with.metadata: {metadata})' if metadata else ''}"
     if read.strategy is Strategy.TOPIC:
-        looked = [answer.role for answer in answers.roles if answer.is_looked_at]
-        yield "asks", ", ".join(question.subject_of(role) for role in reversed(looked)) or "no subject"
+        roles = [answer.role for answer in answers.roles if answer.is_looked_at]
+        yield "asks", ", ".join(question.subject_of(role) for role in reversed(roles)) or "no subject"
     else:
         yield "asks", f"a subject for each record's name (--strategy {read.strategy.value})"
     records = sum(partition.records for partition in answers.census.partitions)
@@ -97,20 +99,20 @@ def _ids(answers: TopicAnswers, answer: RoleAnswer, *, details: bool) -> Iterato
         return
     # What fails stands first.
     ranked = sorted(
-        answer.ids, key=lambda asked: (asked.reads is not False, not asked.standing.is_met, asked.schema_id)
+        answer.ids, key=lambda asked_id: (asked_id.reads is not False, not asked_id.standing.is_met, asked_id.schema_id)
     )
     shown = ranked if details or len(ranked) <= _MOST_IDS else ranked[:_MOST_IDS]
     yield Table(
         ("schema id", "records", "which", "subject", "the reader"),
         tuple(
             (
-                f"{asked.schema_id}{' (by GUID)' if asked.guids else ''}",
-                f"{asked.fault.records:,}",
-                _STANDING[asked.standing],
-                asked.subject or "-",
-                _outcome(asked, answers.question.read.reader),
+                f"{asked_id.schema_id}{' (by GUID)' if asked_id.guids else ''}",
+                f"{asked_id.fault.records:,}",
+                _STANDING[asked_id.standing],
+                asked_id.subject or "-",
+                _outcome(asked_id, answers.question.read.reader),
             )
-            for asked in shown
+            for asked_id in shown
         ),
         title=title,
     )
@@ -118,14 +120,14 @@ def _ids(answers: TopicAnswers, answer: RoleAnswer, *, details: bool) -> Iterato
         yield Paragraph(f"{len(ranked) - len(shown):,} more schema ids; --details shows all")
 
 
-def _outcome(asked: AskedId, reader: TopicReader) -> str:
-    if asked.trouble is Trouble.MISSING and reader is TopicReader.UNKNOWN:
-        return f"fails if it asks under the subject: {asked.trouble.value}"
-    if asked.trouble is not None:
-        return f"fails: {asked.trouble.value}"
-    if asked.untold is not None:
+def _outcome(asked_id: AskedId, reader: TopicReader) -> str:
+    if asked_id.trouble is Trouble.MISSING and reader is TopicReader.UNKNOWN:
+        return f"fails if it asks under the subject: {asked_id.trouble.value}"
+    if asked_id.trouble is not None:
+        return f"fails: {asked_id.trouble.value}"
+    if asked_id.untold is not None:
         return "not told"
-    return "reads it" if asked.membership.error_code is None else "reads it; does not need the subject"
+    return "reads it" if asked_id.membership.error_code is None else "reads it; does not need the subject"
 
 
 def _counts(answer: RoleAnswer) -> Iterator[str]:

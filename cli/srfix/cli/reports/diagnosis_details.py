@@ -30,7 +30,9 @@ _FEW_TOPICS: Final = 2
 """Topics besides the source whose evidence is told in full."""
 
 
-def diagnosis_in_detail(diagnosis: Diagnosis, given: Given, *, facts: Sequence[StoreFacts] = ()) -> Iterator[Block]:
+def diagnosis_in_detail(
+    diagnosis: Diagnosis, command_line: Given, *, facts: Sequence[StoreFacts] = ()
+) -> Iterator[Block]:
     """The whole report: all findings with where they are and why, the notes, what was not looked at, what to do.
 
     :param facts: those that it rests on, for a format that shows pictures.
@@ -52,22 +54,22 @@ def diagnosis_in_detail(diagnosis: Diagnosis, given: Given, *, facts: Sequence[S
         yield Heading("To repair it", level=2, is_apart=True)
         yield Commands(
             (
-                given.command("plan", *also, "-o", "plan.json"),
-                given.command("apply", "plan.json"),
-                given.command("verify", "plan.json"),
+                command_line.command("plan", *also, "-o", "plan.json"),
+                command_line.command("apply", "plan.json"),
+                command_line.command("verify", "plan.json"),
             )
         )
-        yield from secrets_to_add(given, "plan", "apply", "verify")
+        yield from secrets_to_add(command_line, "plan", "apply", "verify")
 
 
 def _keys(finding: Finding) -> str:
     if finding.severity is Severity.NOTE or not finding.schema_ids:
         return ""
     ids = enumerated(fault.schema_id for fault in finding.schema_ids)
-    known = [fault.live_keys for fault in finding.schema_ids if fault.live_keys is not None]
+    live_keys = [fault.live_keys for fault in finding.schema_ids if fault.live_keys is not None]
     least = "at least " if any(fault.is_partial for fault in finding.schema_ids) else ""
     named = "schema id" if len(finding.schema_ids) == 1 else "schema ids"
-    return f": {named} {ids}" + (f" in {least}{counted(sum(known), 'live key')}" if known else "")
+    return f": {named} {ids}" + (f" in {least}{counted(sum(live_keys), 'live key')}" if live_keys else "")
 
 
 def finding_in_detail(finding: Finding, facts: Sequence[StoreFacts] = ()) -> Iterator[Block]:
@@ -96,8 +98,11 @@ def finding_in_detail(finding: Finding, facts: Sequence[StoreFacts] = ()) -> Ite
             )
         yield from titled_list("Evidence", _evidence(finding))
         yield from titled_list("Possible sources", _possible(finding))
-        seen = (f"{each.kind} {each.says}: {each.detail} ({each.weight.value})" for each in finding.observations)
-        yield from titled_list("What srfix sees of the application", seen)
+        observations = (
+            f"{observation.kind} {observation.says}: {observation.detail} ({observation.weight.value})"
+            for observation in finding.observations
+        )
+        yield from titled_list("What srfix sees of the application", observations)
     yield Paragraph(f"Next: {finding.next}")
     for note in finding.notes:
         yield Heading(f"About the repair ({note.code})", level=2)
@@ -116,17 +121,17 @@ def _evidence(finding: Finding) -> Iterator[str]:
             yield from (_piece(piece) for piece in finding.evidence if piece.topic is None)
         return
     source = finding.source and finding.source.topic
-    others = list(dict.fromkeys(p.topic for p in finding.evidence if p.topic is not None and p.topic != source))
-    is_long = source is not None and len(others) > _FEW_TOPICS
+    other_topics = list(dict.fromkeys(p.topic for p in finding.evidence if p.topic is not None and p.topic != source))
+    is_long = source is not None and len(other_topics) > _FEW_TOPICS
     for piece in finding.evidence:
         if not is_long or piece.topic in (None, source):
             yield _piece(piece)
     if is_long:
-        yield f"compared and not chosen: {some(others)} (--output json shows the evidence for and against each topic)"
+        yield f"compared and not chosen: {some(other_topics)} (--output json shows the evidence for and against each topic)"
 
 
 def _has_several_splits(finding: Finding) -> bool:
-    return len({(each.application, each.store) for each in finding.considered}) > 1
+    return len({(candidate.application, candidate.store) for candidate in finding.considered}) > 1
 
 
 def _piece(piece: Evidence) -> str:
@@ -142,20 +147,22 @@ def _possible(finding: Finding) -> Iterator[str]:
     What speaks of the application stands there only where the application is in question.
     """
     several = _has_several_splits(finding)
-    for each in finding.considered[:MOST_SOURCES]:
-        topic = f"topic {each.topic}{' (gone)' if each.is_gone else ''}" if each.topic else "no known topic"
-        whose = f"store {each.store} of {each.application}, from {topic}" if several else topic
-        yield f"{whose}. {for_and_against(each, several=several)}"
-    if more := [each.topic or "no known topic" for each in finding.considered[MOST_SOURCES:]]:
+    for candidate in finding.considered[:MOST_SOURCES]:
+        topic = (
+            f"topic {candidate.topic}{' (gone)' if candidate.is_gone else ''}" if candidate.topic else "no known topic"
+        )
+        whose = f"store {candidate.store} of {candidate.application}, from {topic}" if several else topic
+        yield f"{whose}. {for_and_against(candidate, several=several)}"
+    if more := [candidate.topic or "no known topic" for candidate in finding.considered[MOST_SOURCES:]]:
         yield (
             f"also possible: {some(list(dict.fromkeys(more)))} (--output json shows the evidence for and against "
             "each topic)"
         )
 
 
-def for_and_against(each: Considered, *, several: bool = False) -> str:
+def for_and_against(candidate: Considered, *, several: bool = False) -> str:
     """What speaks for and against a possible source; of the application only where that is in question."""
-    pieces = [piece for piece in each.evidence if several or piece.topic is not None]
+    pieces = [piece for piece in candidate.evidence if several or piece.topic is not None]
     pro = "; ".join(piece.detail for piece in pieces if not piece.against) or "nothing"
     con = "; ".join(piece.detail for piece in pieces if piece.against) or "nothing"
     return f"For it: {pro}. Against it: {con}"

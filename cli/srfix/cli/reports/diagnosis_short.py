@@ -55,7 +55,7 @@ def foreseen(session: ClusterSession, examination: Examination) -> InShort:
         return in_short(examination, None)
     try:
         plan = make_plan(
-            examination, session.survey, also=[word for word in also if word != "--also"], said=session.said
+            examination, session.survey, also=[word for word in also if word != "--also"], said=session.check_context
         )
     except SrfixError:
         return in_short(examination, None)
@@ -63,7 +63,7 @@ def foreseen(session: ClusterSession, examination: Examination) -> InShort:
 
 
 def diagnosis_in_short(
-    diagnosis: Diagnosis, short: InShort, given: Given, *, facts: Sequence[StoreFacts] | None = None
+    diagnosis: Diagnosis, short: InShort, command_line: Given, *, facts: Sequence[StoreFacts] | None = None
 ) -> Iterator[Block]:
     """The blocks: each finding once, then what holds for all of them.
 
@@ -91,11 +91,11 @@ def diagnosis_in_short(
             )
         else:
             yield Paragraph(f"To repair {_what_a_plan_repairs(short.stores)}{how_many}, make a plan and read the plan:")
-        yield Commands((given.command("plan", *also, "-o", "plan.json"),))
-        yield from secrets_to_add(given, "plan")
+        yield Commands((command_line.command("plan", *also, "-o", "plan.json"),))
+        yield from secrets_to_add(command_line, "plan")
     last = [*_notes(short.notes), *_not_looked_at(diagnosis)]
     if facts is None and (diagnosis.findings or diagnosis.not_looked_at):
-        meaning = f". {given.quoted('explain', diagnosis.findings[0].code)}" if diagnosis.findings else ""
+        meaning = f". {command_line.quoted('explain', diagnosis.findings[0].code)}" if diagnosis.findings else ""
         last.append(f"--details shows the evidence and all advice{meaning}")
     if facts is not None and last:
         yield Heading("Also to know", level=2, is_apart=True)
@@ -114,11 +114,11 @@ def _folded(diagnosis: Diagnosis, notes: Sequence[Finding]) -> Iterator[Block]:
     if diagnosis.not_looked_at:
         lines = tuple(skipped_lines(diagnosis.not_looked_at))
         yield Folded(f"Not looked at: {counted(len(diagnosis.not_looked_at), 'thing')}", (ItemList(lines),))
-    for told in diagnosis.applications:
-        if told.advice:
+    for application_advice in diagnosis.applications:
+        if application_advice.advice:
             yield Folded(
-                f"What to do before and after a repair: {told.application}",
-                (ItemList(told.advice, is_numbered=True),),
+                f"What to do before and after a repair: {application_advice.application}",
+                (ItemList(application_advice.advice, is_numbered=True),),
             )
 
 
@@ -166,13 +166,13 @@ def _ids(store: StoreInShort) -> Iterator[Block]:
             ("id", "live keys", "partitions", "under the source", "under this subject"),
             tuple(
                 (
-                    str(each.fault.schema_id),
-                    keys_in_short(each.fault),
-                    ranges(place.partition for place in each.fault.partitions) or "-",
-                    _HELD[each.under_source],
-                    _HELD[each.under_phantom],
+                    str(id_standing.fault.schema_id),
+                    keys_in_short(id_standing.fault),
+                    ranges(place.partition for place in id_standing.fault.partitions) or "-",
+                    _HELD[id_standing.under_source],
+                    _HELD[id_standing.under_phantom],
                 )
-                for each in store.ids
+                for id_standing in store.ids
             ),
         )
 
@@ -187,11 +187,11 @@ def _facts(store: StoreInShort, *, has_table: bool = False) -> Iterator[tuple[st
     if BY_CODE[finding.code].find_of_application is not None:
         yield "ids there", enumerated(finding.registered_ids) or "none"
     elif finding.source is None:
-        topics = list(dict.fromkeys(each.topic for each in finding.considered if each.topic is not None))
+        topics = list(dict.fromkeys(candidate.topic for candidate in finding.considered if candidate.topic is not None))
         yield "source", f"not decided: {some(topics)}" if topics else "not decided"
-        for each in finding.considered[:MOST_SOURCES]:
-            if each.topic is not None:
-                yield each.topic, for_and_against(each)
+        for candidate in finding.considered[:MOST_SOURCES]:
+            if candidate.topic is not None:
+                yield candidate.topic, for_and_against(candidate)
     else:
         yield "source", f"{finding.source.topic} ({store.certainty or 'no'} evidence)"
     if finding.schema_ids and not (has_table and store.ids):
@@ -219,9 +219,9 @@ def _facts(store: StoreInShort, *, has_table: bool = False) -> Iterator[tuple[st
 
 def _next(stores: Sequence[StoreInShort]) -> Iterator[Block]:
     """What to do about findings that no plan repairs; each sentence once."""
-    own = [store.finding for store in stores if not store.finding.repairable]
-    for told in dict.fromkeys(finding.next for finding in own):
-        yield Paragraph(told)
+    findings = [store.finding for store in stores if not store.finding.repairable]
+    for next_step in dict.fromkeys(finding.next for finding in findings):
+        yield Paragraph(next_step)
 
 
 def _what_a_plan_repairs(stores: Sequence[StoreInShort]) -> str:
@@ -236,25 +236,25 @@ def _notes(notes: Sequence[Finding]) -> Iterator[str]:
     by_code: dict[str, list[Finding]] = {}
     for note in notes:
         by_code.setdefault(note.code, []).append(note)
-    for code, of_it in by_code.items():
+    for code, code_notes in by_code.items():
         if BY_CODE[code].is_of_repair:
-            yield from (f"Note {code}: {note.explanation} {note.next}" for note in of_it)
+            yield from (f"Note {code}: {note.explanation} {note.next}" for note in code_notes)
         else:
             entry = BY_CODE[code].entry
             harmless = ", breaks nothing now" if entry.severity == Severity.BROKEN.value else ""
-            yield f"Note {code}{harmless}: {entry.title} ({some(list(dict.fromkeys(map(_whose, of_it))))})"
+            yield f"Note {code}{harmless}: {entry.title} ({some(list(dict.fromkeys(map(_whose, code_notes))))})"
 
 
 def _not_looked_at(diagnosis: Diagnosis) -> Iterator[str]:
     """What could hide a finding, by name, up to a number of reasons; how much else."""
-    hiding = [each for each in diagnosis.not_looked_at if each.could_hide]
+    hiding = [gap for gap in diagnosis.not_looked_at if gap.could_hide]
     lines = list(skipped_lines(hiding))
     for line in lines[:_MOST_REASONS]:
         yield f"Not looked at: {line}"
     if len(lines) > _MOST_REASONS:
         more = counted(len(lines) - _MOST_REASONS, "other reason")
         yield f"More things were not looked at, for {more}, and could hide a finding; --details lists them"
-    others = len(diagnosis.not_looked_at) - len(hiding)
-    if others and (hiding or not diagnosis.has_findings):  # else the verdict says it
+    harmless_count = len(diagnosis.not_looked_at) - len(hiding)
+    if harmless_count and (hiding or not diagnosis.has_findings):  # else the verdict says it
         besides = "besides, " if hiding else ""
-        yield capitalized(f"{besides}{counted(others, 'thing')} not looked at; this cannot hide a finding")
+        yield capitalized(f"{besides}{counted(harmless_count, 'thing')} not looked at; this cannot hide a finding")

@@ -40,8 +40,8 @@ def verdict_of(diagnosis: Diagnosis) -> Verdict:
     stores = f"{counted(len(diagnosis.examined), 'store')} examined"
     if hiding := sum(skipped.could_hide for skipped in diagnosis.not_looked_at):
         unseen = f"; {counted(hiding, 'thing')} not looked at, which could hide more findings"
-    elif others := len(diagnosis.not_looked_at):
-        unseen = f"; {counted(others, 'thing')} skipped, none can hide a finding"
+    elif harmless_count := len(diagnosis.not_looked_at):
+        unseen = f"; {counted(harmless_count, 'thing')} skipped, none can hide a finding"
     else:
         unseen = "; all was looked at"
     noted = f", {counted(notes, 'note')}" if notes else ""
@@ -69,8 +69,8 @@ def title(finding: Finding) -> str:
 def skipped_lines(skipped: Iterable[Skipped]) -> Iterator[str]:
     """First what could hide a finding; what was left out for one reason in one line."""
     by_reason: dict[tuple[bool, str], list[str]] = {}
-    for each in skipped:
-        by_reason.setdefault((each.could_hide, each.reason), []).append(each.what)
+    for gap in skipped:
+        by_reason.setdefault((gap.could_hide, gap.reason), []).append(gap.what)
     for (could_hide, reason), what in sorted(by_reason.items(), key=lambda item: not item[0][0]):
         yield f"{some(what)}: {reason}{' (could hide a finding)' if could_hide else ''}"
 
@@ -92,22 +92,28 @@ def repair_on_request(diagnosis: Diagnosis) -> list[str] | None:
 
 def advice_blocks(applications: Sequence[ApplicationAdvice]) -> Iterator[Block]:
     """A part for each application with advice."""
-    for told in applications:
-        yield from titled_list(f"What to do: {told.application}", told.advice, is_numbered=True, is_apart=True)
+    for application_advice in applications:
+        yield from titled_list(
+            f"What to do: {application_advice.application}", application_advice.advice, is_numbered=True, is_apart=True
+        )
 
 
-def secrets_to_add(given: Given, *commands: str) -> Iterator[Block]:
+def secrets_to_add(command_line: Given, *commands: str) -> Iterator[Block]:
     """Which secrets to add to the commands above, as none is printed; no block if none is missing."""
-    left_out = given.left_out(*commands)
+    left_out = command_line.left_out(*commands)
     if left_out:
         yield Paragraph(f"{capitalized(left_out)}.", is_of_commands=True)
 
 
 def ignored_line(diagnosis: Diagnosis) -> str:
     """What was ignored, in one line: findings with their severity, and how much was not looked at."""
-    findings = [f"{each.what}, {each.severity.value}" for each in diagnosis.ignored if each.severity is not None]
+    findings = [
+        f"{ignored_finding.what}, {ignored_finding.severity.value}"
+        for ignored_finding in diagnosis.ignored
+        if ignored_finding.severity is not None
+    ]
     unseen = len(diagnosis.ignored) - len(findings)
     parts = [f"{counted(len(findings), 'finding')} ({', '.join(findings)})"] if findings else []
     parts += [f"{counted(unseen, 'thing')} not looked at"] if unseen else []
-    patterns = ", ".join(dict.fromkeys(each.pattern for each in diagnosis.ignored))
+    patterns = ", ".join(dict.fromkeys(ignored_finding.pattern for ignored_finding in diagnosis.ignored))
     return f"Ignored: {' and '.join(parts)}, by --ignore {patterns}."

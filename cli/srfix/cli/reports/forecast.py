@@ -22,24 +22,34 @@ _MEANS: Final = {
 
 def forecast_verdict(forecast: Forecast) -> Verdict:
     """What will break, in a line, and how much was judged and looked at."""
-    serious = [each for each in forecast.foretold if each.is_serious]
-    counts = {each: sum(of.certainty is each for of in serious) for each in Certainty if each is not Certainty.EXCLUDED}
-    kinds = [each for each, count in counts.items() if count]
-    told = kinds[0].value if len(kinds) == 1 else ", ".join(f"{counts[each]} {each.value}" for each in kinds)
+    serious = [finding for finding in forecast.foretold if finding.is_serious]
+    counts = {
+        certainty: sum(finding.certainty is certainty for finding in serious)
+        for certainty in Certainty
+        if certainty is not Certainty.EXCLUDED
+    }
+    kinds = [certainty for certainty, count in counts.items() if count]
+    kinds_in_words = (
+        kinds[0].value
+        if len(kinds) == 1
+        else ", ".join(f"{counts[certainty]} {certainty.value}" for certainty in kinds)
+    )
     if forecast.fails:
-        tone = min((tone_of(each.severity) for each in serious if each.fails), key=list(Tone).index)
+        tone = min((tone_of(finding.severity) for finding in serious if finding.fails), key=list(Tone).index)
     else:
         tone = Tone.UNSURE if forecast.is_open else Tone.GOOD
     return Verdict(
-        text=f"{counted(len(serious), 'finding')}: {told}" if serious else "Nothing that was looked at will break",
+        text=f"{counted(len(serious), 'finding')}: {kinds_in_words}"
+        if serious
+        else "Nothing that was looked at will break",
         tone=tone,
         more=_looked_at(forecast),
     )
 
 
 def _looked_at(forecast: Forecast) -> str:
-    notes = sum(not each.is_serious for each in forecast.foretold)
-    judged = len({(each.store.application, each.store.name) for each in forecast.stores})
+    notes = sum(not finding.is_serious for finding in forecast.foretold)
+    judged = len({(store_forecast.store.application, store_forecast.store.name) for store_forecast in forecast.stores})
     unseen = len(forecast.skipped) + len(forecast.unasked)
     skipped = f"; {counted(unseen, 'thing')} not looked at" if unseen else ""
     ignored = f"; {len(forecast.ignored)} ignored" if forecast.ignored else ""
@@ -48,28 +58,32 @@ def _looked_at(forecast: Forecast) -> str:
 
 def forecast_blocks(forecast: Forecast) -> Iterator[Block]:
     """The report: what will break first, then notes, then stores and names, and what was not looked at."""
-    serious = [each for each in forecast.foretold if each.is_serious]
-    notes = [each for each in forecast.foretold if not each.is_serious]
-    for each in serious:
-        yield Heading(_title(each), level=2, tone=tone_of(each.severity))
-        yield Paragraph(each.explanation)
-        yield Paragraph(f"{each.certainty.value.capitalize()}: {_MEANS[each.certainty]}")
-        if each.first:
-            yield ItemList(each.first, is_numbered=True)
-    yield from titled_list("Notes", (f"{_title(each)}: {each.explanation}" for each in notes))
+    serious = [finding for finding in forecast.foretold if finding.is_serious]
+    notes = [finding for finding in forecast.foretold if not finding.is_serious]
+    for finding in serious:
+        yield Heading(_title(finding), level=2, tone=tone_of(finding.severity))
+        yield Paragraph(finding.explanation)
+        yield Paragraph(f"{finding.certainty.value.capitalize()}: {_MEANS[finding.certainty]}")
+        if finding.first:
+            yield ItemList(finding.first, is_numbered=True)
+    yield from titled_list("Notes", (f"{_title(finding)}: {finding.explanation}" for finding in notes))
     if forecast.ignored:
-        named = enumerated([_title(each) for each in forecast.ignored])
+        named = enumerated([_title(finding) for finding in forecast.ignored])
         yield Paragraph(f"Ignored (--ignore), so these findings do not cause exit code 1: {named}.")
     yield FieldList(tuple(_assumed(forecast)), title="Judged for")
     yield from _tables(forecast)
     left_out = (*forecast.skipped, *forecast.unasked)
-    yield from titled_list("Not looked at", (f"{each.what}: {each.reason}" for each in left_out))
+    yield from titled_list("Not looked at", (f"{gap.what}: {gap.reason}" for gap in left_out))
 
 
 def forecast_summary(forecast: Forecast) -> str:
     """The last line, on standard error."""
-    serious = [each.certainty for each in forecast.foretold if each.is_serious]
-    counts = ", ".join(f"{serious.count(each)} {each.value}" for each in Certainty if each is not Certainty.EXCLUDED)
+    serious = [finding.certainty for finding in forecast.foretold if finding.is_serious]
+    counts = ", ".join(
+        f"{serious.count(certainty)} {certainty.value}"
+        for certainty in Certainty
+        if certainty is not Certainty.EXCLUDED
+    )
     return f"What breaks: {counts}; {_looked_at(forecast)}"
 
 
@@ -85,45 +99,51 @@ def _assumed(forecast: Forecast) -> Iterator[tuple[str, str]]:
         ("registry", forecast.has_registry),
         ("rows on disk", forecast.has_rows),
     )
-    looked = [name for name, seen in seen_of if seen]
-    yield "compared with", " and ".join(looked) or "nothing, only names"
+    sources = [name for name, is_seen in seen_of if is_seen]
+    yield "compared with", " and ".join(sources) or "nothing, only names"
     if forecast.schema is not None:
         yield "new schema", f"{forecast.schema.origin} under {forecast.schema.subject}"
 
 
-def _title(each: Foretold) -> str:
-    whose = f"{each.application}/{each.store}" if each.store else each.subject
-    return f"{f'{each.code} ' if each.code else ''}{whose}, {each.severity.value}: {each.certainty.value}"
+def _title(finding: Foretold) -> str:
+    whose = f"{finding.application}/{finding.store}" if finding.store else finding.subject
+    return f"{f'{finding.code} ' if finding.code else ''}{whose}, {finding.severity.value}: {finding.certainty.value}"
 
 
 def _tables(forecast: Forecast) -> Iterator[Block]:
-    of_topics = [each for each in forecast.stores if each.store.kind is not StoreKind.OTHER]
-    others = {str(each.store) for each in forecast.stores} - {str(each.store) for each in of_topics}
+    of_topics = [
+        store_forecast for store_forecast in forecast.stores if store_forecast.store.kind is not StoreKind.OTHER
+    ]
+    other_stores = {str(store_forecast.store) for store_forecast in forecast.stores} - {
+        str(store_forecast.store) for store_forecast in of_topics
+    }
     if of_topics:
         yield Table(
             ("store", "Kafka Streams", "restores from", "name that the serdes get"),
             tuple(
                 (
-                    str(each.store),
-                    _text(each.version),
-                    " or ".join(wiring.value for wiring in each.wirings),
-                    " or ".join(each.handed),
+                    str(store_forecast.store),
+                    _text(store_forecast.version),
+                    " or ".join(wiring.value for wiring in store_forecast.wirings),
+                    " or ".join(store_forecast.handed),
                 )
-                for each in of_topics
+                for store_forecast in of_topics
             ),
             title="Stores that may restore from a source topic",
         )
-    if others:
+    if other_stores:
         yield Paragraph(
-            f"These stores do not: {enumerated(sorted(others))}. Each of them has a changelog of its own, or no "
+            f"These stores do not: {enumerated(sorted(other_stores))}. Each of them has a changelog of its own, or no "
             "changelog. If a store has no changelog, its serdes make a subject without a topic, and this is "
             "harmless (SRF007)."
         )
     rows: dict[tuple[str, str, str], list[str]] = {}
-    for each in forecast.subjects:
-        name = f"{each.application}/{each.store}"
-        if each.certainty is not Certainty.EXCLUDED and name not in others:
-            rows.setdefault((each.subject, each.certainty.value, each.why), []).append(_text(each.version))
+    for subject_forecast in forecast.subjects:
+        name = f"{subject_forecast.application}/{subject_forecast.store}"
+        if subject_forecast.certainty is not Certainty.EXCLUDED and name not in other_stores:
+            rows.setdefault(
+                (subject_forecast.subject, subject_forecast.certainty.value, subject_forecast.why), []
+            ).append(_text(subject_forecast.version))
     if rows:
         yield Table(
             ("subject", "Kafka Streams", "happens", "what it is"),

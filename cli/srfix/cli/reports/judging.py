@@ -69,7 +69,7 @@ class Judged:
 
 
 def judge(
-    found: Iterable[tuple[Known, Severity]],
+    findings: Iterable[tuple[Known, Severity]],
     gate: Gate,
     *,
     beside: Iterable[tuple[Known, Severity]] = (),
@@ -84,8 +84,10 @@ def judge(
     :param is_asked: see `compare`.
     :param is_partial: whether something was not looked at that could hide a finding.
     """
-    failing, open_ = worst(found), worst(untold)
-    bad_enough = {each: severity for each, severity in failing.items() if severity.is_at_least(gate.fail_on)}
+    failing, open_ = worst(findings), worst(untold)
+    bad_enough = {
+        finding_key: severity for finding_key, severity in failing.items() if severity.is_at_least(gate.fail_on)
+    }
     compared, lines, document = Compared(), list[str](), dict[str, Json]()
     baseline = None
     if gate.write_baseline is not None:
@@ -97,16 +99,22 @@ def judge(
         compared = compare(worst((*beside, *open_.items(), *failing.items())), baseline, is_asked=is_asked)
         beside_baseline = BesideBaseline(
             file=baseline.path,
-            known=[KnownFinding.known(each) for each in compared.known],
-            gone=[KnownFinding.known(each) for each in compared.gone],
+            known=[KnownFinding.known(finding_key) for finding_key in compared.known],
+            gone=[KnownFinding.known(finding_key) for finding_key in compared.gone],
         )
         document["baseline"] = to_builtins(beside_baseline)
-    known = frozenset(compared.known)
-    is_open = any(severity.is_at_least(gate.fail_on) for each, severity in open_.items() if each not in known)
+    known_keys = frozenset(compared.known)
+    is_open = any(
+        severity.is_at_least(gate.fail_on) for finding_key, severity in open_.items() if finding_key not in known_keys
+    )
     unseen = is_partial or is_open
-    code = ExitCode.FINDINGS if bad_enough.keys() - known else ExitCode.REFUSED if unseen else ExitCode.OK
+    code = ExitCode.FINDINGS if bad_enough.keys() - known_keys else ExitCode.REFUSED if unseen else ExitCode.OK
     lines += _lines(compared, gate, is_partial=unseen)
-    below = {each: severity for each, severity in failing.items() if each not in known and each not in bad_enough}
+    below = {
+        finding_key: severity
+        for finding_key, severity in failing.items()
+        if finding_key not in known_keys and finding_key not in bad_enough
+    }
     return Judged(
         code=code,
         is_quiet=gate.quiet and code is ExitCode.OK,
@@ -118,17 +126,20 @@ def judge(
 
 def judge_diagnosis(diagnosis: Diagnosis, gate: Gate, selection: Selection) -> Judged:
     """The same of a diagnosis, within what was selected."""
-    acknowledged = {each.what for each in diagnosis.ignored}
+    acknowledged = {ignored_finding.what for ignored_finding in diagnosis.ignored}
 
-    def is_asked(known: Known) -> bool:
-        is_selected = selection.application in (None, known.application) and selection.store in (None, known.store)
-        is_ignored = f"{known.code} {known.application}/{known.store}" in acknowledged
-        return is_selected and bool(known.store) and not is_ignored
+    def is_asked(finding_key: Known) -> bool:
+        is_selected = selection.application in (None, finding_key.application) and selection.store in (
+            None,
+            finding_key.store,
+        )
+        is_ignored = f"{finding_key.code} {finding_key.application}/{finding_key.store}" in acknowledged
+        return is_selected and bool(finding_key.store) and not is_ignored
 
     return judge(
         map(of_store, diagnosis.findings),
         gate,
-        beside=(of_store(note) for each in diagnosis.findings for note in each.notes),
+        beside=(of_store(note) for finding in diagnosis.findings for note in finding.notes),
         is_asked=is_asked,
         is_partial=any(skipped.could_hide for skipped in diagnosis.skipped),
     )
@@ -138,16 +149,16 @@ def of_store(finding: Finding | Foretold) -> tuple[Known, Severity]:
     """What a finding of a store, or what is foretold of one, is known by, and how bad it is."""
     code = finding.code or ""
     if finding.store:
-        known = Known(code=code, application=finding.application, store=finding.store, role=finding.role)
+        finding_key = Known(code=code, application=finding.application, store=finding.store, role=finding.role)
     else:
-        known = Known(code=code, application=finding.application, subject=finding.subject, role=finding.role)
-    return known, finding.severity
+        finding_key = Known(code=code, application=finding.application, subject=finding.subject, role=finding.role)
+    return finding_key, finding.severity
 
 
 def of_topic(finding: TopicFinding) -> tuple[Known, Severity]:
     """The same of a topic that a reader reads."""
-    known = Known(code=finding.code, topic=finding.topic, subject=finding.subject, role=finding.role)
-    return known, finding.severity
+    finding_key = Known(code=finding.code, topic=finding.topic, subject=finding.subject, role=finding.role)
+    return finding_key, finding.severity
 
 
 def _blocks(compared: Compared, below: dict[Known, Severity], gate: Gate) -> Iterator[Block]:
@@ -156,20 +167,20 @@ def _blocks(compared: Compared, below: dict[Known, Severity], gate: Gate) -> Ite
             f"Known from the baseline, so these findings do not cause exit code 1: {enumerated(compared.known)}."
         )
     if any(severity.is_at_least(Gate().fail_on) for severity in below.values()):
-        named = [f"{each}, {severity.value}" for each, severity in below.items()]
+        named = [f"{finding_key}, {severity.value}" for finding_key, severity in below.items()]
         yield Paragraph(
             f"Below --fail-on ({gate.fail_on.value}), so these findings do not cause exit code 1: {enumerated(named)}."
         )
 
 
 def _lines(compared: Compared, gate: Gate, *, is_partial: bool) -> Iterator[str]:
-    for known, before, now in compared.worse:
-        yield f"--baseline: {known} is worse than in the baseline: {before.value} then, {now.value} now."
-    for known in compared.gone:
+    for finding_key, before, now in compared.worse:
+        yield f"--baseline: {finding_key} is worse than in the baseline: {before.value} then, {now.value} now."
+    for finding_key in compared.gone:
         if is_partial:
-            yield f"--baseline: {known} was not found, but srfix could not look at everything."
+            yield f"--baseline: {finding_key} was not found, but srfix could not look at everything."
         else:
             yield (
-                f"--baseline: {known} no longer occurs. Remove it from {gate.baseline}, otherwise nobody will "
+                f"--baseline: {finding_key} no longer occurs. Remove it from {gate.baseline}, otherwise nobody will "
                 "notice when it comes back. --write-baseline writes the file again."
             )

@@ -21,11 +21,11 @@ def picture_of(finding: Finding, facts: Iterable[StoreFacts]) -> Iterator[Pictur
         return
     at_fault = {int(fault.schema_id): fault for fault in finding.schema_ids}
     in_topic = {number for number, fault in at_fault.items() if fault.records}
-    for known in facts:
-        is_its = (known.store.application, known.store.name) == (finding.application, finding.store)
-        if is_its and finding.source is not None and known.census is not None:
-            in_topic |= set(map(int, known.census.restorable_ids(finding.role)))
-    held = {int(schema_id) for schema_id in finding.registered_ids}
+    for store_facts in facts:
+        is_its = (store_facts.store.application, store_facts.store.name) == (finding.application, finding.store)
+        if is_its and finding.source is not None and store_facts.census is not None:
+            in_topic |= set(map(int, store_facts.census.restorable_ids(finding.role)))
+    registered_ids = {int(schema_id) for schema_id in finding.registered_ids}
     yield Picture(
         topic=None if finding.source is None else finding.source.topic,
         application=finding.application,
@@ -37,15 +37,15 @@ def picture_of(finding: Finding, facts: Iterable[StoreFacts]) -> Iterator[Pictur
             for number in sorted(in_topic)
         ),
         kept=tuple(sorted(at_fault.keys() - in_topic)),
-        held=tuple(sorted(held)),
-        lacking=tuple(sorted(at_fault.keys() - held)),
+        held=tuple(sorted(registered_ids)),
+        lacking=tuple(sorted(at_fault.keys() - registered_ids)),
     )
 
 
 def picture_before(plan: Plan, subject: Subject) -> Iterator[Picture]:
     """How things stand under a subject that a plan writes to; one for each store that needs it."""
     state = plan.expects.get(subject)
-    held = {int(version.schema_id) for version in state.versions} if state is not None else set()
+    registered_ids = {int(version.schema_id) for version in state.versions} if state is not None else set()
     for planned in plan.findings:
         if planned.subject == subject and planned.application is not None and planned.store is not None:
             of_topic = split_context(subject)[1] == subject_for(planned.source_topic, planned.role)
@@ -59,8 +59,8 @@ def picture_before(plan: Plan, subject: Subject) -> Iterator[Picture]:
                 # What is registered under the topic's own subject is what rows on disk carry, and no record does (SRF004).
                 carried=() if of_topic else tuple(CarriedId(schema_id=number, where="") for number in ids),
                 kept=ids if of_topic else (),
-                held=tuple(sorted(held)),
-                lacking=tuple(sorted({int(number) for number in planned.planned_ids} - held)),
+                held=tuple(sorted(registered_ids)),
+                lacking=tuple(sorted({int(number) for number in planned.planned_ids} - registered_ids)),
             )
 
 

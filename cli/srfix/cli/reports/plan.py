@@ -38,7 +38,9 @@ _FEW_STEPS: Final = 12
 """Steps that stand unfolded where a format can fold."""
 
 
-def plan_report(plan: Plan, *, path: Path | None, given: Given, details: bool = False, folds: bool = False) -> Report:
+def plan_report(
+    plan: Plan, *, path: Path | None, command_line: Given, details: bool = False, folds: bool = False
+) -> Report:
     """The report of a plan.
 
     :param path: where it was written, for the commands at the end, as is what was given.
@@ -48,7 +50,7 @@ def plan_report(plan: Plan, *, path: Path | None, given: Given, details: bool = 
     """
     return Report(
         document=plan_document(plan),
-        blocks=tuple(_blocks(plan, path, given, details=details, folds=folds)),
+        blocks=tuple(_blocks(plan, path, command_line, details=details, folds=folds)),
         verdict=_verdict(plan),
         where=(("cluster", servers_shown(plan.bootstrap_servers)), ("registry", plan.registry)),
     )
@@ -65,7 +67,7 @@ def _verdict(plan: Plan) -> Verdict:
             raise AssertionError("a plan's report begins with what it comes to")
 
 
-def _blocks(plan: Plan, path: Path | None, given: Given, *, details: bool, folds: bool) -> list[Block]:
+def _blocks(plan: Plan, path: Path | None, command_line: Given, *, details: bool, folds: bool) -> list[Block]:
     if not plan.actions:
         if plan.omissions and not plan.passed_over:
             return [Paragraph("Nothing can be planned now. The reasons are below.")]
@@ -73,7 +75,7 @@ def _blocks(plan: Plan, path: Path | None, given: Given, *, details: bool, folds
             return [Paragraph("Nothing to repair: no registration is missing.")]
         return [Paragraph("No repair is necessary."), *titled_list("Not asked for", plan.passed_over)]
     if not details:
-        return [*_in_short(plan, path, given, folds=folds)]
+        return [*_in_short(plan, path, command_line, folds=folds)]
     return [
         Heading(_title(plan)),
         *_steps(plan.actions),
@@ -85,11 +87,11 @@ def _blocks(plan: Plan, path: Path | None, given: Given, *, details: bool, folds
         ItemList(plan.playbook, is_numbered=True),
         *_schemas(plan),
         Heading("Next", level=2),
-        *_next(plan, path, given),
+        *_next(plan, path, command_line),
     ]
 
 
-def _in_short(plan: Plan, path: Path | None, given: Given, *, folds: bool) -> Iterator[Block]:
+def _in_short(plan: Plan, path: Path | None, command_line: Given, *, folds: bool) -> Iterator[Block]:
     yield Heading(_title(plan))
     around = until_repaired(plan.circumstances)
     if around is not None:
@@ -106,7 +108,7 @@ def _in_short(plan: Plan, path: Path | None, given: Given, *, folds: bool) -> It
     if folds:
         yield Folded("What to do before and after", (ItemList(plan.playbook, is_numbered=True),))
         yield Folded("The state that the plan expects, and the schemas", (*_expects(plan), *_schemas(plan)))
-    yield from _next(plan, path, given)
+    yield from _next(plan, path, command_line)
 
 
 def _title(plan: Plan) -> str:
@@ -131,19 +133,19 @@ def _not_planned(plan: Plan) -> Iterator[Block]:
     yield from titled_list("Not asked for", plan.passed_over)
 
 
-def _next(plan: Plan, path: Path | None, given: Given) -> Iterator[Block]:
+def _next(plan: Plan, path: Path | None, command_line: Given) -> Iterator[Block]:
     """The digest for who reviews the plan, and the command to run."""
     cost: tuple[tuple[str, str], ...] = (("in all", counted_changes(plan)),)
     if plan.cost is not None:
         cost = (*cost, ("cost", plan.cost.in_words))
     if path is None:
         yield FieldList(cost)
-        yield Commands((given.command("plan", "-o", "plan.json"),))
-        yield from secrets_to_add(given, "plan")
+        yield Commands((command_line.command("plan", "-o", "plan.json"),))
+        yield from secrets_to_add(command_line, "plan")
         return
     yield FieldList((*cost, ("digest", plan.digest)))
-    yield Commands((given.command("apply", *positional(str(path))),))
-    yield from secrets_to_add(given, "apply")
+    yield Commands((command_line.command("apply", *positional(str(path))),))
+    yield from secrets_to_add(command_line, "apply")
 
 
 def _steps(actions: Iterable[Action]) -> list[Block]:
@@ -170,7 +172,7 @@ _MOST_SUBJECTS: Final = 8
 _MOST_IDS: Final = 8
 
 
-def before_apply(plan: Plan, journal: str, given: Given) -> Iterator[Block]:
+def before_apply(plan: Plan, journal: str, command_line: Given) -> Iterator[Block]:
     """Subjects, ids, and the undo; the number of steps is the question's."""
     subjects = sorted(plan.expects)
     items: list[str] = []
@@ -181,7 +183,7 @@ def before_apply(plan: Plan, journal: str, given: Given) -> Iterator[Block]:
         items = [f"schema ids {_ids(plan, set(subjects))} under {len(subjects)} subjects:", *subjects[:_MOST_SUBJECTS]]
         if len(subjects) > _MOST_SUBJECTS:
             items.append(f"and {len(subjects) - _MOST_SUBJECTS} more; the plan names all")
-    yield ItemList((*items, f"undo: {given.quoted('rollback', *positional(journal))}"))
+    yield ItemList((*items, f"undo: {command_line.quoted('rollback', *positional(journal))}"))
 
 
 def _ids(plan: Plan, subjects: set[str]) -> str:

@@ -72,11 +72,11 @@ def way_on(path: Path, journal_path: Path, code: ExitCode, *, again: tuple[str, 
 
     :param again: options that going on needs.
     """
-    given = given_options()
+    command_line = given_options()
     if code is ExitCode.OK:
         yield Paragraph("To undo it:")
     else:
         yield Paragraph("Remove the cause, then continue:")
-        yield Commands((given.command("apply", *again, *positional(str(path))),))
+        yield Commands((command_line.command("apply", *again, *positional(str(path))),))
         yield Paragraph("Or undo the steps that were done:")
-    yield Commands((given.command("rollback", *positional(str(journal_path))),))
+    yield Commands((command_line.command("rollback", *positional(str(journal_path))),))

@@ -50,7 +50,7 @@ def write_rows(
             application=application,
             is_beyond_retention=UNSET if retention is None else retention.is_beyond(row.store, row.row.window),
         ),
-        blocks=lambda kept: _blocks(kept, list(stores), retention),
+        blocks=lambda all_rows: _blocks(all_rows, list(stores), retention),
         failed=lambda row: row.record.failed,
     )
 
@@ -72,9 +72,9 @@ def write_each(
             count, not_decoded = count + 1, not_decoded + failed(row)
         sys.stdout.flush()
         return count, not_decoded
-    kept = list(rows)
-    write_report(Report(document={}, blocks=tuple(blocks(kept))), output)
-    return len(kept), sum(map(failed, kept))
+    all_rows = list(rows)
+    write_report(Report(document={}, blocks=tuple(blocks(all_rows))), output)
+    return len(all_rows), sum(map(failed, all_rows))
 
 
 def not_decoded(failed: int) -> str:
@@ -123,29 +123,29 @@ def time_of(time_ms: int | None) -> str:
     return "-" if time_ms is None else iso_time(time_ms) or str(time_ms)
 
 
-def _window(found: DecodedRow) -> str | None:
-    window = found.row.window
+def _window(decoded_row: DecodedRow) -> str | None:
+    window = decoded_row.row.window
     return None if window is None else span(window.start_ms, window.end_ms)
 
 
-def _number(found: DecodedRow) -> str | None:
-    window = found.row.window
+def _number(decoded_row: DecodedRow) -> str | None:
+    window = decoded_row.row.window
     return str(window.sequence_number) if window is not None and window.sequence_number else None
 
 
-def _valid(found: DecodedRow) -> str | None:
-    row = found.row
+def _valid(decoded_row: DecodedRow) -> str | None:
+    row = decoded_row.row
     return None if row.valid_from_ms is None else span(row.valid_from_ms, row.valid_to_ms)
 
 
-def _side(found: DecodedRow) -> str | None:
+def _side(decoded_row: DecodedRow) -> str | None:
     from srfix.recovery.stores.row_documents import SIDES
 
-    return None if found.row.side is None else SIDES[found.row.side]
+    return None if decoded_row.row.side is None else SIDES[decoded_row.row.side]
 
 
-def _foreign_key(found: DecodedRow) -> str | None:
-    key = found.row.foreign_key
+def _foreign_key(decoded_row: DecodedRow) -> str | None:
+    key = decoded_row.row.foreign_key
     return None if key is None else in_characters(key)
 
 
@@ -179,14 +179,14 @@ class _Column:
 
 
 _COLUMNS: Final = (
-    _Column(name="task", cell=lambda found: found.store.task.name, is_always=True),
+    _Column(name="task", cell=lambda decoded_row: decoded_row.store.task.name, is_always=True),
     _Column(name="window", cell=_window),
     _Column(name="number", cell=_number),
     _Column(name="valid", cell=_valid),
-    _Column(name="time", cell=lambda found: time_of(found.row.timestamp_ms), is_always=True),
+    _Column(name="time", cell=lambda decoded_row: time_of(decoded_row.row.timestamp_ms), is_always=True),
     _Column(name="side", cell=_side),
     _Column(name="foreign key", cell=_foreign_key),
-    _Column(name="key", cell=lambda found: part_shown(found.record.key, in_characters), is_always=True),
-    _Column(name="value", cell=lambda found: part_shown(found.record.value, in_characters), is_always=True),
+    _Column(name="key", cell=lambda decoded_row: part_shown(decoded_row.record.key, in_characters), is_always=True),
+    _Column(name="value", cell=lambda decoded_row: part_shown(decoded_row.record.value, in_characters), is_always=True),
 )
 """What two rows can differ in has a column: rows of a join's window have numbers, those of its list store sides."""

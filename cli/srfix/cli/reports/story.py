@@ -127,13 +127,15 @@ class Story:
         _say(Paragraph(f"User {_KEY}, under {self._staged.phantom_subject} alone:"), ItemList((json.dumps(row),)))
 
     def _dual_read(self) -> None:
-        told: list[SecondAnswered] = []
-        policy = DualSubject(self._client, first=self._phantom_subject(), second=TopicSubject(), on_second=told.append)
+        second_answers: list[SecondAnswered] = []
+        policy = DualSubject(
+            self._client, first=self._phantom_subject(), second=TopicSubject(), on_second=second_answers.append
+        )
         row = self._read(AvroDeserializer(policy, columns=damage.COLUMNS))
         _say(
             Paragraph(f"User {_KEY}, before anything is repaired:"),
             ItemList((json.dumps(row),)),
-            FieldList(tuple(("it said", event.note) for event in told)),
+            FieldList(tuple(("it said", event.note) for event in second_answers)),
         )
 
     def _read(self, deserialize: Callable[..., object]) -> object:

@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from srfix.recovery.topic_plan.plan_file import TopicPlan
 
 
-def topic_plan_report(plan: TopicPlan, path: Path, given: Given) -> Report:
+def topic_plan_report(plan: TopicPlan, path: Path, command_line: Given) -> Report:
     """What it writes, what to know before, and what to do around it.
 
     :param path: where the plan is saved.
     """
     from srfix.recovery.topic_plan.plan_file import topic_plan_document
 
-    return Report(document=topic_plan_document(plan), blocks=tuple(_blocks(plan, path, given)))
+    return Report(document=topic_plan_document(plan), blocks=tuple(_blocks(plan, path, command_line)))
 
 
-def _blocks(plan: TopicPlan, path: Path, given: Given) -> Iterator[Block]:
+def _blocks(plan: TopicPlan, path: Path, command_line: Given) -> Iterator[Block]:
     from srfix.recovery.topic_plan.plan_file import ExpireKeys, SeedChangelog, describe
 
     work = plan.work
@@ -41,15 +41,15 @@ def _blocks(plan: TopicPlan, path: Path, given: Given) -> Iterator[Block]:
     columns = ("partition", "records", "bytes", "oldest", "newest", "read from", "up to")
     rows = tuple(
         (
-            str(each.partition),
-            f"{each.rows:,}",
-            f"{each.bytes_:,}",
-            _time(each.oldest_ms),
-            _time(each.newest_ms),
-            str(each.start_offset),
-            str(each.end_offset),
+            str(partition_rows.partition),
+            f"{partition_rows.rows:,}",
+            f"{partition_rows.bytes_:,}",
+            _time(partition_rows.oldest_ms),
+            _time(partition_rows.newest_ms),
+            str(partition_rows.start_offset),
+            str(partition_rows.end_offset),
         )
-        for each in work.partitions
+        for partition_rows in work.partitions
     )
     yield Table(columns, rows, title="What is written, by partition")
     yield Heading("Steps", level=2)
@@ -59,7 +59,7 @@ def _blocks(plan: TopicPlan, path: Path, given: Given) -> Iterator[Block]:
     yield Heading("In order", level=2)
     yield ItemList(plan.playbook, is_numbered=True)
     yield Paragraph("Nothing is written yet. To apply the plan:")
-    yield Commands((given.command("apply", *positional(str(path))),))
+    yield Commands((command_line.command("apply", *positional(str(path))),))
     yield Paragraph(plan.undo)
 
 

@@ -93,12 +93,14 @@ def apply_to_topic(
     done: list[tuple[TopicStep, StepReport]] = []
     is_news = True
     with running(journal_path, says="what is begun") as run, _clients(connection, plan) as (cluster, hand):
-        kept = kept_records_path(path)
-        for event in apply_topic_plan(plan, cluster, hand, journal_path, kept_path=kept):
+        records_path = kept_records_path(path)
+        for event in apply_topic_plan(plan, cluster, hand, journal_path, kept_path=records_path):
             match event:
                 case TopicStepDone(step=step, report=report):
                     done.append((step, report))
-                    say_on_the_way(f"Step {step.step} of {len(plan.actions)}: {describe(plan, step)}{_told(report)}.")
+                    say_on_the_way(
+                        f"Step {step.step} of {len(plan.actions)}: {describe(plan, step)}{_remarks(report)}."
+                    )
                 case AlreadyApplied():
                     is_news = False
                 case JournalSetAside(path=aside):
@@ -141,11 +143,11 @@ def roll_back_topic(
     heading = "Rolled back"
     beside = kept_records_path(path if path != journal_path else Path(str(path).removesuffix(".journal.jsonl")))
     with running(journal_path) as run, _clients(connection, plan) as (cluster, hand):
-        kept = beside if beside.is_file() else None
-        for event in roll_back_topic_plan(journal_path, cluster, hand, kept_path=kept):
+        records_path = beside if beside.is_file() else None
+        for event in roll_back_topic_plan(journal_path, cluster, hand, kept_path=records_path):
             match event:
                 case TopicStepUndone(step=step, report=report):
-                    lines.append(f"step {step.step} ({describe(plan, step)}) undone{_told(report)}")
+                    lines.append(f"step {step.step} ({describe(plan, step)}) undone{_remarks(report)}")
                     steps.append(TopicUndoneStep.of(step, report, left_because=None))
                     say_on_the_way(f"Step {step.step} undone: {describe(plan, step)}.")
                 case Left(action=step, why=why):
@@ -215,12 +217,12 @@ def _applied(
     yield from way_on(path, journal_path, code)
 
 
-def _told(report: StepReport) -> str:
+def _remarks(report: StepReport) -> str:
     """What is worth telling beside what was planned."""
     parts = [
         f"{report.stood:,} were there already" if report.stood else "",
         f"{report.left:,} left, because others have written them" if report.left else "",
         f"{report.put_back:,} records of others replaced, and written again" if report.put_back else "",
     ]
-    told = "; ".join(part for part in parts if part)
-    return f" ({told})" if told else ""
+    text = "; ".join(part for part in parts if part)
+    return f" ({text})" if text else ""

@@ -73,27 +73,27 @@ def verify_topic(
 ) -> ExitCode:
     """Reads the topic of a plan or a journal again, and reports what it tells."""
     _refuse_others()
-    plan, state, kept = _given(path)
+    plan, state, records_path = _load(path)
     require_digest(plan.digest, expect_digest, where=path)
     connection = cluster_of_plan(connection, plan.bootstrap_servers)
     with open_cluster(connection, quiet=quiet) as (cluster, _engine):
-        checks = list(verify_topic_plan(plan, cluster, applied=_applied(plan, state), kept_path=kept))
+        checks = list(verify_topic_plan(plan, cluster, applied=_applied(plan, state), kept_path=records_path))
     code = _code(checks)
     document = TopicVerificationDocument(
         srfix=version("srfix"),
         digest=plan.digest,
         topic=plan.work.topic,
         verified=code is ExitCode.OK,
-        checks=[CheckedPartition.of(each) for each in checks],
+        checks=[CheckedPartition.of(check) for check in checks],
     )
     report = Report(document=document.to_json(), blocks=tuple(_blocks(plan, checks)))
-    counts = {outcome: sum(each.outcome is outcome for each in checks) for outcome in TopicOutcome}
-    told = (f"{count:,} {_WORDS[outcome]}" for outcome, count in counts.items() if count)
-    total = f"{counted(len(checks), 'check')}: {', '.join(told) or 'nothing was planned'}."
+    counts = {outcome: sum(check.outcome is outcome for check in checks) for outcome in TopicOutcome}
+    outcome_counts = (f"{count:,} {_WORDS[outcome]}" for outcome, count in counts.items() if count)
+    total = f"{counted(len(checks), 'check')}: {', '.join(outcome_counts) or 'nothing was planned'}."
     return conclude(report, output, quiet=quiet, code=code, lines=[total])
 
 
-def _given(path: Path) -> tuple[TopicPlan, TopicState | None, Path | None]:
+def _load(path: Path) -> tuple[TopicPlan, TopicState | None, Path | None]:
     """The plan, the journal's state where there is one of this plan, and the file with the records."""
     if TOPIC_JOURNALS.is_at(path):
         state = TOPIC_JOURNALS.read(path)
@@ -114,25 +114,25 @@ def _applied(plan: TopicPlan, state: TopicState | None) -> Applied | None:
 
 
 def _code(checks: Sequence[TopicCheck]) -> ExitCode:
-    if any(each.outcome is TopicOutcome.FAILS for each in checks):
+    if any(check.outcome is TopicOutcome.FAILS for check in checks):
         return ExitCode.FINDINGS
-    holds = bool(checks) and all(each.outcome is TopicOutcome.HOLDS for each in checks)
+    holds = bool(checks) and all(check.outcome is TopicOutcome.HOLDS for check in checks)
     return ExitCode.OK if holds else ExitCode.REFUSED
 
 
 def _blocks(plan: TopicPlan, checks: Sequence[TopicCheck]) -> Iterator[Block]:
     topic = plan.work.topic
-    if any(each.outcome is TopicOutcome.FAILS for each in checks):
+    if any(check.outcome is TopicOutcome.FAILS for check in checks):
         yield Heading(f"{topic} does not hold the planned records", tone=Tone.BAD)
-    elif not checks or any(each.outcome is TopicOutcome.NOT_KNOWN for each in checks):
+    elif not checks or any(check.outcome is TopicOutcome.NOT_KNOWN for check in checks):
         yield Heading(f"Not verified, though srfix saw nothing wrong in {topic}", tone=Tone.UNSURE)
     else:
         yield Heading(f"Verified: {topic} holds the planned records", tone=Tone.GOOD)
-    whole = tuple(f"{each.what} ({_WORDS[each.outcome]})" for each in checks if each.partition is None)
+    whole = tuple(f"{check.what} ({_WORDS[check.outcome]})" for check in checks if check.partition is None)
     if whole:
         yield ItemList(whole)
     rows = tuple(
-        (str(each.partition), _WORDS[each.outcome], each.what) for each in checks if each.partition is not None
+        (str(check.partition), _WORDS[check.outcome], check.what) for check in checks if check.partition is not None
     )
     if rows:
         yield Table(("partition", "outcome", "what"), rows)

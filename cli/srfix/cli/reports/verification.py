@@ -52,13 +52,15 @@ def _count(events: Sequence[Event], kind: type[Event]) -> int:
 
 def verification_verdict(events: Sequence[Event]) -> str:
     """Whether the repair holds, and how much was looked at."""
-    looked = tally(events)
-    seen = looked_at(sum(each.ids for each in looked), sum(each.rows for each in looked))
+    tallies = tally(events)
+    amount = looked_at(
+        sum(subject_tally.ids for subject_tally in tallies), sum(subject_tally.rows for subject_tally in tallies)
+    )
     if problems := _count(events, Problem):
-        return f"Not repaired: {counted(problems, 'problem')}; {seen}"
+        return f"Not repaired: {counted(problems, 'problem')}; {amount}"
     if unseen := _count(events, NotLookedAt):
-        return f"Not verified, though srfix saw no problem: {counted(unseen, 'thing')} not looked at; {seen}"
-    return f"Verified: {seen}"
+        return f"Not verified, though srfix saw no problem: {counted(unseen, 'thing')} not looked at; {amount}"
+    return f"Verified: {amount}"
 
 
 def verification_code(events: Sequence[Event]) -> ExitCode:
@@ -76,13 +78,22 @@ def _in_short(events: Sequence[Event]) -> Iterator[Block]:
     """What is wrong and what was not looked at, in the words of the checks; of the rest how much was looked at."""
     yield from _part("Problems", events, Problem, most=_MOST_PROBLEMS)
     yield from _part("Not looked at", events, NotLookedAt, most=_MOST_UNSEEN)
-    looked = tally(events)
-    holds = [each for each in looked if each.confirmed and not each.problems and not each.not_looked_at]
-    if holds and len(looked) == 1:
+    tallies = tally(events)
+    holds = [
+        subject_tally
+        for subject_tally in tallies
+        if subject_tally.confirmed and not subject_tally.problems and not subject_tally.not_looked_at
+    ]
+    if holds and len(tallies) == 1:
         yield Paragraph(f"Subject {holds[0].subject}")
     elif holds:
         yield Heading("Confirmed", level=2)
-        yield ItemList(tuple(f"{each.subject}: {looked_at(each.ids, each.rows)}" for each in holds))
+        yield ItemList(
+            tuple(
+                f"{subject_tally.subject}: {looked_at(subject_tally.ids, subject_tally.rows)}"
+                for subject_tally in holds
+            )
+        )
 
 
 def _in_detail(events: Sequence[Event]) -> Iterator[Block]:
@@ -102,20 +113,24 @@ def _part(title: str, events: Sequence[Event], kind: type[Event], *, most: int |
             by_subject.setdefault(event.subject, []).append(event.what)
     if by_subject:
         yield Heading(title, level=2)
-    for subject, told in by_subject.items():
+    for subject, lines in by_subject.items():
         yield Paragraph(f"Subject {subject}")
-        shown = len(told) if most is None else max(1, most // len(by_subject))
-        if len(told) > shown + 1:
-            told = [*told[:shown], f"and {len(told) - shown} more: --details"]
-        yield ItemList(tuple(told))
+        shown = len(lines) if most is None else max(1, most // len(by_subject))
+        if len(lines) > shown + 1:
+            lines = [*lines[:shown], f"and {len(lines) - shown} more: --details"]
+        yield ItemList(tuple(lines))
 
 
 def _by_id(events: Sequence[Event]) -> Iterator[Block]:
     """What came of each id, subject by subject; what is wrong first."""
     tables: list[Block] = []
-    for looked in tally(events):
-        asked = [event for event in events if event.subject == looked.subject and not isinstance(event, NotLookedAt)]
-        asked.sort(key=lambda event: (isinstance(event, Confirmed), event.schema_id is None, event.schema_id or 0))
+    for subject_tally in tally(events):
+        subject_events = [
+            event for event in events if event.subject == subject_tally.subject and not isinstance(event, NotLookedAt)
+        ]
+        subject_events.sort(
+            key=lambda event: (isinstance(event, Confirmed), event.schema_id is None, event.schema_id or 0)
+        )
         rows = tuple(
             (
                 "-" if event.schema_id is None else str(event.schema_id),
@@ -123,9 +138,11 @@ def _by_id(events: Sequence[Event]) -> Iterator[Block]:
                 f"{event.rows:,}" if event.rows else "-",
                 event.what,
             )
-            for event in asked
+            for event in subject_events
         )
-        tables.append(Table(("schema id", "outcome", "rows read", "what"), rows, title=f"Subject {looked.subject}"))
+        tables.append(
+            Table(("schema id", "outcome", "rows read", "what"), rows, title=f"Subject {subject_tally.subject}")
+        )
     is_short = sum(len(table.rows) for table in tables if isinstance(table, Table)) <= _FEW_OUTCOMES
     yield Folded("The result for each id", tuple(tables), is_open=is_short)
 
@@ -180,12 +197,12 @@ def verification_document(
         srfix=version("srfix"),
         digest=plan.digest,
         verified=verified,
-        subjects=[VerifiedSubject.of(looked) for looked in tally(events)],
+        subjects=[VerifiedSubject.of(subject_tally) for subject_tally in tally(events)],
         checks=[
             VerifiedId.of(event, ok=isinstance(event, Confirmed))
             for event in events
             if not isinstance(event, NotLookedAt)
         ],
         skipped=[NotVerified.of(event) for event in events if isinstance(event, NotLookedAt)],
-        applications=[Advice.of(each) for each in advice],
+        applications=[Advice.of(application_advice) for application_advice in advice],
     ).to_json()

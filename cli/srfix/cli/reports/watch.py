@@ -163,7 +163,7 @@ def _other_fields(event: Event) -> dict[str, object]:
             findings = sorted(diagnosis.findings, key=finding_order)
             return {
                 "duration_s": round(event.duration_s, 3),
-                "findings": [_finding(each) for each in findings],
+                "findings": [_finding(finding) for finding in findings],
                 "not_looked_at": len(diagnosis.not_looked_at),
             }
         case LookEnded() | OutageEnded():
@@ -184,8 +184,8 @@ def _finding(finding: Finding) -> WatchedFinding:
 
 
 def _summary(diagnosis: Diagnosis) -> str:
-    wrong = [found for found in diagnosis.findings if found.severity is not Severity.NOTE]
-    named = "; ".join(f"{found.code} {found.application}/{found.store}" for found in wrong[:_MOST_IDS])
+    wrong = [finding for finding in diagnosis.findings if finding.severity is not Severity.NOTE]
+    named = "; ".join(f"{finding.code} {finding.application}/{finding.store}" for finding in wrong[:_MOST_IDS])
     more = f"; {len(wrong) - _MOST_IDS} more" if len(wrong) > _MOST_IDS else ""
     skipped = f", {counted(len(diagnosis.not_looked_at), 'thing')} not looked at" if diagnosis.not_looked_at else ""
     which = f" ({named}{more})" if named else ""

@@ -50,36 +50,39 @@ class NotRead:
 
 
 def not_read(
-    found: Iterable[tuple[ApplicationState, StateStore]],
+    owned_stores: Iterable[tuple[ApplicationState, StateStore]],
     stores: Iterable[StateStore] | None = None,
     *,
     applications: Iterable[ApplicationState] = (),
 ) -> NotRead:
     """What could not be read of stores that were read: the parts as they were read, where others read them than those of
-    `found`. Applications that were asked for count where none of their stores may have been seen.
+    `owned_stores`. Applications that were asked for count where none of their stores may have been seen.
     """
-    pairs = list(found)
+    pairs = list(owned_stores)
     parts = [store for _application, store in pairs] if stores is None else list(stores)
-    asked = {each.path: each for each in (*applications, *(each for each, _store in pairs))}.values()
+    all_applications = {
+        application.path: application
+        for application in (*applications, *(application for application, _store in pairs))
+    }.values()
     damaged = list(damage_lines(parts))
-    shut = [line for each in asked for line in shut_places(each)]
+    shut = [line for application in all_applications for line in shut_places(application)]
     shut += shut_stores(parts)
     in_use = (
-        f"{each.path}: a process holds the lock. Rows that the process has not flushed are only in its memory. Stop "
+        f"{application.path}: a process holds the lock. Rows that the process has not flushed are only in its memory. Stop "
         "the application, and look again."
-        for each in asked
-        if each.is_in_use
+        for application in all_applications
+        if application.is_in_use
     )
     lines = (*damaged, *in_use, *not_closed(pairs), *(f"Not looked at: {line}" for line in shut))
     return NotRead(lines=lines, is_damaged=bool(damaged), is_unseen=bool(shut))
 
 
-def not_closed(found: Iterable[tuple[ApplicationState, StateStore]]) -> Iterator[str]:
+def not_closed(owned_stores: Iterable[tuple[ApplicationState, StateStore]]) -> Iterator[str]:
     """A line for each application whose tasks do not say how far they are, so that rows may have been lost with its memory."""
     from srfix.recovery.state.reading.detection import databases
 
     tasks: dict[str, dict[str, None]] = {}
-    for application, store in found:
+    for application, store in owned_stores:
         if application.is_in_use or store.task.is_global or store.is_shut or not databases(store.directory):
             continue
         offsets = store.directory.offsets
@@ -158,11 +161,11 @@ class StoreChoice:
         """Those of the directory that are meant."""
         from srfix.recovery.state.directory_reader import read_state_directory, shut_folders
 
-        found = read_state_directory(Path(directory))
-        wanted = tuple(each for each in found if self.application in (None, each.application))
+        states = read_state_directory(Path(directory))
+        wanted = tuple(state for state in states if self.application in (None, state.application))
         if not wanted:
-            names = [each.application for each in found]
-            shut = "".join(f" {each.path}: {each.reason}." for each in shut_folders(Path(directory)))
+            names = [state.application for state in states]
+            shut = "".join(f" {folder.path}: {folder.reason}." for folder in shut_folders(Path(directory)))
             raise UsageError(
                 f"{directory!r} holds no application {self.application!r}, but {enumerated(names)}. Give one of them, or leave "
                 f"out --application.{shut}"
@@ -174,17 +177,19 @@ class StoreChoice:
         from srfix.recovery.state.reading.store import open_stores
 
         applications = self.applications(directory)
-        named = sorted({name for each in applications for name in each.stores})
+        named = sorted({name for application in applications for name in application.stores})
         if self.store is not None and self.store not in named:
             near = nearest(self.store[:100], named)
             meant = f" Did you mean {near}?" if near else ""
             shut = "".join(
-                f" {path} was not looked at: {SHUT}." for each in applications for path in shut_folders_of(each)
+                f" {path} was not looked at: {SHUT}."
+                for application in applications
+                for path in shut_folders_of(application)
             )
             raise UsageError(
                 f"{directory!r} holds no store {self.store!r}.{meant} There are: {enumerated(named) or 'none'}.{shut}"
             )
-        tasks = sorted({task.name for each in applications for task in each.tasks})
+        tasks = sorted({task.name for application in applications for task in application.tasks})
         if self.task is not None and self.task not in tasks:
             raise UsageError(f"{directory!r} holds no task {self.task!r}. There are: {enumerated(tasks)}.")
         for application in applications:
@@ -193,16 +198,16 @@ class StoreChoice:
 
     def one_store(self, directory: str) -> list[tuple[ApplicationState, StateStore]]:
         """The parts of the one store that is meant."""
-        found = list(self.stores(directory))
-        names = sorted({store.name for _application, store in found})
-        owners = sorted({application.application for application, _store in found})
+        pairs = list(self.stores(directory))
+        names = sorted({store.name for _application, store in pairs})
+        owners = sorted({application.application for application, _store in pairs})
         if len(names) != 1:
             raise UsageError(f"Name the store with --store: there are {enumerated(names) or 'none'}.")
         if len(owners) != 1:
             raise UsageError(
                 f"Several applications have a store {names[0]}: name one of {enumerated(owners)} with --application."
             )
-        return found
+        return pairs
 
 
 choice_options = handing_over(
@@ -215,11 +220,11 @@ choice_options = handing_over(
 """Adds `--application`, `--store`, `--task`; the command gets `choice: StoreChoice`."""
 
 
-def refuse_within(given: str, option: str, *directories: str) -> None:
+def refuse_within(place: str, option: str, *directories: str) -> None:
     """Nothing is written, where an option says, to a directory that is read, nor into one of its folders."""
     for directory in directories:
-        if Path(given).resolve().is_relative_to(Path(directory).resolve()):
+        if Path(place).resolve().is_relative_to(Path(directory).resolve()):
             raise UsageError(
-                f"{given!r} lies in the state directory {directory!r}, which srfix never writes to. Name another place with "
+                f"{place!r} lies in the state directory {directory!r}, which srfix never writes to. Name another place with "
                 f"{option}."
             )

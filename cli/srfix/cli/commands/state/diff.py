@@ -83,10 +83,10 @@ def diff(
     from srfix.recovery.stores.differences import CompareWork, StateDiff, compared_part, ranges_to_compare
     from srfix.serde.subjects.names import Topic
 
-    found = choice.one_store(engine.path(directory))
-    application, first = found[0]
+    pairs = choice.one_store(engine.path(directory))
+    application, first = pairs[0]
     name = Topic(topic) if topic is not None else _topic(application, first)
-    stores = [store for _application, store in found]
+    stores = [store for _application, store in pairs]
     with open_cluster(connection) as (cluster, _engine), ExitStack() as stack:
         to_compare = ranges_to_compare(cluster, name, group=application.application if until == _COMMITTED else None)
         if engine.engine == SPARK:
@@ -96,10 +96,14 @@ def diff(
             stores = [part.store for part in done]
         else:
             done = [to_compare.part(cluster, store) for store in stores]
-    held = {store.partition for store in stores}
-    apart = [] if None in held or choice.task is not None else [each for each in to_compare.ranges if each not in held]
-    unseen = [f"partition {each} of {name}: no task of it lies in {directory}" for each in apart]
-    unseen += [line for each in (shut_places(application), shut_stores(stores)) for line in each]
+    partitions = {store.partition for store in stores}
+    apart = (
+        []
+        if None in partitions or choice.task is not None
+        else [partition for partition in to_compare.ranges if partition not in partitions]
+    )
+    unseen = [f"partition {partition} of {name}: no task of it lies in {directory}" for partition in apart]
+    unseen += [line for group in (shut_places(application), shut_stores(stores)) for line in group]
     if application.is_in_use:
         unseen.append("rows in the memory of the process that has the directory open")
     unseen += _not_known(done, name, to_compare)
@@ -110,17 +114,17 @@ def diff(
         store=first.name,
         topic=name,
         until=until,
-        parts=[compared_part(each) for each in done],
+        parts=[compared_part(comparison) for comparison in done],
         not_looked_at=unseen,
     )
-    differ = sum(each.differ for each in done)
-    same = sum(each.same for each in done)
+    differ = sum(comparison.differ for comparison in done)
+    same = sum(comparison.same for comparison in done)
     damaged = list(damage_lines(stores))
     is_wrong = differ or damaged
     code = ExitCode.FINDINGS if is_wrong else ExitCode.REFUSED if unseen else ExitCode.OK
     report = Report(document=document.to_json(), blocks=tuple(_blocks(done)))
     total = f"{counted(differ, 'key')} of {same + differ:,} not" if differ else counted(same, "key")
-    lines = (*damaged, *(f"Not looked at: {each}" for each in unseen), f"{total} as {name} says.")
+    lines = (*damaged, *(f"Not looked at: {line}" for line in unseen), f"{total} as {name} says.")
     return conclude(report, output, quiet=quiet, code=code, lines=lines)
 
 
@@ -141,16 +145,16 @@ def _not_known(done: Sequence[Comparison], topic: Topic, to_compare: ToCompare) 
     from srfix.recovery.state.layouts import StoreFormat
     from srfix.recovery.stores.difference_kinds import DifferenceKind
 
-    for each in done:
-        where = f"task {each.store.task.name}"
+    for comparison in done:
+        where = f"task {comparison.store.task.name}"
         cut = ", ".join(
-            f"{topic}[{place}] begins at offset {begin:,}" for place, begin in to_compare.cut(each.store).items()
+            f"{topic}[{place}] begins at offset {begin:,}" for place, begin in to_compare.cut(comparison.store).items()
         )
-        if each.not_known:
+        if comparison.not_known:
             why = cut or f"{topic} has deleted records, or the store has dropped old rows, or it ignored late records"
-            noun = "version" if each.store.format is StoreFormat.VERSIONED else "key"
-            yield f"{counted(each.not_known, noun)} of {where} cannot be compared: {why}"
-        elif cut and each.counts[DifferenceKind.EXTRA]:
+            noun = "version" if comparison.store.format is StoreFormat.VERSIONED else "key"
+            yield f"{counted(comparison.not_known, noun)} of {where} cannot be compared: {why}"
+        elif cut and comparison.counts[DifferenceKind.EXTRA]:
             yield f"whether extra keys of {where} stood in what is gone: {cut}"
 
 
@@ -160,11 +164,17 @@ def _blocks(done: Sequence[Comparison]) -> Iterator[Block]:
     yield Table(
         ("task", "same", *(kind.value for kind in DifferenceKind)),
         tuple(
-            (each.store.task.name, f"{each.same:,}", *(f"{each.counts[kind]:,}" for kind in DifferenceKind))
-            for each in done
+            (
+                comparison.store.task.name,
+                f"{comparison.same:,}",
+                *(f"{comparison.counts[kind]:,}" for kind in DifferenceKind),
+            )
+            for comparison in done
         ),
     )
-    differences = [(each.store.task.name, each.store.format, one) for each in done for one in each.shown]
+    differences = [
+        (comparison.store.task.name, comparison.store.format, one) for comparison in done for one in comparison.shown
+    ]
     has_versions = any(one.valid_from_ms is not None for _task, _form, one in differences)
     head = ("task", "how", "key", *(("valid from",) if has_versions else ()), "id in the store", "id in the topic")
     rows = tuple(
@@ -177,7 +187,7 @@ def _blocks(done: Sequence[Comparison]) -> Iterator[Block]:
     )
     if rows:
         yield Table(head, rows, title="Keys that differ")
-    if sum(sum(each.counts.values()) for each in done) > len(rows):
+    if sum(sum(comparison.counts.values()) for comparison in done) > len(rows):
         yield Paragraph("The first 100 of each task are shown.")
 
 

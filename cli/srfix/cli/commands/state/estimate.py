@@ -52,11 +52,11 @@ def estimate(
     from srfix.recovery.stores.estimates import StateEstimate, estimate_restore, topic_of
 
     unseen: list[str] = []
-    found: list[EstimatedStore] = []
+    estimates: list[EstimatedStore] = []
     with open_cluster(connection) as (cluster, _engine):
         topics = cluster.topics()
         pairs = list(choice.stores(directory))
-        for application in {each.path: each for each, _store in pairs}.values():
+        for application in {owner.path: owner for owner, _store in pairs}.values():
             unseen += shut_places(application)
         for application, store in pairs:
             topic, candidates = topic_of(application, store.directory, store.task)
@@ -71,55 +71,55 @@ def estimate(
                 unseen.append(f"{where}: the cluster has no such partition of {topic}")
             else:
                 partitions = range(count) if store.partition is None else (store.partition,)
-                told = estimate_restore(
+                restore_estimate = estimate_restore(
                     cluster, application, store.task, store.directory, topic, partitions=partitions, rate=rate
                 )
-                found.append(told)
+                estimates.append(restore_estimate)
     document = StateEstimate(
         srfix=version("srfix"),
         generated_at=now(),
         directory=directory,
-        stores=found,
+        stores=estimates,
         not_looked_at=unseen,
     )
     code = ExitCode.REFUSED if unseen else ExitCode.OK
-    report = Report(document=document.to_json(), blocks=tuple(_blocks(found)))
-    records = sum(each.records for each in found)
-    total = f"{counted(records, 'record')} for {counted(len(found), 'store')}."
-    lines = (*(f"Not looked at: {each}" for each in unseen), total)
+    report = Report(document=document.to_json(), blocks=tuple(_blocks(estimates)))
+    records = sum(store_estimate.records for store_estimate in estimates)
+    total = f"{counted(records, 'record')} for {counted(len(estimates), 'store')}."
+    lines = (*(f"Not looked at: {line}" for line in unseen), total)
     return conclude(report, output, quiet=quiet, code=code, lines=lines)
 
 
-def _blocks(found: Sequence[EstimatedStore]) -> Iterator[Block]:
+def _blocks(estimates: Sequence[EstimatedStore]) -> Iterator[Block]:
     yield Table(
         ("task", "store", "topic", "records", "left", "bytes", "seconds", "memory", "standby spares it"),
         tuple(
             (
-                each.task,
-                each.store,
-                each.topic,
-                f"{each.records:,}",
-                _left(each),
-                "-" if each.bytes_ is None else f"{each.bytes_:,}",
-                "-" if each.seconds is None else f"{each.seconds:,.1f}",
-                f"{each.memory_bytes // (1024 * 1024):,} MiB",
-                "yes" if each.would_a_standby_spare_it else "no",
+                store_estimate.task,
+                store_estimate.store,
+                store_estimate.topic,
+                f"{store_estimate.records:,}",
+                _left(store_estimate),
+                "-" if store_estimate.bytes_ is None else f"{store_estimate.bytes_:,}",
+                "-" if store_estimate.seconds is None else f"{store_estimate.seconds:,.1f}",
+                f"{store_estimate.memory_bytes // (1024 * 1024):,} MiB",
+                "yes" if store_estimate.would_a_standby_spare_it else "no",
             )
-            for each in found
+            for store_estimate in estimates
         ),
     )
-    if any(each.records_left_at_least != each.records_left for each in found):
+    if any(store_estimate.records_left_at_least != store_estimate.records_left for store_estimate in estimates):
         yield Paragraph(
             "DIR does not show whether its checkpoints name the last record in a store (Kafka Streams 2.6 and "
             "later) or the next one (up to 2.5). So one record of each partition may or may not be left to restore."
         )
-    if any(each.is_source and each.would_a_standby_spare_it for each in found):
+    if any(store_estimate.is_source and store_estimate.would_a_standby_spare_it for store_estimate in estimates):
         yield Paragraph(
             "If a store restores from a source topic, its standby holds the source's bytes, too. The standby saves "
             "the time of the restore. But if the reader asks another subject, it cannot read these bytes either."
         )
 
 
-def _left(each: EstimatedStore) -> str:
-    fewest, most = each.records_left_at_least, each.records_left
+def _left(store_estimate: EstimatedStore) -> str:
+    fewest, most = store_estimate.records_left_at_least, store_estimate.records_left
     return f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"

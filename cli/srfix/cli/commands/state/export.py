@@ -86,13 +86,13 @@ def export(
 
     on_spark = engine.engine == SPARK
     if form is None and not on_spark:
-        raise UsageError(f"--to is needed: {enumerated(each.value for each in ExportFormat)}.")
+        raise UsageError(f"--to is needed: {enumerated(export_format.value for export_format in ExportFormat)}.")
     if one_file and on_spark:
         raise UsageError("--one-file belongs to --engine local: on Spark each task writes a file of its own.")
     refuse_retention_on_spark(retention_ms, engine)
     retention = None if retention_ms is None else Retention(retention_ms)
-    found = choice.one_store(engine.path(directory))
-    application, first = found[0]
+    pairs = choice.one_store(engine.path(directory))
+    application, first = pairs[0]
     target = Path(engine.path(out))
     refuse_within(out, "--out", directory, application.path)
     try:
@@ -103,7 +103,7 @@ def export(
     if typed and reading.key_columns is None and reading.value_columns is None:
         raise UsageError("--typed needs the columns: give --value-columns, --key-columns or both.")
     if on_spark:
-        return _on_spark(engine, found, target, kind, reading, connection, is_typed=typed)
+        return _on_spark(engine, pairs, target, kind, reading, connection, is_typed=typed)
     rows = failed = 0
     paths: list[Path] = []
     with (
@@ -112,7 +112,7 @@ def export(
     ):
         columns = typed_columns(decoder) if typed else {}
         write: Write | None = None
-        for _application, store in found:
+        for _application, store in pairs:
             if write is None or not one_file:
                 stack.close()  # the file before is complete
                 name = first.name if one_file else f"{store.name}-{store.task.name}"
@@ -123,12 +123,12 @@ def export(
             batches = store.batches(size=ROWS_DECODED_TOGETHER)
             for batch in decoded_batches(store, batches, decoder, topic=store.changelog, typed=columns):
                 rows, failed = rows + len(batch), failed + write(batch)
-    return _told(paths, found, [store for _application, store in found], rows, failed)
+    return _report_files(paths, pairs, [store for _application, store in pairs], rows, failed)
 
 
 def _on_spark(
     engine: CensusEngineChoice,
-    found: Sequence[tuple[ApplicationState, StateStore]],
+    pairs: Sequence[tuple[ApplicationState, StateStore]],
     target: Path,
     kind: ExportFormat,
     reading: RowReading,
@@ -140,7 +140,7 @@ def _on_spark(
     from srfix.recovery.stores.exporting import export_on_spark
     from srfix.recovery.stores.parts import SecondAnswers
 
-    application, first = found[0]
+    application, first = pairs[0]
     second = SecondAnswers()
     with (
         reading.decoder(connection, application=application.application, store=first.name, on_second=second) as decoder,
@@ -148,7 +148,7 @@ def _on_spark(
     ):
         parts = export_on_spark(
             WatchedParts(engine, stack),
-            [store for _application, store in found],
+            [store for _application, store in pairs],
             target,
             kind,
             application=application.application,
@@ -157,18 +157,18 @@ def _on_spark(
             is_typed=is_typed,
         )
     tell_notes(note for part in parts for note in part.notes)
-    return _told(
+    return _report_files(
         [part.path for part in parts],
-        found,
+        pairs,
         [part.store for part in parts],
         sum(part.rows for part in parts),
         sum(part.failed for part in parts),
     )
 
 
-def _told(
+def _report_files(
     paths: Sequence[Path | str],
-    asked: Sequence[tuple[ApplicationState, StateStore]],
+    pairs: Sequence[tuple[ApplicationState, StateStore]],
     stores: Sequence[StateStore],
     rows: int,
     failed: int,
@@ -177,7 +177,7 @@ def _told(
 
     for path in paths:
         show(str(path))
-    unread = not_read(asked, stores)
+    unread = not_read(pairs, stores)
     unread.say()
     say(f"{counted(rows, 'row')} in {counted(len(paths), 'file')}{not_decoded(failed)}.", err=True)
     return unread.code(is_wrong=bool(failed))

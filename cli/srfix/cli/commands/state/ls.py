@@ -47,28 +47,35 @@ def ls(directory: str, quiet: bool, output: OutputFormat) -> ExitCode:
     from srfix.recovery.stores.listing import StateLs, forms_of, listed_application, unreadable_stores
 
     applications = read_state_directory(Path(directory))
-    forms = {path: form for each in applications for path, form in forms_of(each).items()}
+    forms = {path: form for application in applications for path, form in forms_of(application).items()}
     shut = shut_folders(Path(directory))
     document = StateLs(
         srfix=version("srfix"),
         generated_at=now(),
         directory=directory,
-        applications=[listed_application(each, forms) for each in applications],
-        not_looked_at=[PlaceNotLookedAt.of(each) for each in shut],
+        applications=[listed_application(application, forms) for application in applications],
+        not_looked_at=[PlaceNotLookedAt.of(folder) for folder in shut],
     )
-    problems = [*shut, *(problem for each in applications for problem in each.problems)]
-    unread = [(each, line, form) for each in applications for line, form in unreadable_stores(each, forms)]
-    damaged = [(each, form) for each, _line, form in unread if not _is_unseen(each, form)]
-    is_shut = any(form.is_shut for _each, _line, form in unread)
+    problems = [*shut, *(problem for application in applications for problem in application.problems)]
+    unread = [
+        (application, line, form)
+        for application in applications
+        for line, form in unreadable_stores(application, forms)
+    ]
+    damaged = [(application, form) for application, _line, form in unread if not _is_unseen(application, form)]
+    is_shut = any(form.is_shut for _application, _line, form in unread)
     code = ExitCode.FINDINGS if damaged else ExitCode.REFUSED if problems or is_shut else ExitCode.OK
-    stores = sum(len(task.stores) for each in applications for task in each.tasks)
-    tasks = sum(len(each.tasks) for each in applications)
+    stores = sum(len(task.stores) for application in applications for task in application.tasks)
+    tasks = sum(len(application.tasks) for application in applications)
     whole = f"{counted(len(applications), 'application')}, {counted(tasks, 'task')}, {counted(stores, 'store')}"
     verdict = Verdict(text=whole, tone=Tone.PLAIN if code is ExitCode.OK else TONES[code])
     report = Report(document=document.to_json(), blocks=tuple(_blocks(applications, forms)), verdict=verdict)
     lines = (
         *(f"Not looked at: {problem.path}: {problem.reason}" for problem in problems),
-        *(f"{'Not looked at' if _is_unseen(each, form) else 'Damaged'}: {line}" for each, line, form in unread),
+        *(
+            f"{'Not looked at' if _is_unseen(application, form) else 'Damaged'}: {line}"
+            for application, line, form in unread
+        ),
         f"{whole}.",
     )
     return conclude(report, output, quiet=quiet, code=code, lines=lines)
@@ -113,8 +120,8 @@ def _row(application: ApplicationState, task: Task, store: StoreDirectory, form:
 
     offsets = "in the checkpoint" if task.checkpoint is not None else "none"
     if store.offsets is not None:
-        own = ", ".join(f"{entry.topic} {' '.join(_offset(entry))}" for entry in store.offsets.entries) or "none"
-        offsets = f"{own} (not closed)" if store.offsets.is_open else own
+        positions = ", ".join(f"{entry.topic} {' '.join(_offset(entry))}" for entry in store.offsets.entries) or "none"
+        offsets = f"{positions} (not closed)" if store.offsets.is_open else positions
     rows = "not known" if form.form is None else form.form.value + ("" if form.is_certain else "?")
     if form.problem is not None:
         rows = "not permitted" if form.is_shut else "cannot be opened"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _BY_SCHEMA: Final = "schema"
-_FORMATS: Final = (_BY_SCHEMA, *(known.value for known in Format))
+_FORMATS: Final = (_BY_SCHEMA, *(format_.value for format_ in Format))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ class RowReading:
             application=application if asks_store else None,
             store=store if asks_store else None,
         )
-        if not any(each.asks_a_registry for each in halves.values()):
+        if not any(half.asks_a_registry for half in halves.values()):
             yield _made(NoRegistry(), halves)
             return
         with connection.registry_client() as registry:

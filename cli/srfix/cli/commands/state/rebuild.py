@@ -151,11 +151,11 @@ def rebuild(
             )
         reads = isolation_of(isolation)
         if reads is None:
-            found = restore_isolation(cluster, application)
-            reads = found.isolation
-            if found.detail is not None:
-                say(f"Read as {reads.value}: {found.detail}.", err=True)
-        asked = Rebuild(
+            restore = restore_isolation(cluster, application)
+            reads = restore.isolation
+            if restore.detail is not None:
+                say(f"Read as {reads.value}: {restore.detail}.", err=True)
+        work = Rebuild(
             application=application,
             store=StoreToWrite(
                 name=store,
@@ -175,7 +175,7 @@ def rebuild(
             takes_open=values.take_open,
         )
         report = rebuild_store(
-            asked, cluster, target, request=request, build=_builder(engine, connection, second, stack)
+            work, cluster, target, request=request, build=_builder(engine, connection, second, stack)
         )
     show_written("rebuild", target, str(release), report, output)
     return ExitCode.OK
@@ -205,25 +205,25 @@ def _state(beside_dir: str | None, application: str) -> ApplicationState | None:
     for state in states:
         if state.application == application:
             return state
-    known = ", ".join(state.application for state in states)
-    raise UsageError(f"--beside {beside_dir}: it has no application {application!r}, only {known}.")
+    names = ", ".join(state.application for state in states)
+    raise UsageError(f"--beside {beside_dir}: it has no application {application!r}, only {names}.")
 
 
-def _subtopology(given: int | None, beside: ApplicationState | None, store: str) -> int:
-    if given is not None:
-        return given
-    found = {
+def _subtopology(subtopology: int | None, beside: ApplicationState | None, store: str) -> int:
+    if subtopology is not None:
+        return subtopology
+    subtopologies = {
         task.subtopology
         for task in (beside.tasks if beside is not None else ())
-        for each in task.stores
-        if each.name == store and task.subtopology is not None
+        for directory in task.stores
+        if directory.name == store and task.subtopology is not None
     }
-    if len(found) != 1:
+    if len(subtopologies) != 1:
         raise UsageError(
             f"Which tasks have the store {store!r} is not known: give --subtopology (the 3 of the task 3_0, as "
             "Topology.describe() numbers them), or --global."
         )
-    return found.pop()
+    return subtopologies.pop()
 
 
 @command()
@@ -272,10 +272,12 @@ def migrate(
     values.check()
     if store is None and (values.subject is not None or kind is not None):
         raise UsageError("--subject and --kind are of one store: name it with --store.")
-    states = [each for each in read_state_directory(Path(directory)) if application in (None, each.application)]
+    states = [
+        candidate for candidate in read_state_directory(Path(directory)) if application in (None, candidate.application)
+    ]
     if len(states) != 1:
-        known = ", ".join(each.application for each in read_state_directory(Path(directory)))
-        raise UsageError(f"{directory} has the applications {known}: name one of them with --application.")
+        names = ", ".join(candidate.application for candidate in read_state_directory(Path(directory)))
+        raise UsageError(f"{directory} has the applications {names}: name one of them with --application.")
     (state,) = states
     refuse_within(output_dir, "--out", directory, state.path)
     release = Release.parse(streams_version)

@@ -61,25 +61,27 @@ def get(
     from srfix.recovery.stores.row_documents import decoded_rows
     from srfix.recovery.stores.scanning import keys_that_read_as, rows_of_key
 
-    found = choice.one_store(directory)
-    application = found[0][0].application
+    pairs = choice.one_store(directory)
+    application = pairs[0][0].application
     wanted = key_bytes(key)
     as_json = _json_of(key) if reading.key_format or reading.key_columns else None
-    with reading.decoder(connection, application=application, store=found[0][1].name) as decoder:
+    with reading.decoder(connection, application=application, store=pairs[0][1].name) as decoder:
 
         def rows() -> Iterator[tuple[StateStore, StateRow]]:
-            for _application, store in found:
+            for _application, store in pairs:
                 typed = () if as_json is None else keys_that_read_as(store, decoder, as_json)
-                for each in dict.fromkeys((wanted, *typed)):
-                    for row in rows_of_key(store, each):
+                for stored_key in dict.fromkeys((wanted, *typed)):
+                    for row in rows_of_key(store, stored_key):
                         yield store, row
 
         decoded = (
-            each for store, row in rows() for each in decoded_rows(store, (row,), decoder, topic=store.changelog)
+            decoded_row
+            for store, row in rows()
+            for decoded_row in decoded_rows(store, (row,), decoder, topic=store.changelog)
         )
-        stores = [store for _application, store in found]
+        stores = [store for _application, store in pairs]
         read, failed = write_rows(decoded, output, application=application, stores=stores, retention_ms=retention_ms)
-    unread = not_read(found)
+    unread = not_read(pairs)
     unread.say()
     if not read:
         for line in taken_as_text(key):
@@ -90,7 +92,7 @@ def get(
             "scan` shows the stored keys.",
             err=True,
         )
-    say(f"{counted(read, 'row')} in {counted(len(found), 'task')}{not_decoded(failed)}.", err=True)
+    say(f"{counted(read, 'row')} in {counted(len(pairs), 'task')}{not_decoded(failed)}.", err=True)
     return unread.code(is_wrong=bool(failed) or (not read and not unread.is_unseen))
 
 
@@ -171,8 +173,8 @@ def scan(
             "--not-registered asks the registry for each row, and --engine spark cannot do this: give only one of them."
         )
     refuse_retention_on_spark(retention_ms, engine)
-    found = choice.one_store(engine.path(directory))
-    application = found[0][0].application
+    pairs = choice.one_store(engine.path(directory))
+    application = pairs[0][0].application
     wanted = RowFilter(
         prefix=None if prefix is None else key_bytes(prefix),
         first=None if from_key is None else key_bytes(from_key),
@@ -180,7 +182,7 @@ def scan(
         window_from_ms=window_from,
         window_to_ms=window_to,
     )
-    stores = [store for _application, store in found]
+    stores = [store for _application, store in pairs]
     second = SecondAnswers() if engine.engine == SPARK else None
     with (
         reading.decoder(connection, application=application, store=stores[0].name, on_second=second) as decoder,
@@ -189,11 +191,11 @@ def scan(
 
         def decoded() -> Iterator[DecodedRow]:
             for store in stores:
-                kept = wanted.rows(store)
+                store_rows = wanted.rows(store)
                 if not_registered is not None:
                     registry = stack.enter_context(connection.registry_client())
-                    kept = rows_not_registered(kept, registry, Subject(not_registered))
-                yield from decoded_rows(store, kept, decoder, topic=store.changelog)
+                    store_rows = rows_not_registered(store_rows, registry, Subject(not_registered))
+                yield from decoded_rows(store, store_rows, decoder, topic=store.changelog)
 
         rows = decoded()
         if second is not None:
@@ -205,7 +207,7 @@ def scan(
         read, failed = write_rows(
             islice(rows, limit), output, application=application, stores=stores, retention_ms=retention_ms
         )
-    unread = not_read(found, stores)
+    unread = not_read(pairs, stores)
     unread.say()
     if not read:
         for line in taken_as_text(prefix, from_key, to_key):

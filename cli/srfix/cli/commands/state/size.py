@@ -41,24 +41,24 @@ def size(directory: str, choice: StoreChoice, quiet: bool, output: OutputFormat)
 
     now_ms = int(datetime.fromisoformat(now()).timestamp()) * 1_000
     parts = list(choice.stores(directory))
-    found = [
+    pairs = [
         (store, size_of(store, application=application.application, now_ms=now_ms)) for application, store in parts
     ]
     document = StateSize(
         srfix=version("srfix"),
         generated_at=now(),
         directory=directory,
-        stores=[size for _store, size in found],
+        stores=[size for _store, size in pairs],
     )
     unread = not_read(parts, applications=choice.applications(directory))
     code = unread.code()
-    report = Report(document=document.to_json(), blocks=tuple(_blocks(found)))
-    entries = sum(each.entries for _store, each in found)
-    lines = (*unread.lines, f"{counted(entries, 'row')} in {counted(len(found), 'part')} of stores.")
+    report = Report(document=document.to_json(), blocks=tuple(_blocks(pairs)))
+    entries = sum(sized_store.entries for _store, sized_store in pairs)
+    lines = (*unread.lines, f"{counted(entries, 'row')} in {counted(len(pairs), 'part')} of stores.")
     return conclude(report, output, quiet=quiet, code=code, lines=lines)
 
 
-def _blocks(found: Sequence[tuple[StateStore, SizedStore]]) -> Iterator[Block]:
+def _blocks(pairs: Sequence[tuple[StateStore, SizedStore]]) -> Iterator[Block]:
     yield Table(
         (
             "task",
@@ -73,48 +73,58 @@ def _blocks(found: Sequence[tuple[StateStore, SizedStore]]) -> Iterator[Block]:
             "key ids",
             "value ids",
         ),
-        tuple(_row(store, each) for store, each in found),
+        tuple(_row(store, sized_store) for store, sized_store in pairs),
     )
     ages: Counter[str] = Counter()
-    for _store, each in found:
-        ages.update({age.age: age.entries for age in each.ages})
+    for _store, sized_store in pairs:
+        ages.update({age.age: age.entries for age in sized_store.ages})
     if any(ages.values()):
         yield Bars(("age", "entries"), tuple((name, (count,)) for name, count in ages.items()), title="Ages of rows")
-    told = {(each.store, *_rocksdb(each)): None for _store, each in found if each.log_of_errors_alone is not None}
-    if told:
+    rocksdb_rows = {
+        (sized_store.store, *_rocksdb(sized_store)): None
+        for _store, sized_store in pairs
+        if sized_store.log_of_errors_alone is not None
+    }
+    if rocksdb_rows:
         yield Table(
-            ("store", "RocksDB", "compression", "compaction", "LOG tells of"), tuple(told), title="By its OPTIONS"
+            ("store", "RocksDB", "compression", "compaction", "LOG tells of"),
+            tuple(rocksdb_rows),
+            title="By its OPTIONS",
         )
-    hurts = (f"{each.store} of task {each.task}: {said}" for _store, each in found for said in each.hurts)
+    hurts = (
+        f"{sized_store.store} of task {sized_store.task}: {hurt}"
+        for _store, sized_store in pairs
+        for hurt in sized_store.hurts
+    )
     yield from titled_list("What is known to hurt", hurts)
 
 
-def _row(store: StateStore, each: SizedStore) -> tuple[str, ...]:
+def _row(store: StateStore, sized_store: SizedStore) -> tuple[str, ...]:
     from srfix.cli.reports.rows import time_of
 
-    is_unread = store.is_shut and not each.entries
-    bytes_ = each.key_bytes + each.value_bytes
+    is_unread = store.is_shut and not sized_store.entries
+    bytes_ = sized_store.key_bytes + sized_store.value_bytes
     return (
-        each.task,
-        each.store,
-        "-" if is_unread else each.format,
-        read_so_far(each.entries, store),
-        *(("-",) * 3 if is_unread else (f"{bytes_:,}", f"{each.disk_bytes:,}", f"{each.tombstones:,}")),
-        time_of(each.oldest_ms),
-        time_of(each.newest_ms),
-        _ids(each.key_ids),
-        _ids(each.value_ids),
+        sized_store.task,
+        sized_store.store,
+        "-" if is_unread else sized_store.format,
+        read_so_far(sized_store.entries, store),
+        *(("-",) * 3 if is_unread else (f"{bytes_:,}", f"{sized_store.disk_bytes:,}", f"{sized_store.tombstones:,}")),
+        time_of(sized_store.oldest_ms),
+        time_of(sized_store.newest_ms),
+        _ids(sized_store.key_ids),
+        _ids(sized_store.value_ids),
     )
 
 
-def _rocksdb(each: SizedStore) -> tuple[str, ...]:
+def _rocksdb(sized_store: SizedStore) -> tuple[str, ...]:
     return (
-        enumerated(each.rocksdb_versions) or "-",
-        enumerated(each.compressions) or "-",
-        enumerated(each.compactions) or "-",
-        "errors alone" if each.log_of_errors_alone else "stalls, tombstones, errors",
+        enumerated(sized_store.rocksdb_versions) or "-",
+        enumerated(sized_store.compressions) or "-",
+        enumerated(sized_store.compactions) or "-",
+        "errors alone" if sized_store.log_of_errors_alone else "stalls, tombstones, errors",
     )
 
 
 def _ids(ids: Sequence[IdCount]) -> str:
-    return enumerated(f"{each.id} ({each.entries:,})" for each in ids) or "-"
+    return enumerated(f"{id_count.id} ({id_count.entries:,})" for id_count in ids) or "-"

@@ -109,10 +109,10 @@ def refuse_existing(path: Path, *beside: Path) -> None:
             f"{path} is the journal of another plan. Without the journal, that plan cannot be undone. Write the "
             "plan to another file."
         )
-    for each in (path, *beside):
-        if is_there(each):
+    for file_path in (path, *beside):
+        if is_there(file_path):
             raise UsageError(
-                f"{each} exists already. srfix does not overwrite it, because it may be needed to undo an older "
+                f"{file_path} exists already. srfix does not overwrite it, because it may be needed to undo an older "
                 "plan. Name another file, or move this file away."
             )
 
@@ -126,8 +126,8 @@ def _asking(registry: RegistryClient) -> Registered:
             schema = registry.schema_by_id(schema_id).schema
         except SchemaNotFoundError:
             return False  # nobody knows it: no reader will
-        found = look_up(registry, subject, schema)
-        return found is not None and found.subject == subject
+        version = look_up(registry, subject, schema)
+        return version is not None and version.subject == subject
 
     return is_registered
 
@@ -199,12 +199,12 @@ def plan_expiry(
             bootstrap_servers=connection.cluster_shown or "",
         )
     write_report(topic_plan_report(plan, path, given_options()), output)
-    kept = kept_records_path(path)
+    records_path = kept_records_path(path)
     if not plan.actions:
-        kept.unlink(missing_ok=True)
+        records_path.unlink(missing_ok=True)
         say(f"{path} was not written: there is nothing to carry out.", err=True)
         return ExitCode.OK
     TOPIC_PLANS.save(plan, path)
     count = plan.work.kept.records if isinstance(plan.work, ExpireKeys) else 0
-    say(f"Plan written to {path}, its {count:,} records to {kept}.", err=True)
+    say(f"Plan written to {path}, its {count:,} records to {records_path}.", err=True)
     return ExitCode.OK

@@ -51,7 +51,7 @@ class KeyLook:
     application: ApplicationState
     store: StateStore
     """Any part of the store."""
-    found: Whereabouts
+    location: Whereabouts
     topic: Topic | None
     """From which the store restores; None if that is not known."""
     newest: NewestRecord | None = None
@@ -64,12 +64,12 @@ class KeyLook:
         """Asks the application's group, and ksqlDB, as far as they were named."""
         from srfix.recovery.stores.placing import hosts_by_group, hosts_by_ksqldb, task_of
 
-        name, partition = task_of(self.store.task, self.found.partition), self.found.partition
+        name, partition = task_of(self.store.task, self.location.partition), self.location.partition
         if cluster is not None:
-            told = cluster.streams_members(group)
-            self.hosts += hosts_by_group(told, self.store.task, partition)
-            if told.problem is not None:
-                self.not_looked_at.append(f"the hosts of task {name}, as group {group} would say: {told.problem}")
+            members = cluster.streams_members(group)
+            self.hosts += hosts_by_group(members, self.store.task, partition)
+            if members.problem is not None:
+                self.not_looked_at.append(f"the hosts of task {name}, as group {group} would say: {members.problem}")
             elif not self.hosts:
                 self.not_looked_at.append(f"the hosts of task {name}: no member of group {group} has it")
         for client in ksqldb.clients():
@@ -78,7 +78,7 @@ class KeyLook:
             except KsqldbError as error:
                 self.not_looked_at.append(f"the hosts of task {name}, as ksqlDB would say: {error.message}")
                 continue
-            held = list(
+            hosts = list(
                 hosts_by_ksqldb(
                     servers,
                     application=self.application.application,
@@ -88,8 +88,8 @@ class KeyLook:
                     url=client.url,
                 )
             )
-            self.hosts += held
-            if not held:
+            self.hosts += hosts
+            if not hosts:
                 query = ksqldb_query(self.application.application)
                 whose = (
                     f"query {query.query_id}" if query is not None else "the application, which is no query of ksqlDB's"
@@ -117,17 +117,19 @@ class KeyLook:
         elif self.topic not in cluster.topics():
             self.not_looked_at.append(f"the newest record of {self.topic}: the cluster has no such topic")
         else:
-            self.newest = newest_record(cluster, self.topic, self.found.partition, self.found.key, key_of=key_of)
+            self.newest = newest_record(cluster, self.topic, self.location.partition, self.location.key, key_of=key_of)
             if self.newest.record is None and not self.newest.is_all:
-                looked = counted(self.newest.looked_at, "record")
-                self.not_looked_at.append(f"the newest record of {self.topic}: none of its last {looked} has the key")
+                count = counted(self.newest.looked_at, "record")
+                self.not_looked_at.append(f"the newest record of {self.topic}: none of its last {count} has the key")
 
     def ask(self, connection: Connection, stack: ExitStack) -> None:
         """Asks the registry for what the row and the topic's record carry."""
         from srfix.recovery.stores.whereabouts import asked_subjects, read_key, record_ids
 
         rows = [
-            (f"task {each.store.task.name}", each.schema_ids, False) for each in self.found.holders if each.schema_ids
+            (f"task {holder.store.task.name}", holder.schema_ids, False)
+            for holder in self.location.holders
+            if holder.schema_ids
         ]
         if self.newest is not None and self.newest.record is not None:
             ids = record_ids(self.newest.record)
@@ -138,18 +140,18 @@ class KeyLook:
             self.not_looked_at.append("what readers of the row meet: --registry names whom they ask")
             return
         registry = stack.enter_context(connection.registry_client())
-        asked = asked_subjects(self.store.changelog, self.topic, self.application.traces)
+        subjects = asked_subjects(self.store.changelog, self.topic, self.application.traces)
         for row, ids, is_in_topic in rows:
-            self.reads += read_key(registry, row, ids, asked, is_in_topic=is_in_topic)
+            self.reads += read_key(registry, row, ids, subjects, is_in_topic=is_in_topic)
 
     def fate(self, host: KeyHost) -> str:
         """Whether a host would fail to read the key, as far as the topic's record tells: what a restore puts there."""
         from srfix.recovery.stores.placing import HostRole
 
-        of_topic = [each for each in self.reads if each.is_in_topic]
+        of_topic = [read for read in self.reads if read.is_in_topic]
         if not of_topic:
             return "not known"
-        failing = [each.asked_by for each in of_topic if each.fails]
+        failing = [read.asked_by for read in of_topic if read.fails]
         if not failing:
             return "yes"
         fails = "no" if len(failing) == len(of_topic) else f"not with {failing[0]}"
@@ -206,15 +208,15 @@ def where(
     with ExitStack() as stack:
         has_cluster = topic is not None or connection.kafka.get("bootstrap.servers") is not None
         cluster = stack.enter_context(open_cluster(connection))[0] if has_cluster else None
-        known = Topic(topic) if topic is not None else topic_of(application, first.directory, first.task)[0]
-        count, source = _partitions(stores, partitions, known, cluster, is_named=topic is not None)
-        found = whereabouts(key_bytes(key), stores, partitions=count)
-        look = KeyLook(application=application, store=first, found=found, topic=known)
+        restore_topic = Topic(topic) if topic is not None else topic_of(application, first.directory, first.task)[0]
+        count, source = _partitions(stores, partitions, restore_topic, cluster, is_named=topic is not None)
+        location = whereabouts(key_bytes(key), stores, partitions=count)
+        look = KeyLook(application=application, store=first, location=location, topic=restore_topic)
         look.find_hosts(cluster, group or application.application, ksqldb)
         look.find_record(cluster)
         look.ask(connection, stack)
     document = state_where(
-        found,
+        location,
         srfix=version("srfix"),
         generated_at=now(),
         application=application.application,
@@ -226,74 +228,74 @@ def where(
     )
     title = f"{first.name} of {application.application}"
     unread = not_read(pairs)
-    is_missing = found.is_found is False and not unread.is_unseen
-    code = unread.code(is_wrong=bool(found.astray) or is_missing or is_failing(look.reads))
-    report = Report(document=document.to_json(), blocks=tuple(_blocks(title, found, source, look)))
+    is_missing = location.is_found is False and not unread.is_unseen
+    code = unread.code(is_wrong=bool(location.astray) or is_missing or is_failing(look.reads))
+    report = Report(document=document.to_json(), blocks=tuple(_blocks(title, location, source, look)))
     lines = taken_as_text(key) if is_missing else []
-    if not any(each.is_home for each in found.holders):
-        lines.append(f"No task of partition {found.partition} is in {directory}: another instance holds it.")
+    if not any(holder.is_home for holder in location.holders):
+        lines.append(f"No task of partition {location.partition} is in {directory}: another instance holds it.")
     lines += [
-        f"Task {each.store.task.name} holds the key, and Streams looks for it in partition {found.partition}."
-        for each in found.astray
+        f"Task {holder.store.task.name} holds the key, and Streams looks for it in partition {location.partition}."
+        for holder in location.astray
     ]
     lines += [f"Not looked at: {why}" for why in look.not_looked_at]
     return conclude(report, output, quiet=quiet, code=code, lines=(*lines, *unread.lines))
 
 
-def _blocks(title: str, found: Whereabouts, source: str, look: KeyLook) -> Iterator[Block]:
+def _blocks(title: str, location: Whereabouts, source: str, look: KeyLook) -> Iterator[Block]:
     from srfix.recovery.stores.placing import murmur2, task_of
 
     yield FieldList(
         (
             ("store", title),
-            ("key", f"0x{found.key.hex()}"),
-            ("murmur2", str(murmur2(found.key))),
-            ("partition", _partition(found, source)),
-            ("task", task_of(look.store.task, found.partition)),
+            ("key", f"0x{location.key.hex()}"),
+            ("murmur2", str(murmur2(location.key))),
+            ("partition", _partition(location, source)),
+            ("task", task_of(look.store.task, location.partition)),
         )
     )
     yield Table(
         ("task", "looked for here", "rows", "value ids", "directory"),
         tuple(
             (
-                each.store.task.name,
-                "yes" if each.is_home else "no",
-                read_so_far(each.rows, each.store),
-                enumerated(each.schema_ids) or "-",
-                each.store.directory.path,
+                holder.store.task.name,
+                "yes" if holder.is_home else "no",
+                read_so_far(holder.rows, holder.store),
+                enumerated(holder.schema_ids) or "-",
+                holder.store.directory.path,
             )
-            for each in found.holders
+            for holder in location.holders
         ),
     )
     if look.hosts:
         rows = tuple(
-            (each.host, each.role.value, each.client_id or each.said_by, look.fate(each)) for each in look.hosts
+            (host.host, host.role.value, host.client_id or host.said_by, look.fate(host)) for host in look.hosts
         )
         yield Table(("host", "holds it", "said by", "reads it"), rows, title="Hosts")
     if look.reads:
         yield Table(
             ("row", "schema id", "subject", "asked by", "answer"),
-            tuple((each.row, str(each.schema_id), each.subject, each.asked_by, each.answer) for each in look.reads),
+            tuple((read.row, str(read.schema_id), read.subject, read.asked_by, read.answer) for read in look.reads),
             title="What a reader meets",
         )
-        if any(each.fails for each in look.reads):
+        if any(read.fails for read in look.reads):
             yield Paragraph(
                 "If a schema is not registered there, a reader fails that looks up the version under the subject, "
                 "as Connect's AvroConverter and ksqlDB do. A plain deserializer asks only for the id."
             )
 
 
-def _partition(found: Whereabouts, source: str) -> str:
-    if all(each.store.partition is None for each in found.holders):
+def _partition(location: Whereabouts, source: str) -> str:
+    if all(holder.store.partition is None for holder in location.holders):
         return "a global store holds all"
-    return f"{found.partition} of {found.partitions} ({source})"
+    return f"{location.partition} of {location.partitions} ({source})"
 
 
 def _partitions(
-    stores: list[StateStore], given: int | None, topic: Topic | None, cluster: Cluster | None, *, is_named: bool
+    stores: list[StateStore], partitions: int | None, topic: Topic | None, cluster: Cluster | None, *, is_named: bool
 ) -> tuple[int, str]:
-    if given is not None:
-        return given, "as given"
+    if partitions is not None:
+        return partitions, "as given"
     if topic is not None and cluster is not None:
         count = cluster.topics().get(topic)
         if count is not None:

@@ -78,13 +78,13 @@ class ValuesAnew:
     on_error: str
 
     def check(self) -> None:
-        given = {
+        options = {
             "--schema-version": self.schema_version,
             "--read-subject": self.read_subject,
             "--second-subject": self.second_subject,
             "--resolve": None if self.resolve == BY_ID else self.resolve,
         }
-        for name, value in given.items():
+        for name, value in options.items():
             if self.subject is None and value is not None:
                 raise UsageError(f"{name} needs --subject: name the subject under which to write the values.")
         if self.read_subject is not None and self.resolve == BY_ID:
@@ -195,7 +195,7 @@ values_options = handing_over(
     ),
     click.option(
         "--on-error",
-        type=Choice([each.value for each in OnError]),
+        type=Choice([reaction.value for reaction in OnError]),
         default=OnError.FAIL.value,
         show_default=True,
         help=(
@@ -229,14 +229,21 @@ def _blocks(target: Path, written: StateWritten) -> Iterator[Block]:
     yield FieldList((("folder", str(target)), ("Kafka Streams", written.streams_version)))
     if written.stores:
         cells = [
-            (each.task, each.store, *(f"{count:,}" for count in (each.rows, each.rewritten, each.kept_raw, each.late)))
-            for each in written.stores
+            (
+                store.task,
+                store.store,
+                *(f"{count:,}" for count in (store.rows, store.rewritten, store.kept_raw, store.late)),
+            )
+            for store in written.stores
         ]
         yield Table(_HEAD, tuple(cells))
     if written.ranges:
-        shown = [(f"{each.partition}", f"{each.start_offset:,}", f"{each.end_offset:,}") for each in written.ranges]
+        shown = [
+            (f"{offset_range.partition}", f"{offset_range.start_offset:,}", f"{offset_range.end_offset:,}")
+            for offset_range in written.ranges
+        ]
         yield Table(("partition", "from offset", "up to (exclusive)"), tuple(shown), title="Read")
-    words = [f"task {each.task}, store {each.store}, key {each.key}: {each.problem}" for each in written.unreadable]
+    words = [f"task {row.task}, store {row.store}, key {row.key}: {row.problem}" for row in written.unreadable]
     more = written.unreadable_rows - len(words)
     words += [f"and {more:,} more"] if more > 0 else []
     if words:

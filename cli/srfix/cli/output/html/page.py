@@ -137,18 +137,18 @@ def _kind(document: Mapping[str, Json]) -> str:
 
 def _where(report: Report) -> list[tuple[str, str]]:
     """What was looked at: as the report says, else as its document does."""
-    told = [(name, value) for name, value in report.where if value]
-    if told:
-        return told
+    places = [(name, value) for name, value in report.where if value]
+    if places:
+        return places
     keys = (("cluster", "bootstrap_servers"), ("registry", "registry"))
-    found = [(name, report.document.get(key)) for name, key in keys]
-    return [(name, value) for name, value in found if isinstance(value, str) and value]
+    fields = [(name, report.document.get(key)) for name, key in keys]
+    return [(name, value) for name, value in fields if isinstance(value, str) and value]
 
 
 def _generated_at(document: Mapping[str, Json]) -> str:
     """When it was made, in UTC: as its document says, or now."""
-    found = (document.get(key) for key in ("generated_at", "created_at"))
-    return next((value for value in found if isinstance(value, str) and value), None) or now()
+    times = (document.get(key) for key in ("generated_at", "created_at"))
+    return next((value for value in times if isinstance(value, str) and value), None) or now()
 
 
 def _in_words(generated_at: str) -> str:
