@@ -51,7 +51,9 @@ def _projection(text: str) -> str:
     return json.dumps({**schema, "fields": [*fields, {"name": "__ok", "type": "boolean", "default": True}]})
 
 
-def decode_with_from_avro(frame: DataFrame, schemas: Mapping[int, str] = SCHEMAS) -> DataFrame:
+def decode_with_from_avro(
+    frame: DataFrame, schemas: Mapping[int, str] = SCHEMAS, *, with_casts: bool = True
+) -> DataFrame:
     """Spark's `from_avro`, a branch for each id, behind a barrier; null where a row could not be read."""
     from pyspark.sql import functions as F
     from pyspark.sql.avro.functions import from_avro
@@ -60,7 +62,9 @@ def decode_with_from_avro(frame: DataFrame, schemas: Mapping[int, str] = SCHEMAS
     branches: Column | None = None
     for schema_id, text in schemas.items():
         options = {"mode": "PERMISSIVE", "avroSchema": _projection(text)}
-        decoded = from_avro(body, text, options).cast(f"struct<{DDL.replace(' ', ':').replace(',:', ',')},ok:boolean>")
+        decoded = from_avro(body, text, options)
+        if with_casts:
+            decoded = decoded.cast(f"struct<{DDL.replace(' ', ':').replace(',:', ',')},ok:boolean>")
         is_it = header == F.lit(_header(schema_id))
         branches = F.when(is_it, decoded) if branches is None else branches.when(is_it, decoded)
     assert branches is not None

@@ -58,11 +58,15 @@ def lower_schema() -> str:
     return _record("User", _FIELDS)
 
 
-SCHEMAS: Final = {
-    3: lower_schema(),
-    4: _record("User", (*_FIELDS, ("extra", ["null", "string"]))),
-    7: _record("KsqlDataSourceSchema", tuple((n.upper(), t) for n, t in _FIELDS if n != "score")),
-}
+def _three(fields: tuple[tuple[str, object], ...]) -> dict[int, str]:
+    return {
+        3: _record("User", fields),
+        4: _record("User", (*fields, ("extra", ["null", "string"]))),
+        7: _record("KsqlDataSourceSchema", tuple((n.upper(), t) for n, t in fields if n != "score")),
+    }
+
+
+SCHEMAS: Final = _three(_FIELDS)
 """By id."""
 
 
@@ -83,17 +87,20 @@ def row(number: int) -> dict[str, object]:
     }
 
 
-def shapes(count: int) -> dict[int, str]:
-    """So many schemas, by id, no two of which are read alike. Three are `SCHEMAS`."""
+def shapes(count: int, *, with_casts: bool) -> dict[int, str]:
+    """So many schemas, by id, no two of which are read alike. Three are those of the table above. Without casts the columns'
+    types are the writers' own: no float is read as a DOUBLE.
+    """
+    fields = _FIELDS if with_casts else tuple((n, "double" if t == "float" else t) for n, t in _FIELDS)
     if count == len(SCHEMAS):
-        return SCHEMAS
+        return _three(fields)
     extra = tuple((f"extra{number}", ["null", "string"]) for number in range(count))
-    return {number + 1: _record("User", (*_FIELDS, *extra[:number])) for number in range(count)}
+    return {number + 1: _record("User", (*fields, *extra[:number])) for number in range(count)}
 
 
 def write_topic(folder: Path, records: int, schemas_by_id: Mapping[int, str] = SCHEMAS) -> None:
     """Parquet files with a column `value`, of as many payloads, the ids mixed."""
-    ids = (3, 4, 3, 7) if schemas_by_id is SCHEMAS else tuple(schemas_by_id)
+    ids = (3, 4, 3, 7) if schemas_by_id.keys() == SCHEMAS.keys() else tuple(schemas_by_id)
     documents = {schema_id: json.loads(text) for schema_id, text in schemas_by_id.items()}
     schemas = {schema_id: fastavro.parse_schema(document) for schema_id, document in documents.items()}
     names = {schema_id: [field["name"] for field in document["fields"]] for schema_id, document in documents.items()}

@@ -291,13 +291,13 @@ class TestTheQuerysText:
         topic = spark.createDataFrame([(b"",)], "value binary")
         by_hand = _texts(decode_with_from_avro(topic))
         # Without the arrow engine beside it, the query itself says what is wrong with a frame.
-        for on_error, (beside, most) in product(get_args(OnBadRow), ((True, 2), (False, 2.15))):
+        for on_error, (beside, most) in product(get_args(OnBadRow), ((True, 2), (False, 2.2))):
             read = _texts(
                 topic.transform(
                     from_registry(plan, on_error=on_error, workers_have_srfix=beside, unknown_ids="resolve")
                 )
             )
-            most = 2.15 if lacks_arrow() else most
+            most = 2.2 if lacks_arrow() else most
             assert all(ours <= most * theirs for ours, theirs in zip(read, by_hand, strict=True)), (read, by_hand)
 
     def test_a_thousand_ids_are_a_few_calls_of_the_jvm(

@@ -105,7 +105,7 @@ class TestBothEngines:
             assert pq.read_table(tmp_path / "there" / name).equals(pq.read_table(tmp_path / "here" / name))
         assert there[2].splitlines()[-1] == here[2].splitlines()[-1]
         again = done(capsys, *arguments, "--out", "there", *SPARK)
-        assert (again[0], "exists already" in again[2]) == (ExitCode.REFUSED, True)
+        assert (again[0], "is there already" in again[2]) == (ExitCode.REFUSED, True)
 
     def test_diff(self, state: ApplicationState, broker: EmbeddedBroker, capsys: pytest.CaptureFixture[str]) -> None:
         for more in ((), ("--until", "committed")):

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from srfix.serde.errors import Reason, UsageError
 from srfix.serde.spark._pyspark.engines import PAYLOAD, PROBLEM, Decoding, decoded_type, decoding_of, framed_by_header
 from srfix.serde.spark._pyspark.frames import failure
-from srfix.serde.spark._pyspark.jvm import in_words
+from srfix.serde.spark._pyspark.jvm import Payload, in_words
 from srfix.serde.spark.interface import OnBadRow, reason_columns
 from srfix.serde.spark.read.jvm.read import EngineChoice
 from srfix.serde.spark.read.plan import ReadPlan
@@ -43,14 +43,16 @@ def judged_payloads(decoding: Decoding, payload: Column, headers: Column | None 
     if headers is not None and not decoding.reads_headers:
         by_header = framed_by_header(payload, headers, decoding.plan.role)
         framed, problem, headers = by_header[PAYLOAD], [by_header[PROBLEM].alias(PROBLEM)], None
-    made = decoding.made(framed, headers).alias("made")
+    made = decoding.made(Payload.of(framed), headers).alias("made")
     # A lambda's variable is what can be looked at several times, and is computed once.
     parts = F.array(F.struct(made, framed.alias("framed"), payload.alias("payload"), *problem))
 
     def judged(one: Column) -> Column:
         fields = {name: one["made"][name] for name in decoding.names}
         is_good = decoding.is_good(fields["row"])
-        found = decoding.judged(fields, one["framed"], is_good=is_good, problem=one[PROBLEM] if problem else None)
+        found = decoding.judged(
+            fields, Payload.of(one["framed"]), is_good=is_good, problem=one[PROBLEM] if problem else None
+        )
         return F.struct(
             found.row.alias("row"),
             F.when(found.is_bad, found.why).alias("why"),

@@ -14,7 +14,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from srfix.serde.errors import MalformedHeaderError, Reason, WireError
 from srfix.serde.registry.secret import pickled_with_secrets
-from srfix.serde.spark._pyspark.jvm import Judged, judged, jvm_rows, jvm_rows_or_raised
+from srfix.serde.spark._pyspark.jvm import Judged, Payload, in_words, judged, jvm_rows
 from srfix.serde.spark._pyspark.shipping import Shipped
 from srfix.serde.spark._pyspark.strict import is_pythons, struct_type
 from srfix.serde.spark.read.jvm.read import EngineChoice, JvmRead
@@ -125,24 +125,11 @@ class Decoding:
             return ("row", "reason", "message")
         return ("row",) if self.fallback is None else ("row", "left")
 
-    def made(self, payload: Column, headers: Column | None = None, name: str | None = None) -> Column:
+    def made(self, payload: Payload, headers: Column | None = None) -> Column:
         """A struct of `names`, to be computed once a row: behind the barrier of `frames`, or in a lambda's array."""
         if self.read is None:
-            return arrow_decoded(self.plan, payload, headers=headers, behind_barrier=True)
-        return jvm_rows(self.read, payload, fallback=self.fallback, name=name)
-
-    def made_or_raised(
-        self,
-        payload: Column,
-        raised: Callable[[Column], Column],
-        *,
-        problem: Column | None = None,
-        name: str | None = None,
-    ) -> Column | None:
-        """As `made`, a struct of the row alone, where bad rows raise by themselves; None for the arrow engine."""
-        if self.read is None:
-            return None
-        return jvm_rows_or_raised(self.read, payload, raised, fallback=self.fallback, problem=problem, name=name)
+            return arrow_decoded(self.plan, payload.bytes_, headers=headers, behind_barrier=True)
+        return jvm_rows(self.read, payload, fallback=self.fallback)
 
     def is_good(self, row: Column) -> Column:
         """Whether there is a row, with nothing but what Python has too; never null. Worth a column of its own."""
@@ -152,18 +139,15 @@ class Decoding:
     def judged(
         self,
         made: Mapping[str, Column],
-        payload: Column,
+        payload: Payload,
         *,
         is_good: Column,
         problem: Column | None = None,
-        name: str | None = None,
     ) -> Judged:
         """What is said of what `made` gave; a `problem` is what is wrong with the payload's framing, in words."""
         row = made["row"]
         if self.read is not None:
-            return judged(
-                self.read, payload, row=row, left=made.get("left"), is_good=is_good, problem=problem, name=name
-            )
+            return judged(self.read, payload, row=row, left=made.get("left"), is_good=is_good, problem=problem)
         reason, message = made["reason"], made["message"]
         is_tombstone = F.coalesce(reason == Reason.TOMBSTONE.value, F.lit(False))
         return Judged(
@@ -171,6 +155,7 @@ class Decoding:
             is_bad=reason.isNotNull() & ~is_tombstone,
             is_tombstone=is_tombstone,
             why=F.struct(reason.alias("reason"), message.alias("message")),
+            words=in_words(reason, message),
         )
 
 

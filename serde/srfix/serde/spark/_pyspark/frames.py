@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -12,12 +12,9 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType
 
-from srfix.serde.column_sources.from_spark import spark_schema
-from srfix.serde.columns.types import Columns
 from srfix.serde.errors import Reason, UsageError
 from srfix.serde.spark._pyspark.engines import PAYLOAD, PROBLEM, Decoding, framed_by_header
-from srfix.serde.spark._pyspark.jvm import in_words
-from srfix.serde.spark._pyspark.strict import BEYOND_PYTHON, is_pythons, struct_type
+from srfix.serde.spark._pyspark.jvm import Payload, in_words
 from srfix.serde.spark.counts import MAX_UNKNOWN_IDS
 from srfix.serde.spark.errors import BAD_ROW_END
 from srfix.serde.spark.frame_types import quoted
@@ -97,7 +94,18 @@ _FRAMED: Final = "_srfix_framed"
 _MADE: Final = "_srfix_made_"
 _OK: Final = "_srfix_ok"
 _WHY: Final = "_srfix_why"
-_OURS: Final = (_FRAMED, _OK, _WHY, *(_MADE + part for part in ("row", "left", "reason", "message")))
+_FINE: Final = "_srfix_fine"
+_HEADER: Final = "_srfix_header"
+_MARKED: Final = "_srfix_marked"
+_OURS: Final = (
+    _FRAMED,
+    _OK,
+    _WHY,
+    _FINE,
+    _HEADER,
+    _MARKED,
+    *(_MADE + part for part in ("row", "left", "reason", "message")),
+)
 _HEADERS: Final = "headers"
 _named_metrics: Final[WeakKeyDictionary[SparkSession, Counter[str]]] = WeakKeyDictionary()
 """How often a name was given to the counts of a session's streams."""
@@ -127,16 +135,18 @@ def decode_frame(
     def raised(words: Column) -> Column:
         return F.raise_error(failure(df.columns, role, words))
 
-    if on_error == "fail" and observe is None:
-        made = decoding.made_or_raised(given.payload, raised, problem=given.problem, name=given.name)
-        if made is not None:
-            return _or_raised(given.frame, plan, made, raised, column)
-    made = decoding.made(given.payload, given.headers, given.name)
+    made = decoding.made(given.payload, given.headers)
     rows = _behind_barrier(given.frame, made, decoding.names)
     parts = {part: F.col(_MADE + part) for part in decoding.names}
+    if on_error == "fail" and observe is None:
+        is_good = decoding.is_good(parts["row"])
+        judged = decoding.judged(parts, given.payload, is_good=is_good, problem=given.problem)
+        row = parts["row"] if "left" not in parts else F.coalesce(parts["row"], parts["left"]["row"])
+        rows, row = raised_where(rows, judged.is_bad, raised(judged.words), row)
+        return rows.withColumns({column: row, names.tombstone: row.isNull()}).drop(*_OURS)
     # A column of its own: looked at once, and written once in the query's text.
     rows = rows.withColumn(_OK, decoding.is_good(parts["row"]))
-    judged = decoding.judged(parts, given.payload, is_good=F.col(_OK), problem=given.problem, name=given.name)
+    judged = decoding.judged(parts, given.payload, is_good=F.col(_OK), problem=given.problem)
     # A null struct is a tombstone or a bad row, and whatever becomes of the reasons, the frame can tell them apart.
     added = {names.tombstone: judged.is_tombstone}
     is_counted = counts_unasked and df.isStreaming and on_error != "fail"
@@ -153,32 +163,16 @@ def decode_frame(
         payload = F.when(judged.is_bad, _named(column))
         added = {names.reason: reason, names.message: message, names.payload: payload} | added
     if on_error == "fail":
-        rows, row = raised_where(rows, judged.is_bad, raised(in_words(why, message)), row, plan.columns)
+        rows, row = raised_where(rows, judged.is_bad, raised(in_words(why, message)), row)
     return rows.withColumns({column: row} | added).drop(*_OURS)
 
 
-def _or_raised(
-    frame: DataFrame, plan: ReadPlan, made: Column, raised: Callable[[Column], Column], column: str
-) -> DataFrame:
-    """The rows, where those that cannot be read raise as they are read."""
-    rows, row = _behind_barrier(frame, made, ("row",)), F.col(_MADE + "row")
-    mark = {reason_columns(plan.role).tombstone: row.isNull()}
-    holds = is_pythons(plan.columns, row)
-    if holds is not None:
-        rows = rows.withColumn(_OK, holds)
-        words = F.lit(f"{Reason.DECODE_FAILED.value}: {BEYOND_PYTHON}")
-        rows, row = raised_where(rows, ~F.col(_OK), raised(words), row, plan.columns)
-    return rows.withColumns({column: row} | mark).drop(*_OURS)
-
-
-def raised_where(
-    rows: DataFrame, is_bad: Column, raised: Column, row: Column, columns: Columns
-) -> tuple[DataFrame, Column]:
+def raised_where(rows: DataFrame, is_bad: Column, raised: Column, row: Column) -> tuple[DataFrame, Column]:
     """The rows and the row's column, of which bad ones raise."""
-    # Both: the filter raises where a query never reads the row (a count); the row's own raises for filters on the row,
-    # which Spark may put first.
-    kept = rows.where(F.when(is_bad, raised.cast("boolean")).otherwise(F.lit(True)))
-    return kept, F.when(is_bad, raised.cast(struct_type(spark_schema(columns)))).otherwise(row)
+    # A column of its own: what is raised is long, and stands once in the query. The filter needs it where a query never reads
+    # the row (a count); the row itself does for filters on the row, which Spark may put first.
+    rows = rows.withColumn(_FINE, F.when(is_bad, raised.cast("boolean")).otherwise(F.lit(True)))
+    return rows.where(F.col(_FINE)), F.when(F.col(_FINE), row)
 
 
 def _behind_barrier(frame: DataFrame, made: Column, names: Iterable[str]) -> DataFrame:
@@ -191,22 +185,23 @@ class _Framed(NamedTuple):
     """A frame, and what is decoded of it."""
 
     frame: DataFrame
-    payload: Column
+    payload: Payload
     headers: Column | None
     """For an engine that reads them."""
     problem: Column | None
     """What is wrong with them, for one that does not."""
-    name: str
-    """The payload in SQL."""
 
 
 def _framed(df: DataFrame, decoding: Decoding, column: str) -> _Framed:
-    if df.columns.count(_HEADERS) != 1 or decoding.reads_headers:
-        headers = F.col(_HEADERS) if df.columns.count(_HEADERS) == 1 else None
-        return _Framed(df, _named(column), headers, None, quoted(column))
-    # A column of its own: the engine looks at the payload in many places.
-    framed = df.withColumn(_FRAMED, framed_by_header(_named(column), F.col(_HEADERS), decoding.plan.role))
-    return _Framed(framed, F.col(_FRAMED)[PAYLOAD], None, F.col(_FRAMED)[PROBLEM], f"{_FRAMED}.{PAYLOAD}")
+    has_headers, payload, problem = df.columns.count(_HEADERS) == 1, _named(column), None
+    if decoding.reads_headers:
+        return _Framed(df, Payload.of(payload), F.col(_HEADERS) if has_headers else None, None)
+    if has_headers:
+        # A column of its own: the engine looks at the payload in many places.
+        df = df.withColumn(_FRAMED, framed_by_header(payload, F.col(_HEADERS), decoding.plan.role))
+        payload, problem = F.col(_FRAMED)[PAYLOAD], F.col(_FRAMED)[PROBLEM]
+    frame, in_columns = Payload.of(payload).in_columns(df, _HEADER, _MARKED)
+    return _Framed(frame, in_columns, None, problem)
 
 
 def metrics_name(df: DataFrame, role: Role, topic: str) -> str:

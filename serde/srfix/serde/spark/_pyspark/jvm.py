@@ -6,16 +6,14 @@ a good row nothing but the look at it (`judged`).
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_
-from os.path import commonprefix
 from typing import Final, TypeAlias
 
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 from pyspark.sql.types import StructType
@@ -36,8 +34,8 @@ from srfix.serde.wire import (
     prefix_id_bytes,
 )
 
-_Verdict: TypeAlias = tuple[Column, Reason, Column | str]
-"""When, why, and why in full."""
+_Verdict: TypeAlias = tuple[Column, Reason, str]
+"""When, why, and why in full: a text in which `_arguments` are named as Java's Formatter has them (`%2$s`)."""
 _ROW: Final = "row"
 _LEFT: Final = "left"
 
@@ -52,6 +50,35 @@ _PLAN_AGAIN: Final = (
     'If its schema is registered by now, plan.refreshed(registry) knows it; unknown_ids="resolve" or engine="arrow" asks the '
     "registry where such an id is met."
 )
+_UNKNOWN: Final = "The plan does not know the schema id %4$s. " + arrow_or("Plan again.", advice=_PLAN_AGAIN)
+_GUID: Final = "The payload names its schema by the GUID %3$s, and the jvm engine knows ids only. " + arrow_or(
+    _NEWER, advice="Read these rows with the arrow engine."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Payload:
+    """Payloads, and what every branch looks at. The JVM compiles no method of more than 8,000 bytes, and a query's stage is
+    one: a frame has the other two as columns of their own (`in_columns`), or each of tens of branches would hold their code.
+    """
+
+    bytes_: Column
+    header: Column
+    """The first bytes, which name the schema id."""
+    marked: Column
+    """The bytes and `AFTER`."""
+    header_name: str | None = None
+    """The header in SQL, where it is a column."""
+
+    @classmethod
+    def of(cls, bytes_: Column) -> Payload:
+        header, marked = F.substring(bytes_, 1, PREFIX_ID_SIZE), F.concat(bytes_, F.lit(AFTER))
+        return cls(bytes_=bytes_, header=header, marked=marked)
+
+    def in_columns(self, frame: DataFrame, header: str, marked: str) -> tuple[DataFrame, Payload]:
+        """The frame with two columns of these names, and the payload that looks at them."""
+        frame = frame.withColumns({header: self.header, marked: self.marked})
+        return frame, replace(self, header=F.col(header), marked=F.col(marked), header_name=header)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,117 +93,123 @@ class Judged:
     """Never null."""
     why: Column
     """`struct<reason: string, message: string>` of a bad one, a `batches.Reason`'s word; anything of others. Long."""
+    words: Column
+    """The same as one text (`in_words`)."""
 
 
-def jvm_rows(
-    read: JvmRead, payload: Column, *, fallback: Callable[[Column], Column] | None = None, name: str | None = None
-) -> Column:
+def jvm_rows(read: JvmRead, payload: Payload, *, fallback: Callable[[Column], Column] | None = None) -> Column:
     """Payloads → `struct<row: struct<…>>`, null where Spark's Avro could not read it: one call of `from_avro` for each
     shape, and no other look at the payload than at its first bytes. With a fallback `struct<row, left>`.
 
     The fallback decodes, to struct<row, reason, message>, payloads that this engine knows nothing about; it is given null
-    for all others, for which it gives null. Without one they are bad rows. If the payload has a name in SQL, long lists of
-    ids are told in text, and at once.
+    for all others, for which it gives null. Without one they are bad rows.
     """
-    has = _Ids(payload, name)
-    found = _rows(read, payload, has).alias(_ROW)
-    return F.struct(found) if fallback is None else F.struct(found, _left(read, payload, has, fallback).alias(_LEFT))
-
-
-def jvm_rows_or_raised(
-    read: JvmRead,
-    payload: Column,
-    raised: Callable[[Column], Column],
-    *,
-    fallback: Callable[[Column], Column] | None = None,
-    problem: Column | None = None,
-    name: str | None = None,
-) -> Column:
-    """As `jvm_rows`, without a second field: null is a tombstone, and a bad row is raised where it is read, so that nothing
-    behind has to look for it. What is raised, of reason and message (`in_words`), may be of any type that can be cast to a
-    row; a `problem` is what is wrong with the framing, in words."""
-    has, type_ = _Ids(payload, name), struct_type(read.row_schema)
-    left = None if fallback is None else _left(read, payload, has, fallback)
-    verdicts = _verdicts(read, payload, has, left, problem)
-    words = _case((condition, _words_of(reason, message)) for condition, reason, message in verdicts)
-    rows = [_rows(read, payload, has)]
-    if left is not None:
-        rows.append(left["row"])
-        is_bad = left["reason"].isNotNull() & (left["reason"] != Reason.TOMBSTONE.value)
-        words = F.when(is_bad, in_words(left["reason"], left["message"])).otherwise(words)
-    is_framed = payload.isNotNull() if problem is None else payload.isNotNull() | problem.isNotNull()
-    return F.struct(F.coalesce(*rows, F.when(is_framed, raised(words).cast(type_))).alias(_ROW))
+    found = _rows(read, payload).alias(_ROW)
+    return F.struct(found) if fallback is None else F.struct(found, _left(read, payload, fallback).alias(_LEFT))
 
 
 def judged(
     read: JvmRead,
-    payload: Column,
+    payload: Payload,
     *,
     row: Column,
     left: Column | None,
     is_good: Column,
     problem: Column | None = None,
-    name: str | None = None,
 ) -> Judged:
     """What is said of what `jvm_rows` gave: `row`, and `left` with a fallback. `is_good` says whether the row is there and
     holds nothing that Python does not have (`strict`), and is never null; a `problem` is what is wrong with the framing, in
     words."""
-    is_tombstone = payload.isNull() if problem is None else payload.isNull() & problem.isNull()
+    is_tombstone = payload.bytes_.isNull() if problem is None else payload.bytes_.isNull() & problem.isNull()
     is_bad = ~is_good & ~is_tombstone
-    verdicts = _verdicts(read, payload, _Ids(payload, name), left, problem)
+    verdicts = _verdicts(read, payload, left)
     if read.shapes:
-        verdicts = [(row.isNotNull(), Reason.DECODE_FAILED, BEYOND_PYTHON), *verdicts]
-    why = _case((condition, _why(F.lit(reason.value), message)) for condition, reason, message in verdicts)
+        verdicts = [(row.isNotNull(), Reason.DECODE_FAILED, _template(BEYOND_PYTHON)), *verdicts]
+    arguments = _arguments(payload)
+    reason = _case((condition, F.lit(reason.value)) for condition, reason, _ in verdicts)
+    message = _formatted(((condition, text) for condition, _, text in verdicts), arguments)
+    words = _formatted(((condition, f"{reason.value}: {text}") for condition, reason, text in verdicts), arguments)
+    if problem is not None:
+        is_problem = problem.isNotNull()
+        reason = F.when(is_problem, F.lit(Reason.BAD_FRAMING.value)).otherwise(reason)
+        message = F.coalesce(problem, message)
+        words = F.when(is_problem, F.concat(F.lit(f"{Reason.BAD_FRAMING.value}: "), problem)).otherwise(words)
+    why = _why(reason, message)
     row = F.when(is_good, row)
     if left is not None:
         row, is_bad = row.otherwise(left["row"]), is_bad & left["row"].isNull()
         is_lefts, reason, message = left["reason"].isNotNull(), left["reason"], left["message"]
         why = F.when(is_lefts, _why(reason, message)).otherwise(why)
-    return Judged(row=row, is_bad=is_bad, is_tombstone=is_tombstone, why=why)
+        words = F.when(is_lefts, in_words(reason, message)).otherwise(words)
+    return Judged(row=row, is_bad=is_bad, is_tombstone=is_tombstone, why=why, words=words)
 
 
-def _rows(read: JvmRead, payload: Column, has: _Ids) -> Column:
+def _rows(read: JvmRead, payload: Payload) -> Column:
     type_ = struct_type(read.row_schema)
     # The null says the type, with all that may be null, which no shape says by itself.
     null = F.lit(None).cast(type_)
-    cases = [(has(shape.schema_ids), _read(shape, payload, type_)) for shape in read.shapes]
-    return _case(cases).otherwise(null) if cases else null
+    if not read.shapes:
+        return null
+    if all(shape.is_exact and shape.fix is None for shape in read.shapes):
+        cases = [(_has(payload, shape.schema_ids), _with_frame(shape, payload)) for shape in read.shapes]
+        return F.coalesce(_case(cases).getField(ROW), null)
+    return _case((_has(payload, shape.schema_ids), _read(shape, payload, type_)) for shape in read.shapes).otherwise(
+        null
+    )
 
 
-def _left(read: JvmRead, payload: Column, has: _Ids, fallback: Callable[[Column], Column]) -> Column:
+def _left(read: JvmRead, payload: Payload, fallback: Callable[[Column], Column]) -> Column:
     """What the fallback makes of what is left to it."""
-    final = has(read.schema_ids) if read.schema_ids else F.lit(False)
-    return fallback(F.when(~final, payload))
+    final = _has(payload, read.schema_ids) if read.schema_ids else F.lit(False)
+    return fallback(F.when(~final, payload.bytes_))
 
 
-def _verdicts(read: JvmRead, payload: Column, has: _Ids, left: Column | None, problem: Column | None) -> list[_Verdict]:
+def _verdicts(read: JvmRead, payload: Payload, left: Column | None) -> list[_Verdict]:
     """Why a payload that was not read is bad. The first one that holds counts, and one does."""
-    verdicts: list[_Verdict] = [] if problem is None else [(problem.isNotNull(), Reason.BAD_FRAMING, problem)]
-    verdicts += (
-        (has(verdict.schema_ids), verdict.reason, verdict.message)
+    verdicts = [
+        (_has(payload, verdict.schema_ids), verdict.reason, _template(verdict.message))
         for verdict in read.verdicts
         if left is None or not verdict.is_refusal
-    )
+    ]
     if left is None:
         verdicts += _unframed(payload)
         if read.shapes:
-            verdicts.append((has(read.shape_ids), Reason.DECODE_FAILED, _FAILED))
-        header = F.substring(payload, 1, PREFIX_ID_SIZE)
-        verdicts.append((F.lit(True), Reason.UNKNOWN_ID, _unknown(header)))
+            verdicts.append((_has(payload, read.shape_ids), Reason.DECODE_FAILED, _template(_FAILED)))
+        verdicts.append((F.lit(True), Reason.UNKNOWN_ID, _UNKNOWN))
     else:
-        verdicts.append((F.lit(True), Reason.DECODE_FAILED, _FAILED))
+        verdicts.append((F.lit(True), Reason.DECODE_FAILED, _template(_FAILED)))
     return verdicts
 
 
-def _why(reason: Column, message: Column | str) -> Column:
-    told = F.lit(message) if isinstance(message, str) else message
-    return F.struct(reason.alias("reason"), told.alias("message"))
+def _why(reason: Column, message: Column) -> Column:
+    return F.struct(reason.alias("reason"), message.alias("message"))
 
 
-def _words_of(reason: Reason, message: Column | str) -> Column:
-    if isinstance(message, str):
-        return F.lit(f"{reason.value}: {message}")
-    return F.concat(F.lit(f"{reason.value}: "), message)
+def _arguments(payload: Payload) -> tuple[Column, ...]:
+    """What the texts of verdicts name: 1 the size, 2 the first byte, 3 a GUID, 4 a schema id, 5 what it would be to Java."""
+    size = F.length(payload.bytes_)
+    schema_id = F.conv(F.hex(F.substring(payload.header, 2, PREFIX_ID_SIZE - 1)), 16, 10).cast("bigint")
+    return (
+        F.when(size == 1, F.lit("1 byte")).otherwise(F.concat(size.cast("string"), F.lit(" bytes"))),
+        F.lower(F.hex(F.substring(payload.header, 1, 1))),
+        F.lower(F.hex(F.substring(payload.bytes_, 2, 16))),
+        schema_id,
+        schema_id - F.lit(2**32),
+    )
+
+
+def _formatted(texts: Iterable[tuple[Column, str]], arguments: Sequence[Column]) -> Column:
+    # One call for all texts: the JVM compiles no method of more than 8,000 bytes, and this one stands in a query's.
+    return F.call_function("format_string", _case((when, F.lit(text)) for when, text in texts), *arguments)
+
+
+def _template(text: str, **named: int) -> str:
+    """The text with the arguments of these numbers in place of some words of it, each once."""
+    text = text.replace("%", "%%")
+    for words, number in named.items():
+        before, behind = text.split(words, 1)
+        text = f"{before}%{number}$s{behind}"
+    return text
 
 
 def in_words(reason: Column, message: Column) -> Column:
@@ -202,30 +235,19 @@ def _case(cases: Iterable[tuple[Column, Column]]) -> Column:
     return reduce(lambda when, case: when.when(*case), more, F.when(*first))
 
 
-class _Ids:
+def _has(payload: Payload, schema_ids: Collection[SchemaId]) -> Column:
     """Whether a payload has one of some ids, in front of its body."""
-
-    def __init__(self, payload: Column, name: str | None) -> None:
-        self._header = F.substring(payload, 1, PREFIX_ID_SIZE)
-        self._name = name
-
-    def __call__(self, schema_ids: Collection[SchemaId]) -> Column:
-        if self._name is not None and len(schema_ids) >= _MANY_IDS:
-            # A call of the JVM for each literal takes seconds for a thousand of them.
-            literals = ", ".join(f"X'{prefix_id_bytes(schema_id).hex()}'" for schema_id in schema_ids)
-            return F.expr(f"substring({self._name}, 1, {PREFIX_ID_SIZE}) IN ({literals})")
-        headers = [F.lit(prefix_id_bytes(schema_id)) for schema_id in schema_ids]
-        return self._header == headers[0] if len(headers) == 1 else self._header.isin(headers)
+    if payload.header_name is not None and len(schema_ids) >= _MANY_IDS:
+        # A call of the JVM for each literal takes seconds for a thousand of them.
+        literals = ", ".join(f"X'{prefix_id_bytes(schema_id).hex()}'" for schema_id in schema_ids)
+        return F.expr(f"{payload.header_name} IN ({literals})")
+    headers = [F.lit(prefix_id_bytes(schema_id)) for schema_id in schema_ids]
+    return payload.header == headers[0] if len(headers) == 1 else payload.header.isin(headers)
 
 
-def _read(shape: JvmShape, payload: Column, row: StructType) -> Column:
+def _read(shape: JvmShape, payload: Payload, row: StructType) -> Column:
     """A payload's row; null if it cannot be read."""
-    read = from_avro(
-        F.concat(payload, F.lit(AFTER)),
-        shape.writer_schema,
-        # Rebased, an ancient date would be another one than its number says.
-        {"mode": "PERMISSIVE", "avroSchema": shape.reader_schema, "datetimeRebaseMode": "CORRECTED"},
-    ).getField(ROW)
+    read = _with_frame(shape, payload).getField(ROW)
     fix = shape.fix
     if fix is not None:
         # A lambda's variable is what can be looked at several times, and is read once.
@@ -234,6 +256,16 @@ def _read(shape: JvmShape, payload: Column, row: StructType) -> Column:
             good = F.transform(good, lambda one: _made(fix, one))
         read = F.get(good, F.lit(0))
     return read if shape.is_exact else read.cast(row)
+
+
+def _with_frame(shape: JvmShape, payload: Payload) -> Column:
+    """The record of a payload and what is `AFTER` it; null if it cannot be read."""
+    return from_avro(
+        payload.marked,
+        shape.writer_schema,
+        # Rebased, an ancient date would be another one than its number says.
+        {"mode": "PERMISSIVE", "avroSchema": shape.reader_schema, "datetimeRebaseMode": "CORRECTED"},
+    )
 
 
 def _holds(fix: Fix | None, value: Column) -> Column:
@@ -292,57 +324,25 @@ def _map_of(fix: EntriesToMap, entries: Column) -> Column:
     return F.when(F.size(keys) == F.size(entries), plain).otherwise(F.map_from_arrays(keys, last))
 
 
-def _unframed(payload: Column) -> Iterable[_Verdict]:
+def _unframed(payload: Payload) -> Iterable[_Verdict]:
     """Payloads without a schema id that could be one, in the words of `wire.parse`."""
-    first, size = F.substring(payload, 1, 1), F.length(payload)
-    yield size == 0, Reason.TOO_SHORT, F.lit(_words(b""))
-    has_id = first == F.lit(b"\0")
-    needed = F.when(has_id, F.lit(PREFIX_ID_SIZE)).when(first == F.lit(b"\1"), F.lit(PREFIX_GUID_SIZE))
-    bytes_ = F.when(size == 1, F.lit("1 byte")).otherwise(F.concat(size.cast("string"), F.lit(" bytes")))
-    yield size < needed, Reason.TOO_SHORT, _with("1 byte", bytes_, has_id, _words(b"\0"), _words(b"\1"))
-    guid = F.lower(F.hex(F.substring(payload, 2, 16)))
-    yield (
-        first == F.lit(b"\1"),
-        Reason.UNKNOWN_ID,
-        F.concat(
-            F.lit("The payload names its schema by the GUID "),
-            guid,
-            F.lit(
-                ", and the jvm engine knows ids only. "
-                + arrow_or(_NEWER, advice="Read these rows with the arrow engine.")
-            ),
-        ),
-    )
+    first, size = F.substring(payload.header, 1, 1), F.length(payload.bytes_)
+    has_id, has_guid = first == F.lit(b"\0"), first == F.lit(b"\1")
+    yield size == 0, Reason.TOO_SHORT, _template(_words(b""))
+    for has, prefix, needed in ((has_id, b"\0", PREFIX_ID_SIZE), (has_guid, b"\1", PREFIX_GUID_SIZE)):
+        yield has & (size < needed), Reason.TOO_SHORT, _template(_words(prefix), **{"1 byte": 1})
+    yield has_guid, Reason.UNKNOWN_ID, _GUID
+    like_json = _LIKE_JSON[0]
     is_json = first.isin([F.lit(looks) for looks in _LIKE_JSON])
-    like_json = _words(_LIKE_JSON[0]).replace(_LIKE_JSON[0].hex(), "02")
-    yield ~has_id, Reason.BAD_MAGIC, _with("02", F.lower(F.hex(first)), is_json, like_json, _words(b"\2"))
-    yield from _impossible(F.substring(payload, 1, PREFIX_ID_SIZE))
-
-
-def _with(mark: str, shown: Column, holds: Column, text: str, other: str) -> Column:
-    """One text or the other, what both share but once, and a column's value where they first have the mark."""
-    (before, text), (_, other) = text.split(mark, 1), other.split(mark, 1)
-    same = commonprefix([text, other])  # noqa: RUF071 - letter by letter, as these are no paths
-    texts = [one.removeprefix(same) for one in (text, other)]
-    behind = commonprefix([one[::-1] for one in texts])[::-1]  # noqa: RUF071
-    its, others = (one.removesuffix(behind) for one in texts)
-    return F.concat(
-        F.lit(before), shown, F.lit(same), F.when(holds, F.lit(its)).otherwise(F.lit(others)), F.lit(behind)
-    )
-
-
-def _impossible(header: Column) -> Iterable[_Verdict]:
-    """Ids that no registry gives. Bytes compare as unsigned ones, from the first on."""
-    below = header < F.lit(prefix_id_bytes(MIN_SCHEMA_ID))
-    yield below, Reason.BAD_ID, F.lit(_words(bytes(PREFIX_ID_SIZE)))
-    number = F.conv(F.hex(F.substring(header, 2, PREFIX_ID_SIZE - 1)), 16, 10).cast("bigint")
-    first = MAX_SCHEMA_ID + 1
-    before, between, behind = re.split(
-        rf"{first}|{first - 2**32}", _words(b"\0" + first.to_bytes(PREFIX_ID_SIZE - 1, "big"))
-    )
-    to_java = (number - F.lit(2**32)).cast("string")
-    message = F.concat(F.lit(before), number.cast("string"), F.lit(between), to_java, F.lit(behind))
-    yield header > F.lit(prefix_id_bytes(MAX_SCHEMA_ID)), Reason.BAD_ID, message
+    yield is_json, Reason.BAD_MAGIC, _template(_words(like_json), **{like_json.hex(): 2})
+    yield ~has_id, Reason.BAD_MAGIC, _template(_words(b"\2"), **{"02": 2})
+    # Ids that no registry gives. Bytes compare as unsigned ones, from the first on.
+    below = payload.header < F.lit(prefix_id_bytes(MIN_SCHEMA_ID))
+    yield below, Reason.BAD_ID, _template(_words(bytes(PREFIX_ID_SIZE)))
+    first_id = MAX_SCHEMA_ID + 1
+    words = _words(b"\0" + first_id.to_bytes(PREFIX_ID_SIZE - 1, "big"))
+    above = payload.header > F.lit(prefix_id_bytes(MAX_SCHEMA_ID))
+    yield above, Reason.BAD_ID, _template(words, **{str(first_id): 4, str(first_id - 2**32): 5})
 
 
 def _words(payload: bytes) -> str:
@@ -351,12 +351,3 @@ def _words(payload: bytes) -> str:
     except (PayloadTooShortError, UnknownMagicByteError, ImpossibleSchemaIdError) as error:
         return error.message
     raise WireError(f"{payload!r} is framed.")
-
-
-def _unknown(header: Column) -> Column:
-    schema_id = F.conv(F.hex(F.substring(header, 2, 4)), 16, 10)
-    return F.concat(
-        F.lit("The plan does not know the schema id "),
-        schema_id,
-        F.lit(". " + arrow_or("Plan again.", advice=_PLAN_AGAIN)),
-    )

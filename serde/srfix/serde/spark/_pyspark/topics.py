@@ -92,7 +92,7 @@ def decode_topics(
         if inner == "quarantine":
             is_bad, words = is_bad_row(reason), in_words(reason, message)
         raised = F.raise_error(failure(df.columns, role, words))
-        rows, row = raised_where(rows, is_bad, raised, row, plans.columns)
+        rows, row = raised_where(rows, is_bad, raised, row)
     ours = [name for name in rows.columns if name.startswith(_PART)]
     return rows.withColumns({column: row} | added).drop(*ours)
 
