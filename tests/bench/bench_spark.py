@@ -237,7 +237,8 @@ def by_shapes(spark: SparkSession, scratch: Path, *, records: int, rounds: int) 
                 worst[_OF_KAFKA] = max(worst[_OF_KAFKA], cpu.ratio(_JVM, _BRANCHES))
                 worst[_OF_AUTO] = max(worst[_OF_AUTO], cpu.ratio(_AUTO, _JVM))
     print("\nthe worst of these rows")
-    return all([gate(what, ratio, at_most=_WANTED[what]) for what, ratio in worst.items()])
+    held = [gate(what, ratio, at_most=_WANTED[what]) for what, ratio in worst.items()]
+    return all(held)
 
 
 def _routes(
