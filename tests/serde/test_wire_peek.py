@@ -66,7 +66,7 @@ class TestSchemaIdPeek:
         peek = SchemaIdPeek()
         assert peek([frame_id(number, b"") for number in range(1, 101)]) == list(range(1, 101))
         assert peek([frame_id(number, b"") for number in range(1, 101)]) == list(range(1, 101))
-        assert len(peek._known) == 10
+        assert len(peek._beginnings) == 10
 
 
 class TestPeekHeaders:

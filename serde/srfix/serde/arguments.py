@@ -49,10 +49,10 @@ def member(name: str, kind: type[_E], value: object) -> _E:
     raise UsageError(f"{name} is {what}; it must be a {kind.__name__}, or its word: one of {words}.")
 
 
-def word(name: str, given: object, words: tuple[str, ...]) -> None:
+def word(name: str, value: object, words: tuple[str, ...]) -> None:
     """:raises UsageError: unless it is one of the words."""
-    if given not in words:
-        what = repr(given) if isinstance(given, str) else type_words(given)
+    if value not in words:
+        what = repr(value) if isinstance(value, str) else type_words(value)
         raise UsageError(f"{name} is {what}; it must be one of {', '.join(map(repr, words))}.")
 
 

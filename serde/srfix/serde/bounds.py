@@ -252,11 +252,11 @@ def bound_payloads(bounds: PayloadBounds) -> PayloadBounds:
     return before
 
 
-def remember(known: dict[_Key, _Value], key: _Key, value: _Value, most: int) -> None:
-    """Puts an entry where others read without a lock; `known` has at most `most` then."""
-    while len(known) >= most and key not in known:
+def remember(table: dict[_Key, _Value], key: _Key, value: _Value, most: int) -> None:
+    """Puts an entry where others read without a lock; `table` has at most `most` then."""
+    while len(table) >= most and key not in table:
         try:
-            known.pop(next(iter(known)), None)
+            table.pop(next(iter(table)), None)
         except (RuntimeError, StopIteration):
             continue  # another thread was here: look again
-    known[key] = value
+    table[key] = value

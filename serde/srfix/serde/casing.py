@@ -60,9 +60,9 @@ def is_among(name: str, names: Iterable[str]) -> bool:
     return any(is_same(name, other) for other in names)
 
 
-def have_in_common(names: Iterable[str], others: Iterable[str]) -> bool:
+def have_in_common(names: Iterable[str], other_names: Iterable[str]) -> bool:
     """True if one of the names is one of the others, ignoring case."""
-    return not folded(names).isdisjoint(map(_folded, others))
+    return not folded(names).isdisjoint(map(_folded, other_names))
 
 
 def folded(names: Iterable[str]) -> frozenset[str]:
@@ -119,8 +119,8 @@ def match_keys(columns: Sequence[str], keys: Sequence[str], rule: CaseRule, *, w
     if names.issuperset(columns):
         return {column: column for column in columns}
     by_upper = {key.upper(): key for key in keys}
-    found = ((column, column if column in names else by_upper.get(column)) for column in columns)
-    return {column: key for column, key in found if key is not None}
+    pairs = ((column, column if column in names else by_upper.get(column)) for column in columns)
+    return {column: key for column, key in pairs if key is not None}
 
 
 def _placed_by_field(columns: frozenset[str], fields: Sequence[str]) -> tuple[tuple[str, str], ...]:

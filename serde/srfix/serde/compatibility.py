@@ -83,7 +83,7 @@ class CompatibilityChecker:
 
     def __init__(self) -> None:
         self.compared = 0
-        self._known: dict[tuple[int, int], CompatibilityResult] = {}
+        self._results: dict[tuple[int, int], CompatibilityResult] = {}
         self._branches: dict[int, dict[str, list[Schema]]] = {}
 
     def check(self, reader: Schema, writer: Schema) -> CompatibilityResult:
@@ -95,18 +95,18 @@ class CompatibilityChecker:
 
     def _pair(self, reader: Schema, writer: Schema, place: tuple[str, ...]) -> CompatibilityResult:
         key = (id(reader), id(writer))
-        known = self._known.get(key)
-        if known is not None:
-            return known
+        result = self._results.get(key)
+        if result is not None:
+            return result
         self.compared += 1
         if self.compared > COMPATIBILITY_PAIRS:
             raise SchemaError(
                 f"The schemas have more than {COMPATIBILITY_PAIRS:,} pairs of types to compare, references followed "
                 "(srfix.serde.bounds.COMPATIBILITY_PAIRS)."
             )
-        self._known[key] = _READS  # where a type leads back to itself
-        found = self._known[key] = self._compare(reader, writer, place)
-        return found
+        self._results[key] = _READS  # where a type leads back to itself
+        result = self._results[key] = self._compare(reader, writer, place)
+        return result
 
     def _compare(self, reader: Schema, writer: Schema, place: tuple[str, ...]) -> CompatibilityResult:
         if writer.type == "union":
@@ -169,19 +169,19 @@ class CompatibilityChecker:
             return branches[""]
         named = cast("NamedSchema", writer)
         both = (*branches[f"name {named.name}"], *branches[f"alias {named.fullname}"])
-        return [each for each in dict.fromkeys(both) if each.type == writer.type]
+        return [branch for branch in dict.fromkeys(both) if branch.type == writer.type]
 
 
 def _by_name(branches: Iterable[Schema]) -> dict[str, list[Schema]]:
-    found: dict[str, list[Schema]] = defaultdict(list)
+    by_label: dict[str, list[Schema]] = defaultdict(list)
     for branch in branches:
         if branch.type in _NAMED:
-            found[f"name {cast('NamedSchema', branch).name}"].append(branch)
+            by_label[f"name {cast('NamedSchema', branch).name}"].append(branch)
             for alias in _aliases(branch):
-                found[f"alias {alias}"].append(branch)
+                by_label[f"alias {alias}"].append(branch)
         else:
-            found[""].append(branch)
-    return found
+            by_label[""].append(branch)
+    return by_label
 
 
 def _aliases(named: Schema | Field) -> list[str]:
@@ -199,8 +199,8 @@ def _all(results: Iterable[CompatibilityResult]) -> CompatibilityResult:
             places |= result.places
     if not reasons:
         return _READS
-    kept = sorted(reasons)[:COMPATIBILITY_REASONS]
-    return CompatibilityResult(frozenset(kept), frozenset(sorted(places)[:COMPATIBILITY_REASONS]))
+    first_reasons = sorted(reasons)[:COMPATIBILITY_REASONS]
+    return CompatibilityResult(frozenset(first_reasons), frozenset(sorted(places)[:COMPATIBILITY_REASONS]))
 
 
 def _not(reason: str, *place: str) -> CompatibilityResult:
@@ -296,8 +296,8 @@ def _level(level: str) -> CompatibilityLevel:
     try:
         return CompatibilityLevel(level)
     except ValueError:
-        known = ", ".join(each.value for each in CompatibilityLevel)
-        raise UsageError(f"The compatibility level {level!r} is not known; the levels are {known}.") from None
+        levels = ", ".join(member.value for member in CompatibilityLevel)
+        raise UsageError(f"The compatibility level {level!r} is not known; the levels are {levels}.") from None
 
 
 # One text is compared with many: a subject's versions with each other, one repair's with many subjects.

@@ -36,9 +36,9 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if body else ""
 
 
-def pairs(given: Iterable[tuple[str, object]]) -> str:
+def pairs(entries: Iterable[tuple[str, object]]) -> str:
     """Names and values; None is left out."""
     rows = "".join(
-        f"<tr><th>{escaped(name)}</th><td>{escaped(value)}</td></tr>" for name, value in given if value is not None
+        f"<tr><th>{escaped(name)}</th><td>{escaped(value)}</td></tr>" for name, value in entries if value is not None
     )
     return f"<table><tbody>{rows}</tbody></table>" if rows else ""

@@ -31,19 +31,19 @@ class NotTakenError(Exception):
 @cache
 def kernel() -> Any:
     """The module `srfix_kernel`; None where Python does the work."""
-    found, why = _looked_for()
-    if found is None and os.environ.get(ENGINE_VARIABLE) == "native":
+    module, why = _load_kernel()
+    if module is None and os.environ.get(ENGINE_VARIABLE) == "native":
         raise UsageError(f"{ENGINE_VARIABLE} is native, and {why}. Install srfix-kernel {_VERSION}, or leave it unset.")
-    return found
+    return module
 
 
 def engine_in_words() -> str:
     """What reads and writes rows, for a person: `srfix-kernel 0.1.0`, or `Python` and why."""
-    found = kernel()
-    return f"Python ({_looked_for()[1]})" if found is None else f"srfix-kernel {found.__version__}"
+    module = kernel()
+    return f"Python ({_load_kernel()[1]})" if module is None else f"srfix-kernel {module.__version__}"
 
 
-def _looked_for() -> tuple[Any, str]:
+def _load_kernel() -> tuple[Any, str]:
     """The kernel, or None and why there is none."""
     wanted = os.environ.get(ENGINE_VARIABLE, "")
     if wanted not in ("", *CODEC_ENGINES, *_CENSUS_ENGINES):
@@ -51,14 +51,14 @@ def _looked_for() -> tuple[Any, str]:
     if wanted == "python":
         return None, f"{ENGINE_VARIABLE}=python"
     try:
-        found = import_module("srfix_kernel")
+        module = import_module("srfix_kernel")
     except ModuleNotFoundError:
         return None, "srfix-kernel is not installed"
     except ImportError as error:
         return None, f"srfix-kernel cannot be loaded: {error}"
-    if found.__version__ == _VERSION:
-        return found, ""
-    return None, f"srfix-kernel {found.__version__} is installed, and this srfix needs {_VERSION}"
+    if module.__version__ == _VERSION:
+        return module, ""
+    return None, f"srfix-kernel {module.__version__} is installed, and this srfix needs {_VERSION}"
 
 
 def native_decoder_of(decode: object) -> object:

@@ -122,7 +122,7 @@ def is_librdkafkas(name: str) -> bool:
 
 def shown(name: str) -> str:
     """The name, if it is known, or what some begin with; otherwise that it is not shown, and which known one it is like."""
-    if is_known(name) or any(known.startswith(f"{name}.") for known in _KNOWN):
+    if is_known(name) or any(property_name.startswith(f"{name}.") for property_name in _KNOWN):
         return name
     near = nearest(name[:100], sorted(_KNOWN), cutoff=0.75)
     return f"{NOT_SHOWN[:-1]}; did you mean {near}?)" if near else NOT_SHOWN
@@ -142,8 +142,8 @@ def names_servers(text: str) -> bool:
 
 
 def _names_server(text: str) -> bool:
-    found = _SERVER.fullmatch(text.strip())
-    return found is not None and (found["address"] is None or is_ipv6(found["address"]))
+    match = _SERVER.fullmatch(text.strip())
+    return match is not None and (match["address"] is None or is_ipv6(match["address"]))
 
 
 def is_ipv6(text: str) -> bool:

@@ -98,20 +98,20 @@ def header_guid(headers: Headers, role: Role) -> UUID | None:
     if not headers:
         return None
     name = schema_id_header(role)
-    found: bytes | str | None = None
+    header_value: bytes | str | None = None
     present = False
     for key, value in headers.items() if isinstance(headers, Mapping) else headers:
         if key == name:
-            found, present = value, True
+            header_value, present = value, True
     if not present:
         return None
-    if not isinstance(found, bytes) or len(found) != PREFIX_GUID_SIZE or found[0] != _MAGIC_GUID:
-        size = "null" if found is None else f"{len(found)} bytes"
+    if not isinstance(header_value, bytes) or len(header_value) != PREFIX_GUID_SIZE or header_value[0] != _MAGIC_GUID:
+        size = "null" if header_value is None else f"{len(header_value)} bytes"
         raise MalformedHeaderError(
             f"The record header {name} holds {size}; it must hold the byte 01 and a 16-byte schema GUID. "
             "The producer's header schema-id serializer did not write it."
         )
-    return UUID(bytes=found[1:])
+    return UUID(bytes=header_value[1:])
 
 
 def set_header_guid(headers: Headers, role: Role, guid: UUID) -> None:

@@ -34,31 +34,33 @@ class SchemaIdPeek:
     It remembers up to 65,536 distinct beginnings (8 MB or so), so make one per column and job.
     """
 
-    __slots__ = ("_differed", "_has_met_null", "_known", "_not_now")
+    __slots__ = ("_beginnings", "_differed", "_has_met_null", "_not_now")
 
     def __init__(self) -> None:
-        self._known = _Beginnings()
+        self._beginnings = _Beginnings()
         self._has_met_null = False
         self._differed = 0
         self._not_now = 0
 
     def __call__(self, payloads: Sequence[bytes | None]) -> list[PeekedId]:
-        known = self._known
-        known.undecided = False
-        found: list[PeekedId] | None = None
+        beginnings = self._beginnings
+        beginnings.undecided = False
+        peeked_ids: list[PeekedId] | None = None
         if not self._has_met_null:
             try:
-                found = list(map(known.__getitem__, map(_beginning, cast("Sequence[bytes]", payloads))))
+                peeked_ids = list(map(beginnings.__getitem__, map(_beginning, cast("Sequence[bytes]", payloads))))
             except TypeError:  # a null can't be sliced; where there is one, there are more to come
                 self._has_met_null = True
-        if found is None:
-            found = [NO_PAYLOAD if payload is None else known[payload[:PREFIX_ID_SIZE]] for payload in payloads]
-        if known.undecided:
-            for index, peeked in enumerate(found):
+        if peeked_ids is None:
+            peeked_ids = [
+                NO_PAYLOAD if payload is None else beginnings[payload[:PREFIX_ID_SIZE]] for payload in payloads
+            ]
+        if beginnings.undecided:
+            for index, peeked in enumerate(peeked_ids):
                 payload = payloads[index]
                 if peeked == UNFRAMED and payload is not None:
-                    found[index] = _whole(payload)
-        return found
+                    peeked_ids[index] = _whole(payload)
+        return peeked_ids
 
     def alike(self, payloads: Sequence[bytes]) -> PeekedId | None:
         """The one schema id or mark of them all; None if they differ, or that was not looked at this time.
@@ -76,9 +78,9 @@ class SchemaIdPeek:
             self._not_now, self._differed = self._differed, min(2 * self._differed + 1, _MOST_SKIPPED)
             return None
         self._differed = 0
-        self._known.undecided = False
-        only = self._known[beginning]
-        return None if self._known.undecided else only
+        self._beginnings.undecided = False
+        only = self._beginnings[beginning]
+        return None if self._beginnings.undecided else only
 
 
 class _Beginnings(dict[bytes, PeekedId]):

@@ -75,9 +75,11 @@ def to_arrow(
     """
     contexts = usable_contexts(ctx)
     role = _role_of(contexts)
-    given = columns
+    caller_columns = columns
     columns = (
-        vouched_columns(deserializer, role) if given is None else half_of(given_columns(given), role, None).columns
+        vouched_columns(deserializer, role)
+        if caller_columns is None
+        else half_of(given_columns(caller_columns), role, None).columns
     )
     if columns is None:
         raise UsageError("The deserializer has no columns. Make it with columns=…, or pass them here (columns=…).")
@@ -100,26 +102,26 @@ def _about(decoded: DecodedBatch, *, with_details: bool) -> list[pa.Array]:
     pa = pyarrow()
     rows, text = decoded.rows.num_rows, pa.string()
     reasons: list[_About] = [(position, Reason.TOMBSTONE.value, None, None) for position in decoded.tombstones]
-    said: list[_About] = [
+    entries: list[_About] = [
         (row.position, row.reason.value, _printable(row.message), row.payload)
         if with_details
         else (row.position, row.reason.value, None, None)
         for row in decoded.bad
     ]
-    said = sorted(reasons + said) if reasons else said
+    entries = sorted(reasons + entries) if reasons else entries
     types = (text, text, pa.binary()) if with_details else (text,)
-    if not said:
+    if not entries:
         return [pa.nulls(rows, type_) for type_ in types]
-    return _sparse(said, rows, types)
+    return _sparse(entries, rows, types)
 
 
-def _sparse(said: Sequence[_About], rows: int, types: Sequence[pa.DataType]) -> list[pa.Array]:
+def _sparse(entries: Sequence[_About], rows: int, types: Sequence[pa.DataType]) -> list[pa.Array]:
     """Arrays of nulls but for some rows, by ascending position: nothing is done for each of the others."""
     pa = pyarrow()
     runs: list[_About] = []
     ends: list[int] = []
     begin = 0
-    for one in said:
+    for one in entries:
         position = one[0]
         if position > begin:
             runs.append(_NOTHING)
@@ -148,7 +150,7 @@ def _printable(message: str) -> str:
 
 
 def _role_of(ctx: Contexts) -> Role:
-    fields = {each.field for each in ctx} if isinstance(ctx, Sequence) else {ctx.field}
+    fields = {context.field for context in ctx} if isinstance(ctx, Sequence) else {ctx.field}
     if len(fields) > 1:
         raise UsageError("A batch is of keys or of values, not of both. Make two batches.")
     return role_of(fields.pop()) if fields else Role.VALUE

@@ -153,9 +153,11 @@ class EncodeKernelWise:
         payloads = pa.array(written)
         if not left:
             return EncodedBatch(payloads=payloads, positions=_all(len(rows)), bad=())
-        return _merged(payloads, left, self._others(rows, left, ctx, until_bad=until_bad))
+        return _merged(payloads, left, self._encode_remainder(rows, left, ctx, until_bad=until_bad))
 
-    def _others(self, rows: pa.StructArray, left: Sequence[int], ctx: Context, *, until_bad: bool) -> EncodedBatch:
+    def _encode_remainder(
+        self, rows: pa.StructArray, left: Sequence[int], ctx: Context, *, until_bad: bool
+    ) -> EncodedBatch:
         """The rows that the kernel left, by their places among these. Slices, for pyarrow does not take from views."""
         parts: list[EncodedBatch] = []
         begin = 0
@@ -171,19 +173,19 @@ class EncodeKernelWise:
         return _joined(parts)
 
 
-def _merged(payloads: pa.BinaryArray, left: Sequence[int], others: EncodedBatch) -> EncodedBatch:
+def _merged(payloads: pa.BinaryArray, left: Sequence[int], remainder: EncodedBatch) -> EncodedBatch:
     """All payloads, those of the rows that were left among them."""
     pa = pyarrow()
     places: list[int | None] = list(range(len(payloads)))
     for position in left:
         places[position] = None
-    for number, other in enumerate(others.positions.to_pylist(), len(payloads)):
+    for number, other in enumerate(remainder.positions.to_pylist(), len(payloads)):
         places[left[other]] = number
     good = pa.array([place for place in places if place is not None], pa.int64())
     return EncodedBatch(
-        payloads=one_array([payloads, others.payloads], "the payloads").take(good),
+        payloads=one_array([payloads, remainder.payloads], "the payloads").take(good),
         positions=pa.array([position for position, place in enumerate(places) if place is not None], pa.int64()),
-        bad=tuple(replace(row, position=left[row.position]) for row in others.bad),
+        bad=tuple(replace(row, position=left[row.position]) for row in remainder.bad),
     )
 
 

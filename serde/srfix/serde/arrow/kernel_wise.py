@@ -73,14 +73,16 @@ class KernelWise:
             for identity in refused:
                 decoder.forget(identity)
         faulty = [position for position, _, words in odd if words is not None]
-        held = dict(zip(faulty, _payloads_at(payloads, faulty), strict=True))
-        known: dict[bytes, str] = {}
+        payload_by_position = dict(zip(faulty, _payloads_at(payloads, faulty), strict=True))
+        words_by_prefix: dict[bytes, str] = {}
         bad: list[BadRow] = []
         left: list[int] = []
         for position, reason, words in odd:
             if words is not None:
-                payload = held[position]
-                bad.append(FaultyRow(position, reason, words, payload, ctx, about=_about(payload, ctx, known)))
+                payload = payload_by_position[position]
+                bad.append(
+                    FaultyRow(position, reason, words, payload, ctx, about=_about(payload, ctx, words_by_prefix))
+                )
                 continue
             other = payload_at(payloads, position) if refused else None
             error = _of_its_schema(refused, other) if other and reason == "otherwise" else None
@@ -106,12 +108,12 @@ class KernelWise:
     def _decoded(
         self, decoder: Any, payloads: Payloads, ctx: Context, refused: dict[int | bytes, SrfixError]
     ) -> tuple[Any, list[_Odd]]:
-        given = _given(payloads)
+        payload_list = _payload_list(payloads)
         decode = decoder.decode_list if isinstance(payloads, Sequence) else decoder.decode_arrays
-        batch, unknown, odd = decode(given)
+        batch, unknown, odd = decode(payload_list)
         while batch is None:
             self._plan(decoder, unknown, ctx, refused)
-            batch, unknown, odd = decode(given)
+            batch, unknown, odd = decode(payload_list)
         return batch, odd
 
     def _plan(
@@ -137,15 +139,15 @@ def _of_its_schema(refused: Mapping[int | bytes, SrfixError], payload: bytes) ->
     return refused.get(identity.bytes if isinstance(identity, UUID) else identity)
 
 
-def _about(payload: bytes, ctx: Context, known: dict[bytes, str]) -> str:
-    """What stands before an error's words; `known` is what was found for schema ids so far, by their bytes."""
+def _about(payload: bytes, ctx: Context, words_by_prefix: dict[bytes, str]) -> str:
+    """What stands before an error's words; `words_by_prefix` keeps it for each schema id, by its bytes."""
     prefix = prefix_of(payload)
-    about = known.get(prefix)
+    about = words_by_prefix.get(prefix)
     if about is None:
         identity = identity_of(payload)
         about = words_of_reading("", ctx, identity)
         if isinstance(identity, int):
-            known[prefix] = about
+            words_by_prefix[prefix] = about
     return about
 
 
@@ -156,7 +158,7 @@ def _payloads_at(payloads: Payloads, positions: Sequence[int]) -> list[bytes]:
     return cast("list[bytes]", payloads.take(pyarrow().array(positions, pyarrow().int64())).to_pylist())
 
 
-def _given(payloads: Payloads) -> list[Any]:
+def _payload_list(payloads: Payloads) -> list[Any]:
     if isinstance(payloads, Sequence):
         return payloads if isinstance(payloads, list) else list(payloads)
     return [payloads] if isinstance(payloads, pyarrow().Array) else list(payloads.chunks)
@@ -203,8 +205,8 @@ _SHORT: Final = 1_000
 class FaultyRow(BadRow):
     """A row whose bytes are no value of their schema, in the kernel's words."""
 
-    __slots__ = ("_error", "_told")
-    _told: tuple[type[DecodeError], str, Context, str]
+    __slots__ = ("_error", "_fault")
+    _fault: tuple[type[DecodeError], str, Context, str]
     """The error's class and words, the payload's context, and what stands before the words in the error's sentence."""
 
     def __init__(self, position: int, kind: str, words: str, payload: bytes, ctx: Context, *, about: str) -> None:
@@ -215,7 +217,7 @@ class FaultyRow(BadRow):
         put(self, "position", position)
         put(self, "reason", reason)
         put(self, "payload", payload)
-        put(self, "_told", (error, words, ctx, about))
+        put(self, "_fault", (error, words, ctx, about))
 
     @property
     def error(self) -> SrfixError:
@@ -223,7 +225,7 @@ class FaultyRow(BadRow):
         made: SrfixError | None = getattr(self, "_error", None)
         if made is None:
             assert self.payload is not None
-            kind, words, ctx, _ = self._told
+            kind, words, ctx, _ = self._fault
             cause = kind(words)
             made = read_from(cause, ctx, identity_of(self.payload))
             made.__cause__ = cause
@@ -232,7 +234,7 @@ class FaultyRow(BadRow):
 
     @property
     def message(self) -> str:
-        _, words, _, about = self._told
+        _, words, _, about = self._fault
         whole = about + words
         # What is short and printable as a whole is so in its parts.
         return whole if whole.isascii() and whole.isprintable() and len(whole) < _SHORT else self.error.message

@@ -57,11 +57,11 @@ def misfits(columns: Columns, row: object, path: str = "") -> Iterator[DecodeErr
             )
 
 
-def row_error(found: Sequence[DecodeError]) -> DecodeError:
+def row_error(errors: Sequence[DecodeError]) -> DecodeError:
     """One error for a row: of the first finding's class, and naming all."""
-    first = found[0]
-    sentences = "; ".join(str(error) for error in found[:_SHOWN_FIELDS])
-    more = f"; and {len(found) - _SHOWN_FIELDS} more" if len(found) > _SHOWN_FIELDS else ""
+    first = errors[0]
+    sentences = "; ".join(str(error) for error in errors[:_SHOWN_FIELDS])
+    more = f"; and {len(errors) - _SHOWN_FIELDS} more" if len(errors) > _SHOWN_FIELDS else ""
     return type(first)(f"The row does not fit its Arrow columns: {sentences}{more}.", **vars(first))
 
 

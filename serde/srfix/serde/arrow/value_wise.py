@@ -152,5 +152,5 @@ def _instants(values: Sequence[object]) -> pa.Array:
 def _is_within(array: pa.Array, least: int, most: int) -> bool:
     pa = pyarrow()
     numbers = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())
-    found = pyarrow_compute().min_max(numbers).as_py()
-    return found["min"] is None or (least <= found["min"] and found["max"] <= most)
+    extremes = pyarrow_compute().min_max(numbers).as_py()
+    return extremes["min"] is None or (least <= extremes["min"] and extremes["max"] <= most)

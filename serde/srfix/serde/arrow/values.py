@@ -55,14 +55,14 @@ def struct_reader(fields: Sequence[pa.Field], path: str, unit: TimeUnit) -> Read
 
     def read(array: pa.Array) -> list[object]:
         columns: list[list[object]] = []
-        found: list[tuple[str, str]] = []
+        findings: list[tuple[str, str]] = []
         for read_field, child in zip(reads, array.flatten(), strict=True):
             try:
                 columns.append(read_field(child))
             except Misfit as misfit:
-                found += misfit.found
-        if found:
-            raise Misfit(found)
+                findings += misfit.findings
+        if findings:
+            raise Misfit(findings)
         rows: list[object] = (
             [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
             if columns

@@ -180,8 +180,8 @@ def usable_contexts(ctx: GivenContexts) -> Contexts:
         return usable_context(ctx)
     if not isinstance(ctx, Sequence):
         return usable_context(ctx)
-    for each in ctx[:1]:  # one of many: what they are is alike
-        usable_context(each)
+    for context in ctx[:1]:  # one of many: what they are is alike
+        usable_context(context)
     return cast("Contexts", ctx)
 
 

@@ -80,7 +80,7 @@ def infer_json(
 
     :param samples: JSON texts, each an object. What they do not show is not there: give many.
     """
-    root = _Seen()
+    root = _Summary()
     for number, sample in enumerate(samples, start=1):
         document = _loaded(sample, number)
         if not isinstance(document, dict):
@@ -109,15 +109,15 @@ def _loaded(sample: str | bytes, number: int) -> object:
     return document
 
 
-class _Seen:
+class _Summary:
     """What the samples hold at one path."""
 
     __slots__ = ("exact", "fields", "items", "kinds", "largest", "least")
 
     def __init__(self) -> None:
         self.kinds: set[type] = set()
-        self.fields: dict[str, _Seen] = {}
-        self.items: _Seen | None = None
+        self.fields: dict[str, _Summary] = {}
+        self.items: _Summary | None = None
         self.least = 0
         self.largest = 0
         self.exact = True
@@ -138,12 +138,12 @@ class _Seen:
             case float():
                 self.exact = self.exact and math.isfinite(value)
             case list():
-                self.items = self.items or _Seen()
+                self.items = self.items or _Summary()
                 for item in value:
                     self.items.add(item, f"{path}[]", depth=depth + 1)
             case dict():
                 for name, field in value.items():
-                    self.fields.setdefault(name, _Seen()).add(field, f"{path}.{name}", depth=depth + 1)
+                    self.fields.setdefault(name, _Summary()).add(field, f"{path}.{name}", depth=depth + 1)
 
 
 def _fits_double(value: int) -> bool:
@@ -160,16 +160,16 @@ class _Settling:
         self._conflicts = conflicts
         self.dropped: list[Dropped] = []
 
-    def columns(self, seen: _Seen, path: str) -> Columns:
+    def columns(self, summary: _Summary, path: str) -> Columns:
         fields: list[SourceField] = []
-        for name, field in seen.fields.items():
+        for name, field in summary.fields.items():
             type_ = self._type(field, f"{path}.{name}")
             if type_ is not None:
                 fields.append((name, type_, Namespace.VALUE))
         return source_columns(fields, names=self._names, where="the samples" if path == "$" else path)
 
-    def _type(self, seen: _Seen, path: str) -> ColumnType | None:
-        kinds = seen.kinds
+    def _type(self, summary: _Summary, path: str) -> ColumnType | None:
+        kinds = summary.kinds
         if not kinds:
             return self._drop(path, "only null was seen")
         if kinds == {bool}:
@@ -177,24 +177,24 @@ class _Settling:
         if kinds == {str}:
             return STRING
         if kinds <= {int, float}:
-            return self._number(seen, path)
-        if kinds == {list} and seen.items is not None:
-            if not seen.items.kinds:
+            return self._number(summary, path)
+        if kinds == {list} and summary.items is not None:
+            if not summary.items.kinds:
                 return self._drop(path, "only arrays without items, or of nulls, were seen")
-            items = self._type(seen.items, f"{path}[]")
+            items = self._type(summary.items, f"{path}[]")
             return None if items is None else Array(items)
         if kinds == {dict}:
-            fields = self.columns(seen, path)
+            fields = self.columns(summary, path)
             return Struct(fields) if fields else self._drop(path, "only objects without any usable field were seen")
         return self._conflict(path, " and ".join(words for kind, words in _KINDS.items() if kind in kinds))
 
-    def _number(self, seen: _Seen, path: str) -> ColumnType:
-        if float not in seen.kinds:
-            if self._integers == "smallest" and is_int(seen.least) and is_int(seen.largest):
+    def _number(self, summary: _Summary, path: str) -> ColumnType:
+        if float not in summary.kinds:
+            if self._integers == "smallest" and is_int(summary.least) and is_int(summary.largest):
                 return INTEGER
-            if is_long(seen.least) and is_long(seen.largest):
+            if is_long(summary.least) and is_long(summary.largest):
                 return BIGINT
-        return DOUBLE if seen.exact else self._conflict(path, "numbers that neither BIGINT nor DOUBLE holds exactly")
+        return DOUBLE if summary.exact else self._conflict(path, "numbers that neither BIGINT nor DOUBLE holds exactly")
 
     def _drop(self, path: str, reason: str) -> ColumnType | None:
         self.dropped.append(Dropped(path, reason))

@@ -148,13 +148,13 @@ Columns: TypeAlias = tuple[Column, ...]
 
 
 def check_columns(columns: Iterable[Column], *, what: str) -> None:
-    seen: set[str] = set()
+    names: set[str] = set()
     for column in columns:
-        if column.name in seen:
+        if column.name in names:
             raise ColumnError(
                 f"There are two {what} named {column.name!r}. Names must differ, if only by case (quoted)."
             )
-        seen.add(column.name)
+        names.add(column.name)
 
 
 def columns_of_one_half(columns: Columns, *, holder: str) -> Columns:

@@ -57,8 +57,8 @@ class LoopClient:
         """The loop that the client's coroutines run on: that of the call in hand."""
 
     def config(self) -> Mapping[str, Any]:
-        found = self._client.config()  # type: ignore[attr-defined]
-        return found if isinstance(found, Mapping) else {}
+        config = self._client.config()  # type: ignore[attr-defined]
+        return config if isinstance(config, Mapping) else {}
 
     def close(self) -> None:
         """Nothing: the client is its owner's, who awaits `aclose()`."""
@@ -66,10 +66,10 @@ class LoopClient:
     def _wait(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self.loop is None:
             raise UsageError("An asynchronous client was asked before an event loop ran. Await the serde.")
-        found = getattr(self._client, name)(*args, **kwargs)
-        if not inspect.isawaitable(found):
-            return found
-        return asyncio.run_coroutine_threadsafe(_awaited(found), self.loop).result()
+        answer = getattr(self._client, name)(*args, **kwargs)
+        if not inspect.isawaitable(answer):
+            return answer
+        return asyncio.run_coroutine_threadsafe(_await(answer), self.loop).result()
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("_") or not callable(getattr(self._client, name)):
@@ -77,8 +77,8 @@ class LoopClient:
         return lambda *args, **kwargs: self._wait(name, args, kwargs)
 
 
-async def _awaited(found: Any) -> Any:
-    return await found
+async def _await(awaitable: Any) -> Any:
+    return await awaitable
 
 
 def is_asynchronous(client: object) -> bool:
@@ -99,7 +99,7 @@ class _Twin(Generic[_S]):
         self._client: LoopClient | None = None
         self._pool: ThreadPoolExecutor | None = None
         self._serde: _S | None = None
-        self._asked: dict[Hashable, asyncio.Future[Any]] = {}
+        self._calls: dict[Hashable, asyncio.Future[Any]] = {}
         named = {name: self._adapted(argument) for name, argument in kwargs.items()}
         self._make: Callable[[], _S] = partial(type(self)._of, *map(self._adapted, args), **named)
         schema = args + tuple(kwargs.values())
@@ -115,27 +115,27 @@ class _Twin(Generic[_S]):
         return self
 
     async def _first(self, key: Hashable, call: Callable[[], _A]) -> _A:
-        """The call's answer; others with the key find the call in `_asked` until it has ended.
+        """The call's answer; others with the key find the call in `_calls` until it has ended.
 
         A task that is cancelled does not end it: others wait for it.
         """
         if self._running(key) is not None:
-            return await asyncio.shield(self._asked[key])
-        asked = asyncio.ensure_future(self._on_a_thread(call))
-        self._asked[key] = asked
+            return await asyncio.shield(self._calls[key])
+        future = asyncio.ensure_future(self._on_a_thread(call))
+        self._calls[key] = future
 
         def ended(_: asyncio.Future[_A]) -> None:
-            self._asked.pop(key, None)
-            if not asked.cancelled():
-                asked.exception()  # seen: nobody may be left who waits for it
+            self._calls.pop(key, None)
+            if not future.cancelled():
+                future.exception()  # seen: nobody may be left who waits for it
 
-        asked.add_done_callback(ended)
-        return await asyncio.shield(asked)
+        future.add_done_callback(ended)
+        return await asyncio.shield(future)
 
     def _running(self, key: Hashable) -> asyncio.Future[Any] | None:
         """The call in hand; one that another loop has left behind does not count."""
-        asked = self._asked.get(key)
-        return asked if asked is not None and asked.get_loop() is asyncio.get_running_loop() else None
+        future = self._calls.get(key)
+        return future if future is not None and future.get_loop() is asyncio.get_running_loop() else None
 
     def _adapted(self, argument: object) -> object:
         if not is_asynchronous(argument):
@@ -162,11 +162,11 @@ class _Twin(Generic[_S]):
         key = serde.asks_for(subject, ctx)
         if key is None:
             return await self._on_a_thread(lambda: call(serde))
-        if (asked := self._running(key)) is not None:
-            await asyncio.wait([asked])
+        if (future := self._running(key)) is not None:
+            await asyncio.wait([future])
             if serde.is_ready(subject, ctx):
                 return call(serde)
-            failed = None if asked.cancelled() else asked.exception()
+            failed = None if future.cancelled() else future.exception()
             if isinstance(
                 failed, RegistryError
             ):  # not asked again by each: its time-out would be waited for many times
@@ -192,15 +192,15 @@ class _Twin(Generic[_S]):
 class _AsyncSerializer(_Twin[ConfluentSerializer]):
     async def __call__(self, obj: object, ctx: Context | str | None = None) -> bytes | None:
         """The payload; see `ConfluentSerializer.__call__`."""
-        known = usable_context(ctx) if isinstance(ctx, str) else ctx
-        return await self._called(obj, known, lambda serde: serde(obj, known))
+        context = usable_context(ctx) if isinstance(ctx, str) else ctx
+        return await self._called(obj, context, lambda serde: serde(obj, context))
 
 
 class _AsyncDeserializer(_Twin[ConfluentDeserializer[T]]):
     async def __call__(self, data: bytes | None, ctx: Context | str | None = None) -> T:
         """The row, or what `into` or `from_dict` makes of it; see `ConfluentDeserializer.__call__`."""
-        known = usable_context(ctx) if isinstance(ctx, str) else ctx
-        return await self._called(data, known, lambda serde: serde(data, known))
+        context = usable_context(ctx) if isinstance(ctx, str) else ctx
+        return await self._called(data, context, lambda serde: serde(data, context))
 
     @overload
     async def row(self, payload: None, ctx: Context | str | None = None) -> None: ...
@@ -210,8 +210,8 @@ class _AsyncDeserializer(_Twin[ConfluentDeserializer[T]]):
     async def row(self, payload: bytes | None, ctx: Context | str | None = None) -> Row | None: ...
     async def row(self, payload: bytes | None, ctx: Context | str | None = None) -> Row | None:
         """The row as a dict; see `ConfluentDeserializer.row`."""
-        known = usable_context(ctx) if isinstance(ctx, str) else ctx
-        return await self._called(payload, known, lambda serde: serde.row(payload, known))
+        context = usable_context(ctx) if isinstance(ctx, str) else ctx
+        return await self._called(payload, context, lambda serde: serde.row(payload, context))
 
 
 class AsyncAvroSerializer(_AsyncSerializer):

@@ -188,5 +188,5 @@ class AvroDeserializer(ConfluentDeserializer[T]):
         shape = shape_of(columns, into=into, case_rule=case_rule, wrap=wrap, strict=strict)
         if shape is not None and return_record_name:
             raise UsageError("return_record_name is for rows as the writer has them, not for columns. Leave one out.")
-        own = {"return_record_name": return_record_name}
-        self._begin(schema_registry_client, schema_str, from_dict, conf, shape, policy, own)
+        codec_options = {"return_record_name": return_record_name}
+        self._begin(schema_registry_client, schema_str, from_dict, conf, shape, policy, codec_options)

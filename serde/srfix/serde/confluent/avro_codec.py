@@ -117,8 +117,8 @@ class AvroSchema:
         problems: list[tuple[str, str]] = []
         try:
             validate(value, cast("dict[object, object]", self._parsed), raise_errors=True, strict=self._strict)
-        except ValidationError as found:
-            problems = [(one.field or "", type(one.datum).__name__) for one in found.errors if hasattr(one, "datum")]
+        except ValidationError as failure:
+            problems = [(one.field or "", type(one.datum).__name__) for one in failure.errors if hasattr(one, "datum")]
         except Exception:  # noqa: BLE001 - it is asked for words only, and the writer has given some
             problems = []
         fields = tuple(dict.fromkeys(field for field, _ in problems if field))
@@ -161,9 +161,9 @@ class AvroSchema:
 
     def columns_decoder(self, reader: AvroSchema | None, spec: ReadSpec) -> Decode:
         """Reads rows of columns; a reader's schema counts with its aliases and defaults."""
-        given = None if reader is None else ReaderSchema(text=reader.text, references=reader._references)
-        given = usable_reader(given, spec.case_rule)
-        spec = replace(spec, reader_schema=given, times=self._times)
+        reader_schema = None if reader is None else ReaderSchema(text=reader.text, references=reader._references)
+        reader_schema = usable_reader(reader_schema, spec.case_rule)
+        spec = replace(spec, reader_schema=reader_schema, times=self._times)
         return decode_plan(Format.AVRO, self.text, spec, self._references)
 
     def _decoder_of(self, times: Times) -> Decode:
@@ -258,8 +258,8 @@ class _Repository(AbstractSchemaRepository):  # type: ignore[misc, unused-ignore
             raw = json.loads(text)
             self._schemas[name] = raw
             if isinstance(raw, dict) and isinstance(raw.get("name"), str):
-                space, own = raw.get("namespace"), raw["name"]
-                self._schemas[f"{space}.{own}" if space and "." not in own else own] = raw
+                space, type_name = raw.get("namespace"), raw["name"]
+                self._schemas[f"{space}.{type_name}" if space and "." not in type_name else type_name] = raw
 
     def load(self, subject: str) -> object:
         """A copy: fastavro changes what it is given."""

@@ -48,11 +48,11 @@ class Shape:
         """Columns in any form; None takes those of `into`. A dataclass is both."""
         self.case_rule, names = _matching(case_rule)
         self.wrap, self.strict = flag_or_none("wrap", wrap), flag("strict", strict)
-        given: Any = into if columns is None else columns
+        column_source: Any = into if columns is None else columns
         self.into = row_class(columns) if into is None else into
         if into is not None and row_class(into) is None:
             raise UsageError(f"into is {type_words(into)}; it must be a dataclass, the class itself.")
-        self.columns: Columns = given_columns(given, dataclass_names=names)
+        self.columns: Columns = given_columns(column_source, dataclass_names=names)
         self._builders: dict[Role, Callable[[object], object]] = {}
         problems: list[ColumnError] = []
         roles = roles_of(self.columns)

@@ -63,17 +63,17 @@ class SerdeSettings:
 def settings(kind: SerdeClass, conf: Conf) -> SerdeSettings:
     if conf is not None and not isinstance(conf, Mapping):
         raise UsageError(f"The configuration of {kind.value} is {described(conf)}; it must be a dict, or None.")
-    given = conf or {}
-    for name in given:
+    entries = conf or {}
+    for name in entries:
         if name not in _KEYS or kind not in _KEYS[name].of:
             raise UsageError(_unknown(kind, name))
-    found = SerdeSettings(**fields_of(_KEYS, given))
-    if kind in _SERIALIZERS and found.latest and found.auto_register:
+    serde_settings = SerdeSettings(**fields_of(_KEYS, entries))
+    if kind in _SERIALIZERS and serde_settings.latest and serde_settings.auto_register:
         raise UsageError(
             "use.latest.version and auto.register.schemas (on unless it is False) exclude each other: set "
             "auto.register.schemas to False to write under the latest version."
         )
-    return found
+    return serde_settings
 
 
 def check_no_rules(rule_conf: object, rule_registry: object) -> None:
@@ -93,11 +93,11 @@ def described(value: object) -> str:
 
 
 def _unknown(kind: SerdeClass, name: object) -> str:
-    known = taken_by(_KEYS, kind)
-    others = sorted(other.value for other in (_KEYS[name].of if isinstance(name, str) and name in _KEYS else ()))
-    owner = f" It is a key of {' and '.join(others)}." if others else ""
-    near = nearest(name, known) if isinstance(name, str) else None
-    advice = f"Do you mean {near!r}?" if near and not owner else f"Its keys are {', '.join(sorted(known))}."
+    keys = taken_by(_KEYS, kind)
+    owners = sorted(other.value for other in (_KEYS[name].of if isinstance(name, str) and name in _KEYS else ()))
+    owner = f" It is a key of {' and '.join(owners)}." if owners else ""
+    near = nearest(name, keys) if isinstance(name, str) else None
+    advice = f"Do you mean {near!r}?" if near and not owner else f"Its keys are {', '.join(sorted(keys))}."
     return f"{kind.value} has no configuration key {name!r}.{owner} {advice}"
 
 

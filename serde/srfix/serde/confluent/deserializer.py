@@ -90,39 +90,39 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
         conf: Conf,
         shape: Shape | None,
         policy: AnyPolicy | None,
-        own: Mapping[str, Any],
+        codec_options: Mapping[str, Any],
     ) -> None:
-        """Takes what the constructors have in common; `own` are arguments of this format alone, for its codec."""
+        """Takes what the constructors have in common; `codec_options` are arguments of this format alone, for its codec."""
         check_callable("from_dict", from_dict, "(dict, context) -> object")
-        asked = settings(self._kind, conf)
+        serde_settings = settings(self._kind, conf)
         check_no_columns(schema_str)
-        given = given_schema(schema_str, self._schema_type, self._prepare)
-        framings = deserializer_of(asked.id_deserializer)
+        schema = given_schema(schema_str, self._schema_type, self._prepare)
+        framings = deserializer_of(serde_settings.id_deserializer)
         self._identify = None if isinstance(framings, frozenset) else framings
         self._framings = framings if isinstance(framings, frozenset) else frozenset[Framing]()
-        if client is None and given is None:
+        if client is None and schema is None:
             raise UsageError("schema_registry_client is needed where there is no schema_str: schemas are found by id.")
         if shape is not None:
-            check_no_latest(asked)
-            if shape.into is not None and asked.times == "integers":
+            check_no_latest(serde_settings)
+            if shape.into is not None and serde_settings.times == "integers":
                 raise UsageError(
                     "times is 'integers' in the configuration, which a dataclass does not hold. Leave one of them out."
                 )
-        self._start(client, asked, own, needs_client=False)
+        self._start(client, serde_settings, codec_options, needs_client=False)
         self._shape = shape
         self._policy = policy_of(policy, self._registry)
         self._format = format_of(self._schema_type)
         self._from_dict = from_dict
-        self._given: Codec | None = None
-        if given is not None:
-            check_rules(given.rule_set, Direction.READ, where="The reader schema that was passed")
-            self._given = self._codec(given, None)
+        self._reader: Codec | None = None
+        if schema is not None:
+            check_rules(schema.rule_set, Direction.READ, where="The reader schema that was passed")
+            self._reader = self._codec(schema, None)
             if shape is not None:
                 self._columns_decode(
-                    self._given, self._given, roles_of(shape.columns)[-1]
+                    self._reader, self._reader, roles_of(shape.columns)[-1]
                 )  # what cannot be is said now
         self._gives_rows = from_dict is None and (shape is None or shape.into is None)
-        self._asks_latest = asked.metadata is not None or asked.latest
+        self._asks_latest = serde_settings.metadata is not None or serde_settings.latest
         self._is_stable = self._is_by_topic and not (self._asks_latest and self._latest_may_change)
         self._forget_plans()
         self._made: dict[tuple[_Identity, str | None, SchemaVersion | None, Role | None], Decode] = {}
@@ -131,7 +131,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
         self._remake = partial(
             cast("Any", type(self)),
             **remade(shape, policy),
-            **own,
+            **codec_options,
             schema_str=schema_str,
             from_dict=from_dict,
             conf=conf,
@@ -244,9 +244,9 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
 
     def _unframed(self, payload: bytes, ctx: Context | None) -> tuple[_Identity, bytes, int]:
         if self._identify is not None:
-            found = SchemaId(self._schema_type)
-            rest = self._identify(payload, ctx, found)
-            identity = found.guid if found.id is None else found.id
+            schema_id = SchemaId(self._schema_type)
+            rest = self._identify(payload, ctx, schema_id)
+            identity = schema_id.guid if schema_id.id is None else schema_id.id
             if identity is None:
                 raise UsageError(
                     "schema.id.deserializer has set neither id nor guid of the schema_id that it was given."
@@ -269,10 +269,10 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
 
     def _plan(self, identity: _Identity, ctx: Context | None) -> Decode:
         if self._registry is None:  # JSON: the reader's schema is all there is
-            given = cast("Codec", self._given)
+            codec = cast("Codec", self._reader)
             if self._shape is not None:
-                return self._columns_decode(given, None, Role.VALUE if ctx is None else self._role(ctx))
-            return given.decoder(None)
+                return self._columns_decode(codec, None, Role.VALUE if ctx is None else self._role(ctx))
+            return codec.decoder(None)
         subject = None if ctx is None else self._strategy(ctx, None)
         writer = self._writer(self._registry, identity, subject, ctx)
         if subject is None and ctx is not None:
@@ -288,7 +288,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
         if decode is None:
             schema, codec = writer
             check_rules(schema.rule_set, Direction.READ, where=f"The {words_for(identity)}")
-            reader = self._given
+            reader = self._reader
             if latest is not None and subject is not None:
                 reader = self._latest_reader(self._registry, identity, schema, subject, latest)
             decode = codec.decoder(reader) if role is None else self._columns_decode(codec, reader, role)
@@ -327,13 +327,13 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
             check_schema_type(schema.schema_type, self._format)
             return schema, self._codec(schema, subject)
         key = (identity, subject)
-        found = self._writers.get(key)
-        if found is None:
+        writer = self._writers.get(key)
+        if writer is None:
             schema = _schema(registry, identity, subject)
             check_schema_type(schema.schema_type, self._format)
-            found = (schema, self._codec(schema, subject))
-            remember(self._writers, key, found, payload_bounds().plans)
-        return found
+            writer = (schema, self._codec(schema, subject))
+            remember(self._writers, key, writer, payload_bounds().plans)
+        return writer
 
     def _accepted(self, policy: Resolver, identity: _Identity, ctx: Context | None) -> Schema:
         if ctx is None:

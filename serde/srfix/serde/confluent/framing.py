@@ -148,29 +148,29 @@ def add_header(ctx: Context | None, guid: UUID) -> None:
 
 def serializer_of(value: object) -> Framing | SerializeId:
     """What `schema.id.serializer` means; a callable is one of the user's own."""
-    known = {"prefix_schema_id_serializer": Framing.PREFIX_ID, "header_schema_id_serializer": Framing.HEADER_GUID}
+    by_name = {"prefix_schema_id_serializer": Framing.PREFIX_ID, "header_schema_id_serializer": Framing.HEADER_GUID}
     if value is None or isinstance(value, Framing):
         return value or Framing.PREFIX_ID
-    return _known(value, known, "schema.id.serializer")
+    return _resolve(value, by_name, "schema.id.serializer")
 
 
 def deserializer_of(value: object) -> frozenset[Framing] | DeserializeId:
     """What `schema.id.deserializer` means: the framings that are read, or one of the user's own callables."""
     every = frozenset(Framing)
-    known = {
+    by_name = {
         "dual_schema_id_deserializer": every,
         "prefix_schema_id_deserializer": frozenset({Framing.PREFIX_ID, Framing.PREFIX_GUID}),
     }
     if value is None or isinstance(value, Framing):
         return every if value is None else frozenset({value})
-    return _known(value, known, "schema.id.deserializer")
+    return _resolve(value, by_name, "schema.id.deserializer")
 
 
-def _known(value: object, known: Mapping[str, _Framings], key: str) -> _Framings | Callable[..., Any]:
+def _resolve(value: object, by_name: Mapping[str, _Framings], key: str) -> _Framings | Callable[..., Any]:
     if not callable(value):
         raise UsageError(
-            f"{key} is {described(value)}; it must be {', '.join(known)}, a srfix.serde.wire.Framing, or a callable "
+            f"{key} is {described(value)}; it must be {', '.join(by_name)}, a srfix.serde.wire.Framing, or a callable "
             "(payload, context, schema_id)."
         )
     is_known = getattr(value, "__module__", None) in ("confluent_kafka.schema_registry", __name__)
-    return known.get(getattr(value, "__name__", ""), value) if is_known else value
+    return by_name.get(getattr(value, "__name__", ""), value) if is_known else value

@@ -201,8 +201,8 @@ class JSONSerializer(ConfluentSerializer):
             raise UsageError(
                 "json_encode writes objects as they are, and columns say how rows are written. Leave one out."
             )
-        own = {"json_encode": json_encode}
-        self._begin(schema_registry_client, schema_str, to_dict, conf, written, options, own)
+        codec_options = {"json_encode": json_encode}
+        self._begin(schema_registry_client, schema_str, to_dict, conf, written, options, codec_options)
 
 
 class JSONDeserializer(ConfluentDeserializer[T]):
@@ -278,5 +278,5 @@ class JSONDeserializer(ConfluentDeserializer[T]):
         shape = shape_of(columns, into=into, case_rule=case_rule, wrap=wrap, strict=strict)
         if shape is not None and json_decode is not None:
             raise UsageError("json_decode reads documents as they are, and columns say what a row has. Leave one out.")
-        own = {"json_decode": json_decode}
-        self._begin(schema_registry_client, schema_str, from_dict, conf, shape, policy, own)
+        codec_options = {"json_decode": json_decode}
+        self._begin(schema_registry_client, schema_str, from_dict, conf, shape, policy, codec_options)

@@ -50,12 +50,12 @@ def make_confluents(error: SrfixError) -> None:
         error.__class__ = _both(type(error), SchemaRegistryError)
     elif cause is not None:
         error.__class__ = _both(type(error), _Unresolved)
-        of_it = {
+        attributes = {
             "http_status_code": cause.status,
             "error_code": cause.error_code,
             "error_message": cause.registry_message,
         }
-        error.__dict__.update(of_it)
+        error.__dict__.update(attributes)
     elif not isinstance(error, RegistryError | TypeError):
         error.__class__ = _both(type(error), SerializationError)
 
@@ -79,9 +79,9 @@ _MADE: Final[dict[tuple[type, type], type[Any]]] = {}
 def _both(kind: type[SrfixError], theirs: type[Exception]) -> type[Any]:
     if issubclass(kind, theirs) or (theirs is SerializationError and issubclass(kind, _Unresolved)):
         return kind
-    known = _MADE.get((kind, theirs))
-    if known is not None:
-        return known
+    error_class = _MADE.get((kind, theirs))
+    if error_class is not None:
+        return error_class
     body: dict[str, object] = {
         "__doc__": kind.__doc__,
         "__module__": kind.__module__,
@@ -202,11 +202,11 @@ class ConfluentSerde(Closing):
     """Makes a copy in another process; takes `schema_registry_client`."""
 
     def _start(
-        self, client: AnyClient | None, settings: SerdeSettings, own: Mapping[str, Any], *, needs_client: bool
+        self, client: AnyClient | None, settings: SerdeSettings, codec_options: Mapping[str, Any], *, needs_client: bool
     ) -> None:
         self._client = client
         self._settings = settings
-        self._of_format = own
+        self._of_format = codec_options
         is_needed = needs_client or client is not None
         self._registry, self._close = (
             given_registry(client, "schema_registry_client") if is_needed else (None, lambda: None)
@@ -248,7 +248,7 @@ def references_of(registry: Registry | None, schema: Schema, subject: str | None
         raise UsageError("The schema has references, which only a registry can resolve: pass a schema_registry_client.")
     try:
         named = named_references(registry, schema, subject=subject or "")
-        return tuple(dict.fromkeys((name, found.schema.text) for name, found in named))
+        return tuple(dict.fromkeys((name, version.schema.text) for name, version in named))
     except (SubjectNotFoundError, VersionNotFoundError) as error:
         raise ResolveError(
             f"A schema is referred to that the registry does not have: {error} Register that one again, under the version "

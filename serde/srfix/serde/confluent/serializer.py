@@ -73,34 +73,36 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
         conf: Conf,
         columns: WrittenColumns | None,
         options: Mapping[str, Any],
-        own: Mapping[str, Any] | None = None,
+        codec_options: Mapping[str, Any] | None = None,
     ) -> None:
-        """Takes what the constructors have in common; `own` are arguments of this format alone, for its codec."""
+        """Takes what the constructors have in common; `codec_options` are arguments of this format alone, for its codec."""
         check_callable("to_dict", to_dict, "(object, context) -> dict")
-        asked = settings(self._kind, conf)
+        serde_settings = settings(self._kind, conf)
         check_no_columns(schema_str)
-        given = given_schema(schema_str, self._schema_type, self._prepare)
-        self._framing = serializer_of(asked.id_serializer)
-        self._start(client, asked, own or {}, needs_client=True)
-        self._given = given
+        schema = given_schema(schema_str, self._schema_type, self._prepare)
+        self._framing = serializer_of(serde_settings.id_serializer)
+        self._start(client, serde_settings, codec_options or {}, needs_client=True)
+        self._schema = schema
         self._to_dict = to_dict
-        self._asks_latest = bool(asked.schema_id or asked.metadata is not None or asked.latest)
+        self._asks_latest = bool(
+            serde_settings.schema_id or serde_settings.metadata is not None or serde_settings.latest
+        )
         self._columns = columns
         self._encoding: dict[Role, _Encoding] = {}
-        if given is not None:
-            self._check_type(given, self._kind.value)
-            check_rules(given.rule_set, Direction.WRITE, where="The schema that was passed")
+        if schema is not None:
+            self._check_type(schema, self._kind.value)
+            check_rules(schema.rule_set, Direction.WRITE, where="The schema that was passed")
         if columns is not None:
             columns.start(
                 self._schema_type,
-                validate=asked.validate,
-                is_own=given is None and not self._asks_latest,
+                validate=serde_settings.validate,
+                is_own=schema is None and not self._asks_latest,
                 conf=conf,
-                times=asked.times,
+                times=serde_settings.times,
             )
             for role in columns.roles if not self._asks_latest else ():
                 self._encoding_of(role)
-        elif given is not None:
+        elif schema is not None:
             self._encoding_of(Role.VALUE)
         elif not self._asks_latest:
             raise UsageError(
@@ -192,11 +194,11 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
         """How a schema that was passed, or the columns' own, is written under."""
         if role not in self._encoding:
             if self._columns is None:
-                assert self._given is not None
-                codec = self._codec(self._given, None)
-                self._encoding[role] = _Encoding(self._given, codec.encoder(), codec.written_name)
+                assert self._schema is not None
+                codec = self._codec(self._schema, None)
+                self._encoding[role] = _Encoding(self._schema, codec.encoder(), codec.written_name)
             else:
-                schema = self._columns.schema(role) if self._given is None else self._given
+                schema = self._columns.schema(role) if self._schema is None else self._schema
                 name = self._codec(schema, None).written_name
                 self._encoding[role] = _Encoding(schema, self._columns.encode(schema, self._texts(schema), role), name)
         return self._encoding[role]
@@ -206,7 +208,7 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
 
     def _target(self, value: object, ctx: Context | None) -> _Target | None:
         role = self._role(ctx)
-        encoding = None if self._asks_latest and self._given is None else self._encoding_of(role)
+        encoding = None if self._asks_latest and self._schema is None else self._encoding_of(role)
         subject = self._strategy(ctx, None if encoding is None else encoding.record_name)
         if subject is None:
             raise UsageError(
@@ -220,14 +222,14 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
             assert encoding is not None
             if (subject, role) not in self._by_subject and encoding.encode(value, b"") is None:
                 return None
-            target = self._own(subject, encoding, role)
+            target = self._own_target(subject, encoding, role)
         if self._is_stable and ctx is not None:
             self._targets[ctx.topic, ctx.field] = target
             if self._to_dict is None and target.header is None and not callable(self._framing):
                 self._put_native(ctx, target.prefix, target.encode)
         return target
 
-    def _own(self, subject: str, encoding: _Encoding, role: Role) -> _Target:
+    def _own_target(self, subject: str, encoding: _Encoding, role: Role) -> _Target:
         """The schema that was passed, or the columns' own, registered or looked up: once per subject, and not for a value
         that does not fit."""
         if (subject, role) not in self._by_subject:
@@ -256,17 +258,17 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
         if not self._latest_may_change and (subject, role) in self._by_subject:
             return self._by_subject[subject, role]
         with self._lock:
-            found = self._version(subject)
-            key = (subject, role, found)
+            version = self._version(subject)
+            key = (subject, role, version)
             if key not in self._by_version:
-                where = f"The schema of subject {subject!r} (id {found.schema_id})"
-                self._check_type(found.schema, where)
-                check_rules(found.schema.rule_set, Direction.WRITE, where=where)
+                where = f"The schema of subject {subject!r} (id {version.schema_id})"
+                self._check_type(version.schema, where)
+                check_rules(version.schema.rule_set, Direction.WRITE, where=where)
                 if self._columns is None:
-                    encode: EncodeOrNone = self._codec(found.schema, subject).encoder()
+                    encode: EncodeOrNone = self._codec(version.schema, subject).encoder()
                 else:
-                    encode = self._columns.encode(found.schema, self._texts(found.schema, subject), role)
-                self._by_version[key] = self._made(encode, found)
+                    encode = self._columns.encode(version.schema, self._texts(version.schema, subject), role)
+                self._by_version[key] = self._made(encode, version)
             self._by_subject[subject, role] = self._by_version[key]
             return self._by_version[key]
 
@@ -274,9 +276,9 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
         schema_id = self._settings.schema_id
         if schema_id is None:
             return self._latest_of(self._registry, subject)
-        known = self._registry.schema_by_id(schema_id, subject=subject)
+        registered_schema = self._registry.schema_by_id(schema_id, subject=subject)
         try:
-            found = self._registry.lookup(subject, known.schema, deleted=True)
+            version = self._registry.lookup(subject, registered_schema.schema, deleted=True)
         except (SchemaNotFoundError, SubjectNotFoundError) as error:
             raise SubjectVersionError(
                 f"use.schema.id is {schema_id}, but subject {subject!r} does not hold its schema (error code "
@@ -285,10 +287,10 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
                 subject=subject,
                 error_code=error.error_code,
             ) from error
-        return replace(found, schema=known.schema, schema_id=known.schema_id)
+        return replace(version, schema=registered_schema.schema, schema_id=registered_schema.schema_id)
 
-    def _made(self, encode: EncodeOrNone, known: Registration | SchemaVersion) -> _Target:
-        identity = SchemaId(self._schema_type, known.schema_id, known.guid)
+    def _made(self, encode: EncodeOrNone, registration: Registration | SchemaVersion) -> _Target:
+        identity = SchemaId(self._schema_type, registration.schema_id, registration.guid)
         prefix, header = b"", None
         match self._framing:
             case Framing.PREFIX_ID:

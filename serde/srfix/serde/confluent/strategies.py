@@ -86,7 +86,7 @@ def strategy_of(
             return _of_type(type_, conf or {}, registry, cluster_id), True
     if module.startswith("srfix.serde."):
         return _asking(cast("SubjectStrategy", strategy)), True
-    return _own(strategy, (client, conf) if _takes_client(strategy) else ()), False
+    return _user_strategy(strategy, (client, conf) if _takes_client(strategy) else ()), False
 
 
 _TYPE_OF_NAME: Final = {
@@ -174,7 +174,7 @@ def _asking(strategy: SubjectStrategy, name: str = "") -> Ask:
     return ask
 
 
-def _own(call: Callable[..., object], more: tuple[object, ...]) -> Ask:
+def _user_strategy(call: Callable[..., object], more: tuple[object, ...]) -> Ask:
 
     def ask(ctx: Context | None, record_name: str | None) -> Subject | None:
         subject = call(ctx, record_name, *more)
@@ -194,16 +194,16 @@ class _Associated:
         self._registry = registry
         self._fallback = fallback
         self._cluster_id = cluster_id
-        self._found: dict[tuple[str, str], Subject | None] = {}
+        self._subjects: dict[tuple[str, str], Subject | None] = {}
 
     def __call__(self, ctx: Context | None, record_name: str | None) -> Subject | None:
         ctx = _required(ctx, "The type ASSOCIATED")
         key, role = (ctx.topic, ctx.field), role_of(ctx.field)
-        if key not in self._found:
-            self._found[key] = self._ask(ctx.topic, role)
-        found = self._found[key]
-        if found is not None:
-            return found
+        if key not in self._subjects:
+            self._subjects[key] = self._ask(ctx.topic, role)
+        subject = self._subjects[key]
+        if subject is not None:
+            return subject
         if self._fallback is None:
             raise ResolveError(
                 f"The registry associates no subject with the {role.value} of topic {ctx.topic!r}, and {FALLBACK_TYPE} is "

@@ -103,15 +103,15 @@ class ConnectSchema:
     @property
     def values(self) -> ConnectSchema:
         """`value_schema` of an ARRAY or a MAP."""
-        return _there(self, self.value_schema)
+        return _require(self, self.value_schema)
 
     @property
     def keys(self) -> ConnectSchema:
         """`key_schema` of a MAP."""
-        return _there(self, self.key_schema)
+        return _require(self, self.key_schema)
 
 
-def _there(schema: ConnectSchema, part: ConnectSchema | None) -> ConnectSchema:
+def _require(schema: ConnectSchema, part: ConnectSchema | None) -> ConnectSchema:
     if part is None:
         raise ValueError(f"A {schema.type.word} has no such part.")
     return part

@@ -128,12 +128,12 @@ def time_unit(writer: ConnectType, logical: object, name: object) -> TimeUnit | 
 
 
 def _of(
-    writer: ConnectType, word: str, known: str, units: Mapping[str, _Unit], similar: str | tuple[str, ...]
+    writer: ConnectType, word: str, unit_name: str, units: Mapping[str, _Unit], similar: str | tuple[str, ...]
 ) -> TimeUnit | None:
-    types, counts, per_second = units.get(known, (frozenset(), _Counts.OTHER, 0))
+    types, counts, per_second = units.get(unit_name, (frozenset(), _Counts.OTHER, 0))
     if writer in types:
         return TimeUnit(word, counts, per_second)
-    return TimeUnit(word, _Counts.OTHER) if known in units or known.startswith(similar) else None
+    return TimeUnit(word, _Counts.OTHER) if unit_name in units or unit_name.startswith(similar) else None
 
 
 def refusal_in_unit(
@@ -163,8 +163,8 @@ def refusal_in_unit(
 
 
 def _instead(writer: ConnectType, unit: TimeUnit) -> str:
-    own, as_number = column_of(unit), _number(writer)
-    return as_number if own is None else f"{own.value}, or as {as_number}"
+    column, as_number = column_of(unit), _number(writer)
+    return as_number if column is None else f"{column.value}, or as {as_number}"
 
 
 def _number(writer: ConnectType) -> str:

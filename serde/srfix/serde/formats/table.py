@@ -70,7 +70,7 @@ def schema_module_of(format_: Format) -> SchemaFormatModule:
     if format_ not in SCHEMA_FORMATS:
         raise UsageError(
             f"The format {format_.value} has no schemas. Those that have: "
-            f"{', '.join(known.value for known in SCHEMA_FORMATS)}."
+            f"{', '.join(schema_format.value for schema_format in SCHEMA_FORMATS)}."
         )
     return cast("SchemaFormatModule", module_of(format_))
 
@@ -85,13 +85,13 @@ def check_schema_type(schema_type: str, format_: Format) -> None:
 
 def format_of(schema_type: str) -> Format:
     """The format of a registry's schemaType."""
-    known = _BY_SCHEMA_TYPE.get(schema_type)
-    if known is None:
+    format_ = _BY_SCHEMA_TYPE.get(schema_type)
+    if format_ is None:
         raise SchemaError(
             f"The schema is of the type {schema_type}, for which there is no serde here; there are those of "
             f"{' and '.join(_BY_SCHEMA_TYPE)}."
         )
-    return known
+    return format_
 
 
 def record_name(schema: Schema, references: tuple[str, ...] = ()) -> str | None:

@@ -260,10 +260,10 @@ class Fields(Generic[W]):
 
     def by_field(self) -> Mapping[int, tuple[Target[W], ...]]:
         """A field's number → what it feeds; empty for one that is read past."""
-        found: defaultdict[int, tuple[Target[W], ...]] = defaultdict(tuple)
+        targets: defaultdict[int, tuple[Target[W], ...]] = defaultdict(tuple)
         for target in self.targets:
-            found[target.field.number] += (target,)
-        return found
+            targets[target.field.number] += (target,)
+        return targets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

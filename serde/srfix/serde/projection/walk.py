@@ -41,7 +41,7 @@ def project(writer: W, spec: ReadSpec) -> Projection[W]:
     walk = _Walk(spec)
     columns = spec.known_columns
     shown = with_times(columns, spec.times)
-    type_, declared = ((struct_of(each) if spec.wrapped else only_column(each).type) for each in (shown, columns))
+    type_, declared = ((struct_of(half) if spec.wrapped else only_column(half).type) for half in (shown, columns))
     root = walk.value(writer, type_, "", declared)
     return Projection(
         columns=shown,

@@ -29,7 +29,9 @@ JAVA_NAMES: Final = {
     "socket.timeout.ms": "request.timeout.ms",
 }
 """librdkafka's name → Java's, where librdkafka does not know that one."""
-_OWN_NAMES: Final = {java: own for own, java in JAVA_NAMES.items()} | {"fetch.max.wait.ms": "fetch.wait.max.ms"}
+_OWN_NAMES: Final = {java: librdkafka for librdkafka, java in JAVA_NAMES.items()} | {
+    "fetch.max.wait.ms": "fetch.wait.max.ms"
+}
 _ITEM: Final = "\n- "
 _JAAS: Final = "sasl.jaas.config"
 _HANDLER: Final = "sasl.login.callback.handler.class"
@@ -68,9 +70,9 @@ def laid_over(below: Mapping[str, str], above: Mapping[str, str]) -> dict[str, s
     """Both, where what stands above wins, in Java's names or librdkafka's. The result is for `to_librdkafka`."""
     overriding = {_OWN_NAMES.get(name, name): value for name, value in above.items()}
     hidden: set[str] = set()
-    for java, own in _STANDS_FOR:
+    for java, librdkafka in _STANDS_FOR:
         if overriding.keys() & java:
-            hidden |= own
+            hidden |= librdkafka
     return {name: value for name, value in below.items() if name not in hidden} | overriding
 
 
@@ -129,7 +131,9 @@ def _refusals(properties: Mapping[str, str]) -> list[str]:
 def refuse_without_mechanism(config: Mapping[str, str]) -> None:
     """:raises UsageError: if SASL is asked for and nothing says how; librdkafka would mean Kerberos, and not know whose."""
     protocol = config.get("security.protocol", "")
-    asking = next((each for each in ("SASL_SSL", "SASL_PLAINTEXT") if is_same(each, protocol)), None)
+    asking = next(
+        (sasl_protocol for sasl_protocol in ("SASL_SSL", "SASL_PLAINTEXT") if is_same(sasl_protocol, protocol)), None
+    )
     if asking is None or any(name in config for name in ("sasl.mechanism", "sasl.mechanisms")):
         return
     if any(name.startswith("sasl.kerberos.") for name in config):

@@ -166,12 +166,12 @@ class ReadOnlyClient:
 
 def _secrets(config: Mapping[str, str]) -> Iterator[str]:
     for name, value in config.items():
-        known = is_known(name)
-        if not known:
+        is_known_name = is_known(name)
+        if not is_known_name:
             yield from (piece for piece in pieces(name) if len(piece) >= _SHORTEST)
         if value and any(word in name for word in _SECRET_WORDS):
             yield value
-        elif known and (names_servers(value) if name in _SERVERS else is_plain(value)):
+        elif is_known_name and (names_servers(value) if name in _SERVERS else is_plain(value)):
             continue
         yield from (piece for piece in pieces(value) if len(piece) >= _SHORTEST)
 

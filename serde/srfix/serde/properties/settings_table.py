@@ -26,9 +26,9 @@ class Setting(Generic[_Who]):
     """What it is called where the settings are kept; None if it is only checked."""
 
 
-def fields_of(table: Mapping[str, Setting[Any]], given: Mapping[str, Any]) -> dict[str, Any]:
+def fields_of(table: Mapping[str, Setting[Any]], config: Mapping[str, Any]) -> dict[str, Any]:
     """What the settings are kept as: field → value."""
-    values = {name: row.check(name, given[name]) if name in given else row.default for name, row in table.items()}
+    values = {name: row.check(name, config[name]) if name in config else row.default for name, row in table.items()}
     return {row.field: values[name] for name, row in table.items() if row.field is not None}
 
 

@@ -209,9 +209,9 @@ class ConfluentRegistry:
     def __reduce__(self) -> tuple[object, ...]:
         return FromConfig.registry, (FromConfig.of(self._client),)
 
-    def _version(self, subject: str, answer: Any, asked: Schema | None = None) -> SchemaVersion:
+    def _version(self, subject: str, answer: Any, lookup_schema: Schema | None = None) -> SchemaVersion:
         """An answer as ours. One to a look-up need not repeat the schema that was asked for."""
-        schema = asked if getattr(answer.schema, "schema_str", None) is None else schema_from(answer.schema)
+        schema = lookup_schema if getattr(answer.schema, "schema_str", None) is None else schema_from(answer.schema)
         if schema is None:
             raise RegistryProtocolError(
                 status=200, content_type="", beginning="", url=self._urls, problem="it has no schema"

@@ -42,68 +42,70 @@ _UNUSED: Final = {"cache.capacity"}
 _THEIRS_ALONE: Final = {"cache.latest.ttl.sec"}
 
 
-def given_registry(given: AnyClient | None, name: str = "registry") -> GivenRegistry:
+def given_registry(client: AnyClient | None, name: str = "registry") -> GivenRegistry:
     """The registry that is meant, and what closes a client that was made for it. `name` is the argument's, for
     errors."""
-    if isinstance(given, str):
-        own = RegistryClient(given)
-        return own, own.close
-    if isinstance(given, FromConfig):
-        made = given.registry()
+    if isinstance(client, str):
+        registry = RegistryClient(client)
+        return registry, registry.close
+    if isinstance(client, FromConfig):
+        made = client.registry()
         return made, made.close
-    if isinstance(given, Mapping):
-        return _of_config(given, name)
-    if inspect.isclass(given):
-        raise UsageError(f"{name} is the class {given.__name__}; pass an instance of it, such as {given.__name__}(…).")
-    if inspect.iscoroutinefunction(getattr(given, "get_schema", None)):
+    if isinstance(client, Mapping):
+        return _of_config(client, name)
+    if inspect.isclass(client):
         raise UsageError(
-            f"{type(given).__name__} is asynchronous, and these serdes are not: pass a SchemaRegistryClient or a "
+            f"{name} is the class {client.__name__}; pass an instance of it, such as {client.__name__}(…)."
+        )
+    if inspect.iscoroutinefunction(getattr(client, "get_schema", None)):
+        raise UsageError(
+            f"{type(client).__name__} is asynchronous, and these serdes are not: pass a SchemaRegistryClient or a "
             "srfix.serde.RegistryClient, or take the serdes whose names begin with Async (srfix.serde.confluent)."
         )
-    if any(callable(getattr(given, method, None)) for method in _METHODS) and not isinstance(given, ConfluentClient):
-        return cast("RegistryClient", given), close_nothing
-    if isinstance(given, ConfluentClient):
-        return ConfluentRegistry(given), close_nothing
-    what = "None" if given is None else f"of the type {type(given).__name__}"
+    if any(callable(getattr(client, method, None)) for method in _METHODS) and not isinstance(client, ConfluentClient):
+        return cast("RegistryClient", client), close_nothing
+    if isinstance(client, ConfluentClient):
+        return ConfluentRegistry(client), close_nothing
+    what = "None" if client is None else f"of the type {type(client).__name__}"
     raise UsageError(f"{name} is {what}; it must be {_FORMS}.")
 
 
-def usable_registry(given: AnyClient, name: str = "registry") -> Registry:
+def usable_registry(client: AnyClient, name: str = "registry") -> Registry:
     """As `given_registry`, of which nothing needs to be closed: what was made of a URL ends with its owner."""
-    return given_registry(given, name)[0]
+    return given_registry(client, name)[0]
 
 
-def is_registry(given: object) -> bool:
+def is_registry(value: object) -> bool:
     """True if it looks like a registry: a client, a configuration with a `url`, or a text that begins as a URL."""
-    if isinstance(given, str):
-        return given.lstrip().startswith(("http://", "https://"))
-    if isinstance(given, Mapping):
-        return "url" in given or "schema.registry.url" in given
-    if inspect.isclass(given):
+    if isinstance(value, str):
+        return value.lstrip().startswith(("http://", "https://"))
+    if isinstance(value, Mapping):
+        return "url" in value or "schema.registry.url" in value
+    if inspect.isclass(value):
         return False
-    return isinstance(given, ConfluentClient) or any(
-        callable(getattr(given, method, None)) for method in (*_METHODS, "get_schema")
+    return isinstance(value, ConfluentClient) or any(
+        callable(getattr(value, method, None)) for method in (*_METHODS, "get_schema")
     )
 
 
-def whole_registry(given: object, name: str = "registry") -> object:
+def whole_registry(registry: object, name: str = "registry") -> object:
     """A registry that answers everything that a diagnosis and a repair ask: never confluent_kafka's client itself."""
-    if isinstance(given, ConfluentClient):
-        config = given.config()
-        given = config if isinstance(config, Mapping) else {}
-        if not given.get("url"):
+    if isinstance(registry, ConfluentClient):
+        config = registry.config()
+        registry = config if isinstance(config, Mapping) else {}
+        if not registry.get("url"):
             raise UsageError(f"{name} is a client of confluent_kafka without a configuration. Pass the registry's URL.")
-    if isinstance(given, Mapping):
-        return _own(given, name)
-    return given_registry(cast("AnyClient", given), name)[0]
+    if isinstance(registry, Mapping):
+        return _own_client(registry, name)
+    return given_registry(cast("AnyClient", registry), name)[0]
 
 
 def _of_config(config: Mapping[str, Any], name: str) -> GivenRegistry:
     if _only_theirs(config):
         made = ConfluentRegistry(_theirs(config, name))
         return made, made.close
-    own = _own(config, name)
-    return own, own.close
+    registry = _own_client(config, name)
+    return registry, registry.close
 
 
 def _only_theirs(config: Mapping[str, Any]) -> bool:
@@ -127,7 +129,7 @@ def _theirs(config: Mapping[str, Any], name: str) -> ConfluentClient:
         ) from None
 
 
-def _own(config: Mapping[str, Any], name: str) -> RegistryClient:
+def _own_client(config: Mapping[str, Any], name: str) -> RegistryClient:
     """A client of our own from confluent_kafka's keys, or from ours (`srfix.serde.properties`)."""
     properties: dict[str, str] = {}
     for key, value in config.items():

@@ -234,9 +234,9 @@ class ClientBase(Closing):
             ) from error
 
 
-def flags(**given: bool) -> dict[str, str]:
+def flags(**switches: bool) -> dict[str, str]:
     """The query that sets the flags that are true."""
-    return {name: "true" for name, value in given.items() if value}
+    return {name: "true" for name, value in switches.items() if value}
 
 
 def schema_body(schema: Schema) -> dict[str, Json]:

@@ -36,8 +36,8 @@ class SchemaReads(ClientBase):
         :raises SchemaNotFoundError: if the context does not know the id.
         :raises ImpossibleSchemaIdError: if no registry gives such an id; none is asked.
         """
-        asked = (given_schema_id(schema_id), context_alone(subject))
-        return self._unknown_ids.unless_known(asked, lambda: self._schema_by_id(*asked))
+        key = (given_schema_id(schema_id), context_alone(subject))
+        return self._unknown_ids.unless_known(key, lambda: self._schema_by_id(*key))
 
     def gives_id_to(self, subject: str, schema_id: int) -> bool:
         """Whether the registry answers for an id to a reader that names its subject (`GET /schemas/ids/{id}?subject=`), as

@@ -41,8 +41,8 @@ class SettingsAccess(ClientBase):
             return None
         if config.compatibility is None or config.compatibility == self.effective_compatibility(subject):
             return config
-        others = {name: value for name, value in config.fields.items() if name != "compatibilityLevel"}
-        return SubjectConfig(fields=others) if others else None
+        fields = {name: value for name, value in config.fields.items() if name != "compatibilityLevel"}
+        return SubjectConfig(fields=fields) if fields else None
 
     def level_may_be_inherited(self, subject: str) -> bool:
         """True if it cannot be told whether a subject's level is its own: it has other fields of its own, and its level
@@ -52,11 +52,11 @@ class SettingsAccess(ClientBase):
         where the server's own default is another (`schema.compatibility.level`) and the global level was changed, nor
         where a subject's configuration was emptied field by field.
         """
-        own = self.config(subject)
-        if own is None or own.compatibility is None or len(own.fields) == 1:
+        config = self.config(subject)
+        if config is None or config.compatibility is None or len(config.fields) == 1:
             return False
         shared = self.config()
-        return own.compatibility in (_FILLED_IN, None if shared is None else shared.compatibility)
+        return config.compatibility in (_FILLED_IN, None if shared is None else shared.compatibility)
 
     def effective_compatibility(self, subject: str) -> str:
         """The compatibility level that holds for a subject: its own, else its context's, else the global one."""
@@ -170,8 +170,8 @@ class SettingsAccess(ClientBase):
             return
         if _parse.removed_level(answer) != "NONE":
             return
-        kept = self.config(subject)
-        if kept is not None and kept.compatibility == "NONE":
+        config = self.config(subject)
+        if config is not None and config.compatibility == "NONE":
             shared = self.config()
             level = None if shared is None else shared.compatibility
             self.set_config(subject, {"compatibility": _FILLED_IN if level in (None, "NONE") else level})

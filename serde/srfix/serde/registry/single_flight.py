@@ -37,7 +37,7 @@ class SingleFlight(Generic[T]):
                 with self._lock:
                     flight = self._flights.get().setdefault(key, mine)
                 if flight is mine:
-                    return self._asked(key, mine, ask)
+                    return self._ask_and_share(key, mine, ask)
             finally:
                 self._end(key, mine)
             try:
@@ -45,7 +45,7 @@ class SingleFlight(Generic[T]):
             except CancelledError:
                 continue
 
-    def _asked(self, key: Hashable, mine: Future[T], ask: Callable[[], T]) -> T:
+    def _ask_and_share(self, key: Hashable, mine: Future[T], ask: Callable[[], T]) -> T:
         try:
             answer = ask()
         except Exception as error:

@@ -38,9 +38,9 @@ class UnknownIds:
         self._lock = ForkLock()
         self._refused: dict[Hashable, tuple[float, int, SchemaNotFoundError]] = {}
 
-    def unless_known(self, asked: Hashable, ask: Callable[[], T]) -> T:
+    def unless_known(self, key: Hashable, ask: Callable[[], T]) -> T:
         """What `ask` answers, unless the registry did not know it a moment ago."""
-        remembered = self._refused.get(asked)
+        remembered = self._refused.get(key)
         if remembered is not None:
             until, writes, error = remembered
             if writes == _Writes.count and self._clock() < until:
@@ -49,18 +49,18 @@ class UnknownIds:
         try:
             return ask()
         except SchemaNotFoundError as error:
-            self._put(asked, writes, copy.copy(error))
+            self._put(key, writes, copy.copy(error))
             raise
 
     def forget(self) -> None:
         with self._lock:
             self._refused.clear()
 
-    def _put(self, asked: Hashable, writes: int, error: SchemaNotFoundError) -> None:
+    def _put(self, key: Hashable, writes: int, error: SchemaNotFoundError) -> None:
         if not (self._bounds.most and self._bounds.remember_s):
             return
         with self._lock:
-            self._refused.pop(asked, None)
+            self._refused.pop(key, None)
             while len(self._refused) >= self._bounds.most:
                 del self._refused[next(iter(self._refused))]  # the oldest
-            self._refused[asked] = (self._clock() + self._bounds.remember_s, writes, error)
+            self._refused[key] = (self._clock() + self._bounds.remember_s, writes, error)

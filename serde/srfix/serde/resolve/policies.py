@@ -76,19 +76,19 @@ class _Remembered:
     """What was found, by key. Filled under a lock, read without; travels empty."""
 
     def __init__(self) -> None:
-        self._found: dict[Hashable, ResolvedSchema] = {}
+        self._schemas: dict[Hashable, ResolvedSchema] = {}
         # Re-entrant: a hook may resolve.
         self._lock = ForkLock()
 
     def get(self, key: Hashable, find: Callable[[], ResolvedSchema]) -> ResolvedSchema:
-        result = self._found.get(key)
+        result = self._schemas.get(key)
         if result is not None:
             return result
         with self._lock:
-            result = self._found.get(key)
+            result = self._schemas.get(key)
             if result is None:
                 result = find()
-                remember(self._found, key, result, payload_bounds().plans)
+                remember(self._schemas, key, result, payload_bounds().plans)
             return result
 
     def __reduce__(self) -> tuple[type[_Remembered], tuple[()]]:
@@ -117,7 +117,7 @@ def _known_subjects(topic: str, role: Role, *strategies: SubjectStrategy) -> tup
     return tuple(strategy(topic, role) for strategy in strategies if not needs_record(strategy))
 
 
-def _asked(question: Question, *strategies: SubjectStrategy) -> Hashable:
+def _memory_key(question: Question, *strategies: SubjectStrategy) -> Hashable:
     """What an answer is remembered by: the subjects, so that topics share it; with a strategy that is to be asked later,
     what decides on them."""
     if any(needs_record(strategy) for strategy in strategies):
@@ -192,7 +192,7 @@ class UnderOneSubject(_Policy):
         return UnderOneSubject(registry, self._subjects)
 
     def _resolve(self, question: Question) -> ResolvedSchema:
-        return self._remembered.get(_asked(question, self._subjects), lambda: self._find(question))
+        return self._remembered.get(_memory_key(question, self._subjects), lambda: self._find(question))
 
     def _find(self, question: Question) -> ResolvedSchema:
         resolved = question.resolved(self._registry, question.hint(self._subjects))
@@ -256,7 +256,7 @@ class DualSubject(_Policy):
         return tuple(self._refusals.values())
 
     def _resolve(self, question: Question) -> ResolvedSchema:
-        return self._remembered.get(_asked(question, self._first, self._second), lambda: self._find(question))
+        return self._remembered.get(_memory_key(question, self._first, self._second), lambda: self._find(question))
 
     def _find(self, question: Question) -> ResolvedSchema:
         resolved = question.resolved(self._registry, question.hint(self._first))
@@ -312,13 +312,13 @@ def _under_neither(question: Question, first: SubjectVersionError, second: Subje
     )
 
 
-def usable_policy(given: Resolver | AnyClient) -> Resolver:
+def usable_policy(resolver: Resolver | AnyClient) -> Resolver:
     """A policy; a registry, in any form, stands for `ById` over it."""
-    if not isinstance(given, type) and callable(getattr(given, "resolve", None)):
-        return cast("Resolver", given)
-    if is_registry(given) or isinstance(given, str | Mapping):
-        return ById(cast("AnyClient", given))
+    if not isinstance(resolver, type) and callable(getattr(resolver, "resolve", None)):
+        return cast("Resolver", resolver)
+    if is_registry(resolver) or isinstance(resolver, str | Mapping):
+        return ById(cast("AnyClient", resolver))
     raise UsageError(
-        f"resolver is {type_words(given)}; it must be a policy (ById, UnderOneSubject, DualSubject), or a registry, which is "
-        "asked by id: a client, its configuration (a dict with url), or a URL."
+        f"resolver is {type_words(resolver)}; it must be a policy (ById, UnderOneSubject, DualSubject), or a registry, which "
+        "is asked by id: a client, its configuration (a dict with url), or a URL."
     )

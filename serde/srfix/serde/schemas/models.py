@@ -117,14 +117,14 @@ class CompatibilityCheck:
     """Its reasons, where it gives any."""
 
 
-def answered_elsewhere(asked: str, answer: SchemaVersion) -> bool:
+def answered_elsewhere(subject: str, answer: SchemaVersion) -> bool:
     """True if another subject than the one that was asked has answered.
 
     Confluent looks an unqualified subject up in its other contexts too (7.0 on), and follows a subject's `alias`
     (`AbstractSchemaRegistry.lookUpSchemaUnderSubject`). The failing reader is content with such an answer; the subject
     itself holds nothing.
     """
-    return not same_subject(asked, answer.subject)
+    return not same_subject(subject, answer.subject)
 
 
 def same_content(left: Schema, right: Schema) -> bool:

@@ -182,13 +182,13 @@ class FramedSerializer(FramedWriter, Closing):
         make = partial(cls.for_schema, registry, schema, schema_id_framing=framing, **options, **spec.options())
         serializer._set(framing, make)
         schema_type = str(cls._format.schema_type)
-        given = Schema(text=schema, schema_type=schema_type) if isinstance(schema, str) else schema
-        check_schema_type(given.schema_type, cls._format)
+        typed_schema = Schema(text=schema, schema_type=schema_type) if isinstance(schema, str) else schema
+        check_schema_type(typed_schema.schema_type, cls._format)
         plans = ColumnPlans(cls._format, spec)
         with_guid = framing is not Framing.PREFIX_ID
-        choice = OwnSchema(registry, lambda _: given, plans.encode, with_guid=with_guid, **options)
+        choice = OwnSchema(registry, lambda _: typed_schema, plans.encode, with_guid=with_guid, **options)
         serializer._choice = choice
-        if not given.references:
+        if not typed_schema.references:
             choice.written("", Role.VALUE)
         return serializer
 

@@ -63,13 +63,15 @@ def _check_local(format_: Format, columns: Columns | None) -> None:
         )
 
 
-def usable_reader(given: str | ReaderSchema | None, case_rule: CaseRule) -> ReaderSchema | None:
+def usable_reader(reader_schema: str | ReaderSchema | None, case_rule: CaseRule) -> ReaderSchema | None:
     """What was given as a reader's schema."""
-    if given is None:
+    if reader_schema is None:
         return None
-    if not isinstance(given, str | ReaderSchema):
-        raise UsageError(f"reader_schema is {type_words(given)}; it must be the text of an Avro schema, or None.")
-    reader = ReaderSchema(text=given) if isinstance(given, str) else given
+    if not isinstance(reader_schema, str | ReaderSchema):
+        raise UsageError(
+            f"reader_schema is {type_words(reader_schema)}; it must be the text of an Avro schema, or None."
+        )
+    reader = ReaderSchema(text=reader_schema) if isinstance(reader_schema, str) else reader_schema
     if not reads_units(case_rule):
         raise UsageError(
             f"reader_schema= asks for Avro's schema resolution, and the case rule {case_rule.value!r} reads as ksqlDB, which "

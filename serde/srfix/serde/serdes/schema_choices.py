@@ -94,13 +94,13 @@ class OwnSchema:
         self._lock = ForkLock()
 
     def written(self, topic: str, role: Role) -> WrittenSchema:
-        known = self._written.get(role)
-        if known is None:
+        written_schema = self._written.get(role)
+        if written_schema is None:
             schema = self._schema_of(role)
             references = _reference_texts(self._registry, schema, "")
             encode = self.make_encode(schema, references, role)
-            known = self._written[role] = WrittenSchema(schema=schema, references=references, encode=encode)
-        return known
+            written_schema = self._written[role] = WrittenSchema(schema=schema, references=references, encode=encode)
+        return written_schema
 
     def publish(self, written: WrittenSchema, topic: str, role: Role) -> Published:
         """Once for each subject; what went wrong is tried again."""
@@ -118,16 +118,16 @@ class OwnSchema:
         if not (self._normalize or self._with_guid):
             return Published.of(self._registry.register(subject, schema), None)
         registry = _publisher(self._registry)
-        given = registry.register_version(subject, schema, normalize=self._normalize)
+        registration = registry.register_version(subject, schema, normalize=self._normalize)
         # Releases before 8.0 answer a registration with the id alone.
-        if self._with_guid and not given.guid:
+        if self._with_guid and not registration.guid:
             guid = registry.lookup(subject, schema, normalize=self._normalize).guid
-            return Published.of(given.schema_id, guid)
-        return Published.of(given.schema_id, given.guid)
+            return Published.of(registration.schema_id, guid)
+        return Published.of(registration.schema_id, registration.guid)
 
     def _look_up(self, subject: Subject, schema: Schema) -> Published:
         try:
-            found = _publisher(self._registry).lookup(subject, schema, normalize=self._normalize)
+            schema_version = _publisher(self._registry).lookup(subject, schema, normalize=self._normalize)
         except (SchemaNotFoundError, SubjectNotFoundError) as error:
             raise ResolveError(
                 f"The schema to write under is not registered under {subject!r} (error code {error.error_code}), and this "
@@ -135,7 +135,7 @@ class OwnSchema:
                 subject=subject,
                 error_code=error.error_code,
             ) from error
-        return Published.of(found.schema_id, found.guid)
+        return Published.of(schema_version.schema_id, schema_version.guid)
 
 
 class ExistingSchema:
@@ -167,16 +167,16 @@ class ExistingSchema:
         self._written: dict[tuple[str, Role], WrittenSchema] = {}
 
     def written(self, topic: str, role: Role) -> WrittenSchema:
-        known = self._written.get((topic, role))
-        if known is None:
-            known = self._written[topic, role] = self._found(topic, role)
-        return known
+        written_schema = self._written.get((topic, role))
+        if written_schema is None:
+            written_schema = self._written[topic, role] = self._look_up_schema(topic, role)
+        return written_schema
 
     def publish(self, written: WrittenSchema, topic: str, role: Role) -> Published:
         assert written.published is not None
         return written.published
 
-    def _found(self, topic: str, role: Role) -> WrittenSchema:
+    def _look_up_schema(self, topic: str, role: Role) -> WrittenSchema:
         if self._schema_id is not None:
             return self._by_id(Question(identity=given_schema_id(self._schema_id), topic=topic, role=role))
         assert self._version is not None
@@ -186,17 +186,17 @@ class ExistingSchema:
         resolved = question.resolved(self._registry, question.hint(self._subjects))
         subject = question.subject(self._subjects, resolved)
         # Who reads under this subject would fail on an id that it does not hold.
-        found = question.lookup(self._registry, resolved, subject)
+        schema_version = question.lookup(self._registry, resolved, subject)
         return WrittenSchema(
             schema=resolved.schema,
             references=resolved.references,
             encode=self.make_encode(resolved.schema, resolved.references, question.role),
-            published=Published.of(cast("SchemaId", question.identity), found.guid),
+            published=Published.of(cast("SchemaId", question.identity), schema_version.guid),
         )
 
     def _by_version(self, subject: Subject, version: int | Literal["latest"], role: Role) -> WrittenSchema:
         try:
-            found = self._registry.version(subject, version)
+            schema_version = self._registry.version(subject, version)
         except (SubjectNotFoundError, VersionNotFoundError) as error:
             raise ResolveError(
                 f"The {role.value}s are to be written under version {version} of {subject!r}, which the registry does not "
@@ -204,12 +204,12 @@ class ExistingSchema:
                 subject=subject,
                 error_code=error.error_code,
             ) from error
-        references = _reference_texts(self._registry, found.schema, subject)
+        references = _reference_texts(self._registry, schema_version.schema, subject)
         return WrittenSchema(
-            schema=found.schema,
+            schema=schema_version.schema,
             references=references,
-            encode=self.make_encode(found.schema, references, role),
-            published=Published.of(found.schema_id, found.guid),
+            encode=self.make_encode(schema_version.schema, references, role),
+            published=Published.of(schema_version.schema_id, schema_version.guid),
         )
 
 

@@ -179,10 +179,10 @@ def _finished(schema: ConnectSchema, node: AvroNode, default: object, *, optiona
     doc = node.props.get("connect.doc")
     version = _version(schema, node)
     parameters = {**schema.parameters, **_parameters(node)}
-    own = node.props.get("connect.default")
-    made = _default(own if default is MISSING else default, node)
+    own_default = node.props.get("connect.default")
+    made = _default(own_default if default is MISSING else default, node)
     # A null is a default here, though none that Connect keeps; one that does not fit the type is not.
-    if own is None and (default is None or (default is not MISSING and made is not None)):
+    if own_default is None and (default is None or (default is not MISSING and made is not None)):
         parameters[f"{_OWN}.field.default"] = "true"
     name = _name_of(node)
     if None not in (name, schema.name) and schema.name != name and node.kind != "fixed":
@@ -205,8 +205,8 @@ def union_field_name(branch: AvroNode) -> str:
     fixed type's name without its namespace, the word of any other type. Of one that a reader's schema
     promotes, what it becomes.
     """
-    known = branch.read_as or branch
-    return known.name.rpartition(".")[2] if known.kind in ("record", "enum", "fixed") else known.kind
+    node = branch.read_as or branch
+    return node.name.rpartition(".")[2] if node.kind in ("record", "enum", "fixed") else node.kind
 
 
 def map_entry_types(node: AvroNode) -> tuple[AvroNode, AvroNode] | None:
@@ -281,10 +281,10 @@ def _enum(node: AvroNode) -> ConnectSchema:
 
 
 def _version(schema: ConnectSchema, node: AvroNode) -> int | None:
-    given = node.props.get("connect.version")
-    version = whole(given)
-    if version is None and given is not None:
-        raise SchemaError(f"Invalid Connect version found: {given!r}.")
+    value = node.props.get("connect.version")
+    version = whole(value)
+    if version is None and value is not None:
+        raise SchemaError(f"Invalid Connect version found: {value!r}.")
     if version is None or version < 0:
         return schema.version
     if schema.version not in (None, version):
@@ -296,38 +296,38 @@ def _version(schema: ConnectSchema, node: AvroNode) -> int | None:
 
 
 def _parameters(node: AvroNode) -> dict[str, str]:
-    given = node.props.get("connect.parameters")
-    if given is not None and not isinstance(given, Mapping):
-        raise SchemaError(f"Expected an object as connect.parameters, but found {given!r}.")
-    for name, value in (given or {}).items():
+    parameters = node.props.get("connect.parameters")
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise SchemaError(f"Expected an object as connect.parameters, but found {parameters!r}.")
+    for name, value in (parameters or {}).items():
         if not isinstance(value, str):
             raise SchemaError(f"Expected texts as values of connect.parameters, but found {value!r} for {name!r}.")
-    return {**(given or {}), **{name: str(value) for name, value in node.props.items() if name.startswith("avro")}}
+    return {**(parameters or {}), **{name: str(value) for name, value in node.props.items() if name.startswith("avro")}}
 
 
 def _name_of(node: AvroNode) -> str | None:
-    given = node.props.get("connect.name")
-    if given is not None and not isinstance(given, str):
-        raise SchemaError(f"Invalid schema name: {given!r}.")
-    name = given or (node.name if node.kind in ("record", "enum", "fixed") else None)
+    connect_name = node.props.get("connect.name")
+    if connect_name is not None and not isinstance(connect_name, str):
+        raise SchemaError(f"Invalid schema name: {connect_name!r}.")
+    name = connect_name or (node.name if node.kind in ("record", "enum", "fixed") else None)
     return None if name is None or name.startswith(_DEFAULT_NAME) else name
 
 
-def _default(given: object, node: AvroNode) -> object:
+def _default(default: object, node: AvroNode) -> object:
     """The default as JSON has it, but bytes as bytes; None for one that the type does not have (AvroData ignores it)."""
     match node.kind:
         case "boolean":
-            return given if isinstance(given, bool) else None
+            return default if isinstance(default, bool) else None
         case "int" | "long":
-            return given if isinstance(given, int) and not isinstance(given, bool) else None
+            return default if isinstance(default, int) and not isinstance(default, bool) else None
         case "float" | "double":
-            return given if isinstance(given, int | float) and not isinstance(given, bool) else None
+            return default if isinstance(default, int | float) and not isinstance(default, bool) else None
         case "string" | "enum":
-            return given if isinstance(given, str) else None
+            return default if isinstance(default, str) else None
         case "bytes" | "fixed":
             try:
-                return given.encode("iso-8859-1") if isinstance(given, str) else None
+                return default.encode("iso-8859-1") if isinstance(default, str) else None
             except UnicodeEncodeError:
                 return None
         case _:
-            return given
+            return default

@@ -108,7 +108,7 @@ class _Writer:
             raise SchemaError(f"No type: {java_json(node)}")
         kind = str(node["type"])
         if kind in _PRIMITIVES:
-            rest = dict(_others(node))
+            rest = dict(_other_properties(node))
             return {"type": kind, **rest} if rest else kind
         if kind == "array":
             return self._container(node, "items", space, out_space)
@@ -144,7 +144,7 @@ class _Writer:
     def _container(self, node: dict[str, Json], key: str, space: str, out_space: str) -> Json:
         if key not in node:
             raise SchemaError(f"No {key} type: {java_json(node)}")
-        return {"type": node["type"], key: self._schema(node[key], space, out_space), **dict(_others(node))}
+        return {"type": node["type"], key: self._schema(node[key], space, out_space), **dict(_other_properties(node))}
 
     def _named(self, node: dict[str, Json], kind: str, space: str, out_space: str) -> Json:
         name = _text(node, "name", "No name in schema")
@@ -175,7 +175,7 @@ class _Writer:
             written["size"] = _size(node)
         else:
             written["fields"] = self._fields(node, short, own_space)
-        written.update(_others(node, reserved))
+        written.update(_other_properties(node, reserved))
         aliases = _aliases(node)
         if aliases:
             written["aliases"] = [_relative(full_name(alias, own_space), own_space) for alias in aliases]
@@ -219,12 +219,12 @@ class _Writer:
         aliases = _aliases(field)
         if aliases:
             written["aliases"] = list(aliases)
-        written.update(_others(field, _RESERVED_IN_FIELD))
+        written.update(_other_properties(field, _RESERVED_IN_FIELD))
         return written
 
     def _knows(self, name: str, space: str) -> bool:
         return self._is_open or any(
-            each in self._defined or each in self._pending for each in (full_name(name, space), name)
+            candidate in self._defined or candidate in self._pending for candidate in (full_name(name, space), name)
         )
 
 
@@ -242,7 +242,7 @@ def _branch_key(branch: Json) -> str:
     return str(branch.get("name", branch["type"]) if "name" in branch else branch["type"])
 
 
-def _others(node: Mapping[str, Json], reserved: frozenset[str] = _RESERVED) -> Iterator[tuple[str, Json]]:
+def _other_properties(node: Mapping[str, Json], reserved: frozenset[str] = _RESERVED) -> Iterator[tuple[str, Json]]:
     return ((key, value) for key, value in node.items() if key not in reserved)
 
 
@@ -266,10 +266,10 @@ def _aliases(node: Mapping[str, Json]) -> tuple[str, ...]:
         return ()
     if not isinstance(aliases, list):
         raise SchemaError(f"aliases not an array: {java_json(dict(node))}")
-    kept = tuple(alias for alias in aliases if isinstance(alias, str))
-    if len(kept) < len(aliases):
+    texts = tuple(alias for alias in aliases if isinstance(alias, str))
+    if len(texts) < len(aliases):
         raise SchemaError(f"alias not a string: {java_json(dict(node))}")
-    return tuple(dict.fromkeys(kept))
+    return tuple(dict.fromkeys(texts))
 
 
 def _enum(node: Mapping[str, Json]) -> dict[str, Json]:

@@ -28,15 +28,15 @@ def with_plain_times(root: AvroNode) -> AvroNode:
     return _copied(root, {})
 
 
-def _copied(node: AvroNode, known: dict[AvroNode, AvroNode]) -> AvroNode:
-    if node in known:
-        return known[node]
+def _copied(node: AvroNode, copies: dict[AvroNode, AvroNode]) -> AvroNode:
+    if node in copies:
+        return copies[node]
     # Known before its parts are: a recursive type finds itself.
-    copy = known[node] = replace(node, logical=None if is_time(node) else node.logical)
-    copy.fields = tuple(replace(part, node=_copied(part.node, known)) for part in node.fields)
-    copy.defaults = tuple(replace(part, node=_copied(part.node, known)) for part in node.defaults)
-    copy.branches = tuple(_copied(branch, known) for branch in node.branches)
-    copy.items = None if node.items is None else _copied(node.items, known)
+    copy = copies[node] = replace(node, logical=None if is_time(node) else node.logical)
+    copy.fields = tuple(replace(part, node=_copied(part.node, copies)) for part in node.fields)
+    copy.defaults = tuple(replace(part, node=_copied(part.node, copies)) for part in node.defaults)
+    copy.branches = tuple(_copied(branch, copies) for branch in node.branches)
+    copy.items = None if node.items is None else _copied(node.items, copies)
     return copy
 
 

@@ -136,7 +136,7 @@ def _without_invalid_decimals(part: object) -> object:
     (Avro's specification, "Logical Types": the underlying type counts then).
     """
     if isinstance(part, list):
-        return [_without_invalid_decimals(each) for each in part]
+        return [_without_invalid_decimals(item) for item in part]
     if not isinstance(part, dict):
         return part
     is_invalid = part.get("logicalType") == "decimal" and not _is_decimal(part)
@@ -288,7 +288,7 @@ def _text(value: object) -> str | None:
 
 
 def _texts(value: object) -> tuple[str, ...]:
-    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
 
 
 def nullable_branch(node: AvroNode) -> tuple[AvroNode, bool] | None:

@@ -92,16 +92,16 @@ class Shapes(Generic[_Steps]):
         self._remembered: deque[tuple[_Known[_Steps], tuple[str, ...], int]] = deque()
         self._lock = ForkLock()
 
-    def put(self, known: _Known[_Steps], keys: tuple[str, ...], steps: _Steps) -> None:
+    def put(self, table: _Known[_Steps], keys: tuple[str, ...], steps: _Steps) -> None:
         """Remembers what is done for a set of keys, in a reader's own table."""
         size = sum(map(sys.getsizeof, keys)) + sys.getsizeof(keys)
         if size > self._most_bytes // self._most:
             return  # one that all others would be forgotten for
         with self._lock:
-            if keys in known:
+            if keys in table:
                 return
-            known[keys] = steps
-            self._remembered.append((known, keys, size))
+            table[keys] = steps
+            self._remembered.append((table, keys, size))
             self._bytes += size
             while len(self._remembered) > self._most or self._bytes > self._most_bytes:
                 other, forgotten, size = self._remembered.popleft()

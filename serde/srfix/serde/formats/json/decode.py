@@ -196,10 +196,10 @@ class _StructReader:
         filled = {name for name, *_ in steps}
         absent = [name for name in self._names if name not in filled]
         # Where the document is known to be a row, or a part of one, one column more is fed than stands here.
-        others = () if self._is_row else (_ROOT,)
-        found = unfed((*self._names, *others), absent, (), keys, strict=self._strict, what=self._where)
-        if found is not None:
-            found.refuse()
+        root_names = () if self._is_row else (_ROOT,)
+        unfed_columns = unfed((*self._names, *root_names), absent, (), keys, strict=self._strict, what=self._where)
+        if unfed_columns is not None:
+            unfed_columns.refuse()
 
     def _plan(self, keys: tuple[str, ...]) -> tuple[_Step, ...]:
         matched = match_keys(self._names, keys, self._case_rule, where=self._where)

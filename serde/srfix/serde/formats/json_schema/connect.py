@@ -186,10 +186,10 @@ class _Conversion:
 
     def _named(self, schema: ConnectSchema, node: Node, force_optional: bool) -> ConnectSchema:
         version = _integer(node, "connect.version")
-        given = node.other.get("connect.parameters")
-        if given is not None and not isinstance(given, dict):
-            raise SchemaError(f"Expected an object as connect.parameters, but found {given!r:.60}.")
-        added = {name: text for name, text in (given or {}).items() if isinstance(text, str)}
+        parameters = node.other.get("connect.parameters")
+        if parameters is not None and not isinstance(parameters, dict):
+            raise SchemaError(f"Expected an object as connect.parameters, but found {parameters!r:.60}.")
+        added = {name: text for name, text in (parameters or {}).items() if isinstance(text, str)}
         default = node.default
         if default is None and not schema.optional:
             raise SchemaError(f"Invalid null value for required {schema.type.word} field, as its default.")
@@ -221,10 +221,10 @@ def _struct_of(fields: tuple[ConnectField, ...], required: frozenset[str]) -> Co
 def _beside_null(node: Node) -> Node | None:
     """What a oneOf or anyOf of two allows beside null."""
     if len(node.parts) == 2 and any(part.kind is NodeKind.NULL for part in node.parts):
-        others = [part for part in node.parts if part.kind is not NodeKind.NULL]
-        if not others:
+        alternatives = [part for part in node.parts if part.kind is not NodeKind.NULL]
+        if not alternatives:
             raise SchemaError("A part of the schema allows nothing but null, which Connect has no type for.")
-        return others[0]
+        return alternatives[0]
     return None
 
 
@@ -272,28 +272,28 @@ def _chosen(node: Node) -> Node | None:
 
 
 def _connect_type(node: Node) -> str | None:
-    given = node.other.get("connect.type")
-    if given is not None and not isinstance(given, str):
-        raise SchemaError(f"Expected a text as connect.type, but found {given!r:.60}.")
-    return given
+    word = node.other.get("connect.type")
+    if word is not None and not isinstance(word, str):
+        raise SchemaError(f"Expected a text as connect.type, but found {word!r:.60}.")
+    return word
 
 
 def _number_type(node: Node) -> ConnectType:
-    given = _connect_type(node)
-    if given is None:
+    word = _connect_type(node)
+    if word is None:
         return ConnectType.INT64 if node.is_integer else ConnectType.FLOAT64
-    if given not in _NUMBERS:
-        raise SchemaError(f"Unsupported connect.type of a number: {given!r:.60}.")
-    return _NUMBERS[given]
+    if word not in _NUMBERS:
+        raise SchemaError(f"Unsupported connect.type of a number: {word!r:.60}.")
+    return _NUMBERS[word]
 
 
 def _integer(node: Node, name: str) -> int | None:
-    given = node.other.get(name)
-    if given is None:
+    value = node.other.get(name)
+    if value is None:
         return None
-    if not is_int(given):
-        raise SchemaError(f"Expected an integer of 32 bits as {name}, but found {given!r:.60}.")
-    return given
+    if not is_int(value):
+        raise SchemaError(f"Expected an integer of 32 bits as {name}, but found {value!r:.60}.")
+    return value
 
 
 def _java_text(value: object) -> str:

@@ -90,13 +90,13 @@ class _Plan:
 
     def rows(self, projection: Projection[JsonType]) -> Read:
         """The root, as rows or as the bare value. What is no row is refused where it is met."""
-        read, found = self._read(projection.root), projection.unfed
-        if found is None:
+        read, unfed = self._read(projection.root), projection.unfed
+        if unfed is None:
             return read
 
         def refuse(node: object) -> Value:
             value = read(node)  # a body that cannot be read at all is bad for that
-            return None if value is None else found.refuse()
+            return None if value is None else unfed.refuse()
 
         return refuse
 
@@ -155,13 +155,13 @@ class _Plan:
             row = nulls.copy()
             get = node.get
             for field, name, exact, null_is_null, value_of, is_read in steps:
-                found = get(field, _MISSING)
-                if type(found) is exact:
-                    row[name] = found  # type: ignore[assignment]  # of a column's type; a cast costs as much as the rest
-                elif found is None and null_is_null:
+                member = get(field, _MISSING)
+                if type(member) is exact:
+                    row[name] = member  # type: ignore[assignment]  # of a column's type; a cast costs as much as the rest
+                elif member is None and null_is_null:
                     row[name] = None  # another field may have been there before
-                elif found is not _MISSING:
-                    row[name] = value_of(found)
+                elif member is not _MISSING:
+                    row[name] = value_of(member)
                 else:
                     row[name] = value_of(None) if is_read else None
             return row

@@ -96,20 +96,20 @@ def pointed_at(document: Document, fragment: str) -> object:
     by_id = document.by_id.get(fragment)
     if by_id is not None:
         return by_id
-    found: object = document.root
+    target: object = document.root
     for token in fragment.split("/")[1:]:
         key = unquote(token).replace("~1", "/").replace("~0", "~")
-        if isinstance(found, dict) and key in found:
-            found = found[key]
-        elif isinstance(found, list) and key.isascii() and key.isdigit() and len(key) < 10 and int(key) < len(found):
-            found = found[int(key)]
+        if isinstance(target, dict) and key in target:
+            target = target[key]
+        elif isinstance(target, list) and key.isascii() and key.isdigit() and len(key) < 10 and int(key) < len(target):
+            target = target[int(key)]
         else:
             raise SchemaError(f"The schema refers to {shown(fragment)}, which is not in it.")
     if not fragment.startswith("#/") and fragment != "#":
         raise SchemaError(
             f"The schema refers to {shown(fragment)}, which is no pointer, and nothing in it has that id."
         )
-    return found
+    return target
 
 
 def shown(value: object) -> str:

@@ -104,27 +104,27 @@ def _struct(schema: ConnectSchema, column: Struct, path: str, spec: WriteSpec) -
     record.set_fields(
         FieldCheck(name=name, field=name, check=check, when_missing=None) for name, check in checks.items()
     )
-    others: dict[str, object] = {}
+    defaults: dict[str, object] = {}
     for name, part in fields.items():
         if name in types:
             continue
         if part.default is not None or part.optional:
-            others[name] = part.default
+            defaults[name] = part.default
         elif is_required(schema, name):
             raise SchemaError(
                 f"The schema requires the property {path}->{name}, which has no default, and no column feeds it. "
                 "Declare it as a column."
             )
-    order = tuple(name for name in fields if name in types or name in others)
+    order = tuple(name for name in fields if name in types or name in defaults)
 
     def of(convert: Convert) -> Convert:
         def converted(row: object) -> object:
-            given = convert(row)
-            assert isinstance(given, dict)
+            values = convert(row)
+            assert isinstance(values, dict)
             written: dict[str, object] = {}
             for name in order:
-                if name in given and given[name] is not None:
-                    written[name] = given[name]
+                if name in values and values[name] is not None:
+                    written[name] = values[name]
                 elif name in types:
                     # A column that the row lacks is a null: its default, or a refusal.
                     try:
@@ -132,7 +132,7 @@ def _struct(schema: ConnectSchema, column: Struct, path: str, spec: WriteSpec) -
                     except Misfit as misfit:
                         raise Misfit(misfit.under(f"->{name}")) from None
                 else:
-                    written[name] = others[name]
+                    written[name] = defaults[name]
             return written
 
         return converted

@@ -149,8 +149,8 @@ def _decoded(text: str, column: ColumnType, path: str) -> bytes:
 def _decimal(writer: ConnectSchema, column: Decimal, path: str) -> Read:
     fit = coercion(ConnectType.BYTES, DECIMAL_NAME, column, path)
     assert fit is not None
-    given = writer.parameters.get(DECIMAL_SCALE, "")
-    of_bytes = decimal_of_bytes(int(given), column, path) if given.isascii() and given.isdigit() else None
+    scale = writer.parameters.get(DECIMAL_SCALE, "")
+    of_bytes = decimal_of_bytes(int(scale), column, path) if scale.isascii() and scale.isdigit() else None
 
     def convert(node: object) -> Value:
         if type(node) is int:

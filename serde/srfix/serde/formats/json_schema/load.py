@@ -164,13 +164,13 @@ class _Loader:
         """A REFERENCE to what `ref` names (`ReferenceLookup.lookup`)."""
         absolute = urljoin(base, ref) if base else ref
         key = (id(document), absolute) if absolute.startswith("#") else (0, absolute)
-        known = self._knots.get(key)
-        if known is not None:
-            return Node(kind=NodeKind.REFERENCE, knot=known)
+        knot = self._knots.get(key)
+        if knot is not None:
+            return Node(kind=NodeKind.REFERENCE, knot=knot)
         # Known before it is loaded: it may refer to itself.
         knot = self._knots[key] = Node(kind=NodeKind.REFERENCE)
-        found, holder, scope = self._look_up(ref, absolute, document, base)
-        knot.knot = self.child(found, holder, scope, depth)
+        target, holder, scope = self._look_up(ref, absolute, document, base)
+        knot.knot = self.child(target, holder, scope, depth)
         return Node(kind=NodeKind.REFERENCE, knot=knot)
 
     def _look_up(self, ref: str, absolute: str, document: Document, base: str) -> tuple[object, Document, str]:
@@ -239,10 +239,10 @@ class _Object:
         return self._loader.child(schema, self._document, self._base, self._depth)
 
     def _children(self, word: str) -> list[Node]:
-        given = self._rest.pop(word)
-        if not isinstance(given, list):
-            raise _misplaced(word, given, "a list of schemas")
-        return [self._child(part) for part in given]
+        parts = self._rest.pop(word)
+        if not isinstance(parts, list):
+            raise _misplaced(word, parts, "a list of schemas")
+        return [self._child(part) for part in parts]
 
     def _extracted(self) -> list[Node]:
         nodes: list[Node] = []
@@ -368,8 +368,8 @@ class _Object:
         return text
 
 
-def _misplaced(word: str, given: object, needed: str) -> SchemaError:
-    return SchemaError(f'"{word}" of a part of the schema is {shown(given)}, where {needed} must stand.')
+def _misplaced(word: str, value: object, needed: str) -> SchemaError:
+    return SchemaError(f'"{word}" of a part of the schema is {shown(value)}, where {needed} must stand.')
 
 
 def _combined_first(nodes: Sequence[Node]) -> tuple[Node, ...]:

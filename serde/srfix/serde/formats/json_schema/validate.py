@@ -190,14 +190,14 @@ class _Documents:
 
     def __call__(self, uri: str) -> dict[str, Any]:
         name = uri.removeprefix(_BASE)
-        found = self._named.get(uri) or self._named.get(name)
-        if found is None:
+        target = self._named.get(uri) or self._named.get(name)
+        if target is None:
             # A relative name, resolved against the schema's own id.
-            ends = [document for known, document in self._named.items() if uri.endswith(f"/{known}")]
-            found = ends[0] if len(ends) == 1 else None
-        if found is None and len(self._unnamed) == 1:
-            found = self._named[name] = self._unnamed.pop()
-        return found if found is not None else self._miss(name)
+            ends = [document for document_name, document in self._named.items() if uri.endswith(f"/{document_name}")]
+            target = ends[0] if len(ends) == 1 else None
+        if target is None and len(self._unnamed) == 1:
+            target = self._named[name] = self._unnamed.pop()
+        return target if target is not None else self._miss(name)
 
     def _miss(self, name: str) -> NoReturn:
         self.missed = (

@@ -93,6 +93,8 @@ class JsonType:
             digits = (schema.parameters.get(DECIMAL_PRECISION, str(NO_PRECISION)), schema.parameters.get(DECIMAL_SCALE))
             return schema.name == DECIMAL_NAME and digits == (str(column.precision), str(column.scale))
         if isinstance(column, ScalarType):
-            own = connect_schema_of(column)
-            return schema.type is own.type and (schema.name if self.is_logical else None) == own.name
+            column_schema = connect_schema_of(column)
+            return (
+                schema.type is column_schema.type and (schema.name if self.is_logical else None) == column_schema.name
+            )
         return not self.is_union

@@ -268,7 +268,7 @@ def array_check(items: ValueCheck) -> ValueCheck:
     def careful(values: object) -> object:
         if not isinstance(values, list | tuple):
             raise Misfit.needs("a list", values)
-        return _each((f"[{number}]" for number in range(len(values))), values, items.careful)
+        return _check_each((f"[{number}]" for number in range(len(values))), values, items.careful)
 
     return ValueCheck(fast=fast, careful=careful)
 
@@ -290,8 +290,8 @@ def map_check(values: ValueCheck, *, null_keys: bool = False) -> ValueCheck:
         if not isinstance(mapping, Mapping):
             raise Misfit.needs("a mapping with string keys", mapping)
         paths = [f"->{key}" for key in mapping]
-        keys = _each(paths, mapping, _string_or_null_key if null_keys else _string_key)
-        return dict(zip(keys, _each(paths, mapping.values(), values.careful), strict=True))
+        keys = _check_each(paths, mapping, _string_or_null_key if null_keys else _string_key)
+        return dict(zip(keys, _check_each(paths, mapping.values(), values.careful), strict=True))
 
     return ValueCheck(fast=fast, careful=careful)
 
@@ -318,7 +318,7 @@ def entries_check(key: ValueCheck, value: ValueCheck, *, null_keys: bool = False
     def careful(values: object) -> object:
         if not isinstance(values, list | tuple):
             return as_entries(mapping.careful(values), key.careful)
-        return _each((f"[{number}]" for number in range(len(values))), values, careful_entry)
+        return _check_each((f"[{number}]" for number in range(len(values))), values, careful_entry)
 
     def careful_entry(entry: object) -> object:
         if not isinstance(entry, Mapping) or entry.keys() != {"key", "value"}:
@@ -338,7 +338,7 @@ def _string_or_null_key(key: object) -> object:
     return None if key is None else _string_key(key)
 
 
-def _each(paths: Iterable[str], values: Iterable[object], check: Convert) -> list[object]:
+def _check_each(paths: Iterable[str], values: Iterable[object], check: Convert) -> list[object]:
     written: list[object] = []
     bad: list[tuple[str, str]] = []
     for path, value in zip(paths, values, strict=True):

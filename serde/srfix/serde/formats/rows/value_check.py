@@ -18,9 +18,9 @@ _SHOWN_CHARACTERS = 60
 class Misfit(Exception):
     """Values that do not fit, each as path and sentence. It never leaves this room: see `encode_error`."""
 
-    def __init__(self, found: Iterable[tuple[str, str]]) -> None:
-        self.found = tuple(found)
-        super().__init__(self.found)
+    def __init__(self, findings: Iterable[tuple[str, str]]) -> None:
+        self.findings = tuple(findings)
+        super().__init__(self.findings)
 
     @classmethod
     def needs(cls, what: str, value: object) -> Misfit:
@@ -32,7 +32,7 @@ class Misfit(Exception):
 
     def under(self, label: str) -> Iterable[tuple[str, str]]:
         """The same findings, seen from one level up."""
-        return ((f"{label}{path}", sentence) for path, sentence in self.found)
+        return ((f"{label}{path}", sentence) for path, sentence in self.findings)
 
     def group(self) -> ExceptionGroup[EncodeError]:
         """The findings as exceptions, one each: the cause of what `encode_error` makes."""
@@ -40,7 +40,7 @@ class Misfit(Exception):
 
     def lines(self) -> list[str]:
         """The findings as sentences without their stop."""
-        return [f"{path or 'the row'} {sentence}" for path, sentence in self.found]
+        return [f"{path or 'the row'} {sentence}" for path, sentence in self.findings]
 
 
 def encode_error(misfit: Misfit) -> EncodeError:
@@ -50,7 +50,7 @@ def encode_error(misfit: Misfit) -> EncodeError:
     count = "1 field does" if len(lines) == 1 else f"{len(lines)} fields do"
     return EncodeError(
         f"{count} not fit: {'; '.join(lines[:_SHOWN_FIELDS])}{more}.",
-        paths=tuple(path for path, _ in misfit.found),
+        paths=tuple(path for path, _ in misfit.findings),
     )
 
 

@@ -188,7 +188,7 @@ def from_jaas(config: Mapping[str, str]) -> dict[str, str]:
         advice = next((advice for pattern, advice in _OTHERS if pattern.fullmatch(module.name)), None)
         raise UsageError(
             f"sasl.jaas.config names {_class_name(module.name)}, which is Java code that srfix does not run. "
-            + (advice or f"It takes {', '.join(_KAFKA + known for known in _MODULES)}.")
+            + (advice or f"It takes {', '.join(_KAFKA + module_name for module_name in _MODULES)}.")
         )
     fits, properties = taken
     if mechanism is not None and not is_among(mechanism, fits):

@@ -198,8 +198,11 @@ def trusted_certificates(content: bytes, password: str | None) -> str:
         store = read_jks(content, password)
         certificates = [*store.trusted, *(key.chain[0] for key in store.keys if key.chain)]
     else:
-        _, own, others = _pkcs12(content, password)
-        certificates = [_der(certificate) for certificate in ([own] if own is not None else []) + others]
+        _, key_certificate, other_certificates = _pkcs12(content, password)
+        certificates = [
+            _der(certificate)
+            for certificate in ([key_certificate] if key_certificate is not None else []) + other_certificates
+        ]
     if not certificates:
         raise ValueError("it holds no certificate (without the store's password Java sees none either)")
     return _certificates_pem(certificates)
@@ -208,11 +211,13 @@ def trusted_certificates(content: bytes, password: str | None) -> str:
 def private_key_and_chain(content: bytes, password: str | None, key_password: str | None) -> tuple[str, str]:
     """The private key of a key store that is not PEM (PKCS#8, not encrypted), and its chain; both PEM."""
     if not content.startswith(MAGIC):
-        key, own, others = _pkcs12(content, password)
-        if key is None or own is None:
+        key, key_certificate, other_certificates = _pkcs12(content, password)
+        if key is None or key_certificate is None:
             raise ValueError("it holds no private key with its certificate")
         text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode("ascii")
-        return text, _certificates_pem([_der(certificate) for certificate in _chain(own, others)])
+        return text, _certificates_pem(
+            [_der(certificate) for certificate in _chain(key_certificate, other_certificates)]
+        )
     if password is None and key_password is None:
         raise ValueError("its password is missing")
     store = read_jks(content, password)
@@ -266,8 +271,8 @@ def _pkcs12(
     except (ValueError, UnsupportedAlgorithm):
         pass
     else:
-        own = store.cert.certificate if store.cert is not None else None
-        return store.key, own, [additional.certificate for additional in store.additional_certs]
+        key_certificate = store.cert.certificate if store.cert is not None else None
+        return store.key, key_certificate, [additional.certificate for additional in store.additional_certs]
     raise WrongPasswordError(
         f"it has another password, or is in a form of PKCS#12 that OpenSSL cannot read; then Java writes it anew: {_TO_PKCS12}"
     )
@@ -284,9 +289,9 @@ def _iteration_counts(content: bytes) -> Iterator[int]:
             yield int.from_bytes(content[at + 2 : at + 2 + content[at + 1]], "big")
 
 
-def _chain(own: x509.Certificate, others: list[x509.Certificate]) -> list[x509.Certificate]:
+def _chain(key_certificate: x509.Certificate, other_certificates: list[x509.Certificate]) -> list[x509.Certificate]:
     """From the own certificate up, as far as the store goes."""
-    chain, left = [own], list(others)
+    chain, left = [key_certificate], list(other_certificates)
     while above := next((certificate for certificate in left if certificate.subject == chain[-1].issuer), None):
         left.remove(above)
         chain.append(above)

@@ -70,14 +70,16 @@ def _trust(stores: Mapping[str, str], taken: dict[str, str]) -> None:
     from srfix.serde.properties.java.stores import is_pem, pem_blocks, read_store, trusted_certificates  # takes long
 
     if inline is not None:
-        taken["ssl.ca.pem"] = _told("ssl.truststore.certificates", lambda: pem_blocks(inline, "CERTIFICATE"))
+        taken["ssl.ca.pem"] = _convert_property(
+            "ssl.truststore.certificates", lambda: pem_blocks(inline, "CERTIFICATE")
+        )
     elif location is not None:
         content = read_store(location, "ssl.truststore.location")
         if is_pem(content):
             taken["ssl.ca.location"] = location
         else:
             password = _password(stores, "ssl.truststore.password")
-            taken["ssl.ca.pem"] = _told(
+            taken["ssl.ca.pem"] = _convert_property(
                 f"The trust store {location!r}", lambda: trusted_certificates(content, password)
             )
 
@@ -93,15 +95,17 @@ def _key(stores: Mapping[str, str], taken: dict[str, str]) -> None:
     if location is None or key is not None or chain is not None:
         if key is None or chain is None:
             raise UsageError("ssl.keystore.key and ssl.keystore.certificate.chain belong together; one is missing.")
-        taken["ssl.certificate.pem"] = _told("ssl.keystore.certificate.chain", lambda: pem_blocks(chain, "CERTIFICATE"))
-        taken["ssl.key.pem"] = _told("ssl.keystore.key", lambda: pem_blocks(key, "PRIVATE KEY"))
+        taken["ssl.certificate.pem"] = _convert_property(
+            "ssl.keystore.certificate.chain", lambda: pem_blocks(chain, "CERTIFICATE")
+        )
+        taken["ssl.key.pem"] = _convert_property("ssl.keystore.key", lambda: pem_blocks(key, "PRIVATE KEY"))
         return
     content = read_store(location, "ssl.keystore.location")
     if is_pem(content):
         taken |= {"ssl.certificate.location": location, "ssl.key.location": location}
         return
     password, key_password = _password(stores, "ssl.keystore.password"), _password(taken, _KEY_PASSWORD)
-    taken["ssl.key.pem"], taken["ssl.certificate.pem"] = _told(
+    taken["ssl.key.pem"], taken["ssl.certificate.pem"] = _convert_property(
         f"The key store {location!r}", lambda: private_key_and_chain(content, password, key_password)
     )
     taken.pop(_KEY_PASSWORD, None)  # the key is opened
@@ -119,7 +123,7 @@ def _password(config: Mapping[str, str], name: str) -> str | None:
     return revealed(config[name]) if name in config else None
 
 
-def _told(what: str, convert: Callable[[], _T]) -> _T:
+def _convert_property(what: str, convert: Callable[[], _T]) -> _T:
     try:
         return convert()
     except ValueError as error:

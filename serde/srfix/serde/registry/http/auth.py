@@ -106,7 +106,7 @@ class BasicAuth:
     def _current(self) -> str:
         if isinstance(self.password, Secret):
             return self.password.reveal()
-        password = _asked(self.password, "The registry's password")
+        password = _call_secret(self.password, "The registry's password")
         if isinstance(password, str):
             return password
         kind = type(password).__name__
@@ -160,7 +160,7 @@ class BearerAuth:
     def _current(self) -> str:
         if isinstance(self.token, Secret):
             return self.token.reveal()
-        return _asked(self.token, "The bearer token")
+        return _call_secret(self.token, "The bearer token")
 
     def __getstate__(self) -> list[object]:
         return [carried(self.token, self._current), self.logical_cluster, self.identity_pool]
@@ -174,7 +174,7 @@ class BearerAuth:
         return f"BearerAuth({_origin(self.token)}, {more})"
 
 
-def _asked(function: Callable[[], str], what: str) -> str:
+def _call_secret(function: Callable[[], str], what: str) -> str:
     try:
         return function()
     except SrfixError:

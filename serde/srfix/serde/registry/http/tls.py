@@ -68,11 +68,11 @@ def client_context(certificate: ClientCertificate | ClientCertificateText) -> ss
     if isinstance(certificate, ClientCertificateText):
         return _context_of_texts(certificate)
     context = create_urllib3_context()
-    asked = False
+    was_asked = False
 
     def password() -> str:
-        nonlocal asked
-        asked = True
+        nonlocal was_asked
+        was_asked = True
         return certificate.key_password.reveal() if certificate.key_password is not None else ""
 
     try:
@@ -83,7 +83,7 @@ def client_context(certificate: ClientCertificate | ClientCertificateText) -> ss
         context.load_cert_chain(certificate.certificate_file, certificate.key_file, password)
     except OSError as error:
         key = certificate.key_file or certificate.certificate_file
-        if asked:
+        if was_asked:
             problem = f"the private key in {key!r} is encrypted and " + (
                 "needs its password" if certificate.key_password is None else "has another password"
             )

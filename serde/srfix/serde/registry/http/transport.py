@@ -182,9 +182,9 @@ class Transport:
             retry=retry_if_result(_is_worth_repeating),
             retry_error_callback=_result,  # attempts used up: the last one's outcome stands
         )
-        asked = " or ".join(endpoint.url for endpoint in self.settings.endpoints)
+        urls = " or ".join(endpoint.url for endpoint in self.settings.endpoints)
         try:
-            with waiting(f"the schema registry at {asked} ({method} {path})"):
+            with waiting(f"the schema registry at {urls} ({method} {path})"):
                 last = retrying(attempt)
         finally:
             if write:
@@ -267,10 +267,10 @@ class Transport:
 
     def _session(self) -> RegistrySession:
         """This thread's session; a new one after a fork, whose child must not share its parent's sockets."""
-        own: PerProcess[RegistrySession] | None = getattr(self._local, "session", None)
-        if own is None:
-            own = self._local.session = PerProcess(self._open)
-        return own.get()
+        session: PerProcess[RegistrySession] | None = getattr(self._local, "session", None)
+        if session is None:
+            session = self._local.session = PerProcess(self._open)
+        return session.get()
 
     def _open(self) -> RegistrySession:
         session = RegistrySession(self.settings.client_certificate, self.settings.proxy, self.settings.ca_pem)
@@ -295,8 +295,8 @@ class Transport:
         from tenacity import wait_random_exponential
 
         retry = self.settings.retry
-        asked = [one.outcome.retry_after_s for one in _result(state) if isinstance(one.outcome, Answer)]
-        wanted = [seconds for seconds in asked if seconds is not None]
+        delays_s = [one.outcome.retry_after_s for one in _result(state) if isinstance(one.outcome, Answer)]
+        wanted = [seconds for seconds in delays_s if seconds is not None]
         if wanted:
             return min(*wanted, retry.max_wait_s)
         return wait_random_exponential(multiplier=retry.initial_wait_s, max=retry.max_wait_s)(state)

@@ -62,15 +62,15 @@ class Costs:
 
     def least(self, node: AvroNode) -> int:
         """What every value of the type costs at least, arrays and maps taken as empty."""
-        known = self._least.get(node)
-        if known is not None:  # asked for each part of each body
-            return known
+        cost = self._least.get(node)
+        if cost is not None:  # asked for each part of each body
+            return cost
 
-        def of(each: AvroNode) -> int:
+        def of(type_node: AvroNode) -> int:
             least = self._least
-            if each.kind == "record":
-                return self._own(each) + sum(least[part.node] for part in each.fields)
-            return self._own(each) + min((least[branch] for branch in each.branches), default=0)
+            if type_node.kind == "record":
+                return self._own_cost(type_node) + sum(least[part.node] for part in type_node.fields)
+            return self._own_cost(type_node) + min((least[branch] for branch in type_node.branches), default=0)
 
         return _settled(node, self._least, of)
 
@@ -86,21 +86,21 @@ class Costs:
 
     def width(self, node: AvroNode) -> int:
         """Fewest bytes of a value."""
-        known = self._widths.get(node)
-        if known is not None:  # asked for each part of each body
-            return known
+        width = self._widths.get(node)
+        if width is not None:  # asked for each part of each body
+            return width
 
-        def of(each: AvroNode) -> int:
+        def of(type_node: AvroNode) -> int:
             widths = self._widths
-            if each.kind == "record":
-                return sum(widths[part.node] for part in each.fields)
-            if each.kind == "union":
-                return 1 + min((widths[branch] for branch in each.branches), default=0)
-            return {"null": 0, "fixed": each.size, "float": 4, "double": 8}.get(each.kind, 1)
+            if type_node.kind == "record":
+                return sum(widths[part.node] for part in type_node.fields)
+            if type_node.kind == "union":
+                return 1 + min((widths[branch] for branch in type_node.branches), default=0)
+            return {"null": 0, "fixed": type_node.size, "float": 4, "double": 8}.get(type_node.kind, 1)
 
         return _settled(node, self._widths, of)
 
-    def _own(self, node: AvroNode) -> int:
+    def _own_cost(self, node: AvroNode) -> int:
         surplus = self._surplus.get(node, 0)
         match node.kind:
             case "record":
@@ -133,14 +133,14 @@ class Costs:
 
     def _excess_of(self, node: AvroNode) -> int:
         """How much more a value can cost than is granted for its bytes; what repeats (`_repeated`) left out."""
-        known = self._excess.get(node)
-        if known is not None:
-            return known
+        excess = self._excess.get(node)
+        if excess is not None:
+            return excess
         if node in self._open:
             self._repeated.setdefault(node, False)
             return 0
         self._open.add(node)
-        excess = self._own(node)
+        excess = self._own_cost(node)
         if node.kind == "record":
             excess += sum(self._excess_of(part.node) for part in node.fields)
         elif node.kind == "union":
@@ -155,29 +155,29 @@ class Costs:
         return excess
 
 
-def _settled(node: AvroNode, known: dict[AvroNode, int], of: Callable[[AvroNode], int]) -> int:
-    """A number of a type that is made of its parts': of recursive types the least that agrees with all of them. `known`
+def _settled(node: AvroNode, numbers: dict[AvroNode, int], of: Callable[[AvroNode], int]) -> int:
+    """A number of a type that is made of its parts': of recursive types the least that agrees with all of them. `numbers`
     has none of the type yet, and takes those of all types below it."""
-    nodes = _parts_first(node, known)
-    known |= dict.fromkeys(nodes, 0)
+    nodes = _parts_first(node, numbers)
+    numbers |= dict.fromkeys(nodes, 0)
     for _round in nodes:
-        before = [known[each] for each in nodes]
-        for each in nodes:
-            known[each] = of(each)
-        if before == [known[each] for each in nodes]:
+        before = [numbers[type_node] for type_node in nodes]
+        for type_node in nodes:
+            numbers[type_node] = of(type_node)
+        if before == [numbers[type_node] for type_node in nodes]:
             break
-    return known[node]
+    return numbers[node]
 
 
-def _parts_first(root: AvroNode, known: Container[AvroNode]) -> list[AvroNode]:
-    """The type and all below it but those that are known."""
-    found: dict[AvroNode, None] = {}
+def _parts_first(root: AvroNode, exclusions: Container[AvroNode]) -> list[AvroNode]:
+    """The type and all below it, without the exclusions."""
+    nodes: dict[AvroNode, None] = {}
     stack = [root]
     while stack:
         node = stack.pop()
-        if node not in found and node not in known:
-            found[node] = None
+        if node not in nodes and node not in exclusions:
+            nodes[node] = None
             stack += [part.node for part in node.fields]
             stack += node.branches
             stack += [] if node.items is None else [node.items]
-    return list(reversed(found))
+    return list(reversed(nodes))

@@ -81,10 +81,10 @@ def promotion(writer: str, reader: str, path: str) -> Finish:
 def float32_of(number: int) -> float:
     """The nearest float of 32 bits, of two the even one, as Java's cast has it: by way of 64 bits it would be rounded twice."""
     cut = max(abs(number).bit_length() - _FLOAT_BITS, 0)
-    kept, rest = divmod(abs(number), 1 << cut)
+    mantissa, rest = divmod(abs(number), 1 << cut)
     half = (1 << cut) >> 1
-    kept += cut > 0 and (rest > half or (rest == half and kept & 1 == 1))
-    return math.copysign(float(kept << cut), number)
+    mantissa += cut > 0 and (rest > half or (rest == half and mantissa & 1 == 1))
+    return math.copysign(float(mantissa << cut), number)
 
 
 def _text(value: bytes, path: str) -> str:
@@ -154,7 +154,7 @@ def unscaled_decimal(scale: int) -> Finish:
     return finish
 
 
-def each(finish: Finish) -> Finish:
+def each_item(finish: Finish) -> Finish:
     """The items of an array."""
     return lambda values: [finish(value) for value in values]
 

@@ -79,9 +79,9 @@ def _of_value(node: AvroNode, path: str) -> Finish | None:
         return check_int(path)
     if node.kind == "record":
         ints = tuple((part.name, f"{path}->{part.name}") for part in node.fields if _is_int(part.node))
-        found = ((part, _of(part.node, f"{path}->{part.name}")) for part in node.fields if not _is_int(part.node))
-        others = tuple((part.name, check) for part, check in found if check is not None)
-        return finish_row(ints=ints, finishes=others, shared=(), absent={}, picks=None)
+        checks = ((part, _of(part.node, f"{path}->{part.name}")) for part in node.fields if not _is_int(part.node))
+        finishes = tuple((part.name, check) for part, check in checks if check is not None)
+        return finish_row(ints=ints, finishes=finishes, shared=(), absent={}, picks=None)
     if node.items is None:
         return None
     is_array = node.kind == "array"

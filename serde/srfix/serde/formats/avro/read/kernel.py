@@ -175,9 +175,9 @@ class Description:
         return len(self._reads) - 1
 
     def _wire(self, node: AvroNode) -> int:
-        known = self._wire_numbers.get(node)
-        if known is not None:
-            return known
+        number = self._wire_numbers.get(node)
+        if number is not None:
+            return number
         self._wire_numbers[node] = number = len(self._wires)
         wire: _Part = {"kind": node.kind}
         self._wires.append(wire)

@@ -19,7 +19,7 @@ from srfix.serde.formats.avro.read.costs import CONTAINER, Costs, text_cost
 from srfix.serde.formats.avro.read.finish import (
     Finish,
     Target,
-    each,
+    each_item,
     each_value,
     entries_to_dict,
     finish_row,
@@ -132,11 +132,11 @@ class FastavroPlan:
 
     def rows(self, projection: Projection[AvroType]) -> ReadStep:
         """The root, as rows of columns or as the bare value. What is no row is refused where it is met."""
-        step, found = self._step(projection.root), projection.unfed
-        if found is None:
+        step, unfed = self._step(projection.root), projection.unfed
+        if unfed is None:
             return step
         return ReadStep(
-            schema=step.schema, finish=unless_none(found.refuse) if projection.root.writer.is_nullable else found.refuse
+            schema=step.schema, finish=unless_none(unfed.refuse) if projection.root.writer.is_nullable else unfed.refuse
         )
 
     def _step(self, value: Projected[AvroType], *, is_shared: bool = False) -> ReadStep:
@@ -164,7 +164,7 @@ class FastavroPlan:
                 finish = part.whole(items.path)
                 return ReadStep(
                     schema={"type": "array", "items": shortest(part.schema)},
-                    finish=None if finish is None else each(finish),
+                    finish=None if finish is None else each_item(finish),
                 )
             case Entries():
                 return self._map(value.writer.value, value.how)

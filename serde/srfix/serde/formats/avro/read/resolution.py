@@ -69,9 +69,9 @@ class _Resolution:
         self._done: dict[tuple[AvroNode, AvroNode], AvroNode] = {}
 
     def node(self, writer: AvroNode, reader: AvroNode) -> AvroNode:
-        known = self._done.get((writer, reader))
-        if known is not None:
-            return known
+        resolution = self._done.get((writer, reader))
+        if resolution is not None:
+            return resolution
         if len(self._done) >= payload_bounds().schema_parts:
             raise SchemaError(
                 f"The schemas of writer and reader have more than {payload_bounds().schema_parts:,} pairs of types "
@@ -81,31 +81,33 @@ class _Resolution:
         if writer.kind == "union":
             made.branches = tuple(self.node(branch, reader) for branch in writer.branches)
             return made
-        found = _branch_for(writer, reader)
-        if found is None:
+        counterpart = _branch_for(writer, reader)
+        if counterpart is None:
             made.read_as = _promoted(writer, reader)
             return made
         if writer.kind == "record":
-            self._record(made, writer, found)
+            self._record(made, writer, counterpart)
         elif writer.kind == "enum":
-            default = found.props.get("default")
-            if isinstance(default, str) and default in found.symbols:
-                made.symbols = tuple(symbol if symbol in found.symbols else default for symbol in writer.symbols)
+            default = counterpart.props.get("default")
+            if isinstance(default, str) and default in counterpart.symbols:
+                made.symbols = tuple(symbol if symbol in counterpart.symbols else default for symbol in writer.symbols)
                 made.written_symbols = writer.symbols
                 made.props = {**writer.props, "default": default}
-        elif writer.items is not None and found.items is not None:
-            made.items = self.node(writer.items, found.items)
+        elif writer.items is not None and counterpart.items is not None:
+            made.items = self.node(writer.items, counterpart.items)
         return made
 
     def _record(self, made: AvroNode, writer: AvroNode, reader: AvroNode) -> None:
         names = {part.name for part in writer.fields}
-        own = {part.name for part in reader.fields}
+        reader_names = {part.name for part in reader.fields}
         feeds: dict[str, AvroField] = {part.name: part for part in reader.fields if part.name in names}
         for part in reader.fields:
             if part.name in names:
                 continue
             # A field that a reader's own field claims by its exact name feeds no other.
-            alias = next((one for one in part.aliases if one in names and one not in own and one not in feeds), None)
+            alias = next(
+                (one for one in part.aliases if one in names and one not in reader_names and one not in feeds), None
+            )
             if alias is not None:
                 feeds[alias] = part
         made.fields = tuple(self._field(part, feeds.get(part.name)) for part in writer.fields)

@@ -104,8 +104,8 @@ class Checks:
 
         def convert(inner: Convert) -> Convert:
             def convert_union(value: object) -> object:
-                given = cast("dict[str, object]", {} if value is None else inner(value))
-                chosen = [(tags[name], part) for name, part in given.items() if part is not None]
+                branch_values = cast("dict[str, object]", {} if value is None else inner(value))
+                chosen = [(tags[name], part) for name, part in branch_values.items() if part is not None]
                 if len(chosen) > 1:
                     raise Misfit([("", "has several values, and a union holds one")])
                 if not chosen and not writer.is_nullable:

@@ -65,11 +65,11 @@ def _of_json(node: AvroNode, json: object, of_scalar: _Scalar) -> object:
             return of_scalar(node, json)
 
 
-def _record(node: AvroNode, given: dict[str, object], of_scalar: _Scalar) -> dict[str, object]:
+def _record(node: AvroNode, values: dict[str, object], of_scalar: _Scalar) -> dict[str, object]:
     made: dict[str, object] = {}
     for part in node.fields:
-        if part.name in given:
-            made[part.name] = _of_json(part.node, given[part.name], of_scalar)
+        if part.name in values:
+            made[part.name] = _of_json(part.node, values[part.name], of_scalar)
         elif part.default is not MISSING:
             made[part.name] = _written(part.node, part.default, part.name, of_scalar)
         elif part.node.kind == "union" and AvroType(part.node).is_nullable:

@@ -137,7 +137,7 @@ def _bare(check: ValueCheck, name: str, case_rule: CaseRule) -> ValueCheck:
     row = RecordCheck(case_rule)
     value = check if check.tag is not None else ValueCheck(fast=check.fast, careful=_unless_none(check.careful))
     row.set_fields([FieldCheck(name=name, field=_BARE, check=value, when_missing=MISSING)])
-    return row.check.within(lambda convert: lambda given: cast("dict[str, object]", convert(given))[_BARE])
+    return row.check.within(lambda convert: lambda bare_value: cast("dict[str, object]", convert(bare_value))[_BARE])
 
 
 def _unless_none(careful: Convert) -> Convert:

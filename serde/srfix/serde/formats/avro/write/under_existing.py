@@ -84,12 +84,12 @@ def _check_root(root: AvroType, columns: Columns) -> None:
 
 
 def _lacking(record: AvroType, columns: Columns) -> list[str]:
-    fields, own = avro_fields(columns), record.fields("")
-    names = {field.name for field in own}
+    fields, schema_fields = avro_fields(columns), record.fields("")
+    names = {field.name for field in schema_fields}
     misses = [f"the schema misses field with name: {name}" for name in fields if name not in names]
     required = [
         f"missing default value for required Avro field: [{field.name}], which no column fills"
-        for field in own
+        for field in schema_fields
         if field.name not in fields and _missing(field) is None
     ]
     return misses + required
@@ -132,11 +132,11 @@ def _how(writer: AvroType, column: ColumnType) -> WriteHow[AvroType]:
 
 def _union(writer: AvroType, columns: Columns) -> WriteHow[AvroType]:
     """A STRUCT of a union's branches."""
-    found = writer.branches()
-    branches = {branch.name: branch for branch in found}
+    members = writer.branches()
+    branches = {branch.name: branch for branch in members}
     fields = avro_fields(columns)
     lacking = [name for name in fields if name not in branches]
-    if lacking or len(branches) < len(found):
+    if lacking or len(branches) < len(members):
         why = f"no branch is named {lacking[0]}" if lacking else "two branches have the same name"
         return Forbidden(why=f"cannot be written as {describe(writer.value)}: {why}", is_null_too=True)
     return WriteFields(
