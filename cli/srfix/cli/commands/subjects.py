@@ -17,7 +17,7 @@ from srfix.cli.output.interface import Block, Commands, Heading, OutputFormat, P
 from srfix.cli.output.speaking import say, say_total, write_report
 from srfix.cli.version import version
 from srfix.recovery.clock import now
-from srfix.recovery.commands import Given
+from srfix.recovery.commands import CommandLine
 from srfix.recovery.ids_in_words import counted, enumerated
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def subjects(application: str | None, connection: Connection, output: OutputForm
 
     given = given_options()
     with open_cluster(connection) as (cluster, _engine), connection.registry_client() as registry:
-        found = list_internal_subjects(cluster, registry, application=application, given=given)
+        found = list_internal_subjects(cluster, registry, application=application, command_line=given)
     document = SubjectsDocument.of(found, srfix=version("srfix"), generated_at=now())
     looks = f"{len(found.subjects)} of {counted(found.looked_at, 'subject')} look internal"
     verdict = Verdict(text=looks, tone=Tone.UNSURE if found.skipped else Tone.PLAIN)
@@ -52,7 +52,7 @@ def subjects(application: str | None, connection: Connection, output: OutputForm
     return ExitCode.OK
 
 
-def _blocks(found: InternalSubjects, given: Given, application: str | None) -> Iterator[Block]:
+def _blocks(found: InternalSubjects, given: CommandLine, application: str | None) -> Iterator[Block]:
     from srfix.cli.reports.diagnosis_words import secrets_to_add
     from srfix.recovery.inspect.internal_subjects import SubjectClass
 

@@ -122,12 +122,14 @@ def verify(
             (known, outcome_of(known.application, plan, events)) for known in circumstances_now(plan, cluster, supplied)
         ]
     advice = [
-        ApplicationAdvice(application=known.application, advice=tuple(upon_verification(known, outcome, given=given)))
+        ApplicationAdvice(
+            application=known.application, advice=tuple(upon_verification(known, outcome, command_line=given))
+        )
         for known, outcome in outcomes
     ]
     code = verification_code(events)
     blocks = [*verification_blocks(events, details=details, folds=output.folds)]
-    in_short = tuple(upon_verification_in_short(outcomes, given=given))
+    in_short = tuple(upon_verification_in_short(outcomes, command_line=given))
     blocks += advice_blocks(advice) if details else [ItemList(in_short)] if in_short else []
     document = verification_document(plan, events, advice, verified=code is ExitCode.OK)
     is_quiet = quiet and code is ExitCode.OK

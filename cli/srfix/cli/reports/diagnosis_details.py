@@ -19,7 +19,7 @@ from srfix.cli.reports.diagnosis_words import (
 )
 from srfix.cli.reports.pictures import picture_of
 from srfix.recovery.checks.table import BY_CODE
-from srfix.recovery.commands import Given
+from srfix.recovery.commands import CommandLine
 from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.findings import Considered, Diagnosis, Evidence, Finding, IdAtFault, Severity
 from srfix.recovery.ids_in_words import counted, enumerated
@@ -30,7 +30,9 @@ _FEW_TOPICS: Final = 2
 """Topics besides the source whose evidence is told in full."""
 
 
-def diagnosis_in_detail(diagnosis: Diagnosis, given: Given, *, facts: Sequence[StoreFacts] = ()) -> Iterator[Block]:
+def diagnosis_in_detail(
+    diagnosis: Diagnosis, given: CommandLine, *, facts: Sequence[StoreFacts] = ()
+) -> Iterator[Block]:
     """The whole report: all findings with where they are and why, the notes, what was not looked at, what to do.
 
     :param facts: those that it rests on, for a format that shows pictures.
