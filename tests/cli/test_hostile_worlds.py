@@ -21,7 +21,7 @@ from srfix.cli.main import main
 from srfix.fixtures.broker.embedded import EmbeddedBroker
 from srfix.fixtures.registry import governed
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.recovery.commands import Given, GivenOption, positional, srfix_command
+from srfix.recovery.commands import CommandLine, GivenOption, positional, srfix_command
 from srfix.serde import bounds
 from srfix.serde.printable import COMMAND_IN_TEXT, MESSAGE, is_printable
 from srfix.serde.wire import frame_id
@@ -188,14 +188,14 @@ class TestCommands:
 
     def test_a_name_that_is_an_options_takes_no_options_place(self) -> None:
         options = (GivenOption(name="--registry", value="http://r"), GivenOption(name="--source", value="a=b"))
-        command = Given(options=options).command("diagnose", "--application", "--registry", "--store", "--source")
+        command = CommandLine(options=options).command("diagnose", "--application", "--registry", "--store", "--source")
         context = parsed(command)
         assert (context.params["registry"], context.params["application"]) == ("http://r", "--registry")
         assert (context.params["store"], context.params["source"]) == ("--source", ("a=b",))
 
     @pytest.mark.parametrize("name", APPLICATIONS[:16])
     def test_a_file_is_named_exactly(self, name: str) -> None:
-        context = parsed(Given().command("apply", *positional(name)))
+        context = parsed(CommandLine().command("apply", *positional(name)))
         assert context.params["path"] == Path(name)
 
 

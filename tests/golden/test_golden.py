@@ -30,7 +30,7 @@ from srfix.fixtures.damage import phantom_subject_lacks_writer_id as incident
 from srfix.fixtures.registry.http.intercept import Answer, Fault
 from srfix.fixtures.registry.http.server import FixtureRegistry
 from srfix.recovery.checks.table import BY_CODE
-from srfix.recovery.commands import Given
+from srfix.recovery.commands import CommandLine
 from srfix.serde.registry.client import RegistryClient
 from tests.cli.kept_demo import Parts, staged_parts
 from tests.cli.on_terminal import on_terminal, picture_of
@@ -123,7 +123,9 @@ def test_finding(code: str, tmp_path: Path, snapshot: SnapshotAssertion) -> None
     diagnosis = examination_with(code, tmp_path).diagnosis
     assert code in {each.code for finding in diagnosis.findings for each in (finding, *finding.notes)}
     stream = io.StringIO()
-    write_report(Report(document={}, blocks=tuple(diagnosis_in_detail(diagnosis, Given()))), OutputFormat.TABLE, stream)
+    write_report(
+        Report(document={}, blocks=tuple(diagnosis_in_detail(diagnosis, CommandLine()))), OutputFormat.TABLE, stream
+    )
     assert settled(stream.getvalue(), tmp_path) == snapshot
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from srfix.recovery.commands import Given, GivenOption, in_pieces, positional, srfix_command
+from srfix.recovery.commands import CommandLine, GivenOption, in_pieces, positional, srfix_command
 from srfix.serde.printable import is_printable
 
 
@@ -21,7 +21,7 @@ class TestSrfixCommand:
         assert shlex.split(srfix_command(*arguments)) == ["srfix", *arguments]
 
 
-GIVEN = Given(
+GIVEN = CommandLine(
     options=(
         GivenOption(name="--bootstrap-servers", value="kafka:9092"),
         GivenOption(name="--application", value="shop"),
@@ -61,7 +61,7 @@ class TestGiven:
             "`srfix apply --bootstrap-servers kafka:9092 p.json` (give -X sasl.password=… again: srfix prints no secret)"
         )
         assert GIVEN.left_out("plan", "apply") == "give -X sasl.password=…, --ksqldb-user again: srfix prints no secret"
-        assert GIVEN.left_out("explain") == Given().left_out("plan") == ""
+        assert GIVEN.left_out("explain") == CommandLine().left_out("plan") == ""
 
     def test_it_says_what_was_given(self) -> None:
         assert GIVEN.has("--application")

@@ -174,7 +174,7 @@ class World:
             width=width,
             exact_ids=exact_ids,
             also=also,
-            said=said(survey, reader, streams_version),
+            context=said(survey, reader, streams_version),
             clock=clock,
             version_limit=version_limit,
         )

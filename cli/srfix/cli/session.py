@@ -68,10 +68,10 @@ class ClusterSession:
         version = None if streams_version is None else StreamsVersion.parse(streams_version)
         return CheckContext(
             registry=self.survey.registry,
-            reader=Reader.said(self.selection.reader, version),
+            reader=Reader.of_name(self.selection.reader, version),
             streams_version=version,
             no_auto_register=self.selection.no_auto_register,
-            given=given_options(),
+            command_line=given_options(),
         )
 
     def examine(self, *, engine: CensusEngine | None = None) -> Examination:
@@ -91,7 +91,7 @@ class ClusterSession:
             self._aside(line)
         if not selection.ignore:
             return examination
-        examination = acknowledge(examination, selection.ignore, self.survey.subjects(), given=given_options())
+        examination = acknowledge(examination, selection.ignore, self.survey.subjects(), command_line=given_options())
         for pattern in unused_patterns(examination, selection.ignore):
             self._aside(f"--ignore {pattern}: nothing was found or left out that concerns a subject like it.")
         return examination

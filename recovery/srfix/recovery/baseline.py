@@ -29,7 +29,7 @@ _PLACES: Final = ("application", "store", "topic", "subject")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Known:
+class FindingIdentity:
     """A finding's identity: of a store, of a topic and a subject that its reader asks, or of a subject alone."""
 
     code: str
@@ -51,7 +51,7 @@ class Known:
 class Baseline:
     """The findings that are known, each with how bad it was then."""
 
-    findings: Mapping[Known, Severity]
+    findings: Mapping[FindingIdentity, Severity]
     path: str
 
 
@@ -59,10 +59,10 @@ class Baseline:
 class Compared:
     """What was found beside a baseline."""
 
-    known: tuple[Known, ...] = ()
-    worse: tuple[tuple[Known, Severity, Severity], ...] = ()
+    known: tuple[FindingIdentity, ...] = ()
+    worse: tuple[tuple[FindingIdentity, Severity, Severity], ...] = ()
     """What has become worse, with how bad it was and is; it is news."""
-    gone: tuple[Known, ...] = ()
+    gone: tuple[FindingIdentity, ...] = ()
     """What the baseline knows and, within what was asked, was not found."""
 
 
@@ -80,10 +80,10 @@ class KnownFinding(Part, kw_only=True):
     role: Role
 
     @classmethod
-    def known(cls, known: Known, **more: object) -> Self:
+    def of_identity(cls, identity: FindingIdentity, **more: object) -> Self:
         """What is empty is left out."""
         return cls.of(
-            known, code=known.code or None, **{name: getattr(known, name) or UNSET for name in _PLACES}, **more
+            identity, code=identity.code or None, **{name: getattr(identity, name) or UNSET for name in _PLACES}, **more
         )
 
 
@@ -110,28 +110,34 @@ class BesideBaseline(Part):
     """What the baseline knows and was not found."""
 
 
-def worst(found: Iterable[tuple[Known, Severity]]) -> dict[Known, Severity]:
-    by: dict[Known, Severity] = {}
-    for known, severity in found:
-        by[known] = min(severity, by.get(known, severity), key=lambda each: each.rank)
+def worst(severities: Iterable[tuple[FindingIdentity, Severity]]) -> dict[FindingIdentity, Severity]:
+    by: dict[FindingIdentity, Severity] = {}
+    for identity, severity in severities:
+        by[identity] = min(severity, by.get(identity, severity), key=lambda candidate: candidate.rank)
     return by
 
 
-def compare(found: Mapping[Known, Severity], baseline: Baseline, *, is_asked: Callable[[Known], bool]) -> Compared:
+def compare(
+    findings: Mapping[FindingIdentity, Severity], baseline: Baseline, *, is_asked: Callable[[FindingIdentity], bool]
+) -> Compared:
     """Tells news from what is known. Entries that were not asked for, and so would not have been found, are not called gone."""
     before = baseline.findings
-    worse = {known for known in before.keys() & found.keys() if not before[known].is_at_least(found[known])}
-    gone = (known for known in before.keys() - found.keys() if is_asked(known))
+    worse = {
+        identity for identity in before.keys() & findings.keys() if not before[identity].is_at_least(findings[identity])
+    }
+    gone = (identity for identity in before.keys() - findings.keys() if is_asked(identity))
     return Compared(
-        known=tuple(sorted((before.keys() & found.keys()) - worse)),
-        worse=tuple((known, before[known], found[known]) for known in sorted(worse)),
+        known=tuple(sorted((before.keys() & findings.keys()) - worse)),
+        worse=tuple((identity, before[identity], findings[identity]) for identity in sorted(worse)),
         gone=tuple(sorted(gone)),
     )
 
 
-def save_baseline(findings: Mapping[Known, Severity], path: str) -> Baseline:
+def save_baseline(findings: Mapping[FindingIdentity, Severity], path: str) -> Baseline:
     """Writes the findings down, whole or not at all. The same findings give the same file."""
-    document = BaselineDocument([BaselineFinding.known(each, severity=findings[each]) for each in sorted(findings)])
+    document = BaselineDocument(
+        [BaselineFinding.of_identity(identity, severity=findings[identity]) for identity in sorted(findings)]
+    )
     try:
         write_whole(path, printable_json(json.dumps(document.to_json(), indent=2, ensure_ascii=False)).encode() + b"\n")
     except OSError as error:
@@ -148,7 +154,7 @@ def load_baseline(path: str) -> Baseline:
         raise UsageError(f"The baseline {path!r} is not JSON ({error}). {_MAKE}") from error
     match document:
         case {"schema": str(schema), "findings": list(findings)} if schema == SCHEMA:
-            return Baseline(findings=dict(_entry(each, path) for each in findings), path=path)
+            return Baseline(findings=dict(_entry(entry, path) for entry in findings), path=path)
         case {"schema": str(schema)} if schema == SCHEMA:
             raise UsageError(f"The baseline {path!r} has no list of findings. {_MAKE}")
         case {"schema": str(schema)} if schema.startswith("srfix."):
@@ -160,14 +166,14 @@ def load_baseline(path: str) -> Baseline:
 _MAKE: Final = "Write one with --write-baseline FILE."
 
 
-def _entry(entry: Json, path: str) -> tuple[Known, Severity]:
+def _entry(entry: Json, path: str) -> tuple[FindingIdentity, Severity]:
     if isinstance(entry, dict):
         with suppress(msgspec.ValidationError):
-            found = msgspec.convert({"severity": Severity.BROKEN.value} | entry, BaselineFinding)
-            places = {name: value for name in _PLACES if (value := getattr(found, name)) is not UNSET}
-            known = Known(code=found.code or "", role=found.role, **places)
-            if (known.application and known.store) or known.subject:
-                return known, found.severity
+            finding = msgspec.convert({"severity": Severity.BROKEN.value} | entry, BaselineFinding)
+            places = {name: value for name in _PLACES if (value := getattr(finding, name)) is not UNSET}
+            identity = FindingIdentity(code=finding.code or "", role=finding.role, **places)
+            if (identity.application and identity.store) or identity.subject:
+                return identity, finding.severity
     raise UsageError(
         f"The baseline {path!r} has an entry that is none: it takes code, role (key or value), severity "
         f"({', '.join(severity.value for severity in Severity)}), and application and store, or topic and subject. {_MAKE}"

@@ -95,14 +95,14 @@ def shell_words(*arguments: str) -> str:
     The one function that quotes: what is printed to be pasted, or to be a part of it, comes from here.
     """
     words: list[str] = []
-    asked = 0
+    number = 0
     for argument in arguments:
         why = _why_not_printed(argument)
         if why is None:
             words.append(shlex.quote(argument))
         else:
-            asked += 1
-            words.append(f'"${{SRFIX_WORD_{asked}:?set it first: {why}}}"')
+            number += 1
+            words.append(f'"${{SRFIX_WORD_{number}:?set it first: {why}}}"')
     return " ".join(words)
 
 
@@ -150,7 +150,7 @@ class GivenOption:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class CommandLine:
     """What a person gave on the command line, for the commands that are printed for them.
 
     Not what environment and configuration file gave: that holds for the next command too.
@@ -164,9 +164,11 @@ class Given:
     def has(self, name: str) -> bool:
         return any(option.name == name for option in self.options)
 
-    def without(self, name: str) -> Given:
+    def without(self, name: str) -> CommandLine:
         """The same but for an option, of which the commands printed have one with another meaning."""
-        return Given(options=tuple(option for option in self.options if option.name != name), withheld=self.withheld)
+        return CommandLine(
+            options=tuple(option for option in self.options if option.name != name), withheld=self.withheld
+        )
 
     def command(self, command: str, *arguments: str) -> str:
         """A command line that runs as it stands: what was given and this command knows, then these arguments.
@@ -175,10 +177,10 @@ class Given:
         """
         pairs = list(_options_among(arguments))
         own = {name for name, _value in pairs} - _REPEATABLE
-        known = KNOWN_OPTIONS.get(command, frozenset()) - own
+        options = KNOWN_OPTIONS.get(command, frozenset()) - own
         words: list[str] = []
         for option in self.options:
-            if option.name in known and (option.name, option.value) not in pairs:
+            if option.name in options and (option.name, option.value) not in pairs:
                 words += [option.name] if option.value is None else [option.name, option.value]
         return srfix_command(command, *words, *arguments)
 
@@ -194,11 +196,11 @@ class Given:
 
     def left_out(self, *commands: str) -> str:
         """What to add to these commands by hand, for srfix prints no secret; empty if nothing."""
-        known: frozenset[str] = frozenset().union(*(KNOWN_OPTIONS.get(command, frozenset()) for command in commands))
+        options: frozenset[str] = frozenset().union(*(KNOWN_OPTIONS.get(command, frozenset()) for command in commands))
         names = [
             option.name if option.value is None else f"{option.name} {option.value}=…"
             for option in self.withheld
-            if option.name in known
+            if option.name in options
         ]
         return f"give {', '.join(dict.fromkeys(names))} again: srfix prints no secret" if names else ""
 

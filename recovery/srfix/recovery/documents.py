@@ -81,9 +81,9 @@ def json_of(value: object) -> Json:
 def _with_lists(value: Any) -> Json:
     match value:
         case dict():
-            return {name: _with_lists(each) for name, each in value.items()}
+            return {name: _with_lists(item) for name, item in value.items()}
         case list() | tuple():
-            return [_with_lists(each) for each in value]
+            return [_with_lists(item) for item in value]
         case _:
             return cast("Json", value)
 
@@ -96,10 +96,10 @@ class _Beside:
 
     def __getattr__(self, name: str) -> object:
         if name in self._more:
-            found = self._more[name]
+            attribute = self._more[name]
         else:
             owner = next((value for value in self._values if hasattr(value, name)), None)
-            found = getattr(owner, name, msgspec.UNSET)
-        if found is msgspec.UNSET:
+            attribute = getattr(owner, name, msgspec.UNSET)
+        if attribute is msgspec.UNSET:
             raise AttributeError(name)
-        return found
+        return attribute

@@ -184,8 +184,8 @@ class Diagnosis:
     def not_looked_at(self) -> tuple[Skipped, ...]:
         """What `skipped` says, each thing once: it is there for every store that it concerns."""
         distinct: dict[tuple[str, str, bool], Skipped] = {}
-        for each in self.skipped:
-            distinct.setdefault((each.what, each.reason, each.could_hide), each)
+        for skip in self.skipped:
+            distinct.setdefault((skip.what, skip.reason, skip.could_hide), skip)
         return tuple(distinct.values())
 
     @property
@@ -272,16 +272,16 @@ def _diagnosis_html(diagnosis: Diagnosis) -> str:
                 ("code", "severity", "application", "store", "subject", "source", "repairable", "on its repair"),
                 (
                     (
-                        found.code,
-                        found.severity.value,
-                        found.application,
-                        found.store,
-                        found.subject,
-                        "not decided" if found.source is None else found.source.topic,
-                        "yes" if found.repairable else "no",
-                        ", ".join(note.code for note in found.notes),
+                        finding.code,
+                        finding.severity.value,
+                        finding.application,
+                        finding.store,
+                        finding.subject,
+                        "not decided" if finding.source is None else finding.source.topic,
+                        "yes" if finding.repairable else "no",
+                        ", ".join(note.code for note in finding.notes),
                     )
-                    for found in diagnosis.findings
+                    for finding in diagnosis.findings
                 ),
             ),
             table(

@@ -120,11 +120,11 @@ GivenRegistry: TypeAlias = "Registry | AnyClient"
 """A registry in each of the forms in which it may be given: `srfix.serde.registries` lists them."""
 
 
-def usable(given: object) -> Registry:
+def usable(client: object) -> Registry:
     """A registry that answers all that is asked here: a URL, a configuration and confluent_kafka's client become a client of
     srfix's own, for confluent_kafka's answers a registration from what it has read.
     """
-    registry: Any = whole_registry(given)
+    registry: Any = whole_registry(client)
     missing = [name for name in _ASKED if not callable(getattr(registry, name, None))]
     if missing:
         raise UsageError(

@@ -22,7 +22,7 @@ from srfix.recovery.advice.playbook import (
     upon_verification_in_short,
 )
 from srfix.recovery.checks import srf017
-from srfix.recovery.commands import Given, GivenOption
+from srfix.recovery.commands import CommandLine, GivenOption
 from srfix.recovery.diagnosis.united_findings import upon_findings
 from srfix.recovery.facts.circumstances import Circumstances, KnownStore
 from srfix.recovery.findings import Evidence, IdAtFault, Source, Weight
@@ -302,8 +302,8 @@ MIRROR = finding("SRF004", Severity.BREAKS_ON_UPGRADE, repairable=True)
 @pytest.mark.core
 class TestUponFindings:
     def test_the_incident_takes_the_whole_way_and_the_commands_repeat_what_was_given(self) -> None:
-        given = Given(options=(GivenOption(name="--source", value="users-store=my users"),))
-        said = list(upon_findings(NOTHING_KNOWN, [BROKEN], given=given))
+        given = CommandLine(options=(GivenOption(name="--source", value="users-store=my users"),))
+        said = list(upon_findings(NOTHING_KNOWN, [BROKEN], command_line=given))
         assert beginnings(said) == WHOLE_WAY
         assert "`srfix plan --source 'users-store=my users' --application shop -o plan.json`" in said[2]
         assert "`srfix apply plan.json`, `srfix verify plan.json`" in said[2]

@@ -73,13 +73,13 @@ class TestTheSource:
             world.put(f"copy{number}", ("u1", value(1)))
             world.commit("shop", **{f"copy{number}": 1})
         checked: list[StoreFacts] = []
-        find = srf001.found
+        find = srf001.findings_of
 
         def noting(code: str, facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             checked.append(facts)
             return find(code, facts, context)
 
-        monkeypatch.setattr(srf001, "found", noting)
+        monkeypatch.setattr(srf001, "findings_of", noting)
         diagnosis = world.examine().diagnosis
         (finding,) = (each for each in diagnosis.findings if each.code == "SRF001")
         assert (len(finding.considered), len(checked)) == (7, 1)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pytest
 
 from srfix.recovery.cluster.cluster import Cluster
-from srfix.recovery.commands import Given
+from srfix.recovery.commands import CommandLine
 from srfix.recovery.diagnosis.undecided import unseen_source
 from srfix.recovery.diagnosis.weighing import weigh
 from srfix.recovery.evidence.application import Applications
@@ -30,7 +30,7 @@ def judged(world: World, **sources: str) -> Skipped | None:
     splits = (SuspectStore(application="shop", name="users-store"),)
     suspect = Suspect(changelog=Topic("shop-users-store-changelog"), splits=splits)
     verdict = weigh(suspect, survey, Applications(survey, ["shop"], ["shop"]))
-    return unseen_source(verdict, survey, Given())
+    return unseen_source(verdict, survey, CommandLine())
 
 
 @pytest.fixture

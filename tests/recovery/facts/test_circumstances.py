@@ -33,7 +33,7 @@ from srfix.serde.subjects.names import Topic
     ],
 )
 def test_ksqldb_reads_as_its_version_does(name: str, version: tuple[int, int] | None, is_: Reader) -> None:
-    assert Reader.said(name, None if version is None else StreamsVersion(*version)) is is_
+    assert Reader.of_name(name, None if version is None else StreamsVersion(*version)) is is_
 
 
 texts = st.text(max_size=8)

@@ -28,7 +28,7 @@ from srfix.cli.output.interface import (
 )
 from srfix.cli.output.speaking import confirm, say, say_on_the_way, write_report
 from srfix.cli.version import version
-from srfix.recovery.commands import Given, positional
+from srfix.recovery.commands import CommandLine, positional
 from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.plans.sign_off import NAMESPACE
 from srfix.serde.errors import UsageError
@@ -249,7 +249,7 @@ def _outcome(plan: Plan, done: Sequence[int], code: ExitCode, *, is_news: bool) 
     )
 
 
-def _left(plan: Plan, left: tuple[int, ...], path: Path, command_line: Given) -> Iterator[Block]:
+def _left(plan: Plan, left: tuple[int, ...], path: Path, command_line: CommandLine) -> Iterator[Block]:
     """What the plan has beside what was asked for, and the command that carries it out."""
     if left:
         whole = replace(
@@ -271,7 +271,7 @@ def _next(
     journal_path: Path,
     code: ExitCode,
     following: tuple[str, ...],
-    command_line: Given,
+    command_line: CommandLine,
     again: tuple[str, ...],
 ) -> Iterator[Block]:
     from srfix.cli.reports.diagnosis_words import secrets_to_add

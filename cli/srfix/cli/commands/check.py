@@ -77,7 +77,7 @@ def check(
             question,
             Survey(cluster=cluster, registry=registry),
             counting,
-            given=given_options(),
+            command_line=given_options(),
             deadline_s=hurry.deadline_s,
             max_records=hurry.max_records,
             on_progress=None if gate.quiet else show_progress(),

@@ -100,10 +100,10 @@ def guard(
         running=running,
         to=_version(to, "--to"),
         optimization=parse_optimization(optimization),
-        reader=Reader.said(selection.reader, running),
+        reader=Reader.of_name(selection.reader, running),
         is_of_one_store=selection.store is not None,
         no_auto_register=selection.no_auto_register,
-        given=command_line,
+        command_line=command_line,
     )
     new = _new_schema(subject, schema_file)
     supplied = _supplied(evidence, selection, assumed, new)

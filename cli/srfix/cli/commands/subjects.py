@@ -17,7 +17,7 @@ from srfix.cli.output.interface import Block, Commands, Heading, OutputFormat, P
 from srfix.cli.output.speaking import say, say_total, write_report
 from srfix.cli.version import version
 from srfix.recovery.clock import now
-from srfix.recovery.commands import Given
+from srfix.recovery.commands import CommandLine
 from srfix.recovery.ids_in_words import counted, enumerated
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def subjects(application: str | None, connection: Connection, output: OutputForm
 
     command_line = given_options()
     with open_cluster(connection) as (cluster, _engine), connection.registry_client() as registry:
-        listing = list_internal_subjects(cluster, registry, application=application, given=command_line)
+        listing = list_internal_subjects(cluster, registry, application=application, command_line=command_line)
     document = SubjectsDocument.of(listing, srfix=version("srfix"), generated_at=now())
     looks = f"{len(listing.subjects)} of {counted(listing.looked_at, 'subject')} look internal"
     verdict = Verdict(text=looks, tone=Tone.UNSURE if listing.skipped else Tone.PLAIN)
@@ -53,7 +53,7 @@ def subjects(application: str | None, connection: Connection, output: OutputForm
     return ExitCode.OK
 
 
-def _blocks(listing: InternalSubjects, command_line: Given, application: str | None) -> Iterator[Block]:
+def _blocks(listing: InternalSubjects, command_line: CommandLine, application: str | None) -> Iterator[Block]:
     from srfix.cli.reports.diagnosis_words import secrets_to_add
     from srfix.recovery.inspect.internal_subjects import SubjectClass
 

@@ -10,7 +10,7 @@ from click.core import ParameterSource
 
 from srfix.cli.output.interface import OutputFormat
 from srfix.cli.redaction import is_secret_property, is_secret_text
-from srfix.recovery.commands import KNOWN_OPTIONS, Given, GivenOption
+from srfix.recovery.commands import KNOWN_OPTIONS, CommandLine, GivenOption
 from srfix.serde.property_names import is_known, names_servers
 
 CONFIG_PATH: Final = "srfix.cli.config_path"
@@ -22,7 +22,7 @@ _WHERE: Final = frozenset({"--registry", "--bootstrap-servers"})
 _USERS: Final = frozenset({"--ksqldb-user"})
 
 
-def given_options() -> Given:
+def given_options() -> CommandLine:
     """The options of the command that runs which stand on its command line, without the secrets among them.
 
     A page for others (HTML, Markdown) has the cluster and the registry in its commands wherever they come from: who reads it
@@ -53,7 +53,7 @@ def given_options() -> Given:
                 withheld.append(GivenOption(name=name, value=key if shown else None))
             else:
                 repeated.append(GivenOption(name=name, value=value))
-    return Given(options=tuple(repeated), withheld=tuple(withheld))
+    return CommandLine(options=tuple(repeated), withheld=tuple(withheld))
 
 
 def _values(ctx: click.Context, param: click.Option) -> Iterator[str]:

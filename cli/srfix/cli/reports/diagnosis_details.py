@@ -19,7 +19,7 @@ from srfix.cli.reports.diagnosis_words import (
 )
 from srfix.cli.reports.pictures import picture_of
 from srfix.recovery.checks.table import BY_CODE
-from srfix.recovery.commands import Given
+from srfix.recovery.commands import CommandLine
 from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.findings import Considered, Diagnosis, Evidence, Finding, IdAtFault, Severity
 from srfix.recovery.ids_in_words import counted, enumerated
@@ -31,7 +31,7 @@ _FEW_TOPICS: Final = 2
 
 
 def diagnosis_in_detail(
-    diagnosis: Diagnosis, command_line: Given, *, facts: Sequence[StoreFacts] = ()
+    diagnosis: Diagnosis, command_line: CommandLine, *, facts: Sequence[StoreFacts] = ()
 ) -> Iterator[Block]:
     """The whole report: all findings with where they are and why, the notes, what was not looked at, what to do.
 

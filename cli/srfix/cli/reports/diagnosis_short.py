@@ -21,7 +21,7 @@ from srfix.cli.reports.pictures import picture_of
 from srfix.cli.session import ClusterSession
 from srfix.recovery.advice.playbook import either
 from srfix.recovery.checks.table import BY_CODE
-from srfix.recovery.commands import Given
+from srfix.recovery.commands import CommandLine
 from srfix.recovery.diagnosis.diagnose import Examination
 from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.findings import Diagnosis, Finding, Severity
@@ -55,7 +55,7 @@ def foreseen(session: ClusterSession, examination: Examination) -> InShort:
         return in_short(examination, None)
     try:
         plan = make_plan(
-            examination, session.survey, also=[word for word in also if word != "--also"], said=session.check_context
+            examination, session.survey, also=[word for word in also if word != "--also"], context=session.check_context
         )
     except SrfixError:
         return in_short(examination, None)
@@ -63,7 +63,7 @@ def foreseen(session: ClusterSession, examination: Examination) -> InShort:
 
 
 def diagnosis_in_short(
-    diagnosis: Diagnosis, short: InShort, command_line: Given, *, facts: Sequence[StoreFacts] | None = None
+    diagnosis: Diagnosis, short: InShort, command_line: CommandLine, *, facts: Sequence[StoreFacts] | None = None
 ) -> Iterator[Block]:
     """The blocks: each finding once, then what holds for all of them.
 

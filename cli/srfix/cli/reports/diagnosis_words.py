@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from srfix.cli.output.interface import Block, Paragraph, Tone, Verdict, titled_list
-from srfix.recovery.commands import Given
+from srfix.recovery.commands import CommandLine
 from srfix.recovery.findings import ApplicationAdvice, Diagnosis, Finding, Severity, Skipped
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.repair.planning.wanted import ONLY_ON_REQUEST
@@ -98,7 +98,7 @@ def advice_blocks(applications: Sequence[ApplicationAdvice]) -> Iterator[Block]:
         )
 
 
-def secrets_to_add(command_line: Given, *commands: str) -> Iterator[Block]:
+def secrets_to_add(command_line: CommandLine, *commands: str) -> Iterator[Block]:
     """Which secrets to add to the commands above, as none is printed; no block if none is missing."""
     left_out = command_line.left_out(*commands)
     if left_out:

@@ -16,7 +16,7 @@ from srfix.cli.output.speaking import say, say_total, write_report
 from srfix.recovery.baseline import (
     BesideBaseline,
     Compared,
-    Known,
+    FindingIdentity,
     KnownFinding,
     compare,
     load_baseline,
@@ -69,12 +69,12 @@ class Judged:
 
 
 def judge(
-    findings: Iterable[tuple[Known, Severity]],
+    findings: Iterable[tuple[FindingIdentity, Severity]],
     gate: Gate,
     *,
-    beside: Iterable[tuple[Known, Severity]] = (),
-    untold: Iterable[tuple[Known, Severity]] = (),
-    is_asked: Callable[[Known], bool],
+    beside: Iterable[tuple[FindingIdentity, Severity]] = (),
+    untold: Iterable[tuple[FindingIdentity, Severity]] = (),
+    is_asked: Callable[[FindingIdentity], bool],
     is_partial: bool,
 ) -> Judged:
     """Compares with the baseline, writes one if that is wished, and decides.
@@ -99,8 +99,8 @@ def judge(
         compared = compare(worst((*beside, *open_.items(), *failing.items())), baseline, is_asked=is_asked)
         beside_baseline = BesideBaseline(
             file=baseline.path,
-            known=[KnownFinding.known(finding_key) for finding_key in compared.known],
-            gone=[KnownFinding.known(finding_key) for finding_key in compared.gone],
+            known=[KnownFinding.of_identity(finding_key) for finding_key in compared.known],
+            gone=[KnownFinding.of_identity(finding_key) for finding_key in compared.gone],
         )
         document["baseline"] = to_builtins(beside_baseline)
     known_keys = frozenset(compared.known)
@@ -128,7 +128,7 @@ def judge_diagnosis(diagnosis: Diagnosis, gate: Gate, selection: Selection) -> J
     """The same of a diagnosis, within what was selected."""
     acknowledged = {ignored_finding.what for ignored_finding in diagnosis.ignored}
 
-    def is_asked(finding_key: Known) -> bool:
+    def is_asked(finding_key: FindingIdentity) -> bool:
         is_selected = selection.application in (None, finding_key.application) and selection.store in (
             None,
             finding_key.store,
@@ -145,23 +145,27 @@ def judge_diagnosis(diagnosis: Diagnosis, gate: Gate, selection: Selection) -> J
     )
 
 
-def of_store(finding: Finding | Foretold) -> tuple[Known, Severity]:
+def of_store(finding: Finding | Foretold) -> tuple[FindingIdentity, Severity]:
     """What a finding of a store, or what is foretold of one, is known by, and how bad it is."""
     code = finding.code or ""
     if finding.store:
-        finding_key = Known(code=code, application=finding.application, store=finding.store, role=finding.role)
+        finding_key = FindingIdentity(
+            code=code, application=finding.application, store=finding.store, role=finding.role
+        )
     else:
-        finding_key = Known(code=code, application=finding.application, subject=finding.subject, role=finding.role)
+        finding_key = FindingIdentity(
+            code=code, application=finding.application, subject=finding.subject, role=finding.role
+        )
     return finding_key, finding.severity
 
 
-def of_topic(finding: TopicFinding) -> tuple[Known, Severity]:
+def of_topic(finding: TopicFinding) -> tuple[FindingIdentity, Severity]:
     """The same of a topic that a reader reads."""
-    finding_key = Known(code=finding.code, topic=finding.topic, subject=finding.subject, role=finding.role)
+    finding_key = FindingIdentity(code=finding.code, topic=finding.topic, subject=finding.subject, role=finding.role)
     return finding_key, finding.severity
 
 
-def _blocks(compared: Compared, below: dict[Known, Severity], gate: Gate) -> Iterator[Block]:
+def _blocks(compared: Compared, below: dict[FindingIdentity, Severity], gate: Gate) -> Iterator[Block]:
     if compared.known:
         yield Paragraph(
             f"Known from the baseline, so these findings do not cause exit code 1: {enumerated(compared.known)}."

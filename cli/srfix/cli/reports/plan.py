@@ -28,7 +28,7 @@ from srfix.cli.reports.pictures import picture_before
 from srfix.recovery.actions.actions import Action, Register
 from srfix.recovery.actions.document import describe
 from srfix.recovery.advice.playbook import until_repaired
-from srfix.recovery.commands import Given, positional
+from srfix.recovery.commands import CommandLine, positional
 from srfix.recovery.facts.subject_state import SubjectState
 from srfix.recovery.ids_in_words import counted, enumerated
 from srfix.recovery.repair.plan_file import Plan, plan_document
@@ -39,7 +39,7 @@ _FEW_STEPS: Final = 12
 
 
 def plan_report(
-    plan: Plan, *, path: Path | None, command_line: Given, details: bool = False, folds: bool = False
+    plan: Plan, *, path: Path | None, command_line: CommandLine, details: bool = False, folds: bool = False
 ) -> Report:
     """The report of a plan.
 
@@ -58,7 +58,7 @@ def plan_report(
 
 def _verdict(plan: Plan) -> Verdict:
     """The plan in a line: the one that its blocks begin with."""
-    match _blocks(plan, None, Given(), details=False, folds=False)[0]:
+    match _blocks(plan, None, CommandLine(), details=False, folds=False)[0]:
         case Heading(text) | Paragraph(text):
             is_stuck = bool(not plan.actions and plan.omissions and not plan.passed_over)
             left = f"{counted(len(plan.left_out), 'finding')} not in this plan; see below." if plan.left_out else None
@@ -67,7 +67,7 @@ def _verdict(plan: Plan) -> Verdict:
             raise AssertionError("a plan's report begins with what it comes to")
 
 
-def _blocks(plan: Plan, path: Path | None, command_line: Given, *, details: bool, folds: bool) -> list[Block]:
+def _blocks(plan: Plan, path: Path | None, command_line: CommandLine, *, details: bool, folds: bool) -> list[Block]:
     if not plan.actions:
         if plan.omissions and not plan.passed_over:
             return [Paragraph("Nothing can be planned now. The reasons are below.")]
@@ -91,7 +91,7 @@ def _blocks(plan: Plan, path: Path | None, command_line: Given, *, details: bool
     ]
 
 
-def _in_short(plan: Plan, path: Path | None, command_line: Given, *, folds: bool) -> Iterator[Block]:
+def _in_short(plan: Plan, path: Path | None, command_line: CommandLine, *, folds: bool) -> Iterator[Block]:
     yield Heading(_title(plan))
     around = until_repaired(plan.circumstances)
     if around is not None:
@@ -133,7 +133,7 @@ def _not_planned(plan: Plan) -> Iterator[Block]:
     yield from titled_list("Not asked for", plan.passed_over)
 
 
-def _next(plan: Plan, path: Path | None, command_line: Given) -> Iterator[Block]:
+def _next(plan: Plan, path: Path | None, command_line: CommandLine) -> Iterator[Block]:
     """The digest for who reviews the plan, and the command to run."""
     cost: tuple[tuple[str, str], ...] = (("in all", counted_changes(plan)),)
     if plan.cost is not None:
@@ -172,7 +172,7 @@ _MOST_SUBJECTS: Final = 8
 _MOST_IDS: Final = 8
 
 
-def before_apply(plan: Plan, journal: str, command_line: Given) -> Iterator[Block]:
+def before_apply(plan: Plan, journal: str, command_line: CommandLine) -> Iterator[Block]:
     """Subjects, ids, and the undo; the number of steps is the question's."""
     subjects = sorted(plan.expects)
     items: list[str] = []

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from srfix.cli.output.interface import Block, Commands, FieldList, Heading, ItemList, Paragraph, Report, Table
-from srfix.recovery.commands import Given, positional
+from srfix.recovery.commands import CommandLine, positional
 
 if TYPE_CHECKING:
     from srfix.recovery.topic_plan.plan_file import TopicPlan
 
 
-def topic_plan_report(plan: TopicPlan, path: Path, command_line: Given) -> Report:
+def topic_plan_report(plan: TopicPlan, path: Path, command_line: CommandLine) -> Report:
     """What it writes, what to know before, and what to do around it.
 
     :param path: where the plan is saved.
@@ -24,7 +24,7 @@ def topic_plan_report(plan: TopicPlan, path: Path, command_line: Given) -> Repor
     return Report(document=topic_plan_document(plan), blocks=tuple(_blocks(plan, path, command_line)))
 
 
-def _blocks(plan: TopicPlan, path: Path, command_line: Given) -> Iterator[Block]:
+def _blocks(plan: TopicPlan, path: Path, command_line: CommandLine) -> Iterator[Block]:
     from srfix.recovery.topic_plan.plan_file import ExpireKeys, SeedChangelog, describe
 
     work = plan.work

@@ -165,20 +165,20 @@ def perform(action: Action, registry: Registry, now: SubjectState) -> Json:
 
 def _register_any_id(action: Register, registry: Registry, now: SubjectState) -> SchemaId:
     """Registers, and takes it back where a look-up by the text, as the failing reader makes it, does not find it."""
-    given = registry.register(action.subject, action.schema)
+    schema_id = registry.register(action.subject, action.schema)
     if held_version(registry, action.subject, action.schema) is not None:
-        return given
+        return schema_id
     ours = [
         version for version in added_versions(now, read_subject_state(registry, action.subject)) if not version.deleted
     ]
     for version in ours:
-        if version.schema_id == given:
+        if version.schema_id == schema_id:
             registry.delete_version(action.subject, version.version)
             registry.delete_version(action.subject, version.version, permanent=True)
     raise PlanError(
-        f"Step {action.step}: {action.subject} took the schema of id {action.schema_id} as id {given}, and a look-up by its "
-        "text does not find it there, so that the failing reader would not either. That version was taken back. Does the "
-        "registry write texts anew (normalize)?"
+        f"Step {action.step}: {action.subject} took the schema of id {action.schema_id} as id {schema_id}, and a look-up "
+        "by its text does not find it there, so that the failing reader would not either. That version was taken back. Does "
+        "the registry write texts anew (normalize)?"
     )
 
 
@@ -196,13 +196,13 @@ def as_it_came(action: Action, before: SubjectState, now: SubjectState, registry
     return replace(action, schema_id=answer.schema_id, any_id=False)
 
 
-def with_given_ids(action: Action, given: Mapping[int, SchemaId]) -> Action:
-    """An action with the id that a registration has brought, per its step in `given`, where the plan could not name it."""
+def with_given_ids(action: Action, ids: Mapping[int, SchemaId]) -> Action:
+    """An action with the id that a registration has brought, per its step in `ids`, where the plan could not name it."""
     match action:
-        case Register(any_id=True) if action.step in given:
-            return replace(action, schema_id=given[action.step], any_id=False)
-        case SoftDelete(registered_by=int(step)) if step in given:
-            return replace(action, schema_id=given[step])
+        case Register(any_id=True) if action.step in ids:
+            return replace(action, schema_id=ids[action.step], any_id=False)
+        case SoftDelete(registered_by=int(step)) if step in ids:
+            return replace(action, schema_id=ids[step])
         case _:
             return action
 
@@ -251,8 +251,8 @@ def relaxed_fields(action: SetCompatibility) -> dict[str, Json]:
 
 
 def _fields(config: Mapping[str, Json] | None, level: Json) -> dict[str, Json]:
-    others = {name: value for name, value in (config or {}).items() if name != "compatibilityLevel"}
-    return {**others, "compatibility": level}
+    other_settings = {name: value for name, value in (config or {}).items() if name != "compatibilityLevel"}
+    return {**other_settings, "compatibility": level}
 
 
 def has_happened(action: Action, before: SubjectState, now: SubjectState) -> bool:
@@ -316,8 +316,8 @@ def _is_deleted(number: int, before: SubjectState, now: SubjectState) -> bool:
 
 def added_versions(before: SubjectState, now: SubjectState) -> tuple[VersionState, ...]:
     """The versions, ascending, that `now` has and `before` has not; one soft-deleted meanwhile is no new one."""
-    known = {(version.version, version.schema_id) for version in before.versions}
-    return tuple(version for version in now.versions if (version.version, version.schema_id) not in known)
+    versions = {(version.version, version.schema_id) for version in before.versions}
+    return tuple(version for version in now.versions if (version.version, version.schema_id) not in versions)
 
 
 def _new_version(before: SubjectState, now: SubjectState) -> VersionState | None:

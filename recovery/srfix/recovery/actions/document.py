@@ -214,9 +214,9 @@ def _schema(schema: Schema) -> dict[str, object]:
 def action_from(document: Json) -> Action:
     match document:
         case {"step": int(step), "kind": str(kind), "subject": str(subject)} if isinstance(document, dict):
-            found = _action(kind, document, step, Subject(subject))
-            if found is not None:
-                return found
+            action = _action(kind, document, step, Subject(subject))
+            if action is not None:
+                return action
     raise PlanError(f"This version of srfix does not know the action {document!r}.")
 
 
@@ -272,9 +272,9 @@ def _action(kind: str, document: Mapping[str, Json], step: int, subject: Subject
     return None
 
 
-def _schema_id(given: int) -> SchemaId:
+def _schema_id(schema_id: int) -> SchemaId:
     try:
-        return given_schema_id(given)
+        return given_schema_id(schema_id)
     except ImpossibleSchemaIdError as error:
         raise PlanError(f"An action names what is no schema's id: {error.message} Plan again.") from error
 

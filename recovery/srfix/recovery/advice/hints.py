@@ -83,19 +83,19 @@ def with_hints(context: CheckContext, hints: Iterable[Hint]) -> CheckContext:
 
 
 def circumstances_of(
-    application: str, stores: Iterable[KnownStore], said: CheckContext, hints: Iterable[Hint], survey: Survey
+    application: str, stores: Iterable[KnownStore], context: CheckContext, hints: Iterable[Hint], survey: Survey
 ) -> Circumstances:
     """What is known of an application, by the hints on each of its stores."""
     of_all = tuple(hints)
-    oldest = newest = said.streams_version
-    if said.streams_version is None:
+    oldest = newest = context.streams_version
+    if context.streams_version is None:
         oldest, newest = version_range(hint for hint in of_all if isinstance(hint, GenerationHint))
     named = ksqldb_query(application)
     queries = tuple(survey.supplied.queries(application))
     return Circumstances(
         application=application,
         stores=tuple(sorted(stores, key=lambda store: store.name)),
-        reader=with_hints(said, of_all).reader,
+        reader=with_hints(context, of_all).reader,
         oldest=oldest,
         newest=newest,
         query=next((query.query_id for _answers, query in queries), None if named is None else named.query_id),
@@ -126,9 +126,9 @@ def _observation(hint: Hint) -> Observation:
 
 def _reader_hints(store: SuspectStore, survey: Survey, topic: Topic | None) -> Iterator[ReaderHint]:
     for answers, query in survey.supplied.queries(store.application):
-        found = None if answers.server is None else _of_ksqldb(answers.server.version)
-        if found is not None:
-            reader, why = found
+        reader_and_why = None if answers.server is None else _of_ksqldb(answers.server.version)
+        if reader_and_why is not None:
+            reader, why = reader_and_why
             detail = f"query {query.query_id} runs on ksqlDB {answers.server.version if answers.server else ''}: {why}"
             yield ReaderHint(reader=reader, weight=Weight.CONCLUSIVE, detail=detail)
     for role in (Role.VALUE, Role.KEY):

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Final
 
-from srfix.recovery.commands import Given
+from srfix.recovery.commands import CommandLine
 from srfix.recovery.facts.circumstances import Circumstances
 from srfix.recovery.facts.reader import WITH_FIX, StreamsVersion
 from srfix.recovery.ids_in_words import enumerated
@@ -51,9 +51,11 @@ def _named(facts: Circumstances, lines: Iterable[str], among: Sequence[Circumsta
     yield from (f"{facts.application}: {line}" if len(among) > 1 else line for line in lines)
 
 
-def upon_verification(facts: Circumstances, outcome: Verified, *, given: Given | None = None) -> Iterator[str]:
+def upon_verification(
+    facts: Circumstances, outcome: Verified, *, command_line: CommandLine | None = None
+) -> Iterator[str]:
     """What to do for one application after its repair was verified; its group was asked for just now."""
-    given = given or Given()
+    command_line = command_line or CommandLine()
     match outcome:
         case Verified.HOLDS:
             yield from after_repair(facts, when="now")
@@ -69,9 +71,9 @@ def upon_verification(facts: Circumstances, outcome: Verified, *, given: Given |
                 "Do not restart any instance that is down yet: its threads would die again at the same rows. If "
                 "the plan was not applied, or if srfix apply stopped on the way, run srfix apply with the plan. If "
                 "the plan was applied, the missing ids came later, or somebody has removed them since. Then make a "
-                f"new plan: {given.quoted('plan', '--application', facts.application, '-o', 'new-plan.json')}, "
-                f"{given.quoted('apply', 'new-plan.json')}, {given.quoted('verify', 'new-plan.json')}. If the plan "
-                "left out rows, or if a registration cannot repair some rows, first follow the advice of the plan "
+                f"new plan: {command_line.quoted('plan', '--application', facts.application, '-o', 'new-plan.json')}, "
+                f"{command_line.quoted('apply', 'new-plan.json')}, {command_line.quoted('verify', 'new-plan.json')}. "
+                "If the plan left out rows, or if a registration cannot repair some rows, first follow the advice of the plan "
                 "and of srfix diagnose for these rows."
             )
 
@@ -93,10 +95,10 @@ def _keys_miss(facts: Circumstances) -> str:
 
 
 def upon_verification_in_short(
-    outcomes: Sequence[tuple[Circumstances, Verified]], *, given: Given | None = None
+    outcomes: Sequence[tuple[Circumstances, Verified]], *, command_line: CommandLine | None = None
 ) -> Iterator[str]:
     """What is left to do after a verification, worst first; what holds of several applications once."""
-    given = given or Given()
+    command_line = command_line or CommandLine()
     broken = [facts for facts, outcome in outcomes if outcome is Verified.PROBLEMS]
     if broken:
         do_not = list(dict.fromkeys(words for facts in broken for words in not_before_repair(facts)))
@@ -104,7 +106,7 @@ def upon_verification_in_short(
         yield (
             f"Do not {either(do_not)} yet. If the plan was not applied, or if srfix apply stopped on the way, run "
             "srfix apply with the plan. If the plan was applied, make a new plan, for the ids that are missing "
-            f"now: {given.quoted('plan', *which, '-o', 'new-plan.json')}. If the plan left out rows, or if a "
+            f"now: {command_line.quoted('plan', *which, '-o', 'new-plan.json')}. If the plan left out rows, or if a "
             "registration cannot repair some rows, first follow the advice of the plan and of srfix diagnose for "
             "these rows."
         )

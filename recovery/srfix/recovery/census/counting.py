@@ -269,7 +269,7 @@ class _Stretch:
     last: int
     only: PeekedId | None
     """The one id or mark there; None if there are several."""
-    each: tuple[array[int], array[int]] | None = None
+    offsets_and_ids: tuple[array[int], array[int]] | None = None
     """Offsets and their ids or marks, where there are several."""
 
 
@@ -287,8 +287,10 @@ class _IdsByOffset:
     def add(self, distinct: set[PeekedId], ids: list[PeekedId], offsets: Sequence[int]) -> None:
         present = distinct - {NO_PAYLOAD}
         if len(present) > 1:
-            each = array("q", offsets), array("q", ids)
-            self._stretches.append(_Stretch(first=offsets[0], last=offsets[-1], only=None, each=each))
+            ids_at_offsets = array("q", offsets), array("q", ids)
+            self._stretches.append(
+                _Stretch(first=offsets[0], last=offsets[-1], only=None, offsets_and_ids=ids_at_offsets)
+            )
         elif present:
             self.add_alike(present.pop(), offsets)
 
@@ -311,8 +313,8 @@ class _IdsByOffset:
             if stretch.only is not None:
                 carried.keys[stretch.only] += len(here)
                 carried.last[stretch.only] = here[-1]
-            elif stretch.each is not None:
-                at = dict(zip(*stretch.each, strict=True))
+            elif stretch.offsets_and_ids is not None:
+                at = dict(zip(*stretch.offsets_and_ids, strict=True))
                 ids = [SchemaId(at[offset]) for offset in here]
                 carried.keys.update(ids)
                 carried.last.update(zip(ids, here, strict=True))

@@ -75,7 +75,7 @@ class ProcessCensus:
                 on_progress(request.progress(counted, max(total, counted), time.monotonic() - began))
 
         spawn = multiprocessing.get_context("spawn")
-        others = multiprocessing.active_children()
+        children = multiprocessing.active_children()
         stop, done = spawn.Event(), spawn.Array("q", len(parts))
         with ProcessPoolExecutor(len(parts), mp_context=spawn, initializer=_start, initargs=(stop, done)) as pool:
             try:
@@ -90,7 +90,7 @@ class ProcessCensus:
             except (BrokenProcessPool, OSError) as error:  # OSError: by what was closed while one was being started
                 # The pool ends those that it knows of; one that was being started is waited for, here or at the end.
                 for process in multiprocessing.active_children():
-                    if process not in others:
+                    if process not in children:
                         process.kill()
                 raise ClusterError(
                     f"A process that read partitions of {request.topic} ended before it was done: killed, or out of memory. "

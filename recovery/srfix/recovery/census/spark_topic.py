@@ -79,29 +79,29 @@ class SparkTopics:
         except Exception as error:
             if not is_sparks(error):
                 raise
-            raise srfix_error_of(error, of_kafka=False) or self._said(topic, doing, error) from None
+            raise srfix_error_of(error, of_kafka=False) or self._as_error(topic, doing, error) from None
 
-    def _said(self, topic: Topic, doing: str, error: Exception) -> SrfixError:
+    def _as_error(self, topic: Topic, doing: str, error: Exception) -> SrfixError:
         text = str(error)
         for secret in self._secrets:
             text = text.replace(secret, "[hidden]")
-        said = failure_in_short(text)
+        failure = failure_in_short(text)
         if _DENIED in text:
             acl = f"Read on topic {topic!r}"
             return AccessDeniedError(
-                f"Not allowed at the Kafka cluster at {self._client.bootstrap_servers} while {doing} on Spark: {said}. The "
+                f"Not allowed at the Kafka cluster at {self._client.bootstrap_servers} while {doing} on Spark: {failure}. The "
                 f"ACL to ask for is {acl}.",
                 acl=acl,
             )
-        return self._client.failed(f"{doing} on Spark", said)
+        return self._client.failed(f"{doing} on Spark", failure)
 
 
 def failure_in_short(text: str) -> str:
     """What went wrong, of a Java trace: the message, and what it was caused by in the end."""
     lines = [line.strip().removeprefix(": ") for line in text.splitlines() if line.strip()]
-    said = [line for line in lines if not line.startswith(_NO_WORDS)]
-    causes = [line.removeprefix("Caused by: ") for line in said if line.startswith("Caused by: ")]
-    return ": ".join(dict.fromkeys([*said[:1], *causes[-1:]]))[:_MOST_LETTERS]
+    sentences = [line for line in lines if not line.startswith(_NO_WORDS)]
+    causes = [line.removeprefix("Caused by: ") for line in sentences if line.startswith("Caused by: ")]
+    return ": ".join(dict.fromkeys([*sentences[:1], *causes[-1:]]))[:_MOST_LETTERS]
 
 
 def finished(

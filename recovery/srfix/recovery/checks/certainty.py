@@ -30,7 +30,7 @@ def make_certain(facts: StoreFacts, context: CheckContext) -> str:
     """What makes it certain, in a sentence with the command to run then."""
     store = facts.store
     topic = facts.source.topic if facts.source is not None else "TOPIC"
-    again = context.given.quoted(
+    again = context.command_line.quoted(
         "diagnose",
         *store.options,
         *("--source", f"{store.application}/{store.name}={topic}"),

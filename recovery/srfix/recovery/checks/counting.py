@@ -25,7 +25,7 @@ def answered_through(asked: Subject, answered: Subject) -> str:
 
 
 def at_fault(census: Census, role: Role, ids: Iterable[SchemaId]) -> tuple[IdAtFault, ...]:
-    found = []
+    faults = []
     for schema_id in sorted(ids):
         counts = [
             (partition.partition, count)
@@ -33,11 +33,11 @@ def at_fault(census: Census, role: Role, ids: Iterable[SchemaId]) -> tuple[IdAtF
             for count in partition.of(role).ids
             if count.schema_id == schema_id
         ]
-        known = [count.live_keys for _partition, count in counts if count.live_keys is not None]
-        found.append(
+        live_keys = [count.live_keys for _partition, count in counts if count.live_keys is not None]
+        faults.append(
             IdAtFault(
                 schema_id=schema_id,
-                live_keys=sum(known) if known else None,
+                live_keys=sum(live_keys) if live_keys else None,
                 records=sum(count.records for _partition, count in counts),
                 partitions=tuple(
                     PartitionAtFault(
@@ -52,17 +52,17 @@ def at_fault(census: Census, role: Role, ids: Iterable[SchemaId]) -> tuple[IdAtF
                 is_partial=census.is_partial,
             )
         )
-    return tuple(found)
+    return tuple(faults)
 
 
 def in_words(faults: Iterable[IdAtFault]) -> str:
     """`schema id 1 (3 live keys: 2 in partition 0, 1 in partition 2)`, joined; with what a partial census leaves open."""
-    told = tuple(faults)
-    named = [f"schema id {fault.schema_id} ({keys_in_words(fault)})" for fault in told[:MOST_NAMED]]
-    if len(told) > MOST_NAMED:
-        named.append(f"{len(told) - MOST_NAMED:,} more schema ids")
+    listed_faults = tuple(faults)
+    named = [f"schema id {fault.schema_id} ({keys_in_words(fault)})" for fault in listed_faults[:MOST_NAMED]]
+    if len(listed_faults) > MOST_NAMED:
+        named.append(f"{len(listed_faults) - MOST_NAMED:,} more schema ids")
     words = "; ".join(named)
-    if any(fault.is_partial for fault in told):
+    if any(fault.is_partial for fault in listed_faults):
         words += (
             "; srfix did not read the topic to its end, so these are the keys of the records that it read. Later "
             "records may add keys, or replace some of these"
@@ -123,10 +123,10 @@ def carried(facts: StoreFacts, role: RoleFacts, ids: Collection[SchemaId]) -> tu
 def rows_in_words(rows: StoreRows, role: Role, ids: Collection[SchemaId]) -> str:
     """`schema id 1 (2 rows, in the store of partition 0); schema id 2 (1 row, …)`."""
     named = sorted(ids)
-    told = [f"schema id {schema_id} ({_rows_of(rows, role, schema_id)})" for schema_id in named[:MOST_NAMED]]
+    ids_with_rows = [f"schema id {schema_id} ({_rows_of(rows, role, schema_id)})" for schema_id in named[:MOST_NAMED]]
     if len(named) > MOST_NAMED:
-        told.append(f"{len(named) - MOST_NAMED:,} more schema ids")
-    return "; ".join(told)
+        ids_with_rows.append(f"{len(named) - MOST_NAMED:,} more schema ids")
+    return "; ".join(ids_with_rows)
 
 
 def _rows_of(rows: StoreRows, role: Role, schema_id: SchemaId) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from srfix.recovery.checks.topic_findings import TopicFinding, TopicRequest
-    from srfix.recovery.commands import Given
+    from srfix.recovery.commands import CommandLine
     from srfix.recovery.facts.applications import ApplicationFacts
     from srfix.recovery.facts.changelogs import ChangelogFacts
     from srfix.recovery.facts.circumstances import Circumstances
@@ -102,7 +102,7 @@ class RepairRequest:
     width: Width
     also: frozenset[str]
     """The codes whose repair was asked for though it need not be."""
-    given: Given
+    command_line: CommandLine
 
     def facts_of(self, finding: Finding) -> StoreFacts | None:
         """The store of a finding of a phantom subject; None if that is acknowledged."""
@@ -115,8 +115,8 @@ class RepairRequest:
 
     def plan_with(self, application: str, store: str, code: str) -> str:
         """The command that plans such a repair on request."""
-        of_it = ("--application", application, "--store", store)
-        return self.given.quoted("plan", *of_it, "--also", code, "-o", "plan.json")
+        options = ("--application", application, "--store", store)
+        return self.command_line.quoted("plan", *options, "--also", code, "-o", "plan.json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,11 +136,11 @@ class Repair:
 class AdviceRequest:
     """What is known of an application with findings."""
 
-    known: Circumstances
+    circumstances: Circumstances
     findings: tuple[Finding, ...]
     rules: Rules
     """What its other findings forbid."""
-    given: Given
+    command_line: CommandLine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -180,7 +180,7 @@ def why_nothing_fails(role: RoleFacts, context: CheckContext) -> str:
 
 def nothing_to_do(context: CheckContext, *options: str) -> str:
     """What to do about such ids, with the options of a plan."""
-    command = context.given.quoted("plan", *options, "-o", "plan.json")
+    command = context.command_line.quoted("plan", *options, "-o", "plan.json")
     return f"Nothing to do as long as this reader stays. To register the ids nevertheless: {command}."
 
 
@@ -218,9 +218,9 @@ def _seen_on_disk(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, .
     rows = facts.rows
     if rows is None:
         return ""
-    seen = carried(facts, role, [fault.schema_id for fault in faults])
-    if seen:
-        return f"A restore has happened: rows on disk carry {rows_in_words(rows, role.role, seen)}."
+    ids_on_disk = carried(facts, role, [fault.schema_id for fault in faults])
+    if ids_on_disk:
+        return f"A restore has happened: rows on disk carry {rows_in_words(rows, role.role, ids_on_disk)}."
     if facts.is_global or not rows.rows:
         return ""
     left = f" ({rows.not_read[0]})" if rows.not_read else ""

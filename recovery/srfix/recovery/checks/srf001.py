@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from srfix.recovery.facts.reader import CheckContext
     from srfix.recovery.facts.stores import Membership, RoleFacts, StoreFacts
     from srfix.recovery.guard.judged import JudgedStore, Prospect
-    from srfix.recovery.guard.looking import RoleKnown
+    from srfix.recovery.guard.looking import SubjectPair
     from srfix.recovery.guard.models import NewSchema
     from srfix.serde.subjects.names import Subject
     from srfix.serde.wire import SchemaId
@@ -54,10 +54,10 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     them is in the store (SRF002).
     """
     if not is_of_global_store(facts, context):
-        yield from found(CODE, facts, context)
+        yield from findings_of(CODE, facts, context)
 
 
-def found(code: str, facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
+def findings_of(code: str, facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     """One finding per role with missing ids, under this code, unless the rows on disk prove that none is in it (SRF002), or
     nothing shows that the subject is asked at all.
     """
@@ -88,7 +88,7 @@ def _next(code: str, facts: StoreFacts, role: RoleFacts, context: CheckContext) 
         return f"Say which topic the table is built on (candidates: {', '.join(candidates(facts))})."
     if context.lookup_severity(role.subject) is Severity.NOTE:
         return nothing_to_do(context, *facts.store.options, "--also", code)
-    repair = context.given.plan_and_apply(*facts.store.options)
+    repair = context.command_line.plan_and_apply(*facts.store.options)
     return f"Do not wipe the state directory and do not restart yet. Run {repair}."
 
 
@@ -119,19 +119,19 @@ def _missing(
     ids, own = {*role.memberships, *role.row_memberships}, facts.source_of(role.role)
     if own is not None:
         ids |= request.survey.ids_under(own.subject, deleted=request.width is Width.ALL_VERSIONS)
-    asked = (request.survey.membership(role.subject, schema_id) for schema_id in sorted(ids))
-    yield from (membership for membership in asked if membership.is_missing)
+    memberships = (request.survey.membership(role.subject, schema_id) for schema_id in sorted(ids))
+    yield from (membership for membership in memberships if membership.is_missing)
 
 
 def wants_of(code: str) -> Callable[[Finding, RepairRequest], Wanted]:
     """What a finding of this code lacks under the phantom subject; `--also` with it, or with SRF001, asks for a note's."""
-    asked = frozenset((CODE, code))
+    codes = frozenset((CODE, code))
 
     def wants(finding: Finding, request: RepairRequest) -> Wanted:
         facts = request.facts_of(finding)
         if not finding.repairable or facts is None or request.width is Width.ALL_VERSIONS:
             return
-        if finding.severity is Severity.NOTE and not asked & request.also:
+        if finding.severity is Severity.NOTE and not codes & request.also:
             yield _not_needed(code, facts, finding.subject, request)
         else:
             yield want_of_phantom(facts, facts.roles[finding.role], request, finding, code=code)
@@ -171,34 +171,36 @@ def _not_needed(code: str, facts: StoreFacts, subject: Subject, request: RepairR
 def _advise(request: AdviceRequest) -> Iterator[str]:
     from srfix.recovery.advice.playbook import after_repair, before_repair, prevention
 
-    known, given = request.known, request.given
-    yield from before_repair(known)
+    circumstances, command_line = request.circumstances, request.command_line
+    yield from before_repair(circumstances)
     stores = {finding.store for finding in request.findings}
     undecided = sorted({finding.store for finding in request.findings if not finding.repairable})
     if undecided:
-        options = " and ".join(shell_words("--source", f"{known.application}/{store}=TOPIC") for store in undecided)
+        options = " and ".join(
+            shell_words("--source", f"{circumstances.application}/{store}=TOPIC") for store in undecided
+        )
         yield (
             f"First say from which topic the store restores, with {options} (the findings show the commands). Until "
             "then srfix cannot plan a repair there."
         )
     if len(undecided) < len(stores):
-        plan = given.quoted("plan", "--application", known.application, "-o", "plan.json")
-        apply, verify = given.quoted("apply", "plan.json"), given.quoted("verify", "plan.json")
+        plan = command_line.quoted("plan", "--application", circumstances.application, "-o", "plan.json")
+        apply, verify = command_line.quoted("apply", "plan.json"), command_line.quoted("verify", "plan.json")
         yield f"Repair: {plan}, read the plan, {apply}, {verify}."
-    yield from after_repair(known, when="now")
-    yield from prevention(known, request.rules.upgrade)
+    yield from after_repair(circumstances, when="now")
+    yield from prevention(circumstances, request.rules.upgrade)
 
 
-def _do_not(known: Circumstances) -> Iterator[str]:
+def _do_not(circumstances: Circumstances) -> Iterator[str]:
     from srfix.recovery.advice.playbook import not_before_repair
 
-    return not_before_repair(known)
+    return not_before_repair(circumstances)
 
 
 ADVICE: Final = Advice(
     serious=_advise,
     is_whole=True,
-    note=lambda known: f"Nothing to repair and nothing to restart: {known.why_nothing_fails}.",
+    note=lambda circumstances: f"Nothing to repair and nothing to restart: {circumstances.why_nothing_fails}.",
     recurs=True,
     do_not=_do_not,
 )
@@ -224,8 +226,8 @@ def foretell_as(code: str, prospect: Prospect) -> Iterator[Foretold]:
 
 def _foretell_missing(code: str, prospect: Prospect, role: Role) -> Iterator[Foretold]:
     judged, moment = prospect.judged, prospect.moment
-    store, known = judged.store, judged.known(role)
-    if known is not None and not known.missing and (known.ids or role is Role.KEY):
+    store, pair = judged.store, judged.subject_pair(role)
+    if pair is not None and not pair.missing and (pair.ids or role is Role.KEY):
         return
     subject = store.changelog_subject(role)
     needless = judged.does_without(subject)
@@ -234,28 +236,28 @@ def _foretell_missing(code: str, prospect: Prospect, role: Role) -> Iterator[For
         code,
         role,
         severity=Severity.NOTE if needless else breaks,
-        certainty=weakest((prospect.asks_the_phantom, judged.looks_versions_up, _evidence(known, role))),
+        certainty=weakest((prospect.asks_the_phantom, judged.looks_versions_up, _evidence(pair, role))),
         moment=moment,
         subject=subject,
-        schema_ids=() if known is None else known.missing,
-        explanation=" ".join(_foretold_of_phantom(judged, role, known, needless=needless, moment=moment)),
-        first=() if needless else tuple(_plan_before_restore(judged, is_known=known is not None)),
+        schema_ids=() if pair is None else pair.missing,
+        explanation=" ".join(_foretold_of_phantom(judged, role, pair, needless=needless, moment=moment)),
+        first=() if needless else tuple(_plan_before_restore(judged, is_known=pair is not None)),
     )
 
 
-def _evidence(known: RoleKnown | None, role: Role) -> Certainty:
+def _evidence(pair: SubjectPair | None, role: Role) -> Certainty:
     """How far registry and topic show that ids are restored that the phantom subject lacks, and goes on lacking.
 
     A serde that writes the producers' schema again registers it there by itself. That this one does not is shown by a schema
     of its own under the phantom, beside ids that records below the committed offsets carry and it lacks.
     """
-    if known is None or not known.own or role is Role.KEY:
+    if pair is None or not pair.own or role is Role.KEY:
         return Certainty.POSSIBLE
-    return Certainty.CERTAIN if set(known.missing) & set(known.live) else Certainty.POSSIBLE
+    return Certainty.CERTAIN if set(pair.missing) & set(pair.live) else Certainty.POSSIBLE
 
 
 def _foretold_of_phantom(
-    judged: JudgedStore, role: Role, known: RoleKnown | None, *, needless: bool, moment: Moment
+    judged: JudgedStore, role: Role, pair: SubjectPair | None, *, needless: bool, moment: Moment
 ) -> Iterator[str]:
     store, subject = judged.store, judged.store.changelog_subject(role)
     what = "global store" if store.is_global else "store"
@@ -267,15 +269,17 @@ def _foretold_of_phantom(
         )
     else:
         yield f"The store's serdes ask {subject} for the schemas."
-    if known is None:
+    if pair is None:
         yield (
             "Only the schemas that the application writes are registered there. The producers' schemas are not, "
             "unless the application writes them, too."
         )
-    elif known.missing:
-        held = known.phantom.schema_ids
-        does = f"holds {named_ids(held)}, but not" if held else "does not exist yet; the records carry"
-        yield f"{subject} {does} {named_ids(known.missing)}."
+    elif pair.missing:
+        ids_registered = pair.phantom.schema_ids
+        does = (
+            f"holds {named_ids(ids_registered)}, but not" if ids_registered else "does not exist yet; the records carry"
+        )
+        yield f"{subject} {does} {named_ids(pair.missing)}."
     if needless:
         yield f"A {judged.reader.value} reader does not need that version, so nothing fails."
         return
@@ -302,7 +306,7 @@ def _what_decides(judged: JudgedStore) -> str:
 def _plan_before_restore(judged: JudgedStore, *, is_known: bool) -> Iterator[str]:
     if not is_known:
         yield "Run guard with --bootstrap-servers and --registry: guard then says which ids are missing."
-    repair = judged.assumed.given.plan_and_apply(*judged.store.options)
+    repair = judged.assumed.command_line.plan_and_apply(*judged.store.options)
     yield f"After the application has run, and before a restore: {repair}."
 
 
@@ -311,13 +315,13 @@ def _foretell_new(code: str, prospect: Prospect, new: NewSchema, role: Role) -> 
     from srfix.recovery.facts.subject_state import held_version
 
     judged, asks = prospect.judged, prospect.asks_the_phantom
-    subject, registry, known = judged.store.changelog_subject(role), judged.sight.registry, judged.known(role)
+    subject, registry, pair = judged.store.changelog_subject(role), judged.sight.registry, judged.subject_pair(role)
     if registry is not None and held_version(registry, subject, new.schema) is not None:
         return
-    if known is not None and role is Role.KEY and not known.asks_a_registry:
+    if pair is not None and role is Role.KEY and not pair.asks_a_registry:
         return
     needless = judged.does_without(subject)
-    is_shown = known is not None and bool(known.own) and role is Role.VALUE
+    is_shown = pair is not None and bool(pair.own) and role is Role.VALUE
     evidence = Certainty.CERTAIN if is_shown else Certainty.POSSIBLE
     yield judged.foretold(
         code,
@@ -329,8 +333,8 @@ def _foretell_new(code: str, prospect: Prospect, new: NewSchema, role: Role) -> 
         explanation=" ".join(_foretold_of_new(new, judged, subject, needless=needless, is_shown=is_shown)),
         first=() if needless else tuple(_plan_of_new(code, new, judged, role)),
     )
-    if known is not None and not needless:
-        yield from srf012.foretell_of_new(new, known.phantom, prospect, role)
+    if pair is not None and not needless:
+        yield from srf012.foretell_of_new(new, pair.phantom, prospect, role)
 
 
 def _foretold_of_new(
@@ -338,11 +342,11 @@ def _foretold_of_new(
 ) -> Iterator[str]:
     store = judged.store
     whose = f"{'the global store' if store.is_global else 'store'} {store.name} of application {store.application}"
-    asked = f"{subject}, which {whose} asks for the schemas of topic {store.topic}'s records"
+    lookup = f"{subject}, which {whose} asks for the schemas of topic {store.topic}'s records"
     if judged.sight.registry is None:
-        yield f"Nobody registers {new.origin} under {asked}."
+        yield f"Nobody registers {new.origin} under {lookup}."
     else:
-        yield f"{new.origin} is not registered under {asked}."
+        yield f"{new.origin} is not registered under {lookup}."
     if needless:
         yield f"A {judged.reader.value} reader does not need that version, so nothing fails."
         return
@@ -358,7 +362,7 @@ def _foretold_of_new(
 
 def _plan_of_new(code: str, new: NewSchema, judged: JudgedStore, role: Role) -> Iterator[str]:
     yield f"Register {new.origin} under {new.subject}, but let no producer write with this schema yet."
-    repair = judged.assumed.given.plan_and_apply(*judged.store.options, "--also", code)
+    repair = judged.assumed.command_line.plan_and_apply(*judged.store.options, "--also", code)
     yield f"Register the schema under {judged.store.changelog_subject(role)}, too: {repair}."
     yield "Then let the producers write with this schema."
 

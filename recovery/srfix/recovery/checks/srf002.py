@@ -80,7 +80,7 @@ def _next(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> str:
         return nothing_to_do(context, *facts.store.options, "--also", CODE)
     return (
         "Repair it before the next restore. Until then keep the state directories: do not wipe, do not restart, "
-        f"and avoid moving partitions. Run {context.given.plan_and_apply(*facts.store.options)}."
+        f"and avoid moving partitions. Run {context.command_line.plan_and_apply(*facts.store.options)}."
     )
 
 
@@ -88,17 +88,17 @@ def _advise(request: AdviceRequest) -> Iterator[str]:
     """The incident before it happens: what SRF001 advises, with the time that there is."""
     from srfix.recovery.advice.playbook import before_repair, prevention
 
-    known, given = request.known, request.given
+    circumstances, command_line = request.circumstances, request.command_line
     stores = listed(sorted({finding.store for finding in request.findings}))
     yield f"Nothing fails yet in {stores}. Repair this before the next restore."
-    yield from before_repair(known)
-    plan = given.quoted("plan", "--application", known.application, "-o", "plan.json")
-    apply, verify = given.quoted("apply", "plan.json"), given.quoted("verify", "plan.json")
+    yield from before_repair(circumstances)
+    plan = command_line.quoted("plan", "--application", circumstances.application, "-o", "plan.json")
+    apply, verify = command_line.quoted("apply", "plan.json"), command_line.quoted("verify", "plan.json")
     yield (
         f"Repair: {plan}, read the plan, {apply}, {verify}. No restart is needed, because the reader asks only "
         "after a restore."
     )
-    yield from prevention(known, request.rules.upgrade)
+    yield from prevention(circumstances, request.rules.upgrade)
 
 
 CHECK: Final = Check(

@@ -48,7 +48,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             + " ".join(_standing(facts, role, ids, facts.source.topic, facts.census))
             + beside,
             next_step=(
-                f"Run {context.given.quoted('diagnose', '--application', facts.store.application)} again after "
+                f"Run {context.command_line.quoted('diagnose', '--application', facts.store.application)} again after "
                 "every new schema of the source. To remove the cause, upgrade to Kafka Streams 2.7 or later, or "
                 "give the store a changelog of its own."
             ),
@@ -80,15 +80,15 @@ def _standing(
             f"All ids that a restore loads ({listed(ids)}) are {where}, by luck or by a repair. So {can}, until the "
             f"topic gets a record with a new schema of {source}."
         )
-    for subject, of_it in sorted(elsewhere.items()):
-        yield f"The look-up of schema id {listed(of_it)} is {answered_through(role.subject, subject)}."
+    for subject, ids_answered in sorted(elsewhere.items()):
+        yield f"The look-up of schema id {listed(ids_answered)} is {answered_through(role.subject, subject)}."
 
 
 def _wants(finding: Finding, request: RepairRequest) -> Wanted:
     """What else is in the log or under the source's subject, and will be missing; only where that was asked for."""
     facts = request.facts_of(finding)
-    asked = request.also & {srf001.CODE, srf006.CODE}
-    if asked and facts is not None and request.width is Width.WIDE:
+    codes = request.also & {srf001.CODE, srf006.CODE}
+    if codes and facts is not None and request.width is Width.WIDE:
         code = srf006.CODE if facts.is_global else srf001.CODE
         none = replace(finding, schema_ids=())
         yield srf001.want_of_phantom(facts, facts.roles[finding.role], request, none, code=code)

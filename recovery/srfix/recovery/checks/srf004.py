@@ -63,7 +63,8 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         absent = tuple(
             i
             for i in _in_kept_rows(facts, role)
-            if (there := context.membership(subject, i)).is_missing and not _is_named_by_record(role, there, context)
+            if (membership := context.membership(subject, i)).is_missing
+            and not _is_named_by_record(role, membership, context)
         )
         if not absent:
             continue
@@ -98,25 +99,29 @@ def _in_kept_rows(facts: StoreFacts, role: RoleFacts) -> tuple[SchemaId, ...]:
     """
     by_text = {membership.answered_id for i, membership in role.memberships.items() if membership.answered_id != i}
     rows, versions = facts.rows, role.state.versions
-    held = frozenset(v.schema_id for v in versions if v is versions[0] or v.schema_id not in by_text)
+    phantom_ids = frozenset(v.schema_id for v in versions if v is versions[0] or v.schema_id not in by_text)
     if rows is None:
-        return tuple(sorted(held if facts.census is None else held.difference(facts.census.ids(role.role))))
-    of_sources = {i for i, membership in role.source_memberships.items() if membership.is_missing} - held
-    seen = rows.ids(role.role) - of_sources
-    return tuple(sorted(seen if _are_all_rows_read(rows, role.role) else seen | held))
+        return tuple(
+            sorted(phantom_ids if facts.census is None else phantom_ids.difference(facts.census.ids(role.role)))
+        )
+    of_sources = {i for i, membership in role.source_memberships.items() if membership.is_missing} - phantom_ids
+    ids_on_disk = rows.ids(role.role) - of_sources
+    return tuple(sorted(ids_on_disk if _are_all_rows_read(rows, role.role) else ids_on_disk | phantom_ids))
 
 
-def _is_named_by_record(role: RoleFacts, there: Membership, context: CheckContext) -> bool:
+def _is_named_by_record(role: RoleFacts, membership: Membership, context: CheckContext) -> bool:
     """True if the serde that wrote it names its subjects by the record (RecordNameStrategy), and asks none of the topic's."""
-    if there.schema is None or there.schema_id in role.state.schema_ids:
+    if membership.schema is None or membership.schema_id in role.state.schema_ids:
         return False
     try:
-        name = record_name(there.schema)
+        name = record_name(membership.schema)
     except SchemaError:  # it refers to others
         return False
     if name is None:
         return False
-    named = context.membership(join_context(context.registry.context_of(role.subject), Subject(name)), there.schema_id)
+    named = context.membership(
+        join_context(context.registry.context_of(role.subject), Subject(name)), membership.schema_id
+    )
     return named.is_known and not named.is_missing
 
 
@@ -156,9 +161,9 @@ def _explanation(
         else f"{'if' if seen else 'and'} the reader looks up versions under the subject, "
     )
     version = "version " if named == DEFAULT_CONTEXT else ""
-    kept = "" if seen else "If the state directory was kept over the upgrade, "
+    proviso = "" if seen else "If the state directory was kept over the upgrade, "
     fails = capitalized(
-        f"{kept}{condition}each read of such a row fails: "
+        f"{proviso}{condition}each read of such a row fails: "
         f'"Error retrieving Avro {role.role.value} schema {version}for id {(seen or absent)[0]}".'
     )
     if seen:
@@ -176,13 +181,13 @@ def _explanation(
 
 def _next(facts: StoreFacts, severity: Severity, context: CheckContext) -> str:
     version = context.streams_version
-    said: tuple[str, ...] = ()
-    if version is not None and not context.given.has("--streams-version"):
-        said = ("--streams-version", str(version))
-    words = (*facts.store.options, *said, "--also", CODE)
+    options: tuple[str, ...] = ()
+    if version is not None and not context.command_line.has("--streams-version"):
+        options = ("--streams-version", str(version))
+    words = (*facts.store.options, *options, "--also", CODE)
     if severity is Severity.NOTE:
         return nothing_to_do(context, *words)
-    register = context.given.plan_and_apply(*words, reads="what it costs")
+    register = context.command_line.plan_and_apply(*words, reads="what it costs")
     if not is_certain(facts):
         return f"Keep the state directory and register the ids: {register}. {make_certain(facts, context)}"
     return (
@@ -242,7 +247,7 @@ def _advise(request: AdviceRequest) -> Iterator[str]:
     """Rows that an older Kafka Streams wrote, before 2.7 or later reads them."""
     from srfix.recovery.advice.playbook import restart
 
-    known, mirrored = request.known, request.findings
+    circumstances, mirrored = request.circumstances, request.findings
     stores = ", ".join(sorted({finding.store for finding in mirrored}))
     if request.rules.wiping is not None:
         wipe = request.rules.wiping
@@ -251,10 +256,10 @@ def _advise(request: AdviceRequest) -> Iterator[str]:
     else:
         wipe = "or wipe the state after 2.7 or later runs everywhere: the restored rows then carry the source's own ids"
     yield (
-        f"Is the state of {stores} older than the upgrade of {known.application} to Kafka Streams 2.7? If not, do "
+        f"Is the state of {stores} older than the upgrade of {circumstances.application} to Kafka Streams 2.7? If not, do "
         f"nothing. If it is older: plan the repair, apply and verify it, and keep the state; {wipe}."
     )
-    yield f"After: {restart(known, 'now')}"
+    yield f"After: {restart(circumstances, 'now')}"
 
 
 def foretell(prospect: Prospect) -> Iterator[Foretold]:
@@ -272,8 +277,8 @@ def foretell(prospect: Prospect) -> Iterator[Foretold]:
 
 def _foretold(prospect: Prospect, role: Role, on_disk: tuple[SchemaId, ...] | None) -> Foretold:
     judged = prospect.judged
-    store, known, subject = judged.store, judged.known(role), judged.store.source_subject(role)
-    lacking = on_disk or (() if known is None else known.own)
+    store, pair, subject = judged.store, judged.subject_pair(role), judged.store.source_subject(role)
+    lacking = on_disk or (() if pair is None else pair.own)
     carried = (
         f"{named_ids(lacking)}, which {subject} lacks"
         if lacking
@@ -308,15 +313,15 @@ def _lacking_on_disk(judged: JudgedStore, role: Role) -> tuple[SchemaId, ...] | 
     if facts is None or facts.rows is None or registry is None:
         return None
     subject = judged.store.source_subject(role)
-    asked = (ask_membership(registry, subject, schema_id) for schema_id in sorted(facts.rows.ids(role)))
-    lacking = tuple(membership.schema_id for membership in asked if membership.is_missing)
+    memberships = (ask_membership(registry, subject, schema_id) for schema_id in sorted(facts.rows.ids(role)))
+    lacking = tuple(membership.schema_id for membership in memberships if membership.is_missing)
     return lacking if lacking or _are_all_rows_read(facts.rows, role) else None
 
 
 def _plan_before_upgrade(judged: JudgedStore) -> Iterator[str]:
     """The registrations under the source topic's own subject, which the new version asks."""
     words = (*judged.store.options, "--streams-version", str(judged.assumed.to), "--also", CODE)
-    yield f"Before the upgrade: {judged.assumed.given.plan_and_apply(*words)}."
+    yield f"Before the upgrade: {judged.assumed.command_line.plan_and_apply(*words)}."
     yield (
         "Or delete the state directory during the upgrade, not before. If SRF016 is reported as breaking, this "
         "does not help."

@@ -31,82 +31,82 @@ CODE = "SRF005"
 
 def stands_beside(facts: StoreFacts) -> str:
     """A sentence for the other findings of the store, with a blank before it; empty if there is no SRF005."""
-    found = facts.key_asymmetry
-    if found is None:
+    asymmetry = facts.key_asymmetry
+    if asymmetry is None:
         return ""
-    if found.reader_id is None:
+    if asymmetry.reader_id is None:
         return (
             f" See also {CODE}: the reader writes keys under only one schema id, but the topic's keys carry "
-            f"{listed(found.topic_ids)}. So some look-ups by key miss, and no registration repairs this."
+            f"{listed(asymmetry.topic_ids)}. So some look-ups by key miss, and no registration repairs this."
         )
     return (
-        f" See also {CODE}: the reader writes keys under schema id {found.reader_id}, not "
-        f"{listed(found.missed_ids)}. So look-ups by key miss, and no registration repairs this."
+        f" See also {CODE}: the reader writes keys under schema id {asymmetry.reader_id}, not "
+        f"{listed(asymmetry.missed_ids)}. So look-ups by key miss, and no registration repairs this."
     )
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    found = facts.key_asymmetry
-    if found is None or facts.source is None or facts.census is None:
+    asymmetry = facts.key_asymmetry
+    if asymmetry is None or facts.source is None or facts.census is None:
         return
     role, store, topic = facts.roles[Role.KEY], facts.store, facts.source.topic
-    faults = at_fault(facts.census, Role.KEY, found.missed_ids)
-    written = "; ".join(f"{i} is {_in_short(role.memberships[i].schema)}" for i in found.missed_ids[:MOST_NAMED])
+    faults = at_fault(facts.census, Role.KEY, asymmetry.missed_ids)
+    written = "; ".join(f"{i} is {_in_short(role.memberships[i].schema)}" for i in asymmetry.missed_ids[:MOST_NAMED])
     source_subject = store.source_subject(topic, Role.KEY)
-    such_a_key = "a key under another id than the reader's" if len(found.topic_ids) > 1 else "such a key"
+    such_a_key = "a key under another id than the reader's" if len(asymmetry.topic_ids) > 1 else "such a key"
     yield facts.finding(
         CODE,
         Role.KEY,
         severity=Severity.SILENT,
         schema_ids=faults,
         explanation=(
-            f"The keys of topic {topic} carry {in_words(faults)}; {written}. {_others(found)}The reader of store "
-            f"{store.name} of application {store.application} {_what_it_writes(found, role, context.registry)} A "
+            f"The keys of topic {topic} carry {in_words(faults)}; {written}. {_others(asymmetry)}The reader of store "
+            f"{store.name} of application {store.application} {_what_it_writes(asymmetry, role, context.registry)} A "
             "store compares keys byte for byte, and the schema id is part of the bytes. So after a restore a "
             f"look-up of {such_a_key} finds nothing, without any error: a join gives null, and the next update "
             "makes a second row for the same key. The two rows may even be in different "
-            f"partitions.{_on_disk(facts, found)}"
+            f"partitions.{_on_disk(facts, asymmetry)}"
         ),
-        next_step=_next(found, role, source_subject),
+        next_step=_next(asymmetry, role, source_subject),
     )
 
 
-def _on_disk(facts: StoreFacts, found: KeyAsymmetry) -> str:
+def _on_disk(facts: StoreFacts, asymmetry: KeyAsymmetry) -> str:
     """What the rows on disk show of it, with a blank before it; empty if none were read, or none carry such ids."""
     if facts.rows is None:
         return ""
     carried = facts.rows.ids(Role.KEY)
-    missed = carried.intersection(found.missed_ids)
-    own = carried.intersection(() if found.reader_id is None else (found.reader_id,))
-    told = ""
+    missed = carried.intersection(asymmetry.missed_ids)
+    own = carried.intersection(() if asymmetry.reader_id is None else (asymmetry.reader_id,))
+    sentences = ""
     if missed:
-        unmet = "" if found.reader_id is None else ". No look-up under the reader's id finds these rows"
-        told = f" Rows on disk carry {rows_in_words(facts.rows, Role.KEY, missed)}{unmet}."
+        unmet = "" if asymmetry.reader_id is None else ". No look-up under the reader's id finds these rows"
+        sentences = f" Rows on disk carry {rows_in_words(facts.rows, Role.KEY, missed)}{unmet}."
     if own:
         who = "Others" if missed else "Rows on disk"
-        told += f" {who} carry {rows_in_words(facts.rows, Role.KEY, own)}, the reader's own id."
-    return told
+        sentences += f" {who} carry {rows_in_words(facts.rows, Role.KEY, own)}, the reader's own id."
+    return sentences
 
 
-def _others(found: KeyAsymmetry) -> str:
-    if found.missed_ids == found.topic_ids:
+def _others(asymmetry: KeyAsymmetry) -> str:
+    if asymmetry.missed_ids == asymmetry.topic_ids:
         return ""
-    return f"Other keys carry schema id {found.reader_id}, the reader's own id. "
+    return f"Other keys carry schema id {asymmetry.reader_id}, the reader's own id. "
 
 
-def _what_it_writes(found: KeyAsymmetry, role: RoleFacts, registry: ReadableRegistry) -> str:
-    if found.reader_id is None:
+def _what_it_writes(asymmetry: KeyAsymmetry, role: RoleFacts, registry: ReadableRegistry) -> str:
+    if asymmetry.reader_id is None:
         return (
             f"writes its look-up keys under only one schema id. {role.subject} does not show which one, because it "
             f"holds {listed(role.state.schema_ids)}."
         )
-    reader = _in_short(_text_of(registry, role, found.reader_id))
+    reader = _in_short(_text_of(registry, role, asymmetry.reader_id))
     own = f"its own under {role.subject}" if role.state.versions else "as the ids in rows on disk show"
-    return f"writes its look-up keys under schema id {found.reader_id}, {own}: {reader}."
+    return f"writes its look-up keys under schema id {asymmetry.reader_id}, {own}: {reader}."
 
 
-def _next(found: KeyAsymmetry, role: RoleFacts, source_subject: str) -> str:
-    if len(found.topic_ids) > 1:
+def _next(asymmetry: KeyAsymmetry, role: RoleFacts, source_subject: str) -> str:
+    if len(asymmetry.topic_ids) > 1:
         change = (
             "Write a new topic with all keys under the schema that the reader writes, and build the table from "
             "the new topic."
@@ -114,12 +114,12 @@ def _next(found: KeyAsymmetry, role: RoleFacts, source_subject: str) -> str:
         stays = "this finding stays while the topic's keys carry several ids."
     else:
         change = (
-            f"Let the reader write keys under the schema that the producer uses ({listed(found.topic_ids)} under "
+            f"Let the reader write keys under the schema that the producer uses ({listed(asymmetry.topic_ids)} under "
             f"{source_subject}), or write a new topic with keys under the reader's schema and build the table from "
             "the new topic."
         )
         holds = role.subject if role.state.versions else "a row on disk"
-        stays = f"this finding stays while {holds} holds {found.reader_id}."
+        stays = f"this finding stays while {holds} holds {asymmetry.reader_id}."
     return (
         f"No registration helps, and srfix cannot repair this. {change} Then let the application rebuild the store, "
         "because rows that the application wrote keep their key bytes. The registry does not show that the reader "
@@ -186,10 +186,10 @@ def foretell(prospect: Prospect) -> Iterator[Foretold]:
     judged = prospect.judged
     restores = judged.restores_source_bytes(judged.running)
     facts = None if restores is Certainty.EXCLUDED else judged.facts()
-    found = None if facts is None else facts.key_asymmetry
-    if facts is None or found is None:
+    asymmetry = None if facts is None else facts.key_asymmetry
+    if facts is None or asymmetry is None:
         return
-    live = facts.census is not None and _are_live(facts.census, found)
+    live = facts.census is not None and _are_live(facts.census, asymmetry)
     # Where the serde may be handed the source topic's name, the phantom subject tells what the reader wrote before.
     writes = prospect.asks_the_phantom is Certainty.CERTAIN
     yield judged.foretold(
@@ -199,8 +199,8 @@ def foretell(prospect: Prospect) -> Iterator[Foretold]:
         certainty=weakest((restores, Certainty.CERTAIN if live and writes else Certainty.POSSIBLE)),
         moment=Moment.RESTORE,
         subject=judged.store.changelog_subject(Role.KEY),
-        schema_ids=found.missed_ids,
-        explanation=_what_a_restore_brings(judged, facts, found, live=live),
+        schema_ids=asymmetry.missed_ids,
+        explanation=_what_a_restore_brings(judged, facts, asymmetry, live=live),
         first=(
             "Before a restore, let the reader write keys under the schema that the producer uses, or write a new "
             "topic with keys under the reader's schema. No registration helps.",
@@ -208,29 +208,31 @@ def foretell(prospect: Prospect) -> Iterator[Foretold]:
     )
 
 
-def _are_live(census: Census, found: KeyAsymmetry) -> bool:
+def _are_live(census: Census, asymmetry: KeyAsymmetry) -> bool:
     """True if a restore at this moment loads keys that a look-up misses, whichever id the reader writes."""
-    live = set(found.missed_ids) & set(census.live_ids(Role.KEY))
-    return not census.is_partial and len(live) > (found.reader_id is None)
+    live = set(asymmetry.missed_ids) & set(census.live_ids(Role.KEY))
+    return not census.is_partial and len(live) > (asymmetry.reader_id is None)
 
 
-def _what_a_restore_brings(judged: JudgedStore, facts: StoreFacts, found: KeyAsymmetry, *, live: bool) -> str:
+def _what_a_restore_brings(judged: JudgedStore, facts: StoreFacts, asymmetry: KeyAsymmetry, *, live: bool) -> str:
     store = judged.store
     writes = (
         "under only one id, and srfix does not know which"
-        if found.reader_id is None
-        else f"under schema id {found.reader_id}, its own under {store.changelog_subject(Role.KEY)}"
+        if asymmetry.reader_id is None
+        else f"under schema id {asymmetry.reader_id}, its own under {store.changelog_subject(Role.KEY)}"
     )
-    carried = set() if facts.rows is None else facts.rows.ids(Role.KEY) & set(found.missed_ids)
+    carried = set() if facts.rows is None else facts.rows.ids(Role.KEY) & set(asymmetry.missed_ids)
     of_rows = f" Rows on disk carry {named_ids(sorted(carried))} already." if carried else ""
     when = "A restore brings" if live else "If a restore loads such keys, it brings"
     missed = (
-        "and the look-ups miss some of these rows" if found.reader_id is None else "and the look-ups miss these rows"
+        "and the look-ups miss some of these rows"
+        if asymmetry.reader_id is None
+        else "and the look-ups miss these rows"
     )
     return (
-        f"The keys of topic {store.topic} carry {named_ids(found.topic_ids)}, and the reader of store {store.name} "
+        f"The keys of topic {store.topic} carry {named_ids(asymmetry.topic_ids)}, and the reader of store {store.name} "
         f"looks keys up {writes}. A store compares keys byte for byte, with their ids. {when} rows under "
-        f"{named_ids(found.missed_ids)}, {missed} without any error. The next update makes a second row.{of_rows}"
+        f"{named_ids(asymmetry.missed_ids)}, {missed} without any error. The next update makes a second row.{of_rows}"
     )
 
 

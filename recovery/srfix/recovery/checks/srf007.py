@@ -24,7 +24,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     if facts.logs_nothing is None:
         return
     store = facts.store
-    named = context.given.quoted("diagnose", "--source", f"{store.application}/{store.name}=TOPIC")
+    named = context.command_line.quoted("diagnose", "--source", f"{store.application}/{store.name}=TOPIC")
     for role in facts.roles.values():
         if role.state.live:
             yield facts.finding(

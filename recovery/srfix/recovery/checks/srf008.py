@@ -23,23 +23,23 @@ def find(facts: ApplicationFacts, _context: CheckContext) -> Iterator[Finding]:
     """One note per pseudo-topic and role of an application that lives."""
     if not facts.lives:
         return
-    for each in facts.subjects:
-        if each.registration is None or each.owners_allowed[0] != facts.application:
+    for topicless_subject in facts.subjects:
+        if topicless_subject.registration is None or topicless_subject.owners_allowed[0] != facts.application:
             continue  # no pseudo-topic, or perhaps one of an application that is gone and whose name begins alike
         yield Finding(
             code=CODE,
             severity=Severity.NOTE,
             application=facts.application,
-            store=facts.name_of(each),
-            role=each.role,
-            subject=each.subject,
+            store=facts.name_of(topicless_subject),
+            role=topicless_subject.role,
+            subject=topicless_subject.subject,
             source=None,
-            registered_ids=facts.ids_under(each),
+            registered_ids=facts.ids_under(topicless_subject),
             explanation=(
-                f"A foreign-key join of application {facts.application} registered {each.subject}. A topic "
-                f"{each.topic} never exists, by design. But the join's registration topic {each.registration} does "
-                "not exist either: the application no longer has this join, or was reset. No store needs this "
-                "subject for a restore."
+                f"A foreign-key join of application {facts.application} registered {topicless_subject.subject}. A topic "
+                f"{topicless_subject.topic} never exists, by design. But the join's registration topic "
+                f"{topicless_subject.registration} does not exist either: the application no longer has this join, or "
+                "was reset. No store needs this subject for a restore."
             ),
             next="Nothing to do: leave the subject as long as the application lives.",
             repairable=False,

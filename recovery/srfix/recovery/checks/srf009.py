@@ -24,18 +24,18 @@ def find(facts: ApplicationFacts, context: CheckContext) -> Iterator[Finding]:
     """One finding per subject's topic and role, where a sign says that the application is gone."""
     if facts.lives or not (facts.proof or facts.signs):
         return
-    for each in facts.subjects:
+    for topicless_subject in facts.subjects:
         yield Finding(
             code=CODE,
             severity=Severity.LITTER,
             application=facts.application,
-            store=facts.name_of(each),
-            role=each.role,
-            subject=each.subject,
+            store=facts.name_of(topicless_subject),
+            role=topicless_subject.role,
+            subject=topicless_subject.subject,
             source=None,
-            registered_ids=facts.ids_under(each),
+            registered_ids=facts.ids_under(topicless_subject),
             evidence=tuple(_evidence(facts)),
-            explanation=_explanation(facts, each.subject),
+            explanation=_explanation(facts, topicless_subject.subject),
             next=_next(facts, context),
             repairable=facts.proof is not None,
         )
@@ -58,14 +58,14 @@ def _explanation(facts: ApplicationFacts, subject: str) -> str:
 
 
 def _next(facts: ApplicationFacts, context: CheckContext) -> str:
-    given = context.given
+    command_line = context.command_line
     if facts.proof is None:
-        sure = given.quoted("diagnose", "--gone", facts.application)
+        sure = command_line.quoted("diagnose", "--gone", facts.application)
         return (
             "Do nothing if the subject disturbs nobody: --ignore PATTERN acknowledges it. Delete nothing on this "
             f"evidence. If you know that the application is gone for good, say so: {sure}."
         )
-    removal = given.plan_and_apply("--gone", facts.application, "--also", CODE)
+    removal = command_line.plan_and_apply("--gone", facts.application, "--also", CODE)
     return (
         "Do nothing if the subject disturbs nobody: --ignore PATTERN acknowledges it. To soft-delete the subject, "
         f"if no record and no other subject needs its ids: {removal}."

@@ -52,7 +52,7 @@ def may_be_producers(facts: StoreFacts, role: RoleFacts, schema_id: SchemaId, co
     if facts.source is None or schema_id not in role.state.schema_ids:
         return True
     subject = facts.store.source_subject(facts.source.topic, role.role)
-    carried = _known(role, () if facts.census is None else facts.census.ids(role.role))
+    carried = _ids_with_schema(role, () if facts.census is None else facts.census.ids(role.role))
     return _extends_a_record(role, carried, context.membership(subject, schema_id))
 
 
@@ -75,12 +75,14 @@ def _internal(
         return
     subject = facts.store.source_subject(facts.source.topic, role.role)
     on_disk = frozenset() if facts.rows is None else facts.rows.ids(role.role)
-    there = {i: context.membership(subject, i) for i in sorted({*role.state.schema_ids, *on_disk}.difference(carried))}
-    if not any(m.is_known and m.error_code is None and m.answered_subject is None for m in there.values()):
+    source_memberships = {
+        i: context.membership(subject, i) for i in sorted({*role.state.schema_ids, *on_disk}.difference(carried))
+    }
+    if not any(m.is_known and m.error_code is None and m.answered_subject is None for m in source_memberships.values()):
         return
     source = context.state_of(subject)
     live = {version.schema_id for version in source.live}
-    for schema_id, membership in there.items():
+    for schema_id, membership in source_memberships.items():
         if schema_id in live:
             why = _why_internal(facts, role, source, carried, membership)
             if why is not None:
@@ -93,7 +95,7 @@ def _why_internal(
     from srfix.recovery.facts.internal_schemas import MARKS_OF_CONNECT, is_first_of_its_own, marks_in
 
     schema_id = membership.schema_id
-    carried = _known(role, carried)
+    carried = _ids_with_schema(role, carried)
     # The producers' schemas stand first: a store puts nothing before it has read a record of theirs.
     is_first = source.versions[0].schema_id == schema_id
     before = {
@@ -122,7 +124,7 @@ def _why_internal(
     return None
 
 
-def _known(role: RoleFacts, carried: Collection[SchemaId]) -> Collection[SchemaId]:
+def _ids_with_schema(role: RoleFacts, carried: Collection[SchemaId]) -> Collection[SchemaId]:
     return [i for i in carried if i in role.memberships and role.memberships[i].is_known]
 
 
@@ -147,11 +149,11 @@ def _record(membership: Membership) -> tuple[str | None, frozenset[str]]:
 def _explanation(
     facts: StoreFacts, subject: str, topic: str, internal: Mapping[SchemaId, str], *, is_sure: bool
 ) -> str:
-    told = "; ".join(f"schema id {schema_id}: {why}" for schema_id, why in internal.items())
+    reasons = "; ".join(f"schema id {schema_id}: {why}" for schema_id, why in internal.items())
     return (
         f"{subject} holds {'a version' if len(internal) == 1 else 'versions'} that no record of topic {topic} "
         f"carries. The serde of {facts.store.in_words} "
-        f"{'registered it, not a producer' if is_sure else 'writes with it'} ({told}). When a producer registers "
+        f"{'registered it, not a producer' if is_sure else 'writes with it'} ({reasons}). When a producer registers "
         "its next schema, the registry checks that schema against such a version, too. Readers that take the "
         "latest version may get it."
     ) + (

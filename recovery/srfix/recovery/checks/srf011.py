@@ -57,23 +57,23 @@ def known_elsewhere(unknown: Iterable[SchemaId], subject: Subject, context: Chec
     from srfix.serde.errors import RegistryError
     from srfix.serde.schemas.errors import SchemaNotFoundError
 
-    asked = tuple(unknown)
+    ids_unknown = tuple(unknown)
     own = context.registry.context_of(subject)
     try:
-        others = sorted({split_context(each)[0] for each in context.registry.subjects(deleted=True)} - {own})
+        other_contexts = sorted({split_context(name)[0] for name in context.registry.subjects(deleted=True)} - {own})
     except RegistryError:
         return ""
-    known: dict[str, list[int]] = {}
-    for other in others:
-        for schema_id in asked:
+    ids_by_context: dict[str, list[int]] = {}
+    for other in other_contexts:
+        for schema_id in ids_unknown:
             with suppress(SchemaNotFoundError):
                 schema_behind(context.registry, schema_id, other)
-                known.setdefault(other, []).append(schema_id)
-    if not known:
+                ids_by_context.setdefault(other, []).append(schema_id)
+    if not ids_by_context:
         return ""
-    there = "; ".join(f"{foreign(other)}: {', '.join(map(str, ids))}" for other, ids in known.items())
+    ids_in_words = "; ".join(f"{foreign(other)}: {', '.join(map(str, ids))}" for other, ids in ids_by_context.items())
     return (
-        f" Other contexts of this registry know ids with these numbers ({there}). If producers and application use "
+        f" Other contexts of this registry know ids with these numbers ({ids_in_words}). If producers and application use "
         "such a context, this finding is wrong: name the context in --registry, as they do (add /contexts/ and the "
         "context's name to the address)."
     )
@@ -94,19 +94,19 @@ def find_of_topic(request: TopicRequest) -> Iterator[TopicFinding]:
     from srfix.recovery.facts.topics import Trouble
 
     answer = request.answer
-    unknown = [each for each in answer.ids if each.trouble is Trouble.UNKNOWN_ID]
+    unknown = [asked_id for asked_id in answer.ids if asked_id.trouble is Trouble.UNKNOWN_ID]
     guids = answer.unknown_guids
     if not unknown and not guids:
         return
-    met = [each for each in unknown if each.standing.is_met]
-    told = met or unknown
-    parts = [request.in_words([each.fault for each in told])] if told else []
+    met = [asked_id for asked_id in unknown if asked_id.standing.is_met]
+    reported_ids = met or unknown
+    parts = [request.in_words([asked_id.fault for asked_id in reported_ids])] if reported_ids else []
     if guids:
         parts.append(f"the GUID{'s' if len(guids) > 1 else ''} {listed(guids, most=MOST_PLACES)}")
     yield request.finding(
         CODE,
         severity=Severity.BROKEN if met or guids else Severity.NOTE,
-        schema_ids=tuple(each.fault for each in told),
+        schema_ids=tuple(asked_id.fault for asked_id in reported_ids),
         explanation=(
             f"{capitalized(answer.role.value)}s of topic {request.topic} carry {' and '.join(parts)}, which the "
             "registry does not know (40403). No reader can decode these records, whatever subject it asks."

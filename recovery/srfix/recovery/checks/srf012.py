@@ -40,7 +40,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         if not refusals and not traces:
             continue
         refused = [refusal.schema_id for refusal in refusals]
-        found = facts.finding(
+        finding = facts.finding(
             CODE,
             role.role,
             severity=Severity.NOTE,
@@ -49,7 +49,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             next_step=" ".join(_next(role.state, refusals, traces)),
             repairable=bool(refusals) and all(refusal.is_overcome for refusal in refusals),
         )
-        yield replace(found, evidence=())
+        yield replace(finding, evidence=())
 
 
 def _traces(state: SubjectState, registry: ReadableRegistry) -> Iterator[str]:

@@ -19,7 +19,7 @@ from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
     from srfix.recovery.census.interface import Census
-    from srfix.recovery.commands import Given
+    from srfix.recovery.commands import CommandLine
     from srfix.recovery.facts.bodies import Bodies, UndecodableRows
     from srfix.recovery.facts.reader import CheckContext
     from srfix.recovery.facts.stores import RoleFacts, StoreFacts
@@ -37,16 +37,16 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         bodies = facts.bodies.get(role.role)
         undecodable = bodies.undecodable if bodies is not None else ()
         unframed = tuple(_unframed(facts, role))
-        told = [*unframed, *_undecodable(facts, role, bodies)]
-        if not told:
+        sentences = [*unframed, *_undecodable(facts, role, bodies)]
+        if not sentences:
             continue
-        ignored = bool(undecodable) and all(rows.is_only_too_long for rows in undecodable) and len(told) == 1
+        ignored = bool(undecodable) and all(rows.is_only_too_long for rows in undecodable) and len(sentences) == 1
         yield facts.finding(
             CODE,
             role.role,
             severity=Severity.SILENT if ignored else Severity.BROKEN,
             schema_ids=_at_fault(undecodable, is_partial=bodies is None or not bodies.is_whole),
-            explanation=" ".join((*told, _consequence(facts, ignored=ignored))),
+            explanation=" ".join((*sentences, _consequence(facts, ignored=ignored))),
             next_step=_next(facts, role, undecodable, context),
         )
 
@@ -154,13 +154,15 @@ def _look(facts: StoreFacts, role: RoleFacts, undecodable: tuple[UndecodableRows
     window = facts.keys.window if facts.keys is not None and role.role is Role.KEY else None
     unframed = ((partition, first) for partition, _live, first in _unframed_places(census, Role.VALUE))
     place = next(chain(((rows.partition, rows.first_offset) for rows in undecodable), unframed))
-    return _decode(context.given, census.topic, role.role, place, window)
+    return _decode(context.command_line, census.topic, role.role, place, window)
 
 
-def _decode(given: Given, topic: Topic, role: Role, place: tuple[int, int], window: WindowKind | None = None) -> str:
+def _decode(
+    command_line: CommandLine, topic: Topic, role: Role, place: tuple[int, int], window: WindowKind | None = None
+) -> str:
     """The command that shows the record at a partition and offset."""
     partition, offset = place
-    return given.quoted(
+    return command_line.quoted(
         "decode",
         *("--partition", str(partition), "--from-offset", str(offset), "--max-records", "1"),
         *(("--role", "key") if role is Role.KEY else ()),
@@ -206,19 +208,19 @@ def find_of_topic(request: TopicRequest) -> Iterator[TopicFinding]:
     undecodable = () if bodies is None else bodies.undecodable
     if undecodable:
         first = undecodable[0].partition, undecodable[0].first_offset
-        of_it = "; ".join(
+        details = "; ".join(
             f"partition {rows.partition} offset {rows.first_offset}, schema id {rows.schema_id} ({rows.reason.rstrip('.')})"
             for rows in undecodable[:MOST_PLACES]
         )
         sentences.append(
             f"srfix decoded the newest {answer.role.value} of each schema id and partition. {len(undecodable)} "
-            f"{'does' if len(undecodable) == 1 else 'do'} not decode with the schema of the id before it: {of_it}."
+            f"{'does' if len(undecodable) == 1 else 'do'} not decode with the schema of the id before it: {details}."
         )
         ids = {rows.schema_id for rows in undecodable}
-        faults = tuple(each.fault for each in answer.ids if each.schema_id in ids)
+        faults = tuple(asked_id.fault for asked_id in answer.ids if asked_id.schema_id in ids)
     if first is None:
         return
-    look = _decode(request.given, topic, answer.role, first)
+    look = _decode(request.command_line, topic, answer.role, first)
     yield request.finding(
         CODE,
         severity=Severity.BROKEN,

@@ -39,8 +39,8 @@ def lost_in_store(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]
     for role in facts.roles.values():
         if role.role is Role.KEY and not (facts.keys is not None and facts.keys.is_certain):
             continue
-        asked = sorted(facts.rows.ids(role.role).difference(facts.census.restorable_ids(role.role)))
-        lost = tuple(i for i in asked if not context.membership(role.subject, i).is_known)
+        ids = sorted(facts.rows.ids(role.role).difference(facts.census.restorable_ids(role.role)))
+        lost = tuple(i for i in ids if not context.membership(role.subject, i).is_known)
         if lost:
             yield _of_store(facts, role, lost, context)
 
@@ -95,7 +95,7 @@ def lost_in_changelog(facts: ChangelogFacts, context: CheckContext) -> Iterator[
     """One finding per role: records of a changelog topic that a restore loads carry ids that the registry does not know."""
     for lost in facts.lost:
         faults = at_fault(facts.census, lost.role, lost.schema_ids)
-        rest = context.given.quoted("scan", facts.topic)
+        rest = context.command_line.quoted("scan", facts.topic)
         yield Finding(
             code=CODE,
             severity=Severity.BROKEN,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from srfix.recovery.facts.stores import RoleFacts, StoreFacts
     from srfix.recovery.facts.subject_state import SubjectState
     from srfix.recovery.guard.judged import JudgedStore, Prospect
-    from srfix.recovery.guard.looking import RoleKnown
+    from srfix.recovery.guard.looking import SubjectPair
     from srfix.serde.subjects.names import Role
 
 CODE = "SRF015"
@@ -97,21 +97,21 @@ def foretell(prospect: Prospect) -> Iterator[Foretold]:
         case _:
             return
     for role in prospect.roles:
-        known = judged.known(role)
-        if known is None:
+        pair = judged.subject_pair(role)
+        if pair is None:
             continue
-        asked = (
-            (judged.asks_the_phantom(version), known.phantom),
-            (judged.asks_the_source(version), known.source),
+        subjects = (
+            (judged.asks_the_phantom(version), pair.phantom),
+            (judged.asks_the_source(version), pair.source),
         )
-        for writes, state in asked:
-            if writes is Certainty.EXCLUDED or (state is known.source and judged.is_dual):
+        for writes, state in subjects:
+            if writes is Certainty.EXCLUDED or (state is pair.source and judged.is_dual):
                 continue  # a dual-subject reader writes under the changelog's name on every version
-            if state.live and not (state is known.source and known.own):
+            if state.live and not (state is pair.source and pair.own):
                 continue  # it may hold what the application writes
             why = _why_none(judged, state)
             if why is not None:
-                yield _foretold(judged, role, known, state, writes, why, moment)
+                yield _foretold(judged, role, pair, state, writes, why, moment)
 
 
 def _why_none(judged: JudgedStore, state: SubjectState) -> str | None:
@@ -121,7 +121,9 @@ def _why_none(judged: JudgedStore, state: SubjectState) -> str | None:
 
     sight, assumed = judged.sight, judged.assumed
     assert sight.registry is not None
-    context = CheckContext(registry=sight.registry, no_auto_register=assumed.no_auto_register, given=assumed.given)
+    context = CheckContext(
+        registry=sight.registry, no_auto_register=assumed.no_auto_register, command_line=assumed.command_line
+    )
     try:
         # A mode may be set for a subject that does not exist yet.
         own = state.mode if state.versions or assumed.no_auto_register else sight.registry.mode(state.subject)
@@ -143,17 +145,17 @@ def _why_none(judged: JudgedStore, state: SubjectState) -> str | None:
 def _foretold(
     judged: JudgedStore,
     role: Role,
-    known: RoleKnown,
+    pair: SubjectPair,
     state: SubjectState,
     writes: Certainty,
     why: str,
     moment: Moment,
 ) -> Foretold:
-    store, own = judged.store, known.own if state is known.source else ()
-    is_told = judged.is_reader_told or bool(known.own)
+    store, own = judged.store, pair.own if state is pair.source else ()
+    is_told = judged.is_reader_told or bool(pair.own)
     if state.live:  # what it lacks is what the application writes if it is what it wrote last
-        last = max(known.phantom.live, key=lambda version: version.version, default=None)
-        is_told = last is not None and last.schema_id in known.own
+        last = max(pair.phantom.live, key=lambda version: version.version, default=None)
+        is_told = last is not None and last.schema_id in pair.own
     lacks = f"lacks {named_ids(own)}, the application's own" if own else "has no live version"
     return judged.foretold(
         CODE,

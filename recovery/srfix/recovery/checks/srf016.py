@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from srfix.recovery.facts.stores import RoleFacts, StoreFacts
     from srfix.recovery.facts.subject_state import SubjectState
     from srfix.recovery.guard.judged import JudgedStore, Prospect
-    from srfix.recovery.guard.looking import RoleKnown, Sight
+    from srfix.recovery.guard.looking import Sight, SubjectPair
     from srfix.recovery.guard.models import NewSchema
     from srfix.serde.schemas.models import Schema
     from srfix.serde.subjects.names import Role, Subject
@@ -68,8 +68,8 @@ def _asked(role: RoleFacts, put: NextPut, own_id: SchemaId, context: CheckContex
     from srfix.recovery.facts.refusals import foreseen_refusal
     from srfix.recovery.facts.stores import RoleFacts
 
-    asked = RoleFacts(role=role.role, subject=put.subject, state=put.state, memberships={})
-    return foreseen_refusal(context.registry, asked, context.membership(put.subject, own_id))
+    role_facts = RoleFacts(role=role.role, subject=put.subject, state=put.state, memberships={})
+    return foreseen_refusal(context.registry, role_facts, context.membership(put.subject, own_id))
 
 
 def _is_mirrored(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> bool:
@@ -116,8 +116,8 @@ def _ways(*, is_global: bool) -> str:
 def _next(facts: StoreFacts, put: NextPut, refusal: str | None, untold: str | None, context: CheckContext) -> str:
     ways = _ways(is_global=facts.is_global)
     if refusal is not None:
-        told = where_refused(put.subject, is_global=facts.is_global)
-        return told if is_certain(facts) else f"{told} {make_certain(facts, context)}"
+        sentence = where_refused(put.subject, is_global=facts.is_global)
+        return sentence if is_certain(facts) else f"{sentence} {make_certain(facts, context)}"
     if untold is not None:
         return (
             f"Before the upgrade, check the schema against {put.subject} at the subject's compatibility level. "
@@ -142,12 +142,12 @@ def foretell(prospect: Prospect) -> Iterator[Foretold]:
 
 
 def _foretold(judged: JudgedStore, role: Role, crosses: Certainty) -> Foretold:
-    store, known, subject = judged.store, judged.known(role), judged.store.source_subject(role)
-    own = () if known is None else known.own
-    newest = None if known is None else _newest(known, judged.sight)
+    store, pair, subject = judged.store, judged.subject_pair(role), judged.store.source_subject(role)
+    own = () if pair is None else pair.own
+    newest = None if pair is None else _newest(pair, judged.sight)
     refused, is_known = None, False
-    if known is not None and newest is not None:
-        refused, is_known = judged.sight.refusal(known.source, role, newest)
+    if pair is not None and newest is not None:
+        refused, is_known = judged.sight.refusal(pair.source, role, newest)
     breaks = refused is not None
     what = f"the application's own schema ({named_ids(own)})" if own else "the application's own schema"
     if not own:
@@ -168,8 +168,8 @@ def _foretold(judged: JudgedStore, role: Role, crosses: Certainty) -> Foretold:
             "the topic uses it"
         )
         unread = (
-            srf020.in_words(newest, subject, known.ids, judged.sight)
-            if known is not None and newest is not None
+            srf020.in_words(newest, subject, pair.ids, judged.sight)
+            if pair is not None and newest is not None
             else None
         )
         then += "" if unread is None else f"; {unread[1].removesuffix('.')}"
@@ -186,15 +186,15 @@ def _foretold(judged: JudgedStore, role: Role, crosses: Certainty) -> Foretold:
     )
 
 
-def _newest(known: RoleKnown, sight: Sight) -> Schema | None:
+def _newest(pair: SubjectPair, sight: Sight) -> Schema | None:
     from srfix.recovery.facts.survey import schema_behind
     from srfix.serde.schemas.errors import SchemaNotFoundError
 
-    newest = max((version for version in known.phantom.versions if version.schema_id in known.own), default=None)
+    newest = max((version for version in pair.phantom.versions if version.schema_id in pair.own), default=None)
     if newest is None or sight.registry is None:
         return None
     try:
-        return schema_behind(sight.registry, newest.schema_id, sight.context_of(known.source.subject))
+        return schema_behind(sight.registry, newest.schema_id, sight.context_of(pair.source.subject))
     except SchemaNotFoundError:
         return None
 
@@ -207,9 +207,9 @@ def foretell_of_subject(
     if refused is None:
         return
     first = {
-        known.phantom.versions[0].schema_id
+        pair.phantom.versions[0].schema_id
         for judged in stores
-        if (known := judged.known(new.role)) is not None and known.phantom.versions
+        if (pair := judged.subject_pair(new.role)) is not None and pair.phantom.versions
     }
     at_fault = [
         version.schema_id

@@ -31,15 +31,15 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             continue
         faults = at_fault(facts.census, role.role, absent)
         subject = facts.store.source_subject(facts.source.topic, role.role)
-        held = context.state_of(subject).schema_ids
+        ids = context.state_of(subject).schema_ids
         yield facts.finding(
             CODE,
             role.role,
             severity=_severity(subject, role, faults, context),
             subject=subject,
             schema_ids=faults,
-            registered_ids=held,
-            explanation=_explanation(facts.source.topic, subject, role, faults, context, exists=bool(held)),
+            registered_ids=ids,
+            explanation=_explanation(facts.source.topic, subject, role, faults, context, exists=bool(ids)),
             next_step=(
                 f"Before an upgrade, register these schemas under {subject}, too (watch its compatibility level). "
                 "Or give the readers the subject naming strategy that the producer uses. srfix plan does not do "

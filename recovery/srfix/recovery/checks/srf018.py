@@ -31,8 +31,8 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     configs = facts.source_configs
     if facts.source is None or configs is None or configs.values is None or configs.is_compacted is None:
         return
-    found = limits(configs.values)
-    if not found:
+    settings = limits(configs.values)
+    if not settings:
         return
     topic = facts.source.topic
     yield facts.finding(
@@ -41,18 +41,18 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         severity=Severity.SILENT,
         subject=facts.source.subject,
         registered_ids=context.state_of(facts.source.subject).schema_ids,
-        explanation=_explanation(facts, topic, configs.values["cleanup.policy"], found, configs.is_compacted),
+        explanation=_explanation(facts, topic, configs.values["cleanup.policy"], settings, configs.is_compacted),
         next_step=_next(facts, topic, context),
     )
 
 
 def _explanation(facts: StoreFacts, topic: Topic, policy: str, by: tuple[str, ...], is_compacted: bool) -> str:
-    of_it = f"(cleanup.policy={policy}, {', '.join(by)})"
+    clause = f"(cleanup.policy={policy}, {', '.join(by)})"
     how = (
-        f"which has compaction and retention {of_it}. Compaction keeps the latest record of each key. But retention "
+        f"which has compaction and retention {clause}. Compaction keeps the latest record of each key. But retention "
         "deletes this record, too, if its segment is too old or the partition is too large"
         if is_compacted
-        else f"which is not compacted {of_it}. Retention deletes records that may be the only copy of a row"
+        else f"which is not compacted {clause}. Retention deletes records that may be the only copy of a row"
     )
     restores = "restores" if is_certain(facts) else "restores, as far as the evidence shows,"
     return (
@@ -105,10 +105,10 @@ def foretell(prospect: Prospect) -> Iterator[Foretold]:
         what = f"cleanup.policy of topic {store.topic} ({CODE})"
         judged.sight.skip(Skipped(what=what, reason=why, could_hide=False))
         return
-    found = limits(configs.values)
-    if not found:
+    settings = limits(configs.values)
+    if not settings:
         return
-    policy = f"cleanup.policy={configs.values['cleanup.policy']}, {', '.join(found)}"
+    policy = f"cleanup.policy={configs.values['cleanup.policy']}, {', '.join(settings)}"
     yield judged.foretold(
         CODE,
         Role.VALUE,

@@ -24,8 +24,8 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 
     From 3.8 on a restore runs the processor too, and nothing is learned of it.
     """
-    found = facts.processed
-    if found is None or not found.transformed or facts.source is None:
+    processed_rows = facts.processed
+    if processed_rows is None or not processed_rows.transformed or facts.source is None:
         return
     yield facts.finding(
         CODE,
@@ -33,7 +33,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         severity=Severity.SILENT,
         subject=facts.source.subject,
         registered_ids=context.state_of(facts.source.subject).schema_ids,
-        explanation=_explanation(facts, found),
+        explanation=_explanation(facts, processed_rows),
         next_step=(
             "Keep the state directories: do not wipe them. Upgrade to Kafka Streams 3.8 or later (KIP-1024): there "
             "a restore runs the processor. After the upgrade rebuild the state once, because rows from an earlier "
@@ -43,25 +43,29 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     )
 
 
-def _explanation(facts: StoreFacts, found: ProcessedRows) -> str:
+def _explanation(facts: StoreFacts, processed_rows: ProcessedRows) -> str:
     topic = facts.source.topic if facts.source is not None else None
     example = ""
-    if found.example is not None:
-        partition, offset = found.example
+    if processed_rows.example is not None:
+        partition, offset = processed_rows.example
         example = f", for example of the record in partition {partition} at offset {offset}"
     happened = (
-        f" srfix also compared {counted(found.untransformed, 'row')} that "
-        f"{'is' if found.untransformed == 1 else 'are'} the same in the store and in the topic. Either a restore "
+        f" srfix also compared {counted(processed_rows.untransformed, 'row')} that "
+        f"{'is' if processed_rows.untransformed == 1 else 'are'} the same in the store and in the topic. Either a restore "
         "has loaded such rows, and they are wrong now. Or the processor does not change such records."
-        if found.untransformed
+        if processed_rows.untransformed
         else ""
     )
-    rows = counted(found.transformed, "row")
-    filler = "a processor" if found.processor is None else f"processor {found.processor} ({found.origin})"
+    rows = counted(processed_rows.transformed, "row")
+    filler = (
+        "a processor"
+        if processed_rows.processor is None
+        else f"processor {processed_rows.processor} ({processed_rows.origin})"
+    )
     return (
         f"Global store {facts.store.name} of application {facts.store.application} is filled by {filler}. The "
         f"processor does not store the records of topic {topic} unchanged: {rows} on disk "
-        f"{'differs' if found.transformed == 1 else 'differ'} from the topic's latest record of the same "
+        f"{'differs' if processed_rows.transformed == 1 else 'differ'} from the topic's latest record of the same "
         f"key{example}. Before Kafka Streams 3.8, a restore copies the records without that processor, at every "
         "start without state and on every new instance. The store then holds the topic's values, without any "
         f"error.{happened}"
@@ -75,10 +79,10 @@ def foretell(prospect: Prospect) -> Iterator[Foretold]:
     if prospect.moment is not Moment.RESTORE or not store.is_global or runs_processors:
         return
     facts = judged.facts()
-    found = None if facts is None else facts.processed
-    if found is not None and found.transformed:
-        rows = counted(found.transformed, "row")
-        differ = "differs" if found.transformed == 1 else "differ"
+    processed_rows = None if facts is None else facts.processed
+    if processed_rows is not None and processed_rows.transformed:
+        rows = counted(processed_rows.transformed, "row")
+        differ = "differs" if processed_rows.transformed == 1 else "differ"
         yield _foretold(
             judged,
             Certainty.UNTOLD if running is None else judged.of_version(running),
@@ -88,12 +92,12 @@ def foretell(prospect: Prospect) -> Iterator[Foretold]:
             "Keep the state directories, and upgrade to Kafka Streams 3.8 or later.",
         )
         return
-    if found is not None and found.untold and found.not_compared is not None:
+    if processed_rows is not None and processed_rows.untold and processed_rows.not_compared is not None:
         whose = f"global store {store.name} of application {store.application}"
         judged.sight.skip(
             Skipped(
                 what=f"whether a processor changes the rows of {whose} ({CODE})",
-                reason=found.not_compared,
+                reason=processed_rows.not_compared,
                 could_hide=True,
                 subjects=(store.changelog_subject(Role.VALUE),),
             )

@@ -48,90 +48,92 @@ def find_of_topic(request: TopicRequest) -> Iterator[TopicFinding]:
     from srfix.recovery.facts.holders import find_holders
 
     by_subject: dict[Subject, list[AskedId]] = {}
-    for asked in request.answer.ids:
-        if _is_at_fault(asked):
-            by_subject.setdefault(asked.subject or request.subject, []).append(asked)
+    for asked_id in request.answer.ids:
+        if _is_at_fault(asked_id):
+            by_subject.setdefault(asked_id.subject or request.subject, []).append(asked_id)
     if not by_subject:
         return
-    every = [asked for of_it in by_subject.values() for asked in of_it]
+    every = [asked_id for ids_of_subject in by_subject.values() for asked_id in ids_of_subject]
     likely = [*by_subject, request.subject]
-    holders = find_holders(request.survey.registry, {asked.schema_id for asked in every}, likely=likely)
-    for subject, of_it in sorted(by_subject.items()):
-        yield _finding(request, subject, of_it, holders)
+    holders = find_holders(request.survey.registry, {asked_id.schema_id for asked_id in every}, likely=likely)
+    for subject, ids_of_subject in sorted(by_subject.items()):
+        yield _finding(request, subject, ids_of_subject, holders)
 
 
-def _finding(request: TopicRequest, subject: Subject, asked: Sequence[AskedId], holders: Holders) -> TopicFinding:
-    met = [each for each in asked if each.standing.is_met]
-    told = met or list(asked)
-    fails = [each for each in told if each.trouble is not None]
+def _finding(request: TopicRequest, subject: Subject, asked_ids: Sequence[AskedId], holders: Holders) -> TopicFinding:
+    met = [asked_id for asked_id in asked_ids if asked_id.standing.is_met]
+    reported_ids = met or list(asked_ids)
+    fails = [asked_id for asked_id in reported_ids if asked_id.trouble is not None]
     is_note = not met or not fails
-    ids = {each.schema_id: _record(each) for each in told}
-    holding = tuple(holder for each in ids for holder in holders.by_id.get(each, ()))
+    ids = {asked_id.schema_id: _record(asked_id) for asked_id in reported_ids}
+    holding = tuple(holder for schema_id in ids for holder in holders.by_id.get(schema_id, ()))
     origin = origin_of(request.topic, request.answer.role, holding, ids, subject)
-    repairable = any(each.is_mended for each in told)
+    repairable = any(asked_id.is_mended for asked_id in reported_ids)
     sentences = [
-        _carried(request, told),
-        _asked(subject, request.survey.subject_state(subject), told),
-        *_outcome(request, subject, told, fails),
-        *_already_read(request, asked, met),
+        _carried(request, reported_ids),
+        _asked(subject, request.survey.subject_state(subject), reported_ids),
+        *_outcome(request, subject, reported_ids, fails),
+        *_already_read(request, asked_ids, met),
         *origin_in_words(origin, ids),
     ]
     return request.finding(
         CODE,
         severity=Severity.NOTE if is_note else Severity.BROKEN,
         subject=subject,
-        schema_ids=tuple(each.fault for each in told),
+        schema_ids=tuple(asked_id.fault for asked_id in reported_ids),
         holders=holding,
         origin=origin,
         explanation=" ".join(sentences),
-        next_step=_next(request, origin, told, is_note=is_note, repairable=repairable),
+        next_step=_next(request, origin, reported_ids, is_note=is_note, repairable=repairable),
         repairable=repairable,
     )
 
 
-def _carried(request: TopicRequest, told: Sequence[AskedId]) -> str:
+def _carried(request: TopicRequest, reported_ids: Sequence[AskedId]) -> str:
     question = request.answers.question
     where = f"{capitalized(request.answer.role.value)}s of topic {question.topic}"
-    if question.read.group is not None and told[0].standing is Standing.PENDING:
+    if question.read.group is not None and reported_ids[0].standing is Standing.PENDING:
         where += f" that group {question.read.group} has not read yet"
-    return f"{where} carry {request.in_words([each.fault for each in told])}."
+    return f"{where} carry {request.in_words([asked_id.fault for asked_id in reported_ids])}."
 
 
-def _asked(subject: Subject, state: SubjectState, told: Sequence[AskedId]) -> str:
-    if all(each.trouble is Trouble.NO_SUBJECT for each in told):
-        return f"The reader asks no subject for these ids: {told[0].why}."
-    codes = sorted({each.membership.error_code for each in told if each.membership.error_code is not None})
-    lacks = [each.schema_id for each in told if each.membership.is_missing]
+def _asked(subject: Subject, state: SubjectState, reported_ids: Sequence[AskedId]) -> str:
+    if all(asked_id.trouble is Trouble.NO_SUBJECT for asked_id in reported_ids):
+        return f"The reader asks no subject for these ids: {reported_ids[0].why}."
+    codes = sorted(
+        {asked_id.membership.error_code for asked_id in reported_ids if asked_id.membership.error_code is not None}
+    )
+    lacks = [asked_id.schema_id for asked_id in reported_ids if asked_id.membership.is_missing]
     if not state.versions:
         return f"The subject that the reader asks, {subject}, does not exist ({', '.join(map(str, codes)) or '40401'})."
-    held = f"The subject that the reader asks, {subject}, holds {state.versions_in_words}"
+    holdings = f"The subject that the reader asks, {subject}, holds {state.versions_in_words}"
     if not lacks:
-        return f"{held}."
-    return f"{held}, but not schema id {listed(lacks)} ({', '.join(map(str, codes))})."
+        return f"{holdings}."
+    return f"{holdings}, but not schema id {listed(lacks)} ({', '.join(map(str, codes))})."
 
 
 def _outcome(
-    request: TopicRequest, subject: Subject, told: Sequence[AskedId], fails: Sequence[AskedId]
+    request: TopicRequest, subject: Subject, reported_ids: Sequence[AskedId], fails: Sequence[AskedId]
 ) -> Iterator[str]:
     if not fails:
         reader = request.answers.question.read.reader.value
         yield f"Nothing fails, because a {reader} reader does not need that version."
         return
     by_trouble: dict[Trouble, list[AskedId]] = {}
-    for each in fails:
-        if each.trouble is not None:
-            by_trouble.setdefault(each.trouble, []).append(each)
+    for asked_id in fails:
+        if asked_id.trouble is not None:
+            by_trouble.setdefault(asked_id.trouble, []).append(asked_id)
     missing = by_trouble.get(Trouble.MISSING)
     if missing:
         yield _of_missing(request, subject, missing)
     if Trouble.NO_LATEST in by_trouble:
         why = by_trouble[Trouble.NO_LATEST][0].why
         yield f"A reader that takes the latest version finds no version: {why}. So it cannot read any record."
-    for each in by_trouble.get(Trouble.LATEST_CANNOT_READ, ())[:MOST_PLACES]:
-        yield f"The latest version cannot read records of schema id {each.schema_id}: {each.why}."
+    for asked_id in by_trouble.get(Trouble.LATEST_CANNOT_READ, ())[:MOST_PLACES]:
+        yield f"The latest version cannot read records of schema id {asked_id.schema_id}: {asked_id.why}."
     if Trouble.NO_SUBJECT in by_trouble and len(by_trouble) > 1:
-        others = [each.schema_id for each in by_trouble[Trouble.NO_SUBJECT]]
-        yield f"Schema id {listed(others)} has no record name, so the strategy gives no subject for this id."
+        ids_without_subject = [asked_id.schema_id for asked_id in by_trouble[Trouble.NO_SUBJECT]]
+        yield f"Schema id {listed(ids_without_subject)} has no record name, so the strategy gives no subject for this id."
 
 
 def _of_missing(request: TopicRequest, subject: Subject, missing: Sequence[AskedId]) -> str:
@@ -157,13 +159,13 @@ def _of_missing(request: TopicRequest, subject: Subject, missing: Sequence[Asked
     return sentence if sentence.startswith("ksqlDB") else capitalized(sentence)
 
 
-def _already_read(request: TopicRequest, asked: Sequence[AskedId], met: Sequence[AskedId]) -> Iterator[str]:
+def _already_read(request: TopicRequest, asked_ids: Sequence[AskedId], met: Sequence[AskedId]) -> Iterator[str]:
     """Of ids that the reader does not meet as things stand."""
-    others = [each for each in asked if not each.standing.is_met]
-    if not others:
+    unmet = [asked_id for asked_id in asked_ids if not asked_id.standing.is_met]
+    if not unmet:
         return
-    ids = f"schema id {listed(each.schema_id for each in others)}"
-    read = all(each.standing is Standing.READ for each in others)
+    ids = f"schema id {listed(asked_id.schema_id for asked_id in unmet)}"
+    read = all(asked_id.standing is Standing.READ for asked_id in unmet)
     group = request.answers.question.read.group
     if met:
         what = (
@@ -182,10 +184,10 @@ def _already_read(request: TopicRequest, asked: Sequence[AskedId], met: Sequence
 
 
 def _next(
-    request: TopicRequest, origin: TopicOrigin, told: Sequence[AskedId], *, is_note: bool, repairable: bool
+    request: TopicRequest, origin: TopicOrigin, reported_ids: Sequence[AskedId], *, is_note: bool, repairable: bool
 ) -> str:
-    question, given = request.answers.question, request.given
-    if any(each.trouble is Trouble.NO_LATEST for each in told):
+    question, command_line = request.answers.question, request.command_line
+    if any(asked_id.trouble is Trouble.NO_LATEST for asked_id in reported_ids):
         return (
             "srfix registers no live version for this reader. Such a version would become the latest version for "
             "everybody who asks the subject, and the registry would check the next schema against it. Ask the "
@@ -193,7 +195,7 @@ def _next(
             "from the reader."
         )
     if not repairable:
-        if any(each.trouble is Trouble.LATEST_CANNOT_READ for each in told):
+        if any(asked_id.trouble is Trouble.LATEST_CANNOT_READ for asked_id in reported_ids):
             return (
                 "No registration of these ids helps. Ask the owner of the subject for a latest version that can "
                 "read these records (with defaults for the fields that it adds), or remove use.latest.version from "
@@ -201,23 +203,23 @@ def _next(
             )
         return "Name the subject that the reader asks (--subject), or another --strategy."
     if is_note:
-        plan = given.quoted("plan", "--topic", question.topic, "--also", CODE, "-o", "plan.json")
+        plan = command_line.quoted("plan", "--topic", question.topic, "--also", CODE, "-o", "plan.json")
         return f"Nothing to do now. To register the ids nevertheless: {plan}."
-    repair = given.plan_and_apply("--topic", question.topic, reads="what it costs")
+    repair = command_line.plan_and_apply("--topic", question.topic, reads="what it costs")
     register = f"register the ids under the subject that the reader asks: {repair}"
     configure = reader_to_configure(origin, question.read.strategy)
     return f"{configure}, or {register}." if configure else f"{capitalized(register)}."
 
 
-def _is_at_fault(asked: AskedId) -> bool:
+def _is_at_fault(asked_id: AskedId) -> bool:
     """True for what is a finding: the reader fails on it, or does without a version that is not there."""
-    if asked.trouble is Trouble.UNKNOWN_ID:
+    if asked_id.trouble is Trouble.UNKNOWN_ID:
         return False
-    return asked.trouble is not None or asked.membership.is_missing
+    return asked_id.trouble is not None or asked_id.membership.is_missing
 
 
-def _record(asked: AskedId) -> str | None:
-    schema = asked.membership.schema
+def _record(asked_id: AskedId) -> str | None:
+    schema = asked_id.membership.schema
     if schema is None or schema.references:
         return None
     from srfix.serde.formats.table import record_name
@@ -252,12 +254,12 @@ def foretell_of_readers(
     """
     ids = {version.schema_id for version in state.live}
     for judged in stores:
-        known = judged.known(new.role)
-        ids.update(() if known is None else known.ids)
-    found = in_words(new.schema, new.subject, sorted(ids), sight)
-    if found is None:
+        pair = judged.subject_pair(new.role)
+        ids.update(() if pair is None else pair.ids)
+    unreadable_and_why = in_words(new.schema, new.subject, sorted(ids), sight)
+    if unreadable_and_why is None:
         return
-    bad, words = found
+    bad, words = unreadable_and_why
     yield Foretold(
         code=CODE,
         severity=Severity.NOTE,
@@ -288,9 +290,9 @@ def in_words(
             writer = schema_behind(sight.registry, schema_id, sight.context_of(subject))
         except SchemaNotFoundError:
             continue
-        found, untold = unreadable(latest, writer)
-        if found:
-            reasons[schema_id] = found[0].rstrip(".")
+        problems, untold = unreadable(latest, writer)
+        if problems:
+            reasons[schema_id] = problems[0].rstrip(".")
         elif untold is not None:
             what = f"whether a reader with use.latest.version of {subject} reads the records of schema id {schema_id} ({CODE})"
             # A note at most is hidden.

@@ -17,7 +17,7 @@ from srfix.serde.subjects.names import Role, Subject, Topic, join_context, split
 from srfix.serde.wire import SchemaId
 
 if TYPE_CHECKING:
-    from srfix.recovery.commands import Given
+    from srfix.recovery.commands import CommandLine
     from srfix.recovery.facts.bodies import Bodies
     from srfix.recovery.facts.holders import Holder
     from srfix.recovery.facts.survey import Survey
@@ -79,7 +79,7 @@ class TopicRequest:
     bodies: Bodies | None
     """Whether the newest record of each of their ids decodes; None if there is no id."""
     survey: Survey
-    given: Given
+    command_line: CommandLine
 
     @property
     def topic(self) -> Topic:
@@ -103,18 +103,18 @@ class TopicRequest:
         repairable: bool = False,
     ) -> TopicFinding:
         """A finding of them, under the subject that the topic's name says, if no other one is asked."""
-        asked, role = subject or self.subject, self.answer.role
-        own = join_context(self.survey.registry.context_of(asked), subject_for(self.topic, role))
+        subject_asked, role = subject or self.subject, self.answer.role
+        own = join_context(self.survey.registry.context_of(subject_asked), subject_for(self.topic, role))
         return TopicFinding(
             code=code,
             severity=severity,
             application="",
             store="",
             role=role,
-            subject=asked,
+            subject=subject_asked,
             source=Source(topic=self.topic, subject=own),
             schema_ids=schema_ids,
-            registered_ids=self.survey.subject_state(asked).schema_ids,
+            registered_ids=self.survey.subject_state(subject_asked).schema_ids,
             holders=holders,
             origin=origin,
             explanation=explanation,
@@ -181,12 +181,12 @@ def _of(topic: Topic, role: Role, subject: Subject, by_name: set[str]) -> Origin
     name = split_context(subject)[1]
     if name in by_name:
         return Origin.TOPIC_RECORD if _begins(subject, topic) else Origin.RECORD
-    known = split_subject(name)
-    if known is None or known[1] is not role:
+    topic_and_role = split_subject(name)
+    if topic_and_role is None or topic_and_role[1] is not role:
         return Origin.UNKNOWN
-    if known[0] == topic:
+    if topic_and_role[0] == topic:
         return Origin.OWN
-    return Origin.MIRRORED if topic.endswith(f".{known[0]}") else Origin.OTHER_TOPIC
+    return Origin.MIRRORED if topic.endswith(f".{topic_and_role[0]}") else Origin.OTHER_TOPIC
 
 
 def _begins(subject: Subject, topic: Topic) -> bool:

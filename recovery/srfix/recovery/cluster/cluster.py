@@ -123,9 +123,9 @@ class Cluster:
         wanted = list(dict.fromkeys(topics))
         if not wanted or self._lacks_controller:
             return frozenset()
-        asked = self._open_admin().describe_topics(TopicCollection(wanted), request_timeout=self._timeout_s)
+        futures = self._open_admin().describe_topics(TopicCollection(wanted), request_timeout=self._timeout_s)
         hidden: set[Topic] = set()
-        for name, future in asked.items():
+        for name, future in futures.items():
             try:
                 future.result(self._timeout_s + 1)
             except (KafkaException, TimeoutError) as error:
@@ -183,20 +183,20 @@ class Cluster:
 
         futures = self._open_admin().describe_consumer_groups([group], request_timeout=timeout_s)
         try:
-            found = futures[group].result(timeout_s + 1)
+            description = futures[group].result(timeout_s + 1)
         except KafkaException as error:
             problem = refusal(error.args[0], acl=f"Describe on group {group!r}")
             return GroupState(group=group, state=None, members=None, problem=problem)
         except TimeoutError:
             return GroupState(group=group, state=None, members=None, problem="no answer in time")
-        state = "".join(word.capitalize() for word in found.state.name.split("_"))
+        state = "".join(word.capitalize() for word in description.state.name.split("_"))
         return GroupState(
             group=group,
             state=state,
-            members=len(found.members),
+            members=len(description.members),
             problem=None,
-            assignor=found.partition_assignor or "",
-            client_ids=tuple(sorted(member.client_id for member in found.members)),
+            assignor=description.partition_assignor or "",
+            client_ids=tuple(sorted(member.client_id for member in description.members)),
         )
 
     def streams_members(self, group: str, *, timeout_s: float = 5.0) -> StreamsMembers:
@@ -245,11 +245,11 @@ class Cluster:
 
         wanted = list(dict.fromkeys(partitions))
         self._require(topic, wanted)
-        asked = [  # both are under way before either is waited for
+        both_ends = [  # both are under way before either is waited for
             self._ask_offsets(topic, wanted, spec, IsolationLevel.READ_UNCOMMITTED)
             for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
         ]
-        starts, ends = (self._offsets_of(topic, futures) for futures in asked)
+        starts, ends = (self._offsets_of(topic, futures) for futures in both_ends)
         return {partition: (starts[partition], ends[partition]) for partition in wanted}
 
     def stable_ends(self, topic: str, partitions: Iterable[int]) -> Mapping[int, int]:
@@ -380,10 +380,10 @@ class Cluster:
         if topic not in self._reader_knows:
             # Left to itself librdkafka looks once a second who leads the partitions of topics that are new to it.
             try:
-                found = reader.list_topics(topic, timeout=self._timeout_s).topics
+                topics = reader.list_topics(topic, timeout=self._timeout_s).topics
             except KafkaException as error:
                 raise self._client.failed(f"asking who leads the partitions of {topic!r}", error) from None
-            if topic not in found or found[topic].error is not None:
+            if topic not in topics or topics[topic].error is not None:
                 self._listed = {}
                 self._require(topic, ())  # it may be gone since the last listing
             self._reader_knows.add(topic)

@@ -42,25 +42,25 @@ class GroupOffsets:
         self, admin: AdminClient, groups: Iterable[str], partitions: Iterable[tuple[str, int]]
     ) -> dict[str, dict[Where, Commit] | ClusterError]:
         """What each group has committed for these partitions; an error in place of what may not or cannot be asked."""
-        asked = tuple(dict.fromkeys(groups))
+        names = tuple(dict.fromkeys(groups))
         wanted = {(Topic(topic), partition): None for topic, partition in partitions}
         if not wanted:
-            return {group: {} for group in asked}
-        found: dict[str, dict[Where, Commit] | ClusterError] = {}
+            return {group: {} for group in names}
+        commits: dict[str, dict[Where, Commit] | ClusterError] = {}
         silent: list[str] = []
-        for group, answer in self._ask(admin, ((group, None) for group in asked)):
+        for group, answer in self._ask(admin, ((group, None) for group in names)):
             if isinstance(answer, dict):
                 self._answers_unnamed = self._answers_unnamed or bool(answer)
-                found[group] = {where: commit for where, commit in answer.items() if where in wanted}
+                commits[group] = {where: commit for where, commit in answer.items() if where in wanted}
                 if not answer:
                     silent.append(group)
             else:
-                found[group] = answer
+                commits[group] = answer
                 if not isinstance(answer, AccessDeniedError):
                     silent.append(group)  # a broker may not take a question without names (before 0.10.2)
         if not self._answers_unnamed:
-            found |= self.of_named(admin, silent, wanted)
-        return found
+            commits |= self.of_named(admin, silent, wanted)
+        return commits
 
     def of_named(
         self, admin: AdminClient, groups: Iterable[str], partitions: Iterable[tuple[str, int]]
@@ -69,14 +69,14 @@ class GroupOffsets:
 
         named = [TopicPartition(topic, partition) for topic, partition in dict.fromkeys(partitions)]
         pieces = [named[start : start + _PIECE] for start in range(0, len(named), _PIECE)]
-        found: dict[str, dict[Where, Commit] | ClusterError] = {}
+        commits: dict[str, dict[Where, Commit] | ClusterError] = {}
         for group, answer in self._ask(admin, ((group, piece) for group in dict.fromkeys(groups) for piece in pieces)):
-            known = found.setdefault(group, {})
+            group_commits = commits.setdefault(group, {})
             if isinstance(answer, ClusterError):
-                found[group] = answer
-            elif isinstance(known, dict):
-                known.update(answer)
-        return found
+                commits[group] = answer
+            elif isinstance(group_commits, dict):
+                group_commits.update(answer)
+        return commits
 
     def _ask(
         self, admin: AdminClient, questions: Iterable[_Question]
@@ -104,15 +104,17 @@ class GroupOffsets:
         except (KafkaException, TimeoutError) as error:
             admin.poll(0)
             return group, self._client.failed(doing, error, acl=f"Describe on group {group!r}")
-        found: dict[Where, Commit] = {}
+        commits: dict[Where, Commit] = {}
         for entry in entries:
             if entry.error is None:
                 if entry.offset >= 0:
-                    found[Topic(entry.topic), entry.partition] = Commit(offset=entry.offset, metadata=_metadata(entry))
+                    commits[Topic(entry.topic), entry.partition] = Commit(
+                        offset=entry.offset, metadata=_metadata(entry)
+                    )
             elif entry.error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
                 where = f"{doing} for {entry.topic}[{entry.partition}]"
                 return group, self._client.failed(where, entry.error, acl=f"Describe on topic {entry.topic!r}")
-        return group, found
+        return group, commits
 
 
 def _metadata(entry: TopicPartition) -> str:

@@ -138,16 +138,19 @@ def _one_each(
             message = consumer.poll(left)
             if message is None:
                 continue
-            error, found, at = message.error(), message.partition(), message.offset()
+            error, message_partition, at = message.error(), message.partition(), message.offset()
             if error is not None and error.code() not in (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET):
                 if error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED and not error.retriable():
                     raise client.failed(doing, error.str())
                 continue
-            if found is None or found not in wanted:
+            if message_partition is None or message_partition not in wanted:
                 continue  # what follows a place that is answered
-            offset = wanted.pop(found)
+            offset = wanted.pop(message_partition)
             deadline = time.monotonic() + timeout_s
             is_there = error is None and at == offset
-            yield (found, offset), raw_record(message, partition=found, offset=offset) if is_there else None
+            yield (
+                (message_partition, offset),
+                raw_record(message, partition=message_partition, offset=offset) if is_there else None,
+            )
     finally:
         consumer.unassign()

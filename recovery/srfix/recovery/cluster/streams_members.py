@@ -123,10 +123,10 @@ def _assignment_info(info: _Reader) -> AssignedTasks:
     hosts: dict[str, HostPartitions] = {}
     if version >= _HOSTS_SINCE:
         topics = _dictionary(info) if version >= _DICTIONARY_SINCE else None
-        hosts = {host: HostPartitions(found, ()) for host, found in _hosts(info, topics).items()}
+        hosts = {host: HostPartitions(partitions, ()) for host, partitions in _hosts(info, topics).items()}
         if version >= _STANDBY_HOSTS_SINCE:
-            for host, found in _hosts(info, topics).items():
-                hosts[host] = hosts.get(host, HostPartitions((), ()))._replace(standby=found)
+            for host, partitions in _hosts(info, topics).items():
+                hosts[host] = hosts.get(host, HostPartitions((), ()))._replace(standby=partitions)
     info.skip(4 if version >= _ERROR_CODE_SINCE else 0)
     info.skip(8 if version >= _NEXT_REBALANCE_SINCE else 0)
     return AssignedTasks(version=version, active=tuple(active), standby=tuple(sorted(set(standby))), hosts=hosts)
@@ -145,11 +145,11 @@ def _dictionary(info: _Reader) -> Mapping[int, str]:
 
 
 def _hosts(info: _Reader, topics: Mapping[int, str] | None) -> dict[str, tuple[tuple[Topic, int], ...]]:
-    found: dict[str, tuple[tuple[Topic, int], ...]] = {}
+    hosts: dict[str, tuple[tuple[Topic, int], ...]] = {}
     for _ in range(info.count()):
         host = f"{info.short_text()}:{info.number('i')}"
-        found[host] = tuple(sorted((_topic(info, topics), info.number("i")) for _ in range(info.count())))
-    return found
+        hosts[host] = tuple(sorted((_topic(info, topics), info.number("i")) for _ in range(info.count())))
+    return hosts
 
 
 def _topic(info: _Reader, topics: Mapping[int, str] | None) -> Topic:
@@ -239,45 +239,45 @@ def streams_members(admin: AdminClient, group: str, *, timeout_s: float) -> Stre
         with warnings.catch_warnings():
             # The newer calls do not hand over the bytes that Kafka Streams puts in.
             warnings.simplefilter("ignore", DeprecationWarning)
-            found = admin.list_groups(group, timeout_s)
+            groups = admin.list_groups(group, timeout_s)
     except KafkaException as error:
         return _unknown(group, refusal(error.args[0], acl=f"Describe on group {group!r}"))
-    known = next((each for each in found if each.id == group), None)
-    if known is None:
+    metadata = next((listed_group for listed_group in groups if listed_group.id == group), None)
+    if metadata is None:
         return _unknown(group, "the cluster knows no such group")
-    if known.error is not None:
-        return _unknown(group, refusal(known.error, acl=f"Describe on group {group!r}"))
-    if not known.members:
-        state = known.state or "not known"
+    if metadata.error is not None:
+        return _unknown(group, refusal(metadata.error, acl=f"Describe on group {group!r}"))
+    if not metadata.members:
+        state = metadata.state or "not known"
         return _unknown(
             group,
             f"the group has no members that the classic protocol shows (its state is {state}): the application does not run, "
             "or it uses group.protocol=streams",
         )
-    if known.protocol_type != _CONSUMER or known.protocol != _STREAM:
+    if metadata.protocol_type != _CONSUMER or metadata.protocol != _STREAM:
         return _unknown(
             group,
-            f"the members of the group have not agreed on Kafka Streams' assignor (state {known.state}, protocol "
-            f"{known.protocol or 'none'}): it rebalances, or it is none of Kafka Streams",
+            f"the members of the group have not agreed on Kafka Streams' assignor (state {metadata.state}, protocol "
+            f"{metadata.protocol or 'none'}): it rebalances, or it is none of Kafka Streams",
         )
     try:
         members = sorted(
-            (_member(each) for each in cast("list[_Member]", known.members)), key=lambda member: member.client_id
+            (_member(member) for member in cast("list[_Member]", metadata.members)), key=lambda member: member.client_id
         )
     except FormatError as error:
         return _unknown(group, f"the coordinator's answer cannot be read: {error.message}")
     return StreamsMembers(group=group, members=tuple(members), problem=None)
 
 
-def _member(found: _Member) -> StreamsMember:
-    told, joined = decode_assignment(found.assignment), decode_subscription(found.metadata)
+def _member(member: _Member) -> StreamsMember:
+    tasks, joined = decode_assignment(member.assignment), decode_subscription(member.metadata)
     return StreamsMember(
-        client_id=found.client_id,
-        address=found.client_host.removeprefix("/"),
+        client_id=member.client_id,
+        address=member.client_host.removeprefix("/"),
         endpoint=joined.endpoint,
         subscription=joined.latest,
-        active=told.active,
-        standby=told.standby,
+        active=tasks.active,
+        standby=tasks.standby,
     )
 
 

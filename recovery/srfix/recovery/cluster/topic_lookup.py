@@ -34,6 +34,6 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 def near_names(name: str, names: Iterable[str]) -> tuple[str, ...]:
     """The names most like this one, best first: other letter case counts as the same."""
     by_fold: dict[str, str] = {}
-    for known in names:
-        by_fold.setdefault(declared_name(known), known)
+    for candidate in names:
+        by_fold.setdefault(declared_name(candidate), candidate)
     return tuple(by_fold[fold] for fold in nearest_ones(declared_name(name), by_fold, most=_MOST))

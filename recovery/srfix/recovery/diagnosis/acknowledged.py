@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from srfix.recovery.commands import Given
+from srfix.recovery.commands import CommandLine
 from srfix.recovery.diagnosis.diagnose import Examination
 from srfix.recovery.diagnosis.united_findings import forbidden, upon_findings
 from srfix.recovery.facts.circumstances import concerned
@@ -20,7 +20,11 @@ from srfix.serde.subjects.names import Subject, changelog_topic, join_context, s
 
 
 def acknowledge(
-    examination: Examination, patterns: Sequence[str], in_registry: Collection[Subject], *, given: Given | None = None
+    examination: Examination,
+    patterns: Sequence[str],
+    in_registry: Collection[Subject],
+    *,
+    command_line: CommandLine | None = None,
 ) -> Examination:
     """The examination without what the patterns acknowledge; that stands in `Diagnosis.ignored` instead. Patterns are as a
     shell's (`*`, `?`, `[…]`), over whole subjects, case-sensitive.
@@ -60,9 +64,9 @@ def acknowledge(
             findings=tuple(findings),
             skipped=tuple(skipped),
             ignored=tuple(ignored),
-            applications=tuple(_advice(examination, findings, given or Given())),
+            applications=tuple(_advice(examination, findings, command_line or CommandLine())),
         ),
-        facts=tuple(kept for facts in examination.facts if (kept := _without(facts, patterns)).roles),
+        facts=tuple(remainder for facts in examination.facts if (remainder := _without(facts, patterns)).roles),
         applications=concerned(
             examination.applications, [(finding.application, finding.store) for finding in findings]
         ),
@@ -102,10 +106,12 @@ def _without(facts: StoreFacts, patterns: Sequence[str]) -> StoreFacts:
     )
 
 
-def _advice(examination: Examination, findings: Sequence[Finding], given: Given) -> Iterator[ApplicationAdvice]:
+def _advice(
+    examination: Examination, findings: Sequence[Finding], command_line: CommandLine
+) -> Iterator[ApplicationAdvice]:
     circumstances = {known_application.application: known_application for known_application in examination.applications}
     for given_advice in examination.diagnosis.applications:
         own = [finding for finding in findings if finding.application == given_advice.application]
         if own and given_advice.application in circumstances:
-            advice = tuple(upon_findings(circumstances[given_advice.application], own, given=given))
+            advice = tuple(upon_findings(circumstances[given_advice.application], own, command_line=command_line))
             yield replace(given_advice, advice=advice, do_not=forbidden(circumstances[given_advice.application], own))

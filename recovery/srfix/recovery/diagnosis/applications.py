@@ -39,8 +39,8 @@ class LeftOver:
 
     def covers(self, subjects: Iterable[Subject], existing: Callable[[Subject], bool]) -> bool:
         """True if findings tell of all of these subjects that the registry has."""
-        there = [subject for subject in subjects if existing(subject)]
-        return bool(there) and self.subjects.issuperset(there)
+        subjects_left = [subject for subject in subjects if existing(subject)]
+        return bool(subjects_left) and self.subjects.issuperset(subjects_left)
 
     def without_told(self, skipped: Iterable[Skipped], existing: Callable[[Subject], bool]) -> Iterator[Skipped]:
         """What was not looked at, but for what findings tell of."""
@@ -50,7 +50,7 @@ class LeftOver:
 def left_over(
     survey: Survey,
     applications: Applications,
-    said: CheckContext,
+    context: CheckContext,
     *,
     is_listed_whole: bool,
     application: str | None = None,
@@ -98,7 +98,7 @@ def left_over(
         for facts in of_applications
         for check in CHECKS
         if check.find_of_application is not None
-        for finding in check.find_of_application(facts, said)
+        for finding in check.find_of_application(facts, context)
     )
     with_findings = {finding.application for finding in findings}
     return LeftOver(

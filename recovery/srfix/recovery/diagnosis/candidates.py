@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.cluster.topic_lookup import did_you_mean
-from srfix.recovery.commands import Given
+from srfix.recovery.commands import CommandLine
 from srfix.recovery.diagnosis import not_looked_at, undecided
 from srfix.recovery.diagnosis.without_logging import shown_to_restore_nothing
 from srfix.recovery.evidence.application import Applications
@@ -51,10 +51,10 @@ class Candidates:
 
 
 def find_candidates(
-    survey: Survey, *, application: str | None, store: str | None, given: Given | None = None
+    survey: Survey, *, application: str | None, store: str | None, command_line: CommandLine | None = None
 ) -> Candidates:
     """Looks through all subjects, live and soft-deleted, for internal-looking ones whose topic is not listed."""
-    given = given or Given()
+    command_line = command_line or CommandLine()
     skipped: list[Skipped] = []
     listing = survey.cluster.groups()
     listed = frozenset(listing.groups)
@@ -75,11 +75,11 @@ def find_candidates(
         asked_for = application in (None, suspect.application) and store in (None, suspect.name)
         if asked_for and suspect.changelog not in topics:
             key = (suspect.changelog, suspect.context)
-            others = suspects[key].splits if key in suspects else ()
-            splits = tuple(dict.fromkeys((*others, suspect)))
+            other_splits = suspects[key].splits if key in suspects else ()
+            splits = tuple(dict.fromkeys((*other_splits, suspect)))
             suspects[key] = Suspect(changelog=suspect.changelog, context=suspect.context, splits=splits)
     names = frozenset(split.name for suspect in suspects.values() for split in suspect.splits)
-    skipped.extend(supplied_skips(survey, application=application, found=names))
+    skipped.extend(supplied_skips(survey, application=application, names=names))
     if application is None and store is not None and not suspects:
         stores = {split.name for split in _all_splits(survey)}
         raise UsageError(
@@ -99,7 +99,7 @@ def find_candidates(
     }
     skipped.extend(of_operators.values())
     left = {key: suspect for key, suspect in suspects.items() if key not in of_operators}
-    hidden = _hidden(survey, left.values(), given)
+    hidden = _hidden(survey, left.values(), command_line)
     skipped.extend(hidden.values())
     if listing.problem is not None:
         is_seen = bool(suspects) or any(map(_is_changelog, survey.topics())) or all(map(is_internal, survey.topics()))
@@ -214,7 +214,7 @@ def _never_restored(survey: Survey, suspect: Suspect) -> Skipped | None:
     )
 
 
-def _hidden(survey: Survey, suspects: Collection[Suspect], given: Given) -> Mapping[Suspect, Skipped]:
+def _hidden(survey: Survey, suspects: Collection[Suspect], command_line: CommandLine) -> Mapping[Suspect, Skipped]:
     """Stores whose changelog may exist after all, in a place that this user may not see.
 
     Not those of which the person says where they restore from, or hands over what says so.
@@ -226,7 +226,7 @@ def _hidden(survey: Survey, suspects: Collection[Suspect], given: Given) -> Mapp
         if suspect.changelog not in certain and not any(map(survey.named_source, suspect.splits))
     ]
     hidden = survey.cluster.hidden_topics(suspect.changelog for suspect in doubtful)
-    return {suspect: undecided.hidden(suspect, given) for suspect in doubtful if suspect.changelog in hidden}
+    return {suspect: undecided.hidden(suspect, command_line) for suspect in doubtful if suspect.changelog in hidden}
 
 
 def _has_trace(survey: Survey, suspect: Suspect) -> bool:
@@ -248,9 +248,9 @@ def _has_global_stores_alone(survey: Survey, application: str) -> bool:
 
 
 def _refuse_unknown(
-    survey: Survey, application: str | None, found: Mapping[tuple[Topic, str], Suspect], listed: Collection[str]
+    survey: Survey, application: str | None, suspects: Mapping[tuple[Topic, str], Suspect], listed: Collection[str]
 ) -> None:
-    if application is None or found or application in listed:
+    if application is None or suspects or application in listed:
         return
     try:
         if survey.commits(application):
@@ -292,8 +292,8 @@ def supplied_stores(survey: Survey) -> Iterator[SuspectStore]:
                 yield suspect
 
 
-def supplied_skips(survey: Survey, *, application: str | None, found: frozenset[str]) -> Iterator[Skipped]:
-    """What could not be read of the things that were handed over, and what in them was not followed, nor `found` otherwise."""
+def supplied_skips(survey: Survey, *, application: str | None, names: frozenset[str]) -> Iterator[Skipped]:
+    """What could not be read of the things that were handed over, and what in them was not followed, nor is among `names`."""
     for state in survey.supplied.state:
         if application is None or state.application == application:
             yield from _of_state_directory(state, survey)
@@ -312,7 +312,7 @@ def supplied_skips(survey: Survey, *, application: str | None, found: frozenset[
             yield from _lost(disk, survey)
     on_disk = {disk.name for disk in survey.supplied.stores_on_disk()}
     for topology in survey.supplied.topologies:
-        unknown = sorted({table.store for table in table_sources(topology.topology)} - found - on_disk)
+        unknown = sorted({table.store for table in table_sources(topology.topology)} - names - on_disk)
         if topology.application is None and unknown:
             yield Skipped(
                 what=f"{'store' if len(unknown) == 1 else 'stores'} {', '.join(unknown)} in {topology.origin}",

@@ -87,7 +87,7 @@ def look_into_changelogs(
     survey: Survey,
     counter: Counter,
     applications: Applications,
-    said: CheckContext,
+    context: CheckContext,
     *,
     is_whole: bool,
     application: str | None,
@@ -96,9 +96,9 @@ def look_into_changelogs(
     """Looks at changelog topics: counts them all (`is_whole`), or looks at a few records of the first 50. Reads only."""
     topics = real_changelogs(survey, application=application, store=store)
     contexts = contexts_of(survey) if topics else ()
-    looked = LookedInto(command=said.given.quoted("diagnose", "--changelogs"))
+    account = LookedInto(command=context.command_line.quoted("diagnose", "--changelogs"))
     if not is_whole:
-        topics, looked.left_out = topics[:_MOST], [*topics[_MOST:]]
+        topics, account.left_out = topics[:_MOST], [*topics[_MOST:]]
     for topic in topics:
         try:
             facts = _learn(
@@ -106,23 +106,23 @@ def look_into_changelogs(
                 counter,
                 applications,
                 topic,
-                looked,
+                account,
                 contexts=contexts,
                 is_whole=is_whole,
                 application=application,
             )
         except AccessDeniedError:
-            looked.refused.append(topic)
+            account.refused.append(topic)
             continue
         if facts is not None:
-            looked.findings += _check(facts, said)
-    return looked
+            account.findings += _check(facts, context)
+    return account
 
 
-def _check(facts: ChangelogFacts, said: CheckContext) -> Iterator[Finding]:
+def _check(facts: ChangelogFacts, context: CheckContext) -> Iterator[Finding]:
     for check in CHECKS:
         if check.find_of_changelog is not None:
-            yield from check.find_of_changelog(facts, said)
+            yield from check.find_of_changelog(facts, context)
 
 
 def _learn(
@@ -130,7 +130,7 @@ def _learn(
     counter: Counter,
     applications: Applications,
     topic: Topic,
-    looked: LookedInto,
+    account: LookedInto,
     *,
     contexts: Sequence[str],
     is_whole: bool,
@@ -138,15 +138,15 @@ def _learn(
 ) -> ChangelogFacts | None:
     """What the registry has lost of a changelog; None if nothing was seen, or it is not the application's."""
     if is_in_own_format(topic):
-        looked.wrapped.append(topic)
+        account.wrapped.append(topic)
         return None
     roles = dict(registry_roles(survey, topic, contexts))
-    seen = {role: frozenset(survey.peek(topic, role).schema_ids) for role in roles}
+    ids_by_role = {role: frozenset(survey.peek(topic, role).schema_ids) for role in roles}
     if not is_whole and roles:
         on_disk = _ids_on_disk(survey, counter, topic)
-        seen = {role: ids | on_disk.get(role, frozenset()) for role, ids in seen.items()}
-    if not is_whole and not any(unknown_ids(survey, ids, roles[role]) for role, ids in seen.items()):
-        looked.peeked.append(topic)
+        ids_by_role = {role: ids | on_disk.get(role, frozenset()) for role, ids in ids_by_role.items()}
+    if not is_whole and not any(unknown_ids(survey, ids, roles[role]) for role, ids in ids_by_role.items()):
+        account.peeked.append(topic)
         return None
     if not roles:
         return None  # read whole, it would tell no more of what its bytes are
@@ -154,12 +154,12 @@ def _learn(
     name = owner or application_prefixes(topic)[-1]
     census = counter(topic, None, survey.restore_isolation(name).isolation)
     if census.is_partial:
-        looked.partial.append(topic)
+        account.partial.append(topic)
     lost = tuple(_lost(survey, topic, roles, census))
     if not lost:
         return None
     if owner is None:
-        looked.unowned.append(topic)
+        account.unowned.append(topic)
         return None
     parsed = parse(topic, application=owner)
     if parsed is None or parsed.store is None or owner != (_owner(survey, applications, topic) or owner):

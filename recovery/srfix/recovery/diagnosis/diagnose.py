@@ -9,7 +9,7 @@ from srfix.recovery.advice.hints import Hint, circumstances_of, gather_hints, ob
 from srfix.recovery.census.interface import CensusEngine
 from srfix.recovery.checks.missing import missing_ids
 from srfix.recovery.checks.table import CHECKS
-from srfix.recovery.commands import Given
+from srfix.recovery.commands import CommandLine
 from srfix.recovery.diagnosis import not_looked_at, undecided
 from srfix.recovery.diagnosis.applications import left_over
 from srfix.recovery.diagnosis.candidates import find_candidates
@@ -64,7 +64,7 @@ class Examination:
 def diagnose(
     survey: Survey,
     engine: CensusEngine,
-    said: CheckContext | None = None,
+    context: CheckContext | None = None,
     *,
     application: str | None = None,
     store: str | None = None,
@@ -76,7 +76,7 @@ def diagnose(
 ) -> Examination:
     """Looks at every candidate store of the cluster, or at those of one application. Reads only.
 
-    :param said: what the person said of reader and version, and gave on the command line.
+    :param context: what the person said of reader and version, and gave on the command line.
     :param deadline_s: seconds after which the census of each topic stops; what it leaves unread is skipped.
     :param max_records: records of each topic after which its census stops likewise.
     :param decode_values: True to decode every row that a restore loads; else the newest of each (id, partition) is.
@@ -85,44 +85,56 @@ def diagnose(
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
     """
-    said = said or CheckContext(registry=survey.registry)
+    context = context or CheckContext(registry=survey.registry)
     survey.registry.forget_unknown_ids()
-    found = find_candidates(survey, application=application, store=store, given=said.given)
+    candidates = find_candidates(survey, application=application, store=store, command_line=context.command_line)
     counter = Counter(survey, engine, on_progress, deadline_s, max_records, decode_values)
-    gathered = _Gathered(survey=survey, counter=counter, said=said, application=application, among=found.applications)
-    left = left_over(survey, found.applications, said, is_listed_whole=found.is_listed_whole, application=application)
+    gathered = _Gathered(
+        survey=survey, counter=counter, context=context, application=application, among=candidates.applications
+    )
+    left = left_over(
+        survey, candidates.applications, context, is_listed_whole=candidates.is_listed_whole, application=application
+    )
     suspects = [
         suspect
-        for suspect in found.suspects
+        for suspect in candidates.suspects
         if not left.covers([subject for split in suspect.splits for subject in split.subjects], survey.has_subject)
     ]
     gathered.findings += left.findings
     gathered.left_over = left.applications
-    verdicts = weigh_all(suspects, survey, found.applications)  # it learns which groups may not be asked
+    verdicts = weigh_all(suspects, survey, candidates.applications)  # it learns which groups may not be asked
     gathered.skipped += [
-        *left.without_told(found.skipped, survey.has_subject),
-        *undecided.refused_groups(found.applications.refused, application),
+        *left.without_told(candidates.skipped, survey.has_subject),
+        *undecided.refused_groups(candidates.applications.refused, application),
     ]
     for verdict in verdicts:
         gathered.look_at(verdict)
     changelogs = look_into_changelogs(
-        survey, counter, found.applications, said, is_whole=whole_changelogs, application=application, store=store
+        survey,
+        counter,
+        candidates.applications,
+        context,
+        is_whole=whole_changelogs,
+        application=application,
+        store=store,
     )
     gathered.findings += changelogs.findings
     gathered.skipped += changelogs.skipped
-    is_bare = application is not None and store is None and not found.suspects and not left.findings
+    is_bare = application is not None and store is None and not candidates.suspects and not left.findings
     if application is not None and is_bare and not _have_changelogs(survey, application):
         gathered.skipped.append(not_looked_at.no_store(application))
     if application is None and store is None:
-        of_stores = {suspect.application for suspect in gathered.examined} | set(gathered.known)
-        gathered.skipped += of_unexamined(survey, found.applications, counter, said, found.listed - of_stores)
-    if said.no_auto_register and not gathered.examined:
+        of_stores = {suspect.application for suspect in gathered.examined} | set(gathered.applications)
+        gathered.skipped += of_unexamined(
+            survey, candidates.applications, counter, context, candidates.listed - of_stores
+        )
+    if context.no_auto_register and not gathered.examined:
         gathered.skipped.append(not_looked_at.no_put())
     return gathered.examination()
 
 
 @dataclass(slots=True)
-class _Known:
+class _ApplicationStores:
     stores: list[KnownStore] = field(default_factory=list)
     hints: dict[Hint, None] = field(default_factory=dict)
 
@@ -137,14 +149,14 @@ class _Gathered:
 
     survey: Survey
     counter: Counter
-    said: CheckContext
+    context: CheckContext
     application: str | None
     among: Applications
     findings: list[Finding] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     examined: list[SuspectStore] = field(default_factory=list)
     facts: list[StoreFacts] = field(default_factory=list)
-    known: dict[str, _Known] = field(default_factory=dict)
+    applications: dict[str, _ApplicationStores] = field(default_factory=dict)
     left_over: tuple[ApplicationFacts, ...] = ()
 
     def look_at(self, verdict: Verdict) -> None:
@@ -162,11 +174,11 @@ class _Gathered:
         self.skipped.extend(undecided.not_compared(verdict))
         topic = None if verdict.chosen is None else verdict.chosen.topic
         hints = gather_hints(verdict.store, self.survey, topic)
-        context = with_hints(self.said, hints)
+        context = with_hints(self.context, hints)
         if topic is None:
             findings = self._of_open(verdict, context)
         else:
-            facts = self._learned(verdict, topic, context)
+            facts = self._learn(verdict, topic, context)
             if facts is None:
                 return
             shown = registers_elsewhere(facts, self.survey, context)
@@ -177,29 +189,29 @@ class _Gathered:
             hints = (*hints, *written)
             are_missing = any(missing_ids(facts, role) for role in facts.roles.values())
             if written and are_missing and context.streams_version is None:
-                omission = not_looked_at.whether_another_wrote(verdict.store, written[0].detail, context.given)
+                omission = not_looked_at.whether_another_wrote(verdict.store, written[0].detail, context.command_line)
                 self.skipped.append(omission)
-            findings = self._of_source(verdict, facts, with_hints(self.said, hints))
+            findings = self._of_source(verdict, facts, with_hints(self.context, hints))
         if findings:
             self._keep(verdict, topic, findings, hints)
 
     def _not_asked_for(self, verdict: Verdict) -> Skipped | None:
         """Why the store is left out: no application owns it, or one that was not asked for."""
         if not verdict.established:
-            return _without_application(self.survey, verdict, self.said.given)
+            return _without_application(self.survey, verdict, self.context.command_line)
         if self.application not in (None, verdict.store.application):
-            return undecided.of_another(verdict, self.application, self.said.given)
+            return undecided.of_another(verdict, self.application, self.context.command_line)
         return None
 
     def _not_examined(self, verdict: Verdict) -> Skipped | None:
         """Why the store is not examined: nothing can be restored from its source."""
-        survey, given = self.survey, self.said.given
+        survey, command_line = self.survey, self.context.command_line
         if verdict.taken is not None:
-            return undecided.taken(verdict, given)
-        unseen = unseen_source(verdict, survey, given)
+            return undecided.taken(verdict, command_line)
+        unseen = unseen_source(verdict, survey, command_line)
         if unseen is not None:
             return unseen
-        return undecided.gone(verdict, given) if verdict.chosen is not None and verdict.chosen.is_gone else None
+        return undecided.gone(verdict, command_line) if verdict.chosen is not None and verdict.chosen.is_gone else None
 
     def _shown_to_restore_nothing(self, verdict: Verdict) -> tuple[SuspectStore, str] | None:
         """The store into which nothing is restored, and what shows it. Of an operator's name that is any of those that it
@@ -217,13 +229,13 @@ class _Gathered:
         findings: tuple[Finding, ...] = ()
         if is_alive(self.survey, suspect.application):
             facts = without_source(self.survey, suspect, logs_nothing=shown)
-            findings = tuple(_check(facts, with_hints(self.said, hints)))
+            findings = tuple(_check(facts, with_hints(self.context, hints)))
         if findings:
             self._keep(verdict, None, findings, hints, suspect)
         else:
-            self.skipped.append(not_looked_at.from_nowhere(suspect, shown, self.said.given))
+            self.skipped.append(not_looked_at.from_nowhere(suspect, shown, self.context.command_line))
 
-    def _learned(self, verdict: Verdict, topic: Topic, context: CheckContext) -> StoreFacts | None:
+    def _learn(self, verdict: Verdict, topic: Topic, context: CheckContext) -> StoreFacts | None:
         """All that is known of a store whose source is decided; None if its topic may not be read."""
         try:
             return learn(self.survey, self.counter, verdict.store, topic, verdict.evidence, context.streams_version)
@@ -241,7 +253,7 @@ class _Gathered:
         if not _is_wrong(findings) and any(
             self._is_wrong_of(rival, verdict, context) for rival in verdict.global_rivals
         ):
-            self.skipped.append(undecided.table_or_global(verdict, self.said.given))
+            self.skipped.append(undecided.table_or_global(verdict, self.context.command_line))
         return findings
 
     def _is_wrong_of(self, hypothesis: Hypothesis, verdict: Verdict, context: CheckContext) -> bool:
@@ -264,9 +276,9 @@ class _Gathered:
         """
         every = verdict.open
         if all(hypothesis.topic is None for hypothesis in every):
-            self.skipped.append(undecided.without_source(verdict, self.said.given))
+            self.skipped.append(undecided.without_source(verdict, self.context.command_line))
             return ()
-        which = undecided.which_is_true(verdict, context.given)
+        which = undecided.which_is_true(verdict, context.command_line)
         considered, evidence = tuple(hypothesis.considered() for hypothesis in every), verdict.evidence
         checked: list[StoreFacts] = []
         findings: dict[tuple[str, Role], Finding] = {}
@@ -275,7 +287,7 @@ class _Gathered:
         for hypothesis in verdict.ranked:  # each application runs a Kafka Streams of its own
             if hypothesis.store.application not in contexts:
                 contexts[hypothesis.store.application] = with_hints(
-                    self.said, gather_hints(hypothesis.store, self.survey)
+                    self.context, gather_hints(hypothesis.store, self.survey)
                 )
         is_open = not verdict.is_comparable or not any(hypothesis.is_alike for hypothesis in every)
         if is_open and context.asks_the_source_subject:
@@ -305,7 +317,7 @@ class _Gathered:
             if not is_open and not _is_wrong(findings.values()):
                 is_open = _is_wrong(_check(store_facts, its)) or any(piece.could_hide for piece in unclear)
         if is_open and not _is_wrong(findings.values()):
-            skipped[undecided.not_decided(verdict, context.given)] = None
+            skipped[undecided.not_decided(verdict, context.command_line)] = None
         self.skipped.extend(skipped)
         return tuple(findings.values())
 
@@ -313,48 +325,50 @@ class _Gathered:
         self,
         verdict: Verdict,
         topic: Topic | None,
-        found: Iterable[Finding],
+        findings: Iterable[Finding],
         hints: Sequence[Hint],
         store: SuspectStore | None = None,
     ) -> None:
         """The findings of a store, the verdict's if no other one, and what is known of its application then."""
-        suspect, seen = store or verdict.store, observations(hints)
+        suspect, observed = store or verdict.store, observations(hints)
         splits = tuple(f"{split.application}/{split.name}" for split in verdict.other_splits)
-        self.findings.extend(replace(finding, observations=seen, other_splits=splits) for finding in found)
+        self.findings.extend(replace(finding, observations=observed, other_splits=splits) for finding in findings)
         of_store = KnownStore(
             name=suspect.name,
             topic=topic,
             is_global=is_global(self.survey, suspect, topic),
             context=self.survey.registry.context_of(suspect.subject(Role.VALUE)),
         )
-        self.known.setdefault(suspect.application, _Known()).add(of_store, hints)
+        self.applications.setdefault(suspect.application, _ApplicationStores()).add(of_store, hints)
 
     def examination(self) -> Examination:
         used, unused = without_unused_contexts(self.findings, self.survey)
         findings = with_notes(with_mirrors(used, self.survey))
         applications = [
-            circumstances_of(name, self.known[name].stores, self.said, self.known[name].hints, self.survey)
-            for name in sorted(self.known)
+            circumstances_of(
+                name, self.applications[name].stores, self.context, self.applications[name].hints, self.survey
+            )
+            for name in sorted(self.applications)
         ]
         return Examination(
             diagnosis=Diagnosis(
                 findings=tuple(sorted(findings, key=finding_order)),
                 skipped=(*self.skipped, *unused),
                 examined=tuple(map(str, self.examined)),
-                applications=tuple(self._advice(known, findings) for known in applications),
+                applications=tuple(self._advice(circumstances, findings) for circumstances in applications),
             ),
             facts=tuple(self.facts),
             applications=tuple(applications),
             left_over=self.left_over,
         )
 
-    def _advice(self, known: Circumstances, findings: Iterable[Finding]) -> ApplicationAdvice:
-        own = [finding for finding in findings if finding.application == known.application]
+    def _advice(self, circumstances: Circumstances, findings: Iterable[Finding]) -> ApplicationAdvice:
+        own = [finding for finding in findings if finding.application == circumstances.application]
         return ApplicationAdvice(
-            application=known.application,
-            observations=observations(self.known[known.application].hints),
-            advice=tuple(upon_findings(known, own, given=self.said.given)),
-            do_not=forbidden(known, own),
+            application=circumstances.application,
+            observations=observations(self.applications[circumstances.application].hints),
+            advice=tuple(upon_findings(circumstances, own, command_line=self.context.command_line)),
+            do_not=forbidden(circumstances, own),
         )
 
 
@@ -410,14 +424,14 @@ def _have_changelogs(survey: Survey, application: str) -> bool:
     return bool(changelogs) and all(changelogs.values())
 
 
-def _without_application(survey: Survey, verdict: Verdict, given: Given) -> Skipped:
+def _without_application(survey: Survey, verdict: Verdict, command_line: CommandLine) -> Skipped:
     """Why no application was found; a group that may not be asked proves nothing."""
     for split in verdict.suspect.splits:
         if split.application in verdict.unproven:
             refused = _refused(survey, split)
             if refused is not None:
                 return refused
-    return undecided.without_application(verdict, given)
+    return undecided.without_application(verdict, command_line)
 
 
 def _refused(survey: Survey, suspect: SuspectStore) -> Skipped | None:

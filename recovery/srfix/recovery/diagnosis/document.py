@@ -211,18 +211,20 @@ def diagnosis_document(diagnosis: Diagnosis, *, srfix_version: str, generated_at
         generated_at=generated_at,
         findings=[_finding(finding) for finding in sorted(diagnosis.findings, key=finding_order)],
         skipped=sorted(map(Skipped.of, diagnosis.not_looked_at)),
-        applications=[Advice.of(each) for each in sorted(diagnosis.applications, key=lambda each: each.application)],
+        applications=[
+            Advice.of(advice) for advice in sorted(diagnosis.applications, key=lambda advice: advice.application)
+        ],
         ignored=[
-            AcknowledgedSubject.of(each, subject=subject)
-            for each in sorted(diagnosis.ignored, key=lambda each: (each.subjects, each.what, each.pattern))
-            for subject in sorted(each.subjects)
+            AcknowledgedSubject.of(entry, subject=subject)
+            for entry in sorted(diagnosis.ignored, key=lambda entry: (entry.subjects, entry.what, entry.pattern))
+            for subject in sorted(entry.subjects)
         ],
         summary=Summary(
             findings=len(severities) - severities.count(Severity.NOTE),
             notes=severities.count(Severity.NOTE),
             not_looked_at=len(diagnosis.not_looked_at),
             ignored=len(diagnosis.ignored),
-            by_severity={each.value: severities.count(each) for each in Severity if each in severities},
+            by_severity={severity.value: severities.count(severity) for severity in Severity if severity in severities},
             stores_examined=sorted(diagnosis.examined),
             healthy=not diagnosis.has_findings and not diagnosis.is_inconclusive,
         ),
@@ -252,13 +254,13 @@ def _by_id(faults: Iterable[IdAtFault]) -> list[IdAtFault]:
 def _hypotheses(considered: Iterable[Considered]) -> list[Hypothesis]:
     """Hypotheses that differ in nothing but the topic in one entry, if they are many; by the first of each."""
     alike: dict[tuple[object, ...], list[Considered]] = {}
-    for each in considered:
-        seen = tuple(_but_for_topic(piece, each.topic) for piece in each.evidence)
-        alike.setdefault((each.application, each.store, each.is_gone, seen), []).append(each)
+    for candidate in considered:
+        seen = tuple(_but_for_topic(piece, candidate.topic) for piece in candidate.evidence)
+        alike.setdefault((candidate.application, candidate.store, candidate.is_gone, seen), []).append(candidate)
     return [
-        Hypothesis.of(each, evidence=_evidence(each.evidence, each.topic), topics=topics)
+        Hypothesis.of(candidate, evidence=_evidence(candidate.evidence, candidate.topic), topics=topics)
         for same in alike.values()
-        for each, topics in _folded_topics(same)
+        for candidate, topics in _folded_topics(same)
     ]
 
 
@@ -283,9 +285,9 @@ _Alike = TypeVar("_Alike", Considered, Evidence)
 
 def _folded_topics(same: list[_Alike]) -> Iterator[tuple[_Alike, list[Topic | None] | UnsetType]]:
     if len(same) <= _FEW:
-        yield from ((each, UNSET) for each in same)
+        yield from ((candidate, UNSET) for candidate in same)
     else:
-        yield same[0], [each.topic for each in same]
+        yield same[0], [candidate.topic for candidate in same]
 
 
 def _folded(places: Iterable[PartitionAtFault]) -> list[FaultyPartitions]:

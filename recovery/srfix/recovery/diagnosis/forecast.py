@@ -81,27 +81,27 @@ def foretell(
     """
     sight = sight or Sight()
     skipped = list(without_topology(supplied))
-    stores = [each for each in guarded_stores(supplied) if store in (None, each.name)]
+    stores = [guarded_store for guarded_store in guarded_stores(supplied) if store in (None, guarded_store.name)]
     pseudo = tuple(pseudo_topics(supplied)) if store is None else ()
     if schema is not None:
         topic = schema.topic
         if not supplied.topologies and not supplied.ksqldb:
             stores = list(_of_cluster(sight, topic, application, store, assumed, skipped))
         context = split_context(schema.subject)[0]
-        stores = [replace(each, context=context) for each in stores if each.topic == topic]
+        stores = [replace(guarded_store, context=context) for guarded_store in stores if guarded_store.topic == topic]
         skipped += _unknown_subject(schema.subject, topic, sight) if not stores else ()
         pseudo = ()
     elif not stores and not skipped:
         raise UsageError("There is nothing to judge: the given files and servers name no store with this name.")
-    judged = [judge(each, assumed, sight) for each in stores]
-    foretold = [each for one in judged for each in _of_store(one, has_schema=schema is not None)]
+    judged = [judge(guarded_store, assumed, sight) for guarded_store in stores]
+    foretold = [event for one in judged for event in _of_store(one, has_schema=schema is not None)]
     if schema is not None:
         foretold += _of_schema(schema, judged, sight)
     foretold.sort(key=_order)
     stores_at = [(one, version) for one in judged for version in _versions(one)]
     forecasts = tuple(one.forecast(version) for one, version in stores_at)
     subjects = (
-        *(each for one, version in stores_at for each in store_forecasts(one, version)),
+        *(subject_forecast for one, version in stores_at for subject_forecast in store_forecasts(one, version)),
         *pseudo_forecasts(pseudo, assumed, sight),
     )
     left_out = tuple(_unasked(judged, sight))
@@ -112,10 +112,10 @@ def foretell(
         assumed=assumed,
         stores=forecasts,
         subjects=subjects,
-        foretold=tuple(each for each in foretold if not _fits(each.subject, patterns)),
-        ignored=tuple(each for each in foretold if _fits(each.subject, patterns)),
+        foretold=tuple(event for event in foretold if not _fits(event.subject, patterns)),
+        ignored=tuple(event for event in foretold if _fits(event.subject, patterns)),
         skipped=tuple(
-            each for each in unseen if not each.subjects or not all(_fits(s, patterns) for s in each.subjects)
+            skip for skip in unseen if not skip.subjects or not all(_fits(s, patterns) for s in skip.subjects)
         ),
         unasked=left_out,
         schema=schema,
@@ -201,8 +201,8 @@ def _not_told(what: str, why: str, *codes: str) -> Skipped:
 
 
 def _unknown_subject(subject: Subject, topic: Topic, sight: Sight) -> Iterator[Skipped]:
-    there = (sight.has_topic(topic), sight.has_subject(subject))
-    if False in there and True not in there:
+    existence = (sight.has_topic(topic), sight.has_subject(subject))
+    if False in existence and True not in existence:
         yield Skipped(
             what=f"subject {subject}",
             reason=f"there is no such subject, and no topic {topic}, as far as cluster and registry were named: check the "
@@ -221,14 +221,14 @@ def _fits(subject: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatchcase(subject, pattern) for pattern in patterns)
 
 
-def _order(each: Foretold) -> tuple[int, int, str, str, str, str]:
+def _order(event: Foretold) -> tuple[int, int, str, str, str, str]:
     return (
-        each.severity.rank,
-        _CERTAINTIES.index(each.certainty),
-        each.application,
-        each.store,
-        each.role.value,
-        each.code or "",
+        event.severity.rank,
+        _CERTAINTIES.index(event.certainty),
+        event.application,
+        event.store,
+        event.role.value,
+        event.code or "",
     )
 
 
@@ -247,9 +247,9 @@ def _of_cluster(
             "There is nothing to judge by: give --topology or --ksqldb, or both --bootstrap-servers and --registry, where the "
             "stores that restore from the topic are looked for."
         )
-    found = find_candidates(survey, application=application, store=store, given=assumed.given)
-    verdicts = weigh_all(found.suspects, survey, found.applications)
-    skipped += [*found.skipped, *refused_groups(found.applications.refused, application)]
+    candidates = find_candidates(survey, application=application, store=store, command_line=assumed.command_line)
+    verdicts = weigh_all(candidates.suspects, survey, candidates.applications)
+    skipped += [*candidates.skipped, *refused_groups(candidates.applications.refused, application)]
     for verdict in verdicts:
         if application not in (None, verdict.store.application):
             continue
@@ -259,11 +259,11 @@ def _of_cluster(
 def _of_verdict(verdict: Verdict, topic: Topic, survey: Survey, skipped: list[Skipped]) -> Iterator[GuardedStore]:
     suspect = verdict.store
     if not verdict.established:
-        if any(each.topic == topic for each in (*verdict.ranked, *verdict.doubts)):
+        if any(hypothesis.topic == topic for hypothesis in (*verdict.ranked, *verdict.doubts)):
             skipped.append(suspect.skipped("srfix found no application for it, and it may restore from this topic"))
         return
     if verdict.chosen is None:
-        if any(each.topic in (topic, None) for each in verdict.open):
+        if any(hypothesis.topic in (topic, None) for hypothesis in verdict.open):
             what = f"it may restore from topic {topic}; which topic it restores from is not decided (srfix diagnose says more)"
             skipped.append(suspect.skipped(what))
         return

@@ -70,10 +70,10 @@ class Counter:
     def __call__(self, topic: Topic, group: str | None, isolation: Isolation) -> Census:
         """`group` is None for a global table: committed offsets play no part there."""
         committed = self._committed(topic, group)
-        asked = topic, committed, isolation
-        if asked not in self.counted:
-            self.counted[asked] = self._count(topic, committed, isolation)
-        return self.counted[asked]
+        question = topic, committed, isolation
+        if question not in self.counted:
+            self.counted[question] = self._count(topic, committed, isolation)
+        return self.counted[question]
 
     def _committed(self, topic: Topic, group: str | None) -> _Committed:
         """By partition; groups that have committed the same are restored the same."""
@@ -86,10 +86,10 @@ class Counter:
         """Whether the rows that a restore loads decode, in these roles, with the schemas of this context's ids."""
         topic, isolation = keys.census.topic, keys.census.isolation
         raw_key_ids = frozenset(self(topic, group, isolation).ids(Role.KEY)) - frozenset(keys.census.ids(Role.KEY))
-        asked = topic, self._committed(topic, group), isolation, roles, keys.window, raw_key_ids, context
-        if asked not in self.decoded:
-            self.decoded[asked] = self._decode(keys.census, roles, keys.window, raw_key_ids, context)
-        return self.decoded[asked]
+        question = topic, self._committed(topic, group), isolation, roles, keys.window, raw_key_ids, context
+        if question not in self.decoded:
+            self.decoded[question] = self._decode(keys.census, roles, keys.window, raw_key_ids, context)
+        return self.decoded[question]
 
     def _decode(
         self,
@@ -274,7 +274,7 @@ def learn_processed(
             census,
             places,
             context=suspect.context,
-            found=processor,
+            processed_rows=processor,
             deadline_s=deadline_s,
         )
     except LibraryMissingError as error:
@@ -337,6 +337,6 @@ def _others_left(schema_ids: Iterable[SchemaId], of: Role, application: str, sur
             return False
         return recognise(split[0]) is InternalTopicKind.CHANGELOG
 
-    others = tuple(filter(is_anothers, survey.subjects()))
-    holding = (other for other in others if not all(survey.membership(other, i).is_missing for i in ids))
+    other_subjects = tuple(filter(is_anothers, survey.subjects()))
+    holding = (other for other in other_subjects if not all(survey.membership(other, i).is_missing for i in ids))
     return any({version.schema_id for version in survey.subject_state(other).versions[:1]} & ids for other in holding)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from srfix.recovery.checks.missing import is_untold, missing_ids
-from srfix.recovery.commands import Given, positional
+from srfix.recovery.commands import CommandLine, positional
 from srfix.recovery.diagnosis.learning import Counter
 from srfix.recovery.evidence.application import Applications
 from srfix.recovery.facts.bodies import Bodies, newest_bodies, whole_bodies
@@ -74,14 +74,14 @@ def _not_told(facts: StoreFacts, context: CheckContext) -> Iterator[Skipped]:
     roles = [role for role in facts.roles.values() if missing_ids(facts, role)]
     if source is None or not roles or context.does_without(roles[0].subject) or not is_untold(facts, context):
         return
-    again = context.given.quoted("diagnose", "--application", store.application, "--streams-version", "2.6.3")
-    asked = " and ".join(role.subject for role in roles)
+    again = context.command_line.quoted("diagnose", "--application", store.application, "--streams-version", "2.6.3")
+    subjects = " and ".join(role.subject for role in roles)
     own = " and ".join(store.source_subject(source.topic, role.role) for role in roles)
     yield Skipped(
         what=f"which subjects the serdes of {store.in_words} ask",
         reason=(
             f"the store restores the records of topic {source.topic}, byte for byte, and srfix does not know which "
-            f"Kafka Streams runs. Up to 2.6 the store's serdes ask {asked}, which does not exist: then a reader "
+            f"Kafka Streams runs. Up to 2.6 the store's serdes ask {subjects}, which does not exist: then a reader "
             "that looks up versions cannot read any restored row (SRF001, for a global store SRF006). From 2.7 on "
             f"they ask {own}, and there is no such problem. Cluster and disk look the same in both cases, so give "
             f"the version, for example {again}"
@@ -91,9 +91,9 @@ def _not_told(facts: StoreFacts, context: CheckContext) -> Iterator[Skipped]:
     )
 
 
-def whether_another_wrote(store: SuspectStore, seen: str, given: Given) -> Skipped:
+def whether_another_wrote(store: SuspectStore, seen: str, command_line: CommandLine) -> Skipped:
     """Another application with the same serde may have registered the schema by which Kafka Streams' version was `seen`."""
-    again = given.quoted("diagnose", "--application", store.application, "--streams-version", "2.6.3")
+    again = command_line.quoted("diagnose", "--application", store.application, "--streams-version", "2.6.3")
     return store.skipped(
         f"{seen}, as Kafka Streams does from 2.7 on. Then all restored rows can be read. But if another application "
         "with the same serde wrote it, and this application runs 2.6.3 or older, the restored rows cannot be read "
@@ -161,11 +161,13 @@ def _not_decoded(topic: Topic, role: Role, bodies: Bodies, store: SuspectStore) 
         yield store.skipped(f"not decoded: {left_out}", what=what, role=role, could_hide=not bodies.newest_only)
 
 
-def isolation(application: str, found: RestoreIsolation) -> Iterator[Skipped]:
+def isolation(application: str, restore_isolation: RestoreIsolation) -> Iterator[Skipped]:
     """Whether a restore reads what aborted transactions wrote, where that may make a difference and nothing tells."""
-    if found.weight is None and found.detail is not None:
+    if restore_isolation.weight is None and restore_isolation.detail is not None:
         # What is counted besides can only make more ids seem restored.
-        yield Skipped(what=f"how a restore of application {application} reads", reason=found.detail, could_hide=False)
+        yield Skipped(
+            what=f"how a restore of application {application} reads", reason=restore_isolation.detail, could_hide=False
+        )
 
 
 def groups(problem: str, *, is_all: bool) -> Skipped:
@@ -231,9 +233,9 @@ def by_record_name(subject: Subject) -> Skipped:
     )
 
 
-def from_nowhere(suspect: SuspectStore, shown: str, given: Given) -> Skipped:
+def from_nowhere(suspect: SuspectStore, shown: str, command_line: CommandLine) -> Skipped:
     """It is shown that nothing is restored into it, and its application shows no sign of life, or it left no subject."""
-    named = given.quoted("diagnose", "--source", f"{suspect.application}/{suspect.name}=TOPIC")
+    named = command_line.quoted("diagnose", "--source", f"{suspect.application}/{suspect.name}=TOPIC")
     return suspect.skipped(
         f"{shown}: either the store's logging is disabled, so its subjects have no topic by design (`srfix explain "
         f"SRF007`), or the application was reset or is gone. If neither is true, name the store's topic: {named}",
@@ -242,13 +244,13 @@ def from_nowhere(suspect: SuspectStore, shown: str, given: Given) -> Skipped:
 
 
 def of_unexamined(
-    survey: Survey, applications: Applications, counter: Counter, said: CheckContext, names: Iterable[str]
+    survey: Survey, applications: Applications, counter: Counter, context: CheckContext, names: Iterable[str]
 ) -> Iterator[Skipped]:
     """What could be wrong with the tables of applications that no store is known of: one entry per application."""
     groups = sorted(names)
     survey.ask_commits(groups)
     most = counter.max_records or _MOST_RECORDS
-    look = _Look(survey, replace(counter, max_records=most), said)
+    look = _Look(survey, replace(counter, max_records=most), context)
     for group in groups:
         try:
             read = sorted({topic for topic, _partition in survey.commits(group)})
@@ -260,8 +262,8 @@ def of_unexamined(
         if troubles:
             topics = ", ".join(f"topic {topic} ({'; '.join(why)})" for topic, why in troubles.items())
             first = next(iter(troubles))
-            again = said.given.quoted("check", *positional(first))
-            named = said.given.quoted("diagnose", "--source", f"{group}/STORE={first}")
+            again = context.command_line.quoted("check", *positional(first))
+            named = context.command_line.quoted("diagnose", "--source", f"{group}/STORE={first}")
             yield Skipped(
                 what=f"the stores of application {group}",
                 reason=(
@@ -279,18 +281,18 @@ def of_unexamined(
 class _Look:
     survey: Survey
     counter: Counter
-    said: CheckContext
+    context: CheckContext
     not_decoded: list[tuple[Topic, str]] = field(default_factory=list)
-    known: dict[Topic, tuple[str, ...]] = field(default_factory=dict)
+    troubles: dict[Topic, tuple[str, ...]] = field(default_factory=dict)
 
     def at(self, topic: Topic) -> tuple[str, ...]:
         """Why a table of the topic may hold what it cannot read; nothing if each live value can be read."""
-        if topic not in self.known:
+        if topic not in self.troubles:
             try:
-                self.known[topic] = tuple(self._troubles(topic))
+                self.troubles[topic] = tuple(self._troubles(topic))
             except AccessDeniedError as error:
-                self.known[topic] = (error.message,)
-        return self.known[topic]
+                self.troubles[topic] = (error.message,)
+        return self.troubles[topic]
 
     def _troubles(self, topic: Topic) -> Iterator[str]:
         survey, subject = self.survey, subject_for(topic, Role.VALUE)
@@ -310,7 +312,7 @@ class _Look:
         if unknown := [membership.schema_id for membership in memberships if not membership.is_known]:
             yield f"schema id {enumerated(unknown)}, which the registry does not know"
         missing = [membership.schema_id for membership in memberships if membership.is_known and membership.is_missing]
-        if missing and is_registered and not self.said.does_without(subject):
+        if missing and is_registered and not self.context.does_without(subject):
             yield f"schema id {enumerated(missing)}, not registered under {subject}"
         is_whole = self.counter.decode_values or sum(p.records for p in census.partitions) <= _MOST_DECODED
         if not is_whole:

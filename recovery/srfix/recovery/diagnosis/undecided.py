@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from srfix.recovery.commands import Given
+from srfix.recovery.commands import CommandLine
 from srfix.recovery.evidence import rules, schema_similarity
 from srfix.recovery.evidence.hypotheses import Hypothesis, Verdict
 from srfix.recovery.evidence.rules import ALL_FIELDS
@@ -22,15 +22,15 @@ _NAMED_GROUPS: Final = 3
 """Groups that may not be asked and are named; there may be hundreds."""
 
 
-def without_source(verdict: Verdict, given: Given) -> Skipped:
+def without_source(verdict: Verdict, command_line: CommandLine) -> Skipped:
     store = verdict.store
     return store.skipped(
         "nothing tells which topic it restores from (no committed offsets, no schema to compare). Name it: "
-        f"{_ask_for_source(store, given)}.{_splits(verdict)}"
+        f"{_ask_for_source(store, command_line)}.{_splits(verdict)}"
     )
 
 
-def not_decided(verdict: Verdict, given: Given) -> Skipped:
+def not_decided(verdict: Verdict, command_line: CommandLine) -> Skipped:
     store = verdict.store
     shown = verdict.open[:_MOST_HYPOTHESES]
     several = len({hypothesis.store.application for hypothesis in shown}) > 1
@@ -41,32 +41,34 @@ def not_decided(verdict: Verdict, given: Given) -> Skipped:
         possible.append(f"and {len(verdict.open) - len(shown)} more")
     return store.skipped(
         f"it is not decided which topic it restores from. Possible: {'. '.join(possible)}. "
-        f"{which_is_true(verdict, given)}{_splits(verdict)}"
+        f"{which_is_true(verdict, command_line)}{_splits(verdict)}"
     )
 
 
-def table_or_global(verdict: Verdict, given: Given) -> Skipped:
+def table_or_global(verdict: Verdict, command_line: CommandLine) -> Skipped:
     """Nothing is wrong if it is a table of the topic that the group reads; something is, if a global table of another."""
     chosen, rivals = verdict.chosen, verdict.global_rivals
-    others = [rival.topic for rival in rivals if rival.topic is not None]
-    commands = [_ask_for_source(rival.store, given, rival.topic) for rival in rivals[:_MOST_HYPOTHESES] if rival.topic]
+    rival_topics = [rival.topic for rival in rivals if rival.topic is not None]
+    commands = [
+        _ask_for_source(rival.store, command_line, rival.topic) for rival in rivals[:_MOST_HYPOTHESES] if rival.topic
+    ]
     return verdict.store.skipped(
         f"as a table of {chosen.topic if chosen is not None else None}, which its group reads, nothing is wrong with it; as a "
-        f"global table of {' or '.join(others[:_MOST_HYPOTHESES])}, whose fields are the same, something is. If it is one: "
-        f"{' or '.join(commands)}.{_splits(verdict)}"
+        f"global table of {' or '.join(rival_topics[:_MOST_HYPOTHESES])}, whose fields are the same, something is. If it is "
+        f"one: {' or '.join(commands)}.{_splits(verdict)}"
     )
 
 
-def which_is_true(verdict: Verdict, given: Given) -> str:
+def which_is_true(verdict: Verdict, command_line: CommandLine) -> str:
     commands = [
-        _ask_for_source(hypothesis.store, given, hypothesis.topic)
+        _ask_for_source(hypothesis.store, command_line, hypothesis.topic)
         for hypothesis in verdict.open[:_MOST_HYPOTHESES]
         if hypothesis.topic is not None and not hypothesis.is_gone
     ]
-    return f"Say which: {' or '.join(commands or [_ask_for_source(verdict.store, given)])}."
+    return f"Say which: {' or '.join(commands or [_ask_for_source(verdict.store, command_line)])}."
 
 
-def without_application(verdict: Verdict, given: Given) -> Skipped:
+def without_application(verdict: Verdict, command_line: CommandLine) -> Skipped:
     """No group, or none that is a Kafka Streams application, has a name that the changelog's begins with."""
     suspect = verdict.suspect
     not_asked_for = [
@@ -77,7 +79,7 @@ def without_application(verdict: Verdict, given: Given) -> Skipped:
     unproven = [f"group {group} shows no sign of Kafka Streams" for group in verdict.unproven]
     evidence = f": {'; '.join((*not_asked_for, *unproven))}" if not_asked_for or unproven else ""
     likely = sorted(suspect.splits, key=lambda possible: possible.application not in verdict.unproven)
-    examine = [given.quoted("diagnose", *possible.options) for possible in likely[:_MOST_HYPOTHESES]]
+    examine = [command_line.quoted("diagnose", *possible.options) for possible in likely[:_MOST_HYPOTHESES]]
     return suspect.skipped(
         "the name is that of a changelog, no such topic exists, and no Kafka Streams application was found whose name "
         f"it starts with{evidence} (it may have expired or never existed, or the topic was a person's and is gone). Say "
@@ -95,36 +97,36 @@ def not_compared(verdict: Verdict) -> Iterator[Skipped]:
         )
 
 
-def gone(verdict: Verdict, given: Given) -> Skipped:
+def gone(verdict: Verdict, command_line: CommandLine) -> Skipped:
     store, chosen = verdict.store, verdict.chosen
     topic = chosen.topic if chosen is not None else None
     why = "; ".join(piece.detail for piece in chosen.pieces if not piece.against) if chosen is not None else ""
     return store.skipped(
         f"the topic that it restores from, as it seems, is gone from this cluster: {topic} ({why}). Nothing can be "
-        f"restored from it. If it is another topic, name it: {_ask_for_source(store, given)}; check --bootstrap-servers "
+        f"restored from it. If it is another topic, name it: {_ask_for_source(store, command_line)}; check --bootstrap-servers "
         f"too.{_splits(verdict)}"
     )
 
 
-def taken(verdict: Verdict, given: Given) -> Skipped:
+def taken(verdict: Verdict, command_line: CommandLine) -> Skipped:
     store = verdict.store
     return store.skipped(
         f"the only topic that it may restore from, {verdict.taken}, is another store's, so it restores from nowhere "
-        f"(logging disabled, say); if that is wrong, name its topic: {_ask_for_source(store, given)}.{_splits(verdict)}",
+        f"(logging disabled, say); if that is wrong, name its topic: {_ask_for_source(store, command_line)}.{_splits(verdict)}",
         could_hide=bool(verdict.doubts),
     )
 
 
-def of_another(verdict: Verdict, application: str | None, given: Given) -> Skipped:
+def of_another(verdict: Verdict, application: str | None, command_line: CommandLine) -> Skipped:
     store = verdict.store
-    examine = given.quoted("diagnose", "--application", store.application)
+    examine = command_line.quoted("diagnose", "--application", store.application)
     return verdict.suspect.skipped(
         f"they are rather those of application {store.application!r}, whose name they start with too, than of "
         f"{application!r}. Examine them as its own: {examine}; or as a store of {application!r} with --store"
     )
 
 
-def hidden(suspect: Suspect, given: Given) -> Skipped:
+def hidden(suspect: Suspect, command_line: CommandLine) -> Skipped:
     """Its changelog may exist after all, in a place that this user may not see."""
     query = ksqldb_query(suspect.changelog)
     split = next(
@@ -134,7 +136,7 @@ def hidden(suspect: Suspect, given: Given) -> Skipped:
     return suspect.skipped(
         f"whether there is a changelog topic {suspect.changelog} cannot be told: this user may not see a topic of that "
         f"name. The ACL to ask for is Describe on topic {suspect.changelog!r}; or say which topic the store restores from: "
-        f"{_ask_for_source(split, given)}"
+        f"{_ask_for_source(split, command_line)}"
     )
 
 
@@ -169,27 +171,27 @@ def _in_words(hypothesis: Hypothesis, *, several: bool) -> str:
     return f"{whose}{topic}; for it: {pro}; against it: {con}"
 
 
-def _ask_for_source(store: SuspectStore, given: Given, topic: Topic | None = None) -> str:
-    return given.quoted("diagnose", "--source", f"{store.application}/{store.name}={topic or 'TOPIC'}")
+def _ask_for_source(store: SuspectStore, command_line: CommandLine, topic: Topic | None = None) -> str:
+    return command_line.quoted("diagnose", "--source", f"{store.application}/{store.name}={topic or 'TOPIC'}")
 
 
 def _splits(verdict: Verdict) -> str:
-    others = verdict.other_splits
-    if not others:
+    splits = verdict.other_splits
+    if not splits:
         return ""
-    named = ", ".join(f"{split.name} of {split.application}" for split in others)
+    named = ", ".join(f"{split.name} of {split.application}" for split in splits)
     return f" By its name alone it could also be store {named}."
 
 
-def unseen_source(verdict: Verdict, survey: Survey, given: Given) -> Skipped | None:
+def unseen_source(verdict: Verdict, survey: Survey, command_line: CommandLine) -> Skipped | None:
     """Why a store cannot be judged by the topics that this user sees; None if it can.
 
     So it is where no topic that is seen has a schema like that of the store, and one has whose topic is hidden. What is
     proven needs no comparison.
     """
     store = verdict.store
-    seen = [hypothesis for hypothesis in verdict.ranked if not hypothesis.is_gone]
-    if any(hypothesis.is_proven or any(map(ALL_FIELDS.says, hypothesis.pieces)) for hypothesis in seen):
+    living = [hypothesis for hypothesis in verdict.ranked if not hypothesis.is_gone]
+    if any(hypothesis.is_proven or any(map(ALL_FIELDS.says, hypothesis.pieces)) for hypothesis in living):
         return None
     hidden = survey.cluster.hidden_topics(schema_similarity.unlisted_topics(survey, store.context))
     similar = [piece for piece in schema_similarity.compare(store, survey, hidden) if ALL_FIELDS.says(piece)]
@@ -199,5 +201,5 @@ def unseen_source(verdict: Verdict, survey: Survey, given: Given) -> Skipped | N
     return store.skipped(
         f"it may restore from {' or '.join(piece.topic or '' for piece in similar)}, which this user may not see: "
         f"{similar[0].detail}. The ACL to ask for is {acls}; or say which topic it restores from: "
-        + given.quoted("diagnose", "--source", f"{store.application}/{store.name}=TOPIC")
+        + command_line.quoted("diagnose", "--source", f"{store.application}/{store.name}=TOPIC")
     )

@@ -16,7 +16,7 @@ from srfix.recovery.checks.interface import AdviceRequest, Check, Rules
 from srfix.recovery.checks.srf011 import CODE as UNKNOWN_IDS
 from srfix.recovery.checks.srf014 import CODE as LOST_ROWS
 from srfix.recovery.checks.table import BY_CODE, CHECKS
-from srfix.recovery.commands import Given
+from srfix.recovery.commands import CommandLine
 from srfix.recovery.facts.circumstances import Circumstances
 from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Finding, Severity, Skipped, finding_order
@@ -43,11 +43,11 @@ def without_unused_contexts(findings: Iterable[Finding], survey: Survey) -> tupl
     """The findings, but for ids of a store that one context lacks and another, which has the store's subject too, knows: most
     likely the application uses that one. What is left out is said, for the ids may as well be lost where they are not known.
     """
-    kept, skipped = list[Finding](), list[Skipped]()
+    findings_used, skipped = list[Finding](), list[Skipped]()
     for finding in findings:
         used = _context_that_knows(finding, survey) if finding.code in _OF_UNKNOWN_IDS else None
         if used is None:
-            kept.append(finding)
+            findings_used.append(finding)
             continue
         own = split_context(finding.subject)[0]
         reason = (
@@ -57,7 +57,7 @@ def without_unused_contexts(findings: Iterable[Finding], survey: Survey) -> tupl
         )
         what = f"store {finding.store} of application {finding.application} in context {own}"
         skipped.append(Skipped(what=what, reason=reason, could_hide=True, subjects=(finding.subject,)))
-    return kept, list(dict.fromkeys(skipped))
+    return findings_used, list(dict.fromkeys(skipped))
 
 
 def _context_that_knows(finding: Finding, survey: Survey) -> str | None:
@@ -66,21 +66,21 @@ def _context_that_knows(finding: Finding, survey: Survey) -> str | None:
     phantoms = {subject_for(changelog, role) for role in Role}
     holding = {context for context, other_name in map(split_context, survey.subjects()) if other_name in phantoms}
     for other in sorted(holding - {own}):
-        there = join_context(other, name)
-        if all(survey.membership(there, at_fault.schema_id).is_known for at_fault in finding.schema_ids):
+        name_there = join_context(other, name)
+        if all(survey.membership(name_there, at_fault.schema_id).is_known for at_fault in finding.schema_ids):
             return other
     return None
 
 
 def _as_one(copies: list[Finding]) -> Finding:
-    first, others = copies[0], tuple(copy.subject for copy in copies[1:])
-    if not others:
+    first, other_subjects = copies[0], tuple(copy.subject for copy in copies[1:])
+    if not other_subjects:
         return first
     return replace(
         first,
-        mirrors=others,
+        mirrors=other_subjects,
         explanation=(
-            f"{first.explanation} The same is true for {', '.join(others)}, the mirror in another context. The "
+            f"{first.explanation} The same is true for {', '.join(other_subjects)}, the mirror in another context. The "
             "registry URL of the application shows which of these subjects the store's reader asks."
         ),
         next=(
@@ -112,7 +112,9 @@ def _of(finding: Finding, notes: Sequence[Finding]) -> Iterator[Finding]:
                 yield note
 
 
-def upon_findings(known: Circumstances, findings: Collection[Finding], *, given: Given | None = None) -> Iterator[str]:
+def upon_findings(
+    circumstances: Circumstances, findings: Collection[Finding], *, command_line: CommandLine | None = None
+) -> Iterator[str]:
     codes = {finding.code for finding in findings}
     checks = [check for check in CHECKS if check.code in codes]
     serious = [finding for finding in findings if finding.severity is not Severity.NOTE]
@@ -123,7 +125,9 @@ def upon_findings(known: Circumstances, findings: Collection[Finding], *, given:
         own = tuple(finding for finding in serious if finding.code in alike)
         if own and check.advice.serious is not None and check.code == min(alike):
             yield from check.advice.serious(
-                AdviceRequest(known=known, findings=own, rules=rules, given=given or Given())
+                AdviceRequest(
+                    circumstances=circumstances, findings=own, rules=rules, command_line=command_line or CommandLine()
+                )
             )
             if check.advice.is_whole:
                 return
@@ -135,16 +139,16 @@ def upon_findings(known: Circumstances, findings: Collection[Finding], *, given:
             "again. Each finding says what helps."
         )
     if not serious:
-        yield from _upon_notes(known, checks, findings)
+        yield from _upon_notes(circumstances, checks, findings)
     if not advised and any(check.advice.recurs for check in checks):
-        yield from prevention(known, rules.upgrade)
+        yield from prevention(circumstances, rules.upgrade)
 
 
-def forbidden(known: Circumstances, findings: Collection[Finding]) -> tuple[str, ...]:
+def forbidden(circumstances: Circumstances, findings: Collection[Finding]) -> tuple[str, ...]:
     """What must not be done before the findings of one application are mended, each as words behind "do not"."""
     codes = {finding.code for finding in findings if finding.severity is not Severity.NOTE}
     warnings = [check.advice.do_not for check in CHECKS if check.code in codes and check.advice.do_not is not None]
-    return tuple(dict.fromkeys(words for do_not in warnings for words in do_not(known)))
+    return tuple(dict.fromkeys(words for do_not in warnings for words in do_not(circumstances)))
 
 
 def _rules(checks: Sequence[Check], serious: Collection[str]) -> Rules:
@@ -159,7 +163,7 @@ def _rules(checks: Sequence[Check], serious: Collection[str]) -> Rules:
     )
 
 
-def _upon_notes(known: Circumstances, checks: Sequence[Check], findings: Collection[Finding]) -> Iterator[str]:
+def _upon_notes(circumstances: Circumstances, checks: Sequence[Check], findings: Collection[Finding]) -> Iterator[str]:
     """Nothing is broken: the last check that has something to say of that says it."""
     if any(fault.is_partial for finding in findings for fault in finding.schema_ids):
         yield (
@@ -168,4 +172,4 @@ def _upon_notes(known: Circumstances, checks: Sequence[Check], findings: Collect
         )
         return
     notes = [check.advice.note for check in checks if check.advice.note is not None]
-    yield from (note(known) for note in notes[-1:])
+    yield from (note(circumstances) for note in notes[-1:])

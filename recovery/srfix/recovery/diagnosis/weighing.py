@@ -78,11 +78,11 @@ def _with_shared(every: Sequence[Hypothesis]) -> list[Hypothesis]:
     """The hypotheses, each with what was seen of its topic for another application: how a schema fits is the same for all."""
     of_topics: defaultdict[Topic | None, dict[str, list[Evidence]]] = defaultdict(dict)
     for hypothesis in every:
-        seen: defaultdict[str, list[Evidence]] = defaultdict(list)
+        by_application: defaultdict[str, list[Evidence]] = defaultdict(list)
         for piece in hypothesis.pieces:
             if piece.topic is not None and piece.application is None and piece.kind in _OF_TOPIC:
-                seen[piece.kind].append(piece)
-        for kind, pieces in seen.items():
+                by_application[piece.kind].append(piece)
+        for kind, pieces in by_application.items():
             of_topics[hypothesis.topic].setdefault(kind, pieces)
     whole = []
     for hypothesis in every:
@@ -369,9 +369,9 @@ def _named_otherwise(split: SuspectStore, by_topic: Mapping[Topic, list[Evidence
     named = {topic for topic, pieces in by_topic.items() if any(piece.kind == store_name.KIND for piece in pieces)}
     for topic, pieces in by_topic.items():
         if named and topic not in named:
-            others = ", ".join(sorted(named))
+            names_in_words = ", ".join(sorted(named))
             pieces.append(
-                rules.NAMED_OTHERWISE.of_topic(topic, f"the store's name, {split.name}, begins with {others}")
+                rules.NAMED_OTHERWISE.of_topic(topic, f"the store's name, {split.name}, begins with {names_in_words}")
             )
 
 

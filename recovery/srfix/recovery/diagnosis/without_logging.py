@@ -92,7 +92,10 @@ def _has_committed(facts: StoreFacts, survey: Survey, context: CheckContext) -> 
     by = [from_commit_metadata([marks.get((topic, partition.partition), "")]) for partition in put_into]
     if any(hint is None or hint.oldest is None or hint.oldest < WITH_FIX for hint in by):
         return None
-    read = survey.cluster.records_at(topic, [(each.partition, (each.committed_offset or 0) - 1) for each in put_into])
+    read = survey.cluster.records_at(
+        topic,
+        [(partition_census.partition, (partition_census.committed_offset or 0) - 1) for partition_census in put_into],
+    )
     framed = (
         record
         for _place, record in read

@@ -35,23 +35,23 @@ class Applications:
     """Which names are those of applications, asked once each; one by one where the cluster does not list all of its groups."""
 
     def __init__(
-        self, survey: Survey, listed: Iterable[str], given: Iterable[str], *, is_listed_in_part: bool = False
+        self, survey: Survey, listed: Iterable[str], supplied_names: Iterable[str], *, is_listed_in_part: bool = False
     ) -> None:
         self._survey = survey
         self._listed = frozenset(listed)
         self._is_listed_in_part = is_listed_in_part
-        self._given = dict.fromkeys(given, "named by the person")
+        self._supplied = dict.fromkeys(supplied_names, "named by the person")
         for name in survey.supplied.applications:
-            self._given.setdefault(name, "known from the given state directory, topology or ksqlDB")
-        self._known: dict[str, tuple[Evidence, ...]] = {}
+            self._supplied.setdefault(name, "known from the given state directory, topology or ksqlDB")
+        self._evidence: dict[str, tuple[Evidence, ...]] = {}
         self.refused: dict[str, ClusterError] = {}
         """The groups whose offsets this user may not ask for, and why."""
 
     def evidence(self, name: str) -> tuple[Evidence, ...]:
         """What speaks for and against an application of that name; nothing where there is no such group."""
-        if name not in self._known:
-            self._known[name] = tuple(self._gather(name))
-        return self._known[name]
+        if name not in self._evidence:
+            self._evidence[name] = tuple(self._gather(name))
+        return self._evidence[name]
 
     def is_group(self, name: str) -> bool:
         """True if the cluster lists such a group, or it has committed offsets, or members where groups are not listed."""
@@ -65,10 +65,10 @@ class Applications:
         """True if another application than that has committed offsets on a topic, or may have read it: not all groups are
         listed, one may not be asked, or one has committed nothing at all, as with global tables alone.
         """
-        others = self._listed - {name}
-        self._survey.ask_commits(sorted(others))
-        reading = [other for other in others if not self._commits(other) or self.has_read(other, topic)]
-        unknown = self._is_listed_in_part or not others.isdisjoint(self.refused)
+        other_groups = self._listed - {name}
+        self._survey.ask_commits(sorted(other_groups))
+        reading = [other for other in other_groups if not self._commits(other) or self.has_read(other, topic)]
+        unknown = self._is_listed_in_part or not other_groups.isdisjoint(self.refused)
         return unknown or any(not sign.against for other in reading for sign in self.evidence(other))
 
     def has_read(self, name: str, topic: Topic) -> bool:
@@ -115,8 +115,8 @@ class Applications:
             )
 
     def _gather(self, name: str) -> Iterator[Evidence]:
-        if name in self._given:
-            yield rules.GIVEN.of_application(name, self._given[name])
+        if name in self._supplied:
+            yield rules.GIVEN.of_application(name, self._supplied[name])
         if not self.is_group(name):
             return
         signs = tuple(self._signs(name))

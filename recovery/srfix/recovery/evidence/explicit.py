@@ -21,12 +21,12 @@ def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
         return
     if named.topic not in survey.topics():
         raise UsageError(
-            f"{shell_words('--source', named.said)}: there is no topic {named.topic!r} on this cluster."
+            f"{shell_words('--source', named.argument)}: there is no topic {named.topic!r} on this cluster."
             f"{did_you_mean(named.topic, survey.topics())} Check its spelling and --bootstrap-servers."
         )
     yield Evidence(
         kind=KIND,
         topic=named.topic,
         weight=Weight.CONCLUSIVE,
-        detail=f"named with {shell_words('--source', named.said)}",
+        detail=f"named with {shell_words('--source', named.argument)}",
     )

@@ -110,10 +110,10 @@ class Verdict:
         """The likeliest store, with the other applications that its name allows."""
         chosen = self.chosen.store if self.chosen is not None else self.ranked[0].store if self.ranked else None
         store = chosen or (self.established or self.suspect.splits)[0]
-        others = tuple(
+        other_stores = tuple(
             established.application for established in self.established if established.application != store.application
         )
-        return replace(store, other_applications=others)
+        return replace(store, other_applications=other_stores)
 
     @property
     def open(self) -> tuple[Hypothesis, ...]:

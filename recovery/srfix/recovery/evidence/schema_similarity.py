@@ -105,7 +105,9 @@ def _with_fewer_records(store: SuspectStore, topics: Collection[Topic], survey: 
     if len(own) < 2:
         return
     shared = {
-        topic: len(own & {_record(each.schema) for each in survey.versions(store.source_subject(topic, Role.VALUE))})
+        topic: len(
+            own & {_record(version.schema) for version in survey.versions(store.source_subject(topic, Role.VALUE))}
+        )
         for topic in topics
     }
     most = max(shared.values())
@@ -345,8 +347,8 @@ def _candidates(
     read = (topic for topic in read_topics(store, survey) if topic in survey.topics() and not _is_nobodys_own(topic))
     # What is named as a changelog of this very application is none of its sources, unless it reads it.
     of_nobody = survey.once((*kind, store.context, "unowned"), unowned)
-    others = (topic for topic in of_nobody if parse(topic, application=store.application) is None)
-    return tuple(sorted({*candidates, *others, *filter(fits, read)}))
+    other_topics = (topic for topic in of_nobody if parse(topic, application=store.application) is None)
+    return tuple(sorted({*candidates, *other_topics, *filter(fits, read)}))
 
 
 def _is_nobodys_own(topic: Topic) -> bool:
@@ -421,8 +423,8 @@ def _shared(internal: _Writer, writer: _Writer) -> tuple[int, int]:
         fed = match_fields(columns, fields, CaseRule.UNIQUE, where="the writer schema")
     except AmbiguousFieldError:  # the engine's rule takes the last of several
         fed = match_fields(columns, fields, CaseRule.KSQLDB_2020, where="the writer schema")
-    types, others = internal.types, writer.types
-    return len(fed), sum(can_feed(others.get(field), types.get(column)) for column, field in fed.items())
+    types, writer_types = internal.types, writer.types
+    return len(fed), sum(can_feed(writer_types.get(field), types.get(column)) for column, field in fed.items())
 
 
 def _record(schema: Schema) -> str | None:

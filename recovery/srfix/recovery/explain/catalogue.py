@@ -18,7 +18,7 @@ CATALOGUE: Final[tuple[CatalogueEntry, ...]] = tuple(check.entry for check in CH
 _CODE = re.compile(r"(?i)srf(\d{3})")
 _NEARLY_A_CODE = re.compile(r"(?i)\s*srf[-_ ]?(\d{1,6})\s*")
 _MOST_NEAR = 4
-_BY_CODE = {known.code: known for known in CATALOGUE}
+_BY_CODE = {catalogue_entry.code: catalogue_entry for catalogue_entry in CATALOGUE}
 
 
 class ExplainedCode(Part):
@@ -55,5 +55,9 @@ def near_codes(code: str) -> list[str]:
         return []
     meant = f"SRF{int(match[1]):03}"  # SRF1, SRF-0001
     typed = f"SRF{match[1]}"
-    near = [known for known in _BY_CODE if known == meant or known.startswith(typed) or sorted(known) == sorted(typed)]
+    near = [
+        catalogue_code
+        for catalogue_code in _BY_CODE
+        if catalogue_code == meant or catalogue_code.startswith(typed) or sorted(catalogue_code) == sorted(typed)
+    ]
     return near[:_MOST_NEAR]

@@ -207,15 +207,15 @@ def _locate(text: str) -> tuple[str, Anchor | None]:
         # A line that a terminal broke within a word hides even the message.
         text = text[-2 * _WINDOW :]
     text = unwrap(text)
-    found = find_anchor(text)
-    if found is not None:
+    nearest_anchor = find_anchor(text)
+    if nearest_anchor is not None:
         # What stands in another entry is of another error.
-        text = next(each for at, each in _places(text) if at <= found.start < at + len(each))
-        found = find_anchor(text)
-    if anchor is not None and found is not None and found.kind is anchor.kind:
+        text = next(piece for at, piece in _places(text) if at <= nearest_anchor.start < at + len(piece))
+        nearest_anchor = find_anchor(text)
+    if anchor is not None and nearest_anchor is not None and nearest_anchor.kind is anchor.kind:
         # The window may hold fewer of the ids than the whole text.
-        found = replace(found, other_ids=anchor.other_ids)
-    return text, found
+        nearest_anchor = replace(nearest_anchor, other_ids=anchor.other_ids)
+    return text, nearest_anchor
 
 
 def _places(text: str) -> Iterator[tuple[int, str]]:
@@ -227,7 +227,7 @@ def _places(text: str) -> Iterator[tuple[int, str]]:
 
 def _beside(text: str, read: Symptom) -> Iterator[str]:
     """Of the last entries of a log what else than that they show."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for entry in entries(text)[-_MOST_ENTRIES:]:
         anchor = find_anchor(entry)
         if anchor is not None:
@@ -235,9 +235,9 @@ def _beside(text: str, read: Symptom) -> Iterator[str]:
             topic = None if named is None else named[0]
             symptom = _symptom(entry, anchor, code=_error_code(entry, anchor), topic=topic)
             if symptom not in (read, Symptom.NOT_RECOGNISED) and connect_task(entry, anchor, topic) is None:
-                found[WORDS[symptom][1]] = None
-    if found:
-        yield f"The text contains other errors, too. srfix explain can explain each of them alone. {'. '.join(found)}."
+                names[WORDS[symptom][1]] = None
+    if names:
+        yield f"The text contains other errors, too. srfix explain can explain each of them alone. {'. '.join(names)}."
 
 
 def _error_code(text: str, anchor: Anchor) -> int | None:

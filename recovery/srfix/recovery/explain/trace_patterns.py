@@ -153,7 +153,7 @@ def find_anchor(text: str) -> Anchor | None:
             end=last.end(),
             schema_id=schema_id if schema_id is not None and is_schema_id(schema_id) else None,
             role=Role(role) if role in {"key", "value"} else None,
-            other_ids=tuple(sorted(found for found in ids - {schema_id} if is_schema_id(found))),
+            other_ids=tuple(sorted(other_id for other_id in ids - {schema_id} if is_schema_id(other_id))),
         )
     return None
 
@@ -173,11 +173,11 @@ def topic_near(text: str, anchor: Anchor) -> tuple[Topic, Role | None] | None:
 
     A wrapper's message stands before its cause's; an internal-looking name wins over another one.
     """
-    found = list(_topics_near(text, anchor))
-    for topic, role in found:
+    topics = list(_topics_near(text, anchor))
+    for topic, role in topics:
         if recognise(topic) in {InternalTopicKind.CHANGELOG, InternalTopicKind.PSEUDO, InternalTopicKind.REPARTITION}:
             return topic, role
-    return found[0] if found else None
+    return topics[0] if topics else None
 
 
 def _topics_near(text: str, anchor: Anchor) -> Iterator[tuple[Topic, Role | None]]:

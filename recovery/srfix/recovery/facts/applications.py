@@ -109,7 +109,7 @@ def owners(
     """
     every = tuple(subjects)
     allowed = {subject.topic: application_prefixes(subject.topic) for subject in every}
-    known = {name for subject in every if (name := generated_owner(subject.topic)) is not None} | set(gone)
+    names = {name for subject in every if (name := generated_owner(subject.topic)) is not None} | set(gone)
     shared: dict[str, int] = {}
     for subject in every:
         for prefix in allowed[subject.topic]:
@@ -119,7 +119,7 @@ def owners(
         prefixes = allowed[subject.topic]  # the longest first
         name = next((prefix for prefix in prefixes if prefix in lives or prefix in gone), None)
         if name is None:
-            name = next((prefix for prefix in prefixes if prefix in known), None)
+            name = next((prefix for prefix in prefixes if prefix in names), None)
         if name is None and prefixes:
             name = max(prefixes, key=lambda prefix: (shared[prefix], len(prefix)))
         if name is not None:
@@ -163,12 +163,12 @@ def without_trace(
         allowed = application_prefixes(subject.topic)
         is_sure = name in survey.gone or generated_owner(subject.topic) == name
         # Who says that one is gone knows that a shorter name which lives is not meant.
-        others = [
+        other_topics = [
             candidate
             for candidate in allowed
             if candidate in lives and not (name in survey.gone and len(candidate) < len(name))
         ]
-        return not others and trace.isdisjoint((name,) if is_sure else allowed)
+        return not other_topics and trace.isdisjoint((name,) if is_sure else allowed)
 
     return tuple(filter(is_bare, subjects))
 

@@ -86,7 +86,7 @@ def newest_bodies(
     began = time.monotonic()
     for role in roles:
         judge = _Judge(registry, (role,), window, context)
-        of_role = _Found()
+        of_role = _RoleTally()
         places, beyond = newest_live(cluster, census, role, most=_MOST)
         if beyond:
             of_role.left_out[
@@ -127,10 +127,10 @@ def whole_bodies(
     """Decodes every record that a restore loads, which is read once more; the latest of each key counts, as in the census. Keys
     with ids that are no schema registry's are not decoded. All else is as for `newest_bodies`.
     """
-    found = {role: _Found() for role in roles}
-    if not found:
+    bodies = {role: _RoleTally() for role in roles}
+    if not bodies:
         return {}
-    judge = _Judge(registry, tuple(found), window, context, raw_key_ids)
+    judge = _Judge(registry, tuple(bodies), window, context, raw_key_ids)
     began, done = time.monotonic(), 0
     give_up_at = None if deadline_s is None else began + deadline_s
     total = sum(max(0, (partition.restore_limit or 0) - partition.start_offset) for partition in census.partitions)
@@ -139,7 +139,7 @@ def whole_bodies(
         if limit is None or limit <= next_offset:
             continue
         # per role and key: None where its latest record decodes, else what is wrong with it
-        latest: dict[Role, dict[bytes, _Wrong | None]] = {role: {} for role in found}
+        latest: dict[Role, dict[bytes, _Wrong | None]] = {role: {} for role in bodies}
         records = cluster.read(
             census.topic, partition.partition, next_offset, limit, give_up_at=give_up_at, isolation=census.isolation
         )
@@ -151,7 +151,7 @@ def whole_bodies(
                         keys.pop(record.key, None)
                         verdict = None if record.value is None else judge(census.topic, record, role)
                         if isinstance(verdict, str):
-                            found[role].left_out[verdict] = None
+                            bodies[role].left_out[verdict] = None
                         elif verdict is not None:
                             keys[record.key] = verdict.wrong
                 next_offset = record.offset + 1
@@ -167,11 +167,11 @@ def whole_bodies(
                     )
         except GaveUp:
             where = f"partition {partition.partition}, offsets {next_offset} to {limit - 1}"
-            for of_role in found.values():
+            for of_role in bodies.values():
                 of_role.left_out[f"{where}: the deadline of {deadline_s:g} s (--deadline) was reached"] = None
         for role, keys in latest.items():
-            found[role].take(partition.partition, keys.values())
-    return {role: of_role.bodies(census, role, judge.unknown, newest_only=False) for role, of_role in found.items()}
+            bodies[role].take(partition.partition, keys.values())
+    return {role: of_role.bodies(census, role, judge.unknown, newest_only=False) for role, of_role in bodies.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +259,7 @@ def _plainly(error: SrfixError) -> str:
     return (cause if isinstance(cause, SrfixError) else error).message
 
 
-class _Found:
+class _RoleTally:
     def __init__(self) -> None:
         self.left_out: dict[str, None] = {}
         self._decoded = 0

@@ -93,11 +93,11 @@ def registry_roles(survey: Survey, topic: Topic, contexts: Iterable[str]) -> Ite
 
 def unknown_ids(survey: Survey, ids: Iterable[SchemaId], contexts: Iterable[str]) -> tuple[SchemaId, ...]:
     """The ids that none of these contexts knows; without any, the one that the registry's URL leads into."""
-    asked = tuple(contexts) or (DEFAULT_CONTEXT,)
+    contexts_asked = tuple(contexts) or (DEFAULT_CONTEXT,)
     return tuple(
         schema_id
         for schema_id in sorted(ids)
-        if all(survey.schema_of_id(schema_id, context) is None for context in asked)
+        if all(survey.schema_of_id(schema_id, context) is None for context in contexts_asked)
     )
 
 

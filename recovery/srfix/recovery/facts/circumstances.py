@@ -74,8 +74,8 @@ class Circumstances:
             return f"Kafka Streams {self.streams} asks the source's own subject"
         return "the reader of these stores does not need the phantom subject's versions"
 
-    def with_group(self, found: GroupState) -> Circumstances:
-        return replace(self, state=found.state, members=found.members, problem=found.problem)
+    def with_group(self, group: GroupState) -> Circumstances:
+        return replace(self, state=group.state, members=group.members, problem=group.problem)
 
     def of_stores(self, names: Collection[str]) -> Circumstances:
         return replace(self, stores=tuple(store for store in self.stores if store.name in names))
@@ -127,30 +127,30 @@ class KnownApplication(Part):
     ksqldb: KsqldbCircumstances
 
 
-def known_application(known: Circumstances) -> KnownApplication:
+def known_application(circumstances: Circumstances) -> KnownApplication:
     return KnownApplication(
-        application=known.application,
-        stores=list(known.stores),
-        reader=known.reader,
-        streams=StreamsRange(oldest=_text(known.oldest), newest=_text(known.newest)),
-        group=GroupCircumstances.of(known),
-        ksqldb=KsqldbCircumstances.of(known),
+        application=circumstances.application,
+        stores=list(circumstances.stores),
+        reader=circumstances.reader,
+        streams=StreamsRange(oldest=_text(circumstances.oldest), newest=_text(circumstances.newest)),
+        group=GroupCircumstances.of(circumstances),
+        ksqldb=KsqldbCircumstances.of(circumstances),
     )
 
 
-def circumstances_of(known: KnownApplication) -> Circumstances:
+def circumstances_of(document: KnownApplication) -> Circumstances:
     return Circumstances(
-        application=known.application,
-        stores=tuple(known.stores),
-        reader=known.reader,
-        oldest=_version(known.streams.oldest),
-        newest=_version(known.streams.newest),
-        state=known.group.state,
-        members=known.group.members,
-        problem=known.group.problem,
-        query=known.ksqldb.query,
-        query_state=known.ksqldb.query_state,
-        ksqldb_version=known.ksqldb.ksqldb_version,
+        application=document.application,
+        stores=tuple(document.stores),
+        reader=document.reader,
+        oldest=_version(document.streams.oldest),
+        newest=_version(document.streams.newest),
+        state=document.group.state,
+        members=document.group.members,
+        problem=document.group.problem,
+        query=document.ksqldb.query,
+        query_state=document.ksqldb.query_state,
+        ksqldb_version=document.ksqldb.ksqldb_version,
     )
 
 

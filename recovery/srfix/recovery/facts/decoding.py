@@ -160,7 +160,7 @@ class RecordDecoder:
         payload = column.payloads[place]
         if not column.is_decoded or payload is None:
             return DecodedPart(payload=payload, is_decoded=column.is_decoded)
-        return self._told(payload, role, headers, column.values[place], column.errors.get(place))
+        return self._decoded_part(payload, role, headers, column.values[place], column.errors.get(place))
 
     def _part(self, topic: str, record: RawRecord, role: Role) -> DecodedPart:
         payload = record.key if role is Role.KEY else record.value
@@ -175,9 +175,9 @@ class RecordDecoder:
             value = deserializer(payload, SerdeContext(topic, role, record.headers))
         except _ABOUT_THE_RECORD as error:
             problem = error
-        return self._told(payload, role, record.headers, value, problem)
+        return self._decoded_part(payload, role, record.headers, value, problem)
 
-    def _told(
+    def _decoded_part(
         self, payload: bytes, role: Role, headers: Headers, value: Value, problem: SrfixError | None
     ) -> DecodedPart:
         schema_id, guid = None, None
@@ -186,7 +186,7 @@ class RecordDecoder:
             if frame is not None:
                 schema_id, guid = frame.schema_id, frame.guid
         identity = guid if schema_id is None else schema_id
-        resolved = None if identity is None else self._resolver.found.get((identity, role))
+        resolved = None if identity is None else self._resolver.schemas.get((identity, role))
         return DecodedPart(
             payload=payload,
             is_decoded=problem is None,
@@ -205,7 +205,7 @@ class _Noting:
     def __init__(self, resolver: Resolver) -> None:
         self._resolver = resolver
         self._refused: dict[tuple[int | UUID, Role], ResolveError] = {}
-        self.found: dict[tuple[int | UUID, Role], ResolvedSchema] = {}
+        self.schemas: dict[tuple[int | UUID, Role], ResolvedSchema] = {}
 
     def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
         return self._noted((schema_id, role), lambda: self._resolver.resolve(schema_id, topic=topic, role=role))
@@ -223,7 +223,7 @@ class _Noting:
             # A copy has no traceback, whose frames would keep the payload alive.
             remember(self._refused, key, copy(error), payload_bounds().refusals)
             raise
-        remember(self.found, key, resolved, payload_bounds().plans)
+        remember(self.schemas, key, resolved, payload_bounds().plans)
         return resolved
 
 

@@ -66,11 +66,13 @@ def find_holders(
 
 def _listed(registry: ReadableRegistry, wanted: Collection[SchemaId] | None) -> list[Holder]:
     # Only where they are is kept: the texts of a big registry would fill the memory.
-    every = [_where(held) for held in registry.schemas(deleted=True) if wanted is None or held.schema_id in wanted]
+    every = [
+        _where(version) for version in registry.schemas(deleted=True) if wanted is None or version.schema_id in wanted
+    ]
     if not every:
         return []
     # Nothing in the first listing says which of them are soft-deleted.
-    live = {_where(held) for held in registry.schemas() if wanted is None or held.schema_id in wanted}
+    live = {_where(version) for version in registry.schemas() if wanted is None or version.schema_id in wanted}
     return [
         Holder(subject=subject, version=version, schema_id=schema_id, deleted=(subject, version, schema_id) not in live)
         for subject, version, schema_id in every

@@ -39,8 +39,12 @@ def own_versions(role: RoleFacts, known_under: Subject, membership: AskMembershi
     copies = set(role.memberships)
     copies |= {m.answered_id for m in role.memberships.values() if m.answered_id is not None}
     if known_under != role.subject:
-        asked = (membership(known_under, schema_id) for schema_id in role.state.schema_ids if schema_id not in copies)
-        copies |= {m.schema_id for m in asked if m.is_known and m.error_code is None and m.answered_subject is None}
+        memberships = (
+            membership(known_under, schema_id) for schema_id in role.state.schema_ids if schema_id not in copies
+        )
+        copies |= {
+            m.schema_id for m in memberships if m.is_known and m.error_code is None and m.answered_subject is None
+        }
     return tuple(version for version in role.state.versions if version.schema_id not in copies)
 
 
@@ -70,5 +74,5 @@ def is_first_of_its_own(
     def is_before(other: SchemaId) -> bool:
         return other != schema_id and numbers.get(other, 0) < numbers[schema_id]
 
-    there = set(phantom.schema_ids)
-    return any(is_before(i) for i in carried if i not in there)
+    phantom_ids = set(phantom.schema_ids)
+    return any(is_before(i) for i in carried if i not in phantom_ids)

@@ -48,7 +48,7 @@ SAID_BY_DEFAULT: Final = RestoreIsolation(isolation=Isolation.READ_UNCOMMITTED, 
 """Without any transaction on the cluster both ways of reading are one."""
 
 
-def said(isolation: Isolation) -> RestoreIsolation:
+def named_isolation(isolation: Isolation) -> RestoreIsolation:
     return RestoreIsolation(isolation=isolation, weight=Weight.CONCLUSIVE, detail="--isolation says so")
 
 

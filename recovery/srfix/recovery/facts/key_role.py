@@ -82,11 +82,11 @@ def key_role(census: Census, phantom: SubjectState, source: SubjectState, sample
 def _with_subject(
     census: Census, sample: KeySample, shares: _Shares, phantom: SubjectState, source: SubjectState
 ) -> KeyRole:
-    held = {*phantom.schema_ids, *source.schema_ids}
+    registered_ids = {*phantom.schema_ids, *source.schema_ids}
     read = [key for key in sample.keys if key.outcome is not KeyReading.NOT_READ]
     fitting = [key for key in read if key.outcome in (KeyReading.DECODES, KeyReading.FITS_SUBJECT)]
     is_raw_sized = _are_raw_sized(read)
-    is_decided = len(read) >= _TELLING or held.isdisjoint(key.schema_id for key in read)
+    is_decided = len(read) >= _TELLING or registered_ids.isdisjoint(key.schema_id for key in read)
     if is_raw_sized and is_decided and len(fitting) <= _BY_CHANCE * len(read):
         size, subject = read[0].size, (phantom if phantom.versions else source).subject
         return KeyRole(
@@ -99,7 +99,7 @@ def _with_subject(
             could_hide=bool(fitting),
         )
     proven = shares.of(KeyReading.DECODES, KeyReading.FITS_SUBJECT, KeyReading.NOT_READ)
-    is_certain = proven > 0.5 or (shares.carried(held) > 0.5 and not is_raw_sized)
+    is_certain = proven > 0.5 or (shares.carried(registered_ids) > 0.5 and not is_raw_sized)
     return KeyRole(
         standing=KeyStanding.CERTAIN if is_certain else KeyStanding.SUBJECT_ONLY,
         census=census,

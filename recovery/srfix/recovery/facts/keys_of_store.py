@@ -31,16 +31,16 @@ def keys_of_store(
     return keys_under(survey, census, phantom, source, context=store.context)
 
 
-def keys_under(survey: Survey, census: Census, asked: SubjectState, source: SubjectState, *, context: str) -> KeyRole:
+def keys_under(survey: Survey, census: Census, phantom: SubjectState, source: SubjectState, *, context: str) -> KeyRole:
     """Decides it for keys that begin as framed ones do, by reading some, beside the key subject that the reader asks."""
     sample = sample_keys(
         survey.cluster,
         census,
         ById(survey.registry, context=context),
-        _newest_schemas(survey, (asked, source)),
-        more=not (asked.versions or source.versions),
+        _newest_schemas(survey, (phantom, source)),
+        more=not (phantom.versions or source.versions),
     )
-    return key_role(census, asked, source, sample)
+    return key_role(census, phantom, source, sample)
 
 
 def _newest_schemas(survey: Survey, states: Iterable[SubjectState]) -> Iterator[ResolvedSchema]:

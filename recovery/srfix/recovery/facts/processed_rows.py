@@ -122,9 +122,9 @@ def _says_the_same(row: object, record: object, explained: FilledIn | None, *, m
     """
     if isinstance(row, Mapping) and isinstance(record, Mapping):
         names = {str(name): value for name, value in row.items()}
-        others = {str(name): value for name, value in record.items()}
+        record_fields = {str(name): value for name, value in record.items()}
         try:
-            placed = match_fields([*names], [*others], CaseRule.UNIQUE, where="a row and its record")
+            placed = match_fields([*names], [*record_fields], CaseRule.UNIQUE, where="a row and its record")
         except CasingError:
             return None if may_be_table and row != record else bool(row == record)
         added = {name: value for name, value in names.items() if name not in placed and value is not None}
@@ -136,7 +136,7 @@ def _says_the_same(row: object, record: object, explained: FilledIn | None, *, m
                 *(
                     _says_the_same(
                         names[name],
-                        others[other],
+                        record_fields[other],
                         None if explained is None else explained.within(name),
                         may_be_table=may_be_table,
                     )
@@ -252,7 +252,7 @@ def compare_rows(
     places: Iterable[Place],
     *,
     context: str,
-    found: ProcessedRows,
+    processed_rows: ProcessedRows,
     deadline_s: float | None = None,
 ) -> ProcessedRows:
     """Compares the first rows of a global store, which are a processor's, with the topic."""
@@ -262,7 +262,7 @@ def compare_rows(
 
     place = next((p for p in places if p.task.is_global and p.store.kind is StoreKind.KEY_VALUE), None)
     if place is None:
-        return replace(found, not_compared="no state directory that was handed over holds the store")
+        return replace(processed_rows, not_compared="no state directory that was handed over holds the store")
     limits = {
         p.partition: place.reached(census.topic, p.partition, OffsetMeaning.POSITION) or 0 for p in census.partitions
     }
@@ -272,19 +272,19 @@ def compare_rows(
     try:
         rows = some_rows(Path(place.store.path), most=_MOST)
     except StateDirectoryError as error:
-        return replace(found, not_compared=error.message.removesuffix("."))
+        return replace(processed_rows, not_compared=error.message.removesuffix("."))
     give_up_at = None if deadline_s is None else time.monotonic() + deadline_s
     try:
         records, are_whole = _records(cluster, census, rows, give_up_at, latest=not is_anywhere)
     except GaveUp:
-        return replace(found, not_compared="the time for it (--deadline) was over")
+        return replace(processed_rows, not_compared="the time for it (--deadline) was over")
     if is_anywhere and not are_whole:
         return replace(
-            found,
+            processed_rows,
             not_compared=f"nothing in {place.task.path} says how far the store has come with topic {census.topic}, and "
             "records are gone from there",
         )
-    may_be_table = found.processor is None
+    may_be_table = processed_rows.processor is None
     comparing = Comparing(registry=registry, topic=census.topic, context=context, may_be_table=may_be_table)
     settled = [
         (_is_one_of(of_key, rows[key], comparing), of_key[-1])
@@ -295,7 +295,7 @@ def compare_rows(
     untransformed = sum(same is True for same, _record in settled)
     untold = sum(same is None for same, _record in settled)
     return replace(
-        found,
+        processed_rows,
         transformed=len(differing),
         untransformed=untransformed,
         untold=untold,

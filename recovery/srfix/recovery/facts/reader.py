@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from srfix.recovery.commands import Given
+from srfix.recovery.commands import CommandLine
 from srfix.recovery.facts.refusals import RegistrationRefusal, foreseen_refusals
 from srfix.recovery.facts.stores import Membership, RoleFacts
 from srfix.recovery.facts.subject_state import SubjectState, read_subject_state
@@ -33,7 +33,7 @@ class Reader(Enum):
     """Nobody said."""
 
     @classmethod
-    def said(cls, name: str, version: StreamsVersion | None) -> Reader:
+    def of_name(cls, name: str, version: StreamsVersion | None) -> Reader:
         """What a person means by a name; ksqlDB's reader is what its engine makes it.
 
         Up to 0.10.1 (Kafka Streams 2.5) it looks versions up under the changelog's subject alone, and what 0.10.2 falls back
@@ -108,7 +108,7 @@ class CheckContext:
     """Which Kafka Streams runs; None if nobody said."""
     no_auto_register: bool = False
     """True if the person said that the application's serializers register no schemas (auto.register.schemas=false)."""
-    given: Given = field(default_factory=Given)
+    command_line: CommandLine = field(default_factory=CommandLine)
     """What the person gave on the command line, for the commands that findings print."""
     memberships: dict[tuple[Subject, SchemaId], Membership] = field(default_factory=dict, repr=False, compare=False)
     """Answers to `membership`: several checks ask the same."""

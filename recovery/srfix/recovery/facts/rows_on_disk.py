@@ -39,19 +39,19 @@ class Place:
         offsets = (entry.offset for entry in entries if (entry.topic, entry.partition) == (topic, partition))
         return next(offsets, None)
 
-    def reached(self, topic: Topic, partition: int, told: OffsetMeaning) -> int | None:
-        """The offset before which all rows of a partition are on disk; None if neither the directory nor `told` tells."""
+    def reached(self, topic: Topic, partition: int, meaning: OffsetMeaning) -> int | None:
+        """The offset before which all rows of a partition are on disk; None if neither the directory nor `meaning` tells."""
         offset = self.offset(topic, partition)
         if offset is None:
             return None
-        return offset + 1 if self._meaning(told) is OffsetMeaning.LAST_RECORD else offset
+        return offset + 1 if self._meaning(meaning) is OffsetMeaning.LAST_RECORD else offset
 
-    def _meaning(self, told: OffsetMeaning) -> OffsetMeaning:
+    def _meaning(self, meaning: OffsetMeaning) -> OffsetMeaning:
         if self.task.is_global:
             return OffsetMeaning.POSITION
         traces = self.state.traces
         since_2_6 = traces.has_process_metadata or traces.has_position_files or traces.has_offsets_column_families
-        return OffsetMeaning.LAST_RECORD if since_2_6 else told
+        return OffsetMeaning.LAST_RECORD if since_2_6 else meaning
 
 
 RowCounter: TypeAlias = "Callable[[Place], RowIds]"
@@ -138,8 +138,8 @@ class _Gathered:
         if may_look and not any(is_there(database / "CURRENT") for database in databases(place.store)):
             self._keep_back(f"{where}: there is no database in {path.name}")
             return
-        held = place.state.is_in_use or is_task_locked(place.task)
-        if held:
+        is_locked = place.state.is_in_use or is_task_locked(place.task)
+        if is_locked:
             self._keep_back(
                 f"{where}: a process holds its lock. What the application has not flushed yet is in its memory alone, so "
                 "there may be other rows besides"

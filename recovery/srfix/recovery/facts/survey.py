@@ -18,8 +18,8 @@ from srfix.recovery.facts.isolation import (
     RestoreIsolation,
     by_transactional_ids,
     known_transactional_ids,
+    named_isolation,
     not_known,
-    said,
 )
 from srfix.recovery.facts.stores import Membership, SuspectStore
 from srfix.recovery.facts.subject_state import SubjectState, read_subject_state, version_numbers
@@ -58,7 +58,7 @@ _SCHEMA_NOT_FOUND: Final = 40403
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedSource:
     topic: Topic
-    said: str
+    argument: str
     """The option's value, `STORE=TOPIC` or `APPLICATION/STORE=TOPIC`."""
     has_application: bool
 
@@ -125,7 +125,7 @@ class Survey:
         for key in (f"{store.application}/{store.name}", store.name):
             if key in self.sources:
                 topic = self.sources[key]
-                return NamedSource(topic=topic, said=f"{key}={topic}", has_application=key != store.name)
+                return NamedSource(topic=topic, argument=f"{key}={topic}", has_application=key != store.name)
         return None
 
     def topics(self) -> Mapping[Topic, int]:
@@ -187,7 +187,7 @@ class Survey:
     def restore_isolation(self, application: str) -> RestoreIsolation:
         """How the restore of an application reads: as the person said, else as its transactional ids tell."""
         if self.isolation is not None:
-            return said(self.isolation)
+            return named_isolation(self.isolation)
         partitions = self.topics().get(TRANSACTIONS)
         if partitions is None:
             return SAID_BY_DEFAULT
@@ -331,8 +331,8 @@ class Survey:
             for offset in {start, *range(max(start, end - _PEEKED_OFFSETS), end)}
             if offset < end
         }
-        found = (record for _place, record in self.cluster.records_at(topic, places) if record is not None)
-        records = [record for record in found if record.value is not None]
+        sampled_records = (record for _place, record in self.cluster.records_at(topic, places) if record is not None)
+        records = [record for record in sampled_records if record.value is not None]
         for partition, (start, end) in () if records else marks.items():
             # Compaction left nothing there.
             read = islice(self.cluster.read(topic, partition, start, end), _MOST_PASSED)

@@ -109,9 +109,13 @@ class TopicQuestion:
         if len(self.roles) == 1:
             return self.subject
         context, name = split_context(self.subject)
-        known = split_subject(name)
-        if known is not None:
-            return self.subject if known[1] is role else join_context(context, subject_for(known[0], role))
+        topic_and_role = split_subject(name)
+        if topic_and_role is not None:
+            return (
+                self.subject
+                if topic_and_role[1] is role
+                else join_context(context, subject_for(topic_and_role[0], role))
+            )
         return self.subject if role is Role.VALUE else join_context(context, subject_for(self.topic, role))
 
 

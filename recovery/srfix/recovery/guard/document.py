@@ -144,19 +144,23 @@ def forecast_document(forecast: Forecast, *, srfix_version: str, generated_at: s
         new_schema=None
         if schema is None
         else SchemaToRegister(subject=schema.subject, file=schema.origin, type=schema.schema.schema_type),
-        foretold=[_foretold(each) for each in forecast.foretold],
-        ignored=[_foretold(each) for each in forecast.ignored],
+        foretold=[_foretold(event) for event in forecast.foretold],
+        ignored=[_foretold(event) for event in forecast.ignored],
         stores=[
-            GuardedStoreForecast.of(each.store, each, streams_version=_text(each.version)) for each in forecast.stores
+            GuardedStoreForecast.of(store_forecast.store, store_forecast, streams_version=_text(store_forecast.version))
+            for store_forecast in forecast.stores
         ],
-        subjects=[ForecastSubject.of(each, streams_version=_text(each.version)) for each in forecast.subjects],
-        skipped=[Skipped.of(each) for each in (*forecast.skipped, *forecast.unasked)],
+        subjects=[
+            ForecastSubject.of(subject_forecast, streams_version=_text(subject_forecast.version))
+            for subject_forecast in forecast.subjects
+        ],
+        skipped=[Skipped.of(skip) for skip in (*forecast.skipped, *forecast.unasked)],
         summary=_summary(forecast),
     ).to_json()
 
 
 def _summary(forecast: Forecast) -> ForecastSummary:
-    serious = [each.certainty for each in forecast.foretold if each.is_serious]
+    serious = [event.certainty for event in forecast.foretold if event.is_serious]
     return ForecastSummary(
         certain=serious.count(Certainty.CERTAIN),
         possible=serious.count(Certainty.POSSIBLE),
@@ -165,8 +169,8 @@ def _summary(forecast: Forecast) -> ForecastSummary:
     )
 
 
-def _foretold(each: Foretold) -> ForetoldEvent:
-    return ForetoldEvent.of(each, application=each.application or None, store=each.store or None)
+def _foretold(event: Foretold) -> ForetoldEvent:
+    return ForetoldEvent.of(event, application=event.application or None, store=event.store or None)
 
 
 def _text(value: object) -> str | None:

@@ -23,7 +23,7 @@ from srfix.recovery.facts.reader import Reader, StreamsVersion
 from srfix.recovery.facts.stores import StoreFacts
 from srfix.recovery.findings import Severity, Weight
 from srfix.recovery.forecasts import Certainty, Foretold, Moment, weakest
-from srfix.recovery.guard.looking import RoleKnown, Sight
+from srfix.recovery.guard.looking import Sight, SubjectPair
 from srfix.recovery.guard.models import Assumed, GuardedStore, NewSchema, Optimization, StoreForecast, StoreKind, Wiring
 from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject, Topic
 from srfix.serde.wire import SchemaId
@@ -45,36 +45,36 @@ def wirings(
         case StoreKind.GLOBAL:
             return (Wiring.GLOBAL,)
         case StoreKind.OTHER:
-            found = {Wiring.OWN, Wiring.NONE}
+            candidates = {Wiring.OWN, Wiring.NONE}
         case StoreKind.TABLE:
-            found = _of_table(store, version, optimization)
+            candidates = _of_table(store, version, optimization)
     if has_changelog and optimization.reuses_source_topics is not True:
         # Streams made that topic for it; one that is left over from before a setting was changed is for the person to tell.
-        found = found & {Wiring.OWN} or found
+        candidates = candidates & {Wiring.OWN} or candidates
     elif has_changelog is False and runs:
-        found = found - {Wiring.OWN} or found
-    return tuple(wiring for wiring in Wiring if wiring in found)
+        candidates = candidates - {Wiring.OWN} or candidates
+    return tuple(wiring for wiring in Wiring if wiring in candidates)
 
 
 def _of_table(store: GuardedStore, version: StreamsVersion | None, optimization: Optimization) -> set[Wiring]:
     reuses = _reuses(store, version, optimization)
-    found = {Wiring.REUSED} if reuses else {Wiring.OWN, Wiring.NONE}
+    candidates = {Wiring.REUSED} if reuses else {Wiring.OWN, Wiring.NONE}
     if reuses is None:
-        found = {Wiring.REUSED, Wiring.OWN, Wiring.NONE}
+        candidates = {Wiring.REUSED, Wiring.OWN, Wiring.NONE}
     if store.weight is Weight.WEAK:
-        found |= {Wiring.OWN, Wiring.NONE}
+        candidates |= {Wiring.OWN, Wiring.NONE}
         if version is None or version.asks_the_source_subject:
             # addReadOnlyStateStore (KIP-813, 3.8) makes the source topic the changelog. What was concluded of the version is
             # as exact as KAFKA-10179 needs it, so that any with the fix may be a later one.
-            found.add(Wiring.REUSED)
-    return found
+            candidates.add(Wiring.REUSED)
+    return candidates
 
 
 def _reuses(store: GuardedStore, version: StreamsVersion | None, optimization: Optimization) -> bool | None:
     if version is not None and version < _REUSE_IS_A_SETTING:
         return version < _REUSE_WAS_TAKEN_OUT
-    said = optimization.reuses_source_topics
-    return True if said is None and (store.is_ksqldb or store.has_left_a_phantom) else said
+    reuses = optimization.reuses_source_topics
+    return True if reuses is None and (store.is_ksqldb or store.has_left_a_phantom) else reuses
 
 
 def handed(store: GuardedStore, wiring: Wiring, version: StreamsVersion | None) -> tuple[Topic, ...]:
@@ -125,25 +125,25 @@ class JudgedStore:
         )
 
     def forecast(self, version: StreamsVersion | None) -> StoreForecast:
-        found = self.wirings(version)
-        names = {topic: None for wiring in found for topic in handed(self.store, wiring, version)}
+        candidates = self.wirings(version)
+        names = {topic: None for wiring in candidates for topic in handed(self.store, wiring, version)}
         # What was concluded of a version is as exact as KAFKA-10179 needs it, and no more.
-        said = version if version in (self.assumed.running, self.assumed.to) else None
+        named_version = version if version in (self.assumed.running, self.assumed.to) else None
         return StoreForecast(
             store=self.store,
             version=version,
-            wirings=found,
+            wirings=candidates,
             handed=tuple(names),
-            loads=tuple(loads(self.store, wiring, said) for wiring in found),
+            loads=tuple(loads(self.store, wiring, named_version) for wiring in candidates),
         )
 
-    def known(self, role: Role) -> RoleKnown | None:
-        return self.sight.known(self.store, role)
+    def subject_pair(self, role: Role) -> SubjectPair | None:
+        return self.sight.subject_pair(self.store, role)
 
     def writes_nothing_of_its_own(self, role: Role) -> bool:
         """True if what stands under the phantom subject shows that the application writes no schema of its own."""
-        known = self.known(role)
-        return known is not None and not known.own and (bool(known.phantom.versions) or role is Role.KEY)
+        pair = self.subject_pair(role)
+        return pair is not None and not pair.own and (bool(pair.phantom.versions) or role is Role.KEY)
 
     def facts(self) -> StoreFacts | None:
         return self.sight.facts(self.store, self.running)
@@ -179,10 +179,10 @@ class JudgedStore:
         )
 
     def restores_source_bytes(self, version: StreamsVersion | None) -> Certainty:
-        found = self.wirings(version)
-        if not any(wiring in SOURCE_BYTES for wiring in found):
+        candidates = self.wirings(version)
+        if not any(wiring in SOURCE_BYTES for wiring in candidates):
             return Certainty.EXCLUDED
-        if not all(wiring in SOURCE_BYTES for wiring in found):
+        if not all(wiring in SOURCE_BYTES for wiring in candidates):
             return Certainty.UNTOLD
         # A changelog topic speaks against what a person said of the optimisation; it may be left from before.
         is_doubted = self.store.kind is StoreKind.TABLE and self.sight.has_topic(self.store.changelog)
@@ -208,8 +208,8 @@ class JudgedStore:
         """Whether its serdes are handed the name of a changelog that is no topic, whatever it restores from."""
         if self.sight.has_topic(self.store.changelog):
             return Certainty.EXCLUDED
-        found = self.wirings(version)
-        certain = [wiring is not Wiring.OWN and handed(self.store, wiring, version) for wiring in found]
+        candidates = self.wirings(version)
+        certain = [wiring is not Wiring.OWN and handed(self.store, wiring, version) for wiring in candidates]
         hits = [bool(names) and self.store.changelog in (names or ()) for names in certain]
         if not any(hits):
             return Certainty.EXCLUDED
@@ -235,20 +235,20 @@ class JudgedStore:
     @property
     def looks_versions_up(self) -> Certainty:
         """Whether its reader needs a version under the subject that it asks. A plain one fails on the id in a named context."""
-        said = self.assumed.reader in (Reader.CONNECT, Reader.PLAIN)
+        is_named = self.assumed.reader in (Reader.CONNECT, Reader.PLAIN)
         is_old_ksqldb = self.store.is_ksqldb and self.store.falls_back is False
-        return Certainty.CERTAIN if said or is_old_ksqldb else Certainty.POSSIBLE
+        return Certainty.CERTAIN if is_named or is_old_ksqldb else Certainty.POSSIBLE
 
     def of_version(self, version: StreamsVersion | None) -> Certainty:
         """What was concluded from traces makes nothing certain."""
-        said = version in (self.assumed.running, self.assumed.to) or self.store.is_ksqldb
-        return Certainty.CERTAIN if said else Certainty.POSSIBLE
+        is_named = version in (self.assumed.running, self.assumed.to) or self.store.is_ksqldb
+        return Certainty.CERTAIN if is_named else Certainty.POSSIBLE
 
     def _roles(self) -> Iterator[Role]:
         """Values, and keys where the registry shows that they are a registry's. Offline nothing tells of keys."""
         for role in (Role.VALUE, Role.KEY):
-            known = self.known(role)
-            if (known is None and role is Role.VALUE) or (known is not None and known.asks_a_registry):
+            pair = self.subject_pair(role)
+            if (pair is None and role is Role.VALUE) or (pair is not None and pair.asks_a_registry):
                 yield role
 
     def on_restore(self) -> Prospect:
@@ -289,9 +289,9 @@ class Prospect:
 
 
 def judge(store: GuardedStore, assumed: Assumed, sight: Sight) -> JudgedStore:
-    seen = sight.assumed_of(store, assumed)
-    reader = assumed.reader if seen is None else seen.reader
-    running = assumed.running if seen is None else seen.streams_version
+    hinted = sight.assumed_of(store, assumed)
+    reader = assumed.reader if hinted is None else hinted.reader
+    running = assumed.running if hinted is None else hinted.streams_version
     if reader is Reader.UNKNOWN and store.is_ksqldb and store.falls_back is not None:
         reader = Reader.DUAL if store.falls_back else Reader.CONNECT
     return JudgedStore(store=store, assumed=assumed, running=running, reader=reader, sight=sight)

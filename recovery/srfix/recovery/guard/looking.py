@@ -31,7 +31,7 @@ Learn: TypeAlias = Callable[[SuspectStore, Topic, tuple[Evidence, ...], StreamsV
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoleKnown:
+class SubjectPair:
     phantom: SubjectState
     source: SubjectState
     ids: tuple[SchemaId, ...]
@@ -61,7 +61,7 @@ class Sight:
     _topics: frozenset[Topic] | None = None
     _subjects: frozenset[Subject] | None = None
     _facts: dict[tuple[GuardedStore, StreamsVersion | None], StoreFacts | None] = field(default_factory=dict)
-    _known: dict[tuple[GuardedStore, Role], RoleKnown | None] = field(default_factory=dict)
+    _pairs: dict[tuple[GuardedStore, Role], SubjectPair | None] = field(default_factory=dict)
 
     def has_topic(self, topic: Topic) -> bool | None:
         """Whether a topic exists; None if no cluster was named."""
@@ -98,22 +98,22 @@ class Sight:
         """
         if self.survey is None:
             return None
-        said = CheckContext(
+        context = CheckContext(
             registry=self.survey.registry,
             reader=assumed.reader,
             streams_version=assumed.running,
-            given=assumed.given,
+            command_line=assumed.command_line,
         )
-        return with_hints(said, gather_hints(store.suspect, self.survey, store.topic))
+        return with_hints(context, gather_hints(store.suspect, self.survey, store.topic))
 
     def context_of(self, subject: Subject) -> str:
         return DEFAULT_CONTEXT if self.registry is None else self.registry.context_of(subject)
 
-    def known(self, store: GuardedStore, role: Role) -> RoleKnown | None:
+    def subject_pair(self, store: GuardedStore, role: Role) -> SubjectPair | None:
         """What stands under its subjects; None without a registry, or for a store that is made of no topic."""
-        if (store, role) not in self._known:
-            self._known[store, role] = self._ask(store, role)
-        return self._known[store, role]
+        if (store, role) not in self._pairs:
+            self._pairs[store, role] = self._ask(store, role)
+        return self._pairs[store, role]
 
     def facts(self, store: GuardedStore, running: StreamsVersion | None) -> StoreFacts | None:
         """What a diagnosis learns of a store, its rows on disk among it; None unless both cluster and registry were named, and
@@ -158,7 +158,7 @@ class Sight:
             self.skip(Skipped(what=what, reason=untold, could_hide=True, subjects=(state.subject,)))
         return refused, untold is None
 
-    def _ask(self, store: GuardedStore, role: Role) -> RoleKnown | None:
+    def _ask(self, store: GuardedStore, role: Role) -> SubjectPair | None:
         if self.registry is None or store.topic is None:
             return None
         phantom = self._state(store.changelog_subject(role))
@@ -170,14 +170,14 @@ class Sight:
         of_subject = tuple(sorted({version.schema_id for version in source.live}))
         ids = counted or (of_subject if census is None or role is Role.VALUE else ())
         live = frozenset(() if census is None or census.is_partial else census.live_ids(role))
-        asked = {i: ask_membership(self.registry, phantom.subject, i) for i in ids}
+        memberships = {i: ask_membership(self.registry, phantom.subject, i) for i in ids}
         owned = {i: ask_membership(self.registry, source.subject, i) for i in phantom.schema_ids}
-        return RoleKnown(
+        return SubjectPair(
             phantom=phantom,
             source=source,
-            ids=tuple(i for i in ids if asked[i].is_known),
+            ids=tuple(i for i in ids if memberships[i].is_known),
             live=tuple(i for i in counted if i in live),
-            missing=tuple(i for i, membership in asked.items() if membership.is_missing),
+            missing=tuple(i for i, membership in memberships.items() if membership.is_missing),
             own=tuple(i for i, membership in owned.items() if membership.is_missing),
         )
 

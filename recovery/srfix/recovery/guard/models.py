@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
-from srfix.recovery.commands import Given
+from srfix.recovery.commands import CommandLine
 from srfix.recovery.facts.reader import Reader, StreamsVersion
 from srfix.recovery.facts.stores import SuspectStore
 from srfix.recovery.findings import Skipped, Weight
@@ -153,7 +153,7 @@ class Assumed:
     is_of_one_store: bool = False
     """True if `reader` was said of one store, by its name: of a whole application it may hold for most stores only."""
     no_auto_register: bool = False
-    given: Given = field(default_factory=Given)
+    command_line: CommandLine = field(default_factory=CommandLine)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,14 +173,14 @@ class NewSchema:
 
 def topic_of(subject: Subject) -> tuple[Topic, Role]:
     _context, name = split_context(subject)
-    found = split_subject(name)
-    if found is None:
+    topic_and_role = split_subject(name)
+    if topic_and_role is None:
         raise UsageError(
             f"--subject {subject}: it does not name a topic and its half, as users-value does. Which stores restore records "
             "that are written under a record's name cannot be told from the subject: run guard for each topic that holds them, "
             "with --subject TOPIC-value."
         )
-    return found
+    return topic_and_role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,10 +232,10 @@ class Forecast:
 
     @property
     def fails(self) -> bool:
-        return any(each.fails for each in self.foretold)
+        return any(event.fails for event in self.foretold)
 
     @property
     def is_open(self) -> bool:
         """True if nothing of the kind is, but something serious cannot be told, or was not looked at."""
-        unseen = any(each.could_hide for each in self.skipped)
-        return not self.fails and (unseen or any(each.is_open for each in self.foretold))
+        unseen = any(skip.could_hide for skip in self.skipped)
+        return not self.fails and (unseen or any(event.is_open for event in self.foretold))

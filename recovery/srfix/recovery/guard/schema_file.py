@@ -45,10 +45,10 @@ def _of_registry(document: Mapping[str, object], origin: str) -> Schema:
     schema_type = document.get("schemaType", "AVRO")
     if schema_type not in _TYPES:
         raise UsageError(f"--schema {origin}: schemaType {schema_type!r} is none of {', '.join(_TYPES)}.")
-    given = document.get("references") or []
-    if not isinstance(given, list):
+    listed_references = document.get("references") or []
+    if not isinstance(listed_references, list):
         raise UsageError(f"--schema {origin}: references is no list.")
-    references = tuple(_reference(item, origin) for item in given)
+    references = tuple(_reference(item, origin) for item in listed_references)
     schema = Schema(text=str(document["schema"]), schema_type=str(schema_type), references=references)
     if not references:
         _check(schema, origin)

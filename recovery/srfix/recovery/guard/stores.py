@@ -36,10 +36,10 @@ def pseudo_topics(supplied: Supplied) -> Iterator[PseudoTopic]:
 
 def without_topology(supplied: Supplied) -> Iterator[Skipped]:
     """What ksqlDB did not say, and topologies whose application nobody named."""
-    for given in supplied.topologies:
-        if given.application is None:
+    for topology in supplied.topologies:
+        if topology.application is None:
             yield Skipped(
-                what=f"the topology in {given.origin}",
+                what=f"the topology in {topology.origin}",
                 reason="the printed text does not say whose it is; name the application with --application",
                 could_hide=True,
             )
@@ -110,9 +110,9 @@ def _prefix(application: str, topology: Topology) -> str:
 
 
 def _topologies(supplied: Supplied) -> Iterator[tuple[str, Topology, str, bool | None]]:
-    for given in supplied.topologies:
-        if given.application is not None:
-            yield given.application, given.topology, given.origin, None
+    for topology in supplied.topologies:
+        if topology.application is not None:
+            yield topology.application, topology.topology, topology.origin, None
     for answers in supplied.ksqldb:
         for query in answers.queries:
             application = answers.application_of(query)
@@ -146,36 +146,36 @@ def _serde(judged: JudgedStore, role: Role, exists: bool | None) -> Certainty:
     """Whether its serde of this role is a schema registry's: an old subject shows it. Of the values, --reader says it where it
     was said of this store, or the registry has schemas of its topic.
     """
-    known = judged.known(role)
-    is_meant = judged.assumed.is_of_one_store if known is None else known.asks_a_registry
-    said = role is Role.VALUE and judged.is_reader_told and is_meant
-    return Certainty.CERTAIN if said or exists else Certainty.POSSIBLE
+    pair = judged.subject_pair(role)
+    is_meant = judged.assumed.is_of_one_store if pair is None else pair.asks_a_registry
+    is_reader_named = role is Role.VALUE and judged.is_reader_told and is_meant
+    return Certainty.CERTAIN if is_reader_named or exists else Certainty.POSSIBLE
 
 
 def _why(judged: JudgedStore, version: StreamsVersion | None) -> str:
-    found = judged.wirings(version)
-    if judged.store.is_ksqldb and Wiring.REUSED in found:
+    wirings = judged.wirings(version)
+    if judged.store.is_ksqldb and Wiring.REUSED in wirings:
         since = {
             True: "by design (StaticTopicSerde)",
             False: "KAFKA-10179",
             None: "KAFKA-10179, since 0.10.2 by design",
         }
         return f"ksqlDB's ({since[judged.store.falls_back]})"
-    if Wiring.GLOBAL in found:
+    if Wiring.GLOBAL in wirings:
         return "a global store's (KAFKA-10179)"
-    if Wiring.REUSED in found:
+    if Wiring.REUSED in wirings:
         return "a reused source topic's (KAFKA-10179)"
-    return "a store's without logging" if found == (Wiring.NONE,) else "a store's, without logging only"
+    return "a store's without logging" if wirings == (Wiring.NONE,) else "a store's, without logging only"
 
 
 def pseudo_forecasts(pseudo: Iterable[PseudoTopic], assumed: Assumed, sight: Sight) -> Iterator[SubjectForecast]:
     """The subjects of foreign-key joins, by design in every version."""
-    for each in pseudo:
-        exists = sight.has_subject(each.subject)
+    for pseudo_topic in pseudo:
+        exists = sight.has_subject(pseudo_topic.subject)
         yield SubjectForecast(
-            subject=each.subject,
-            role=each.role,
-            application=each.application,
+            subject=pseudo_topic.subject,
+            role=pseudo_topic.role,
+            application=pseudo_topic.application,
             store=None,
             why="a foreign-key join's pseudo-topic, by design",
             version=assumed.running,

@@ -167,45 +167,45 @@ def check_cluster(cluster: Cluster, *, application: str | None = None) -> Iterat
 
 
 def _groups(cluster: Cluster) -> ConnectionCheck:
-    asked = _asked(
+    answer = _asked(
         "kafka",
         "list the consumer groups",
         cluster.groups,
         lambda listing: counted(len(listing.groups), "group"),
         right="the ACL Describe on the cluster, or on the groups",
     )
-    if asked.answer is None or asked.answer.problem is None:
-        return asked.check
-    outcome = _outcome_of(asked.answer.problem)
+    if answer.answer is None or answer.answer.problem is None:
+        return answer.check
+    outcome = _outcome_of(answer.answer.problem)
     ask_for = " Or ask for the ACL Describe on the cluster." if outcome is Outcome.DENIED else ""
     advice = f"Not needed, but applications are guessed from names then: give --application.{ask_for}"
-    return replace(asked.check, outcome=outcome, detail=asked.answer.problem, advice=advice)
+    return replace(answer.check, outcome=outcome, detail=answer.answer.problem, advice=advice)
 
 
 def check_registry_urls(probes: Iterable[RegistryProbe]) -> Iterator[ConnectionCheck]:
     """Each URL of the registry, asked for its version. One that answers is enough for a client."""
-    for found in probes:
+    for probe in probes:
         yield ConnectionCheck(
             part="registry",
-            what=f"registry {found.url}",
-            outcome=_outcome_of_error(found.error),
-            detail=_answer_of(found) if found.error is None else found.error.message,
-            advice=_advice_for_clock(found),
-            elapsed_s=found.elapsed_s,
+            what=f"registry {probe.url}",
+            outcome=_outcome_of_error(probe.error),
+            detail=_answer_of(probe) if probe.error is None else probe.error.message,
+            advice=_advice_for_clock(probe),
+            elapsed_s=probe.elapsed_s,
         )
 
 
-def _answer_of(found: RegistryProbe) -> str:
-    version = "answers, and does not tell its version" if found.version is None else f"answers as {found.version}"
-    if found.clock_skew_s is None:
+def _answer_of(probe: RegistryProbe) -> str:
+    version = "answers, and does not tell its version" if probe.version is None else f"answers as {probe.version}"
+    if probe.clock_skew_s is None:
         return version
-    ahead = "ahead of" if found.clock_skew_s >= 0 else "behind"
-    skewed = abs(found.clock_skew_s) > 1
-    return f"{version}; its clock is {abs(found.clock_skew_s):.0f} s {ahead} this one" if skewed else version
+    ahead = "ahead of" if probe.clock_skew_s >= 0 else "behind"
+    skewed = abs(probe.clock_skew_s) > 1
+    return f"{version}; its clock is {abs(probe.clock_skew_s):.0f} s {ahead} this one" if skewed else version
 
 
-def _advice_for_clock(found: RegistryProbe) -> str | None:
-    if found.clock_skew_s is None or abs(found.clock_skew_s) < _SKEW_WORTH_A_WORD_S:
+def _advice_for_clock(probe: RegistryProbe) -> str | None:
+    if probe.clock_skew_s is None or abs(probe.clock_skew_s) < _SKEW_WORTH_A_WORD_S:
         return None
     return (
         "Set this machine's clock or the registry's: tokens and certificates are judged by it, and logs are compared."
@@ -231,7 +231,7 @@ def check_registry(registry: ReadableRegistry) -> Iterator[ConnectionCheck]:
             "registry",
             "read a subject's versions",
             lambda: registry.version(subject, max(registry.versions(subject, deleted=True)), deleted=True),
-            lambda found: f"version {found.version} of {subject}",
+            lambda found_version: f"version {found_version.version} of {subject}",
             right=f"the right SUBJECT_READ on the subjects, such as {subject}",
             needed=True,
         )
@@ -242,7 +242,7 @@ def check_registry(registry: ReadableRegistry) -> Iterator[ConnectionCheck]:
                 "registry",
                 "look a schema up by content",
                 lambda: registry.lookup(subject, schema, deleted=True),
-                lambda found: f"found as version {found.version} of {subject}",
+                lambda found_version: f"found as version {found_version.version} of {subject}",
                 right=f"the right SUBJECT_READ (SUBJECT_WRITE before 6.1) on the subjects, such as {subject}",
                 needed=True,
             ).check
@@ -290,8 +290,8 @@ _READERS_MISS: Final = (
 
 def _finds_readers_text(registry: ReadableRegistry, subject: Subject, schema: Schema) -> bool | None:
     """Whether a schema is found by the text of Java's readers; None if that is the text that the registry has."""
-    asked = as_readers_ask(schema)
-    return None if asked.text == schema.text else look_up(registry, subject, asked) is not None
+    text = as_readers_ask(schema)
+    return None if text.text == schema.text else look_up(registry, subject, text) is not None
 
 
 def _global_level(registry: ReadableRegistry) -> str:

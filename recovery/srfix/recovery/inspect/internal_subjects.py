@@ -18,7 +18,7 @@ from msgspec import field
 from srfix.recovery.checks.srf008 import CODE as FOREIGN_KEY_JOIN
 from srfix.recovery.checks.srf009 import CODE as LITTER
 from srfix.recovery.cluster.cluster import Cluster, GroupListing
-from srfix.recovery.commands import Given
+from srfix.recovery.commands import CommandLine
 from srfix.recovery.documents import Count, DatedDocument, Id, NotLookedAt, Part
 from srfix.recovery.facts.applications import orphans
 from srfix.recovery.facts.holders import list_holders
@@ -106,7 +106,11 @@ class SubjectsDocument(DatedDocument, tag="srfix.subjects/1"):
 
 
 def list_internal_subjects(
-    cluster: Cluster, registry: ReadableRegistry, *, application: str | None = None, given: Given | None = None
+    cluster: Cluster,
+    registry: ReadableRegistry,
+    *,
+    application: str | None = None,
+    command_line: CommandLine | None = None,
 ) -> InternalSubjects:
     """Lists subjects, topics and groups, and classifies; with an application, only its subjects. Read-only."""
     topics = cluster.topics()
@@ -142,7 +146,7 @@ def list_internal_subjects(
             schema_ids=sorted(ids[subject]) if is_listed else None,
             application=application,
             orphan_of=gone.get(subject),
-            given=given,
+            command_line=command_line,
         )
         for subject in sorted(internal)
     )
@@ -162,17 +166,17 @@ def classify(
     schema_ids: Iterable[int] | None,
     application: str | None = None,
     orphan_of: str | None = None,
-    given: Given | None = None,
+    command_line: CommandLine | None = None,
 ) -> InternalSubject | None:
     """What one subject is, beside full listings; None if it does not look internal. Its application may be one that is gone by
     every sign (`srfix.recovery.facts.orphans`), or one that is known besides the groups.
     """
-    found = _topic_of(subject)
-    if found is None:
+    topic_and_role = _topic_of(subject)
+    if topic_and_role is None:
         return None
-    topic, role = found
-    known = frozenset(groups.groups) | ({application} if application is not None else frozenset())
-    owner = orphan_of or _application(topic, application, known)
+    topic, role = topic_and_role
+    applications = frozenset(groups.groups) | ({application} if application is not None else frozenset())
+    owner = orphan_of or _application(topic, application, applications)
     has_topic = topic in topics
     parsed = None if owner is None else parse(topic, application=owner)
     kind = SubjectClass.ORPHAN if orphan_of is not None else _kind(topic, has_topic)
@@ -187,7 +191,7 @@ def classify(
         application=owner,
         store=store,
         schema_ids=None if schema_ids is None else tuple(schema_ids),
-        next=_next(kind, owner, store, role, given or Given()),
+        next=_next(kind, owner, store, role, command_line or CommandLine()),
     )
 
 
@@ -200,11 +204,11 @@ def _topic_of(subject: str) -> tuple[Topic, Role | None] | None:
     return None if topic is None else (topic, None)
 
 
-def _application(topic: Topic, named: str | None, known: frozenset[str]) -> str | None:
+def _application(topic: Topic, named: str | None, applications: frozenset[str]) -> str | None:
     prefixes = application_prefixes(topic)
     if named is not None and named in prefixes:
         return named
-    listed = next((prefix for prefix in prefixes if prefix in known), None)  # the longest first
+    listed = next((prefix for prefix in prefixes if prefix in applications), None)  # the longest first
     if listed is not None:
         return listed
     query = ksqldb_query(topic)
@@ -226,7 +230,7 @@ def _kind(topic: Topic, has_topic: bool) -> SubjectClass:
 
 
 def _next(
-    kind: SubjectClass, application: str | None, store: str | None, role: Role | None, given: Given
+    kind: SubjectClass, application: str | None, store: str | None, role: Role | None, command_line: CommandLine
 ) -> str | None:
     if kind is SubjectClass.ORPHAN:
         return f"srfix explain {LITTER}"
@@ -235,5 +239,5 @@ def _next(
     if kind is not SubjectClass.PHANTOM or role is None:
         return None
     if application is None or store is None:
-        return given.command("diagnose")
-    return given.command("diagnose", "--application", application, "--store", store)
+        return command_line.command("diagnose")
+    return command_line.command("diagnose", "--application", application, "--store", store)

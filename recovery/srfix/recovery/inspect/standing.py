@@ -108,9 +108,10 @@ def standing_of(registry: ReadableRegistry, schema: Schema) -> Standing:
     wanted = _canonical(schema.text)
     try:
         same = {
-            found.subject
-            for found in registry.schemas(deleted=True)
-            if found.schema.schema_type == schema.schema_type and _canonical(found.schema.text) == wanted
+            schema_version.subject
+            for schema_version in registry.schemas(deleted=True)
+            if schema_version.schema.schema_type == schema.schema_type
+            and _canonical(schema_version.schema.text) == wanted
         }
         is_complete = True
     except EndpointNotSupportedError:
@@ -137,13 +138,13 @@ def acceptance_of(registry: ReadableRegistry, subject: str, schema: Schema) -> A
     Without a live version there is nothing to compare with; content that the subject holds live is always taken (as it
     is, without a new version).
     """
-    held = held_version(registry, subject, schema)
-    if held is not None and held.version not in version_numbers(registry, subject):
-        held = None
+    version = held_version(registry, subject, schema)
+    if version is not None and version.version not in version_numbers(registry, subject):
+        version = None
     level = registry.effective_compatibility(subject)
     mode = registry.effective_mode(subject)
     reasons: tuple[str, ...] = ()
-    if held is None:
+    if version is None:
         if mode is not None and mode not in WRITABLE_MODES:
             reasons = (f"The mode is {mode}: nothing new is taken (42205).",)
         else:
@@ -151,7 +152,7 @@ def acceptance_of(registry: ReadableRegistry, subject: str, schema: Schema) -> A
     return Acceptance(
         subject=Subject(subject),
         is_accepted=not reasons,
-        registered_id=None if held is None else held.schema_id,
+        registered_id=None if version is None else version.schema_id,
         level=level,
         mode=mode,
         reasons=reasons,

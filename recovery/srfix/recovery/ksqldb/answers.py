@@ -67,15 +67,15 @@ def read_answer(document: Json, *, origin: str) -> KsqldbAnswers:
     server: ServerInfo | None = None
     queries: list[QueryDescription] = []
     sources: list[SourceDescription] = []
-    for found in _objects(document):
-        if isinstance(info := found.get("KsqlServerInfo"), dict) and (version := _text(info, "version")):
+    for answer in _objects(document):
+        if isinstance(info := answer.get("KsqlServerInfo"), dict) and (version := _text(info, "version")):
             server = ServerInfo(version=version, service_id=_text(info, "ksqlServiceId"))
-        elif isinstance(found.get("id"), str) and ("topology" in found or "queryString" in found):
-            queries.append(_query(found, problems))
-        elif isinstance(found.get("name"), str) and "topic" in found and "partitions" in found:
-            sources.append(_source(found))
-        elif isinstance(found.get("error_code"), int):
-            problems.append(f"error {found['error_code']}: {_text(found, 'message') or 'no message'}")
+        elif isinstance(answer.get("id"), str) and ("topology" in answer or "queryString" in answer):
+            queries.append(_query(answer, problems))
+        elif isinstance(answer.get("name"), str) and "topic" in answer and "partitions" in answer:
+            sources.append(_source(answer))
+        elif isinstance(answer.get("error_code"), int):
+            problems.append(f"error {answer['error_code']}: {_text(answer, 'message') or 'no message'}")
     answers = KsqldbAnswers(origin=origin, server=server, problems=tuple(problems))
     return merge(answers, KsqldbAnswers(origin=origin, queries=tuple(queries), sources=tuple(sources)))
 
@@ -111,25 +111,25 @@ def _objects(document: Json) -> Iterator[Mapping[str, Json]]:
     """Every object, outer before inner, without recursion: a saved file may be nested as deep as it likes."""
     waiting: deque[Json] = deque([document])
     while waiting:
-        found = waiting.popleft()
-        if isinstance(found, dict):
-            yield found
-            waiting.extend(found.values())
-        elif isinstance(found, list):
-            waiting.extend(found)
+        node = waiting.popleft()
+        if isinstance(node, dict):
+            yield node
+            waiting.extend(node.values())
+        elif isinstance(node, list):
+            waiting.extend(node)
 
 
-def _query(found: Mapping[str, Json], problems: list[str]) -> QueryDescription:
-    query_id = str(found["id"])
+def _query(query: Mapping[str, Json], problems: list[str]) -> QueryDescription:
+    query_id = str(query["id"])
     topology = None
-    if (text := _text(found, "topology")) is not None:
+    if (text := _text(query, "topology")) is not None:
         topology = topology_in(text, origin=f"the topology of query {query_id}", problems=problems)
     return QueryDescription(
         query_id=query_id,
-        state=_state(found),
-        sources=tuple(_texts(found, "sources")),
+        state=_state(query),
+        sources=tuple(_texts(query, "sources")),
         topology=topology,
-        consumer_group=_text(found, "consumerGroupId"),
+        consumer_group=_text(query, "consumerGroupId"),
     )
 
 
@@ -142,32 +142,32 @@ def topology_in(text: str, *, origin: str, problems: list[str]) -> Topology | No
         return None
 
 
-def _state(found: Mapping[str, Json]) -> str | None:
+def _state(query: Mapping[str, Json]) -> str | None:
     """`state`, else the worst of the hosts'."""
-    if (state := _text(found, "state")) is not None:
+    if (state := _text(query, "state")) is not None:
         return state
-    hosts = found.get("ksqlHostQueryStatus")
+    hosts = query.get("ksqlHostQueryStatus")
     states = [state for state in hosts.values() if isinstance(state, str)] if isinstance(hosts, dict) else []
     return next((state for state in _BAD_STATES if state in states), states[0] if states else None)
 
 
-def _source(found: Mapping[str, Json]) -> SourceDescription:
-    topic = _text(found, "topic")
+def _source(source: Mapping[str, Json]) -> SourceDescription:
+    topic = _text(source, "topic")
     return SourceDescription(
-        name=str(found["name"]),
-        kind=_text(found, "type") or "",
+        name=str(source["name"]),
+        kind=_text(source, "type") or "",
         topic=Topic(topic) if topic else None,
-        value_format=_text(found, "valueFormat") or _text(found, "format"),
+        value_format=_text(source, "valueFormat") or _text(source, "format"),
     )
 
 
-def _text(found: Mapping[str, Json], name: str) -> str | None:
-    value = found.get(name)
+def _text(fields: Mapping[str, Json], name: str) -> str | None:
+    value = fields.get(name)
     return value if isinstance(value, str) and value else None
 
 
-def _texts(found: Mapping[str, Json], name: str) -> Iterable[str]:
-    values = found.get(name)
+def _texts(fields: Mapping[str, Json], name: str) -> Iterable[str]:
+    values = fields.get(name)
     return (value for value in values if isinstance(value, str)) if isinstance(values, list) else ()
 
 
@@ -204,32 +204,32 @@ def read_cluster_status(document: Json, *, origin: str) -> tuple[ServerStatus, .
     hosts = document.get("clusterStatus") if isinstance(document, dict) else None
     if not isinstance(hosts, dict):
         raise KsqldbError(f"{origin}/clusterStatus answered something else. Check that this is ksqlDB.")
-    return tuple(_server(host, found) for host, found in sorted(hosts.items()) if isinstance(found, dict))
+    return tuple(_server(host, status) for host, status in sorted(hosts.items()) if isinstance(status, dict))
 
 
-def _server(host: str, found: Mapping[str, Json]) -> ServerStatus:
-    alive, queries = found.get("hostAlive"), found.get("activeStandbyPerQuery")
+def _server(host: str, status: Mapping[str, Json]) -> ServerStatus:
+    alive, queries = status.get("hostAlive"), status.get("activeStandbyPerQuery")
     return ServerStatus(
         host=host,
         is_alive=alive if isinstance(alive, bool) else None,
-        queries={name: _on_server(told) for name, told in queries.items() if isinstance(told, dict)}
+        queries={name: _on_server(query) for name, query in queries.items() if isinstance(query, dict)}
         if isinstance(queries, dict)
         else {},
     )
 
 
-def _on_server(found: Mapping[str, Json]) -> QueryOnServer:
+def _on_server(status: Mapping[str, Json]) -> QueryOnServer:
     return QueryOnServer(
-        active_stores=tuple(_texts(found, "activeStores")),
-        active_partitions=tuple(_partitions(found.get("activePartitions"))),
-        standby_stores=tuple(_texts(found, "standByStores")),
-        standby_partitions=tuple(_partitions(found.get("standByPartitions"))),
+        active_stores=tuple(_texts(status, "activeStores")),
+        active_partitions=tuple(_partitions(status.get("activePartitions"))),
+        standby_stores=tuple(_texts(status, "standByStores")),
+        standby_partitions=tuple(_partitions(status.get("standByPartitions"))),
     )
 
 
-def _partitions(found: Json) -> Iterator[tuple[Topic, int]]:
-    for each in found if isinstance(found, list) else ():
-        match each:
+def _partitions(entries: Json) -> Iterator[tuple[Topic, int]]:
+    for entry in entries if isinstance(entries, list) else ():
+        match entry:
             case {"topic": str(topic), "partition": int(partition)}:
                 yield Topic(topic), partition
 
@@ -270,19 +270,19 @@ class _Reader:
 
     def read(self, block: str) -> None:
         fields: dict[str, str] = {}
-        for found in _FIELD.finditer(block):
-            fields.setdefault(found["name"], found["value"])
+        for match in _FIELD.finditer(block):
+            fields.setdefault(match["name"], match["value"])
         if "ID" in fields:
             self._queries.append(self._query(fields, block))
         elif "Name" in fields and ("Kafka topic" in fields or "Type" in fields):
             self._printed_sources.append(_printed_source(fields))
 
     def answers(self) -> KsqldbAnswers:
-        found = KsqldbAnswers(origin=self.origin, queries=tuple(self._queries), sources=tuple(self._printed_sources))
-        return merge(KsqldbAnswers(origin=self.origin, server=self.server, problems=tuple(self._problems)), found)
+        answers = KsqldbAnswers(origin=self.origin, queries=tuple(self._queries), sources=tuple(self._printed_sources))
+        return merge(KsqldbAnswers(origin=self.origin, server=self.server, problems=tuple(self._problems)), answers)
 
     def _query(self, fields: dict[str, str], block: str) -> QueryDescription:
-        states = [found["state"] for found in _HOSTS.finditer(fields.get("Host Query Status", ""))]
+        states = [match["state"] for match in _HOSTS.finditer(fields.get("Host Query Status", ""))]
         topology = None
         if "Sub-topology:" in block:
             origin = f"{self.origin}, query {fields['ID']}"
@@ -297,8 +297,8 @@ class _Reader:
 
 
 def _printed_sources(block: str) -> tuple[str, ...]:
-    found = _SOURCES.search(block)
-    return () if found is None else tuple(line.strip() for line in found["names"].splitlines())
+    match = _SOURCES.search(block)
+    return () if match is None else tuple(line.strip() for line in match["names"].splitlines())
 
 
 def _printed_source(fields: dict[str, str]) -> SourceDescription:

@@ -180,7 +180,7 @@ class KsqldbClient(AbstractContextManager["KsqldbClient"]):
             ) from None
         if answer.status_code != 200:
             raise KsqldbError(
-                f"{self.url} refused {method} {path}: HTTP {answer.status_code}, {_said(document, credentials)}"
+                f"{self.url} refused {method} {path}: HTTP {answer.status_code}, {_error_in_words(document, credentials)}"
             )
         return document
 
@@ -196,7 +196,7 @@ def _parts(url: str) -> SplitResult | None:
     return parts if is_one else None
 
 
-def _said(document: Json, credentials: Credentials) -> str:
+def _error_in_words(document: Json, credentials: Credentials) -> str:
     message = document.get("message") if isinstance(document, dict) else None
     text = " ".join(str(message).split()) if message else "without a message"
     return foreign(credentials.scrub(text), _SHOWN)

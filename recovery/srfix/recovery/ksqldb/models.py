@@ -94,8 +94,8 @@ class KsqldbAnswers:
         """The queries that run, or may run, as an application: by its id, else by the query id that it ends in."""
         named = ksqldb_query(application)
         for query in self.queries:
-            known = self.application_of(query)
-            if known == application or (known is None and named is not None and named.query_id == query.query_id):
+            owner = self.application_of(query)
+            if owner == application or (owner is None and named is not None and named.query_id == query.query_id):
                 yield query
 
 
@@ -104,8 +104,8 @@ def is_at_least(version: str, *, ksqldb: tuple[int, int, int], platform: tuple[i
 
     None if the text is no version.
     """
-    found = _VERSION.match(version)
-    if found is None:
+    match = _VERSION.match(version)
+    if match is None:
         return None
-    number = (int(found[1]), int(found[2]), int(found[3] or 0))
+    number = (int(match[1]), int(match[2]), int(match[3] or 0))
     return number >= (platform if number >= _FIRST_OF_PLATFORM else ksqldb)

@@ -344,10 +344,10 @@ def chained_documents(path: Path, content: bytes) -> Iterator[tuple[int, dict[st
 
 def _is_chained(path: Path, number: int, line: bytes, previous: bytes) -> bool:
     """False if it is tied to none."""
-    found = _CHAIN.search(line)
-    if found is None:
+    match = _CHAIN.search(line)
+    if match is None:
         return False
-    if found[1] != _digest(line[: found.start()] + b"}", previous):
+    if match[1] != _digest(line[: match.start()] + b"}", previous):
         raise does_not_follow(path, number)
     return True
 

@@ -130,7 +130,7 @@ class CarryingOut(ABC, Generic[PlanT, StateT, StepT, EventT]):
             if not self.is_new:
                 self.journal.resumed()
             in_flight = self.state.in_flight
-            found = self.compare()
+            event = self.compare()
             if self.is_new:
                 self.journals.begin(self.journal, self.plan, **self.first_line())
             if self.part is not self.plan:
@@ -138,8 +138,8 @@ class CarryingOut(ABC, Generic[PlanT, StateT, StepT, EventT]):
             for step in self.part.actions:
                 if step.step not in self.state.after:
                     yield self.carry_out(step)
-                elif step.step == in_flight and found is not None:
-                    yield found
+                elif step.step == in_flight and event is not None:
+                    yield event
             left = tuple(step.step for step in self.plan.actions if step.step not in self.state.after)
             self.journal.write("stopped" if left else "finished")
             if left:

@@ -25,7 +25,7 @@ _SIGNER: Final = "signer"
 _PATIENCE_S: Final = 60.0
 
 
-def require_digest(found: str, expected: str | None, *, where: Path) -> None:
+def require_digest(digest: str, expected: str | None, *, where: Path) -> None:
     """Nothing if no digest is expected, or it is that of the plan in this file or journal."""
     if expected is None:
         return
@@ -33,9 +33,9 @@ def require_digest(found: str, expected: str | None, *, where: Path) -> None:
         raise UsageError(
             f"--expect-digest takes a digest as srfix plan prints it, sha256: and 64 digits of hexadecimal, not {expected!r}."
         )
-    if found != expected:
+    if digest != expected:
         raise PlanError(
-            f"The plan in {where} is not the one that was signed off: its digest is {found}, and {expected} is "
+            f"The plan in {where} is not the one that was signed off: its digest is {digest}, and {expected} is "
             "expected. Nothing was written. Have this plan reviewed, or take the file that was."
         )
 
@@ -45,8 +45,8 @@ def signed_plan(path: Path, *, signature: Path, signer_key: Path) -> bytes:
     is over exactly that, and by the reviewer's public key: one line, as in a `.pub` file.
     """
     sealed = _read(signature, "signature")
-    found = _PUBLIC_KEY.fullmatch(_read(signer_key, "signer's key").decode("ascii", "replace"))
-    if found is None:
+    match = _PUBLIC_KEY.fullmatch(_read(signer_key, "signer's key").decode("ascii", "replace"))
+    if match is None:
         raise UsageError(
             f"The signer's key {signer_key} is not one public key of OpenSSH on one line, as in a .pub file; give that of who "
             "reviewed the plan."
@@ -57,7 +57,7 @@ def signed_plan(path: Path, *, signature: Path, signer_key: Path) -> bytes:
         raise PlanError(f"The plan {path} cannot be read ({error.strerror}).") from error
     with tempfile.TemporaryDirectory(prefix="srfix-signature-") as scratch:
         (Path(scratch) / "signature").write_bytes(sealed)
-        (Path(scratch) / "signers").write_text(f'{_SIGNER} namespaces="{NAMESPACE}" {found[1]} {found[2]}\n')
+        (Path(scratch) / "signers").write_text(f'{_SIGNER} namespaces="{NAMESPACE}" {match[1]} {match[2]}\n')
         command = ["ssh-keygen", "-Y", "verify", "-f", "signers", "-I", _SIGNER, "-n", NAMESPACE, "-s", "signature"]
         try:
             ran = subprocess.run(  # noqa: S603  (no word of it comes from outside)

@@ -126,7 +126,7 @@ class _Repair(CarryingOut[Plan, RepairState, Action, RepairEvent]):
         return None if step is None else StepFound(action=self.state.actions[step])
 
     def carry_out(self, step: Action) -> StepDone:
-        action = with_given_ids(step, self.state.given)
+        action = with_given_ids(step, self.state.ids_by_step)
         before = self.now[action.subject]
         self.journal.write("before", step=action.step, state=subject_state_document(before))
         self.state.before[action.step] = before
@@ -194,9 +194,9 @@ class _Repair(CarryingOut[Plan, RepairState, Action, RepairEvent]):
         self.now = self.state.expected
         for subject in self.part.expects:
             expected = self.now[subject]
-            found = read_subject_state(self.registry, subject)
-            if found != expected:
-                return difference(expected, found)
+            subject_state = read_subject_state(self.registry, subject)
+            if subject_state != expected:
+                return difference(expected, subject_state)
         return None
 
 
@@ -214,34 +214,36 @@ def settle_in_flight(state: RepairState, registry: Registry, journal: Journal) -
         return None
     action = state.actions[step]
     before = state.before[step]
-    found = read_subject_state(registry, action.subject)
-    if found == before:
+    subject_state = read_subject_state(registry, action.subject)
+    if subject_state == before:
         return None
-    action = as_it_came(with_given_ids(action, state.given), before, found, registry)
-    if has_happened(action, before, found):
-        note_done(action, found, state, journal)
+    action = as_it_came(with_given_ids(action, state.ids_by_step), before, subject_state, registry)
+    if has_happened(action, before, subject_state):
+        note_done(action, subject_state, state, journal)
         return step
-    if undo_wrong_id(action, before, found, registry):
+    if undo_wrong_id(action, before, subject_state, registry):
         raise _wrong_id(action)
     raise PlanError(
         f"Step {step} ({action.kind}) was interrupted, and {action.subject} is now neither as before nor as after "
-        f"it: {difference(before, found)}. Somebody else changed it, perhaps another run of this plan. Run srfix "
+        f"it: {difference(before, subject_state)}. Somebody else changed it, perhaps another run of this plan. Run srfix "
         "verify to see whether the repair holds. If it holds, do nothing. Otherwise undo this run with srfix "
         "rollback, or compare the subject with the journal by hand."
     )
 
 
-def note_done(action: Action, found: SubjectState, state: RepairState, journal: Journal) -> None:
+def note_done(action: Action, subject_state: SubjectState, state: RepairState, journal: Journal) -> None:
     """Journals a step that was found done, with the id that a registration brought."""
     answer: Json = {"id": int(action.schema_id)} if isinstance(action, Register) else None
-    _note_after(action, found, answer, state, journal)
+    _note_after(action, subject_state, answer, state, journal)
 
 
-def _note_after(action: Action, found: SubjectState, answer: Json, state: RepairState, journal: Journal) -> None:
-    journal.write("after", step=action.step, state=subject_state_document(found), answer=answer)
-    state.after[action.step] = found
+def _note_after(
+    action: Action, subject_state: SubjectState, answer: Json, state: RepairState, journal: Journal
+) -> None:
+    journal.write("after", step=action.step, state=subject_state_document(subject_state), answer=answer)
+    state.after[action.step] = subject_state
     if isinstance(action, Register):
-        state.given[action.step] = action.schema_id
+        state.ids_by_step[action.step] = action.schema_id
 
 
 def undo_wrong_id(action: Action, before: SubjectState, after: SubjectState, registry: Registry) -> bool:
@@ -286,7 +288,7 @@ def reopen(plan: Plan, missing: tuple[Register, ...], state: RepairState, regist
         if action.subject in subjects
         and (not isinstance(action, Register | SoftDelete) or (action.subject, action.schema_id) in gone)
     )
-    said = ", ".join(f"schema id {action.schema_id} under {action.subject}" for action in missing)
+    schemas = ", ".join(f"schema id {action.schema_id} under {action.subject}" for action in missing)
     now = {subject: read_subject_state(registry, subject) for subject in plan.expects}
     obstacles = [
         *(_other_settings(plan.expects[subject], now[subject]) for subject in sorted(subjects)),
@@ -296,8 +298,8 @@ def reopen(plan: Plan, missing: tuple[Register, ...], state: RepairState, regist
     why = [obstacle for obstacle in obstacles if obstacle is not None]
     if why:
         raise PlanError(
-            f"{_elsewhere(plan, registry)}This plan was carried out, and since then somebody has deleted for good: {said}. It "
-            f"cannot be registered again by this plan, and nothing was written. {' '.join(why)}"
+            f"{_elsewhere(plan, registry)}This plan was carried out, and since then somebody has deleted for good: {schemas}. "
+            f"It cannot be registered again by this plan, and nothing was written. {' '.join(why)}"
         )
     steps = [action.step for action in again]
     expects: Json = {subject: subject_state_document(now[subject]) for subject in sorted(now)}
@@ -350,7 +352,9 @@ def part_of(plan: Plan, only: Collection[str]) -> Plan:
         actions=tuple(action for action in plan.actions if action.subject in subjects),
         expects={subject: state for subject, state in plan.expects.items() if subject in subjects},
         omissions=tuple(omission for omission in plan.omissions if omission.subject in subjects),
-        applications=tuple(known for known in plan.applications if known.application in of_chosen),
+        applications=tuple(
+            circumstances for circumstances in plan.applications if circumstances.application in of_chosen
+        ),
     )
 
 

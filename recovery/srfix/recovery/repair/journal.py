@@ -37,7 +37,7 @@ class RepairState(JournalState[Action, SubjectState, SubjectState]):
     """What the journal of a repair says has happened: beside each step the whole subject, right before and right after."""
 
     plan: Plan
-    given: dict[int, SchemaId] = field(default_factory=dict)
+    ids_by_step: dict[int, SchemaId] = field(default_factory=dict)
     """Per registration that was done the id that came back."""
     expects: Mapping[Subject, SubjectState] | None = None
     """The state of each subject when the plan was taken up again after it had been finished; None if it was not."""
@@ -77,16 +77,16 @@ class RepairState(JournalState[Action, SubjectState, SubjectState]):
         return self.actions[step].subject == self.before[step].subject
 
     def _take_after(self, step: int, document: Mapping[str, Json]) -> bool:
-        found = subject_state_from(document["state"])
-        if self.actions[step].subject != found.subject:
+        subject_state = subject_state_from(document["state"])
+        if self.actions[step].subject != subject_state.subject:
             return False
         match document.get("answer"):
             case {"id": int(schema_id)} if is_schema_id(schema_id):
-                self.given[step] = SchemaId(schema_id)
+                self.ids_by_step[step] = SchemaId(schema_id)
             case {"id": int()}:
                 return False
-        self.after[step] = found
-        return has_happened_in_part(self._as_given(step), self.before[step], found)
+        self.after[step] = subject_state
+        return has_happened_in_part(self._as_given(step), self.before[step], subject_state)
 
     def _take_other(self, document: Mapping[str, Json]) -> bool:
         match document:
@@ -96,7 +96,7 @@ class RepairState(JournalState[Action, SubjectState, SubjectState]):
                 self.stopped = False
                 self.reopen(
                     [step for step in steps if isinstance(step, int)],
-                    {Subject(subject): subject_state_from(found) for subject, found in expects.items()},
+                    {Subject(subject): subject_state_from(content) for subject, content in expects.items()},
                 )
                 return expects.keys() == self.plan.expects.keys()
             case {"event": "undoing", "step": int(step)}:
@@ -105,7 +105,7 @@ class RepairState(JournalState[Action, SubjectState, SubjectState]):
         return True
 
     def _as_given(self, step: int) -> Action:
-        action = with_given_ids(self.actions[step], self.given)
+        action = with_given_ids(self.actions[step], self.ids_by_step)
         return replace(action, any_id=False) if isinstance(action, Register) else action
 
 

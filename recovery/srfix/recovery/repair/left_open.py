@@ -103,16 +103,16 @@ def _close(state: RepairState, registry: Registry) -> Iterator[str]:
         before = state.before[action.step]
         if not isinstance(action, Register) or (action.subject, action.schema_id) not in soft_deleted:
             continue
-        found = read_subject_state(registry, action.subject)
-        for version in added_versions(before, found):
-            if version.schema_id == state.given.get(action.step, action.schema_id) and not version.deleted:
+        subject_state = read_subject_state(registry, action.subject)
+        for version in added_versions(before, subject_state):
+            if version.schema_id == state.ids_by_step.get(action.step, action.schema_id) and not version.deleted:
                 soft_delete(registry, action.subject, version.version)
                 yield f"version {version.version} of {action.subject} soft-deleted"
     for action in begun:
         if not isinstance(action, SetCompatibility | SetMode):
             continue
-        found = read_subject_state(registry, action.subject)
-        if not has_happened_in_part(action, state.before[action.step], found):
+        subject_state = read_subject_state(registry, action.subject)
+        if not has_happened_in_part(action, state.before[action.step], subject_state):
             continue
         if isinstance(action, SetCompatibility):
             restore_config(registry, action.subject, action.previous)

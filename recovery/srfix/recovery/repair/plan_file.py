@@ -113,17 +113,23 @@ class Plan:
     @property
     def circumstances(self) -> tuple[Circumstances, ...]:
         """What was known of each application; of one that the plan does not describe, its stores and their topics."""
-        told = {known.application for known in self.applications}
+        applications = {circumstances.application for circumstances in self.applications}
         stores: dict[str, dict[str, KnownStore]] = {}
         for finding in self.findings:
-            if finding.application is not None and finding.store is not None and finding.application not in told:
-                of_it = stores.setdefault(finding.application, {})
-                of_it[finding.store] = KnownStore(name=finding.store, topic=finding.source_topic)
+            if (
+                finding.application is not None
+                and finding.store is not None
+                and finding.application not in applications
+            ):
+                stores_of_application = stores.setdefault(finding.application, {})
+                stores_of_application[finding.store] = KnownStore(name=finding.store, topic=finding.source_topic)
         untold = (
-            Circumstances(application=name, stores=tuple(of_it[store] for store in sorted(of_it)))
-            for name, of_it in stores.items()
+            Circumstances(
+                application=name, stores=tuple(stores_of_application[store] for store in sorted(stores_of_application))
+            )
+            for name, stores_of_application in stores.items()
         )
-        return tuple(sorted((*self.applications, *untold), key=lambda known: known.application))
+        return tuple(sorted((*self.applications, *untold), key=lambda circumstances: circumstances.application))
 
 
 class PlannedFindingPart(Part, kw_only=True):
@@ -179,7 +185,7 @@ def plan_document(plan: Plan) -> dict[str, Json]:
         findings=[PlannedFindingPart.of(finding, read=_read_of(finding)) for finding in plan.findings],
         actions=[action_part(action) for action in plan.actions],
         expects={subject: subject_part(plan.expects[subject]) for subject in sorted(plan.expects)},
-        applications=[known_application(known) for known in plan.applications],
+        applications=[known_application(circumstances) for circumstances in plan.applications],
         cost=UNSET if plan.cost is None else plan.cost,
         digest="",
     ).to_json()
@@ -211,24 +217,24 @@ def save_plan(plan: Plan, path: Path) -> None:
 
 def _read(document: dict[str, Json], _where: str) -> Plan:
     steps = tuple(action_from(action) for action in cast("list[Json]", document["actions"]))
-    found = convert(document, PlanDocument)
-    states = {Subject(subject): subject_state_of(state) for subject, state in found.expects.items()}
+    content = convert(document, PlanDocument)
+    states = {Subject(subject): subject_state_of(state) for subject, state in content.expects.items()}
     _check(steps, states)
     return Plan(
-        registry=found.registry,
-        bootstrap_servers=found.bootstrap_servers,
-        created_at=found.created_at,
-        srfix=found.srfix,
-        findings=tuple(_finding(finding, steps) for finding in found.findings),
+        registry=content.registry,
+        bootstrap_servers=content.bootstrap_servers,
+        created_at=content.created_at,
+        srfix=content.srfix,
+        findings=tuple(_finding(finding, steps) for finding in content.findings),
         actions=steps,
         expects=states,
-        price=tuple(found.price),
-        left_out=() if found.left_out is UNSET else tuple(found.left_out),
-        omissions=() if found.omissions is UNSET else tuple(map(_checked, found.omissions)),
-        passed_over=() if found.passed_over is UNSET else tuple(found.passed_over),
-        playbook=tuple(found.playbook),
-        applications=() if found.applications is UNSET else tuple(map(circumstances_of, found.applications)),
-        cost=None if found.cost is UNSET else found.cost,
+        price=tuple(content.price),
+        left_out=() if content.left_out is UNSET else tuple(content.left_out),
+        omissions=() if content.omissions is UNSET else tuple(map(_checked, content.omissions)),
+        passed_over=() if content.passed_over is UNSET else tuple(content.passed_over),
+        playbook=tuple(content.playbook),
+        applications=() if content.applications is UNSET else tuple(map(circumstances_of, content.applications)),
+        cost=None if content.cost is UNSET else content.cost,
     )
 
 
@@ -293,14 +299,14 @@ def _plan_html(plan: Plan) -> str:
                 ("code", "application", "store", "subject", "source", "schema ids"),
                 (
                     (
-                        found.code,
-                        found.application or "",
-                        found.store or "",
-                        found.subject,
-                        found.source_topic,
-                        ", ".join(map(str, found.schema_ids)),
+                        finding.code,
+                        finding.application or "",
+                        finding.store or "",
+                        finding.subject,
+                        finding.source_topic,
+                        ", ".join(map(str, finding.schema_ids)),
                     )
-                    for found in plan.findings
+                    for finding in plan.findings
                 ),
             ),
             table(

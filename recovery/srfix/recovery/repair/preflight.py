@@ -87,14 +87,14 @@ def _schemas(plan: Plan, registry: Registry) -> Iterator[Obstacle]:
         if not isinstance(action, Register):
             continue
         try:
-            known = registry.schema_by_id(action.schema_id, subject=action.subject)
+            schema = registry.schema_by_id(action.schema_id, subject=action.subject)
         except SchemaNotFoundError:
             yield Obstacle(
                 what=f"Schema id {action.schema_id} is gone from the registry since the plan was made: registering its text "
                 "now would give another id. Plan again."
             )
             continue
-        if not same_content(as_readers_ask(known.schema), as_readers_ask(action.schema)):
+        if not same_content(as_readers_ask(schema.schema), as_readers_ask(action.schema)):
             yield Obstacle(
                 what=f"Schema id {action.schema_id} is another schema in this registry than in the plan. Is it the registry "
                 f"that the plan was made for ({plan.registry})?"

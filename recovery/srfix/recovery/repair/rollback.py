@@ -79,10 +79,10 @@ class _RepairRollback(RollingBack[Plan, RepairState, Action, Undone]):
         _settle(self.state, self.registry, self.journal)
 
     def undo(self, step: Action) -> Undone | Left[Action] | None:
-        return _undo(with_given_ids(step, self.state.given), self.state, self.registry, self.journal)
+        return _undo(with_given_ids(step, self.state.ids_by_step), self.state, self.registry, self.journal)
 
     def left_by_others(self) -> list[Left[Action]]:
-        return [Left(action=each.action, why=_not_told(each)) for each in untold_steps(self.state, self.registry)]
+        return [Left(action=step.action, why=_not_told(step)) for step in untold_steps(self.state, self.registry)]
 
     def how_far(self, where: str) -> str:
         undone = sum(event.by_us for event in self.undone)
@@ -110,8 +110,8 @@ def _refuse_elsewhere(state: RepairState, registry: Registry) -> None:
     planned = [action for action in state.plan.actions if isinstance(action, Register)]
     registered = [action for action in planned if action.step in state.after]
     if not registered:
-        held = [(subject, action) for action in planned for subject in action.holders]
-        if not held or any(_holds(subject, action, registry) for subject, action in held):
+        holdings = [(subject, action) for action in planned for subject in action.holders]
+        if not holdings or any(_holds(subject, action, registry) for subject, action in holdings):
             return
         raise PlanError(
             f"None of the schemas of this repair is at {registry.url} where it was when the plan was made for "
@@ -121,8 +121,8 @@ def _refuse_elsewhere(state: RepairState, registry: Registry) -> None:
     for action in registered:
         before, after = state.before[action.step], state.after[action.step]
         ours = {(version.version, version.schema_id) for version in added_versions(before, after)}
-        found = read_subject_state(registry, action.subject)
-        if ours & {(version.version, version.schema_id) for version in found.versions}:
+        subject_state = read_subject_state(registry, action.subject)
+        if ours & {(version.version, version.schema_id) for version in subject_state.versions}:
             return
         if action.step in state.undoing and any(_holds(subject, action, registry) for subject in action.holders):
             return
@@ -155,23 +155,23 @@ def _settle(state: RepairState, registry: Registry, journal: Journal) -> None:
         return
     action = state.actions[step]
     before = state.before[step]
-    found = read_subject_state(registry, action.subject)
-    if undo_wrong_id(action, before, found, registry):
-        found = read_subject_state(registry, action.subject)
-    action = as_it_came(with_given_ids(action, state.given), before, found, registry)
-    if state.stopped and _is_soft_deleted(action, before, found):
+    subject_state = read_subject_state(registry, action.subject)
+    if undo_wrong_id(action, before, subject_state, registry):
+        subject_state = read_subject_state(registry, action.subject)
+    action = as_it_came(with_given_ids(action, state.ids_by_step), before, subject_state, registry)
+    if state.stopped and _is_soft_deleted(action, before, subject_state):
         return
-    if found != before and has_happened_in_part(action, before, found):
-        note_done(action, found, state, journal)
+    if subject_state != before and has_happened_in_part(action, before, subject_state):
+        note_done(action, subject_state, state, journal)
 
 
-def _is_soft_deleted(action: Action, before: SubjectState, found: SubjectState) -> bool:
+def _is_soft_deleted(action: Action, before: SubjectState, subject_state: SubjectState) -> bool:
     """True of a registration whose version is soft-deleted: this run stopped before it could do that, so that another run of
     the plan, which has gone on, had registered the version first.
     """
     if not isinstance(action, Register):
         return False
-    added = [version for version in added_versions(before, found) if version.schema_id == action.schema_id]
+    added = [version for version in added_versions(before, subject_state) if version.schema_id == action.schema_id]
     return bool(added) and all(version.deleted for version in added)
 
 
@@ -199,8 +199,8 @@ def _unregister(action: Register, state: RepairState, registry: Registry, journa
     if ours is None:
         raise PlanError(f"The journal does not say which version step {action.step} added to {action.subject}.")
     now = read_subject_state(registry, action.subject)
-    found = next((v for v in now.versions if v.version == ours.version and v.schema_id == ours.schema_id), None)
-    if found is None:
+    version = next((v for v in now.versions if v.version == ours.version and v.schema_id == ours.schema_id), None)
+    if version is None:
         if now.version_of(action.schema_id) is not None:
             return Left(
                 action=action,
@@ -216,19 +216,19 @@ def _unregister(action: Register, state: RepairState, registry: Registry, journa
             by_us=action.step in state.undoing,
         )
     left = as_left(action, ours, state)
-    theirs = why_theirs(action, left, found, now, state)
+    theirs = why_theirs(action, left, version, now, state)
     if theirs is not None:
         return Left(action=action, why=theirs)
     replaced = before.version_of(action.schema_id)
     if replaced is not None and replaced not in now.versions:
-        if not found.deleted:
+        if not version.deleted:
             registry.delete_version(action.subject, ours.version)
         what = (
             f"version {ours.version} soft-deleted; it had replaced version {replaced.version}, which was "
             "soft-deleted, too"
         )
         return Undone(action=action, what=what)
-    holder = next((each for each in _other_subjects(action, registry) if _holds(each, action, registry)), None)
+    holder = next((subject for subject in _other_subjects(action, registry) if _holds(subject, action, registry)), None)
     if holder is None:
         return Left(
             action=action,
@@ -238,7 +238,7 @@ def _unregister(action: Register, state: RepairState, registry: Registry, journa
     journal.write("undoing", step=action.step)
     state.undoing.add(action.step)
     try:
-        if not found.deleted:
+        if not version.deleted:
             registry.delete_version(action.subject, ours.version)
         registry.delete_version(action.subject, ours.version, permanent=True)
     except ReferenceExistsError:
@@ -270,23 +270,23 @@ def _undelete(action: DeleteVersion, before: SubjectState, registry: Registry) -
             "give another id",
         )
     try:
-        given = registry.register(action.subject, action.schema)
+        schema_id = registry.register(action.subject, action.schema)
     except IncompatibleSchemaError:
         registry.set_config(action.subject, relaxed_fields(relax))
         try:
-            given = registry.register(action.subject, action.schema)
+            schema_id = registry.register(action.subject, action.schema)
         finally:
             restore_config(registry, action.subject, before.config)
-    if given != action.schema_id:
-        found = read_subject_state(registry, action.subject)
-        for version in added_versions(now, found):
-            if version.schema_id == given:
+    if schema_id != action.schema_id:
+        subject_state = read_subject_state(registry, action.subject)
+        for version in added_versions(now, subject_state):
+            if version.schema_id == schema_id:
                 registry.delete_version(action.subject, version.version)
                 registry.delete_version(action.subject, version.version, permanent=True)
         return Left(
             action=action,
             why=(
-                f"the new registration got schema id {given} instead of {action.schema_id}, so srfix deleted it "
+                f"the new registration got schema id {schema_id} instead of {action.schema_id}, so srfix deleted it "
                 f"again; the schema of id {action.schema_id} can still be read by its id"
             ),
         )
@@ -300,23 +300,23 @@ def _put_back_what_went_along(before: SubjectState, now: SubjectState, registry:
     """
     if now.versions:
         return ""
-    said = ""
+    note = ""
     if before.config and now.config is None:
         restore_config(registry, now.subject, before.config)
-        said = "; this also deleted the subject's own configuration, which srfix has put back"
+        note = "; this also deleted the subject's own configuration, which srfix has put back"
     if before.mode not in (None, _OURS) and now.mode is None:
-        said += f"; this also deleted the subject's own mode {before.mode}: set it again with PUT /mode/{now.subject}"
-    return said
+        note += f"; this also deleted the subject's own mode {before.mode}: set it again with PUT /mode/{now.subject}"
+    return note
 
 
 def _other_subjects(action: Register, registry: Registry) -> Iterator[Subject]:
     """Those that may hold the id by content: the known holders first, then all others."""
     yield from action.holders
-    known: Iterable[Subject] = {*action.holders, action.subject}
+    subjects: Iterable[Subject] = {*action.holders, action.subject}
     context = split_context(action.subject)[0]
     for subject in registry.subjects(deleted=True):
         # Each context has ids of its own: the same number elsewhere is another schema's, or does not keep this one.
-        if subject not in known and split_context(subject)[0] == context:
+        if subject not in subjects and split_context(subject)[0] == context:
             yield subject
 
 

@@ -39,13 +39,13 @@ def refuse_untold(state: RepairState, registry: ReadableRegistry, journal_path: 
     """Refuses, before the first write of a rollback, a journal whose end may be missing."""
     if state.finished or state.stopped or state.rolling_back:
         return
-    found = list(untold_steps(state, registry, besides=state.in_flight))
-    if found:
-        steps = ", ".join(str(untold.action.step) for untold in found)
+    missing_steps = list(untold_steps(state, registry, besides=state.in_flight))
+    if missing_steps:
+        steps = ", ".join(str(untold.action.step) for untold in missing_steps)
         raise PlanError(
             f"The journal {journal_path} does not tell that step {steps} of its plan was carried out, and "
-            f"{'; '.join(untold.what for untold in found)}. Either the end of the journal is missing, or somebody else has "
-            "done that; srfix cannot tell, and nothing was written. Restore the journal from a copy and run the same srfix "
+            f"{'; '.join(untold.what for untold in missing_steps)}. Either the end of the journal is missing, or somebody else "
+            "has done that; srfix cannot tell, and nothing was written. Restore the journal from a copy and run the same srfix "
             "rollback again. If the plan was also carried out with another journal, roll that one back first. What is left "
             "then and is nobody's, delete by hand."
         )
@@ -53,39 +53,39 @@ def refuse_untold(state: RepairState, registry: ReadableRegistry, journal_path: 
 
 def untold_steps(state: RepairState, registry: ReadableRegistry, *, besides: int | None = None) -> Iterator[Untold]:
     """Asks the registry about each step that the journal does not tell of, but for one that it says was begun."""
-    seen: dict[Subject, SubjectState] = {}
+    states: dict[Subject, SubjectState] = {}
     for action in state.plan.actions:
         if action.step in state.after or action.step == besides:
             continue
         if not isinstance(action, Register | SetCompatibility | SetMode | DeleteVersion):
             continue  # what it leaves is undone, or kept, with the step that it belongs to
-        known = state.expected[action.subject]
-        if action.subject not in seen:
-            seen[action.subject] = read_subject_state(registry, action.subject)
-        what = _standing(action, known, seen[action.subject], registry)
+        expected_state = state.expected[action.subject]
+        if action.subject not in states:
+            states[action.subject] = read_subject_state(registry, action.subject)
+        what = _standing(action, expected_state, states[action.subject], registry)
         if what is not None:
             yield Untold(action=action, what=what)
 
 
 def _standing(
     action: Register | SetCompatibility | SetMode | DeleteVersion,
-    known: SubjectState,
+    expected_state: SubjectState,
     now: SubjectState,
     registry: ReadableRegistry,
 ) -> str | None:
     match action:
         case SetCompatibility():
-            is_set = now.config != known.config and has_happened_in_part(action, known, now)
+            is_set = now.config != expected_state.config and has_happened_in_part(action, expected_state, now)
             return f"the compatibility of {action.subject} is {action.level}" if is_set else None
         case SetMode():
-            is_set = now.mode != known.mode and has_happened_in_part(action, known, now)
+            is_set = now.mode != expected_state.mode and has_happened_in_part(action, expected_state, now)
             return f"the mode of {action.subject} is {action.mode}" if is_set else None
         case DeleteVersion():
-            stood = next((v for v in known.versions if v.version == action.version), None)
-            is_done = stood is not None and not stood.deleted and has_happened_in_part(action, known, now)
+            stood = next((v for v in expected_state.versions if v.version == action.version), None)
+            is_done = stood is not None and not stood.deleted and has_happened_in_part(action, expected_state, now)
             return f"version {action.version} of {action.subject} is soft-deleted" if is_done else None
         case Register():
-            added = added_versions(known, now)
+            added = added_versions(expected_state, now)
             for version in added:
                 is_looked_up = version.schema_id == action.schema_id and not action.any_id
                 if is_looked_up or (version.version, version.schema_id) == _held(action, registry):
@@ -114,7 +114,7 @@ def _last_seen(action: Register, state: RepairState) -> SubjectState:
 
 
 def why_theirs(
-    action: Register, left: VersionState, found: VersionState, now: SubjectState, state: RepairState
+    action: Register, left: VersionState, version_now: VersionState, now: SubjectState, state: RepairState
 ) -> str | None:
     """Why a version under our number with our id is not taken for ours, in words; None if it is.
 
@@ -122,20 +122,20 @@ def why_theirs(
     content gets the same id: so what somebody registers then looks like ours. What tells them apart: the time at which the
     registry wrote it (8.0 on); else that ours was left soft-deleted and this one is live; else that versions above it are gone.
     """
-    version = f"version {found.version} of {action.subject}"
-    if action.step in state.undoing and found.deleted:
+    version = f"version {version_now.version} of {action.subject}"
+    if action.step in state.undoing and version_now.deleted:
         return None  # an earlier run of this rollback was ended between its soft and its hard delete
-    if found.deleted and not left.deleted and state.stopped:
+    if version_now.deleted and not left.deleted and state.stopped:
         return (
             f"somebody soft-deleted {version} since, which this run left live: another run of the plan has gone on with it, "
             "and what it repaired may need it (roll that back by its own journal; srfix verify says whether it stands)"
         )
-    if left.deleted and not found.deleted:
+    if left.deleted and not version_now.deleted:
         return (
             f"the repair left {version} soft-deleted, and it is live: somebody registered it again since; it is theirs"
         )
-    if left.written_ms is not None and found.written_ms is not None:
-        if left.written_ms == found.written_ms:
+    if left.written_ms is not None and version_now.written_ms is not None:
+        if left.written_ms == version_now.written_ms:
             return None
         return (
             f"somebody wrote {version} since, for the registry's time of it is another one: it was deleted, or registered "

@@ -85,7 +85,7 @@ def in_short(examination: Examination, plan: Plan | None) -> InShort:
     return InShort(
         stores=stores,
         notes=tuple(finding for finding in diagnosis.findings if finding.severity is Severity.NOTE),
-        do_not=tuple(dict.fromkeys(words for told in diagnosis.applications for words in told.do_not)),
+        do_not=tuple(dict.fromkeys(words for advice in diagnosis.applications for words in advice.do_not)),
         writes=sum(writes.values()) or None,
     )
 
@@ -94,9 +94,9 @@ def _standings(finding: Finding, facts: Sequence[StoreFacts]) -> Iterator[IdStan
     """The ids at fault under both subjects; none where nothing was learned of the store, or the ids are many."""
     role = next(
         (
-            each.roles.get(finding.role)
-            for each in facts
-            if (each.store.application, each.store.name) == (finding.application, finding.store)
+            store_facts.roles.get(finding.role)
+            for store_facts in facts
+            if (store_facts.store.application, store_facts.store.name) == (finding.application, finding.store)
         ),
         None,
     )
@@ -104,10 +104,10 @@ def _standings(finding: Finding, facts: Sequence[StoreFacts]) -> Iterator[IdStan
         return
     for fault in finding.schema_ids:
         memberships = (
-            held.get(fault.schema_id)
-            for held in (role.source_memberships, {**role.row_memberships, **role.memberships})
+            memberships_of_source.get(fault.schema_id)
+            for memberships_of_source in (role.source_memberships, {**role.row_memberships, **role.memberships})
         )
-        source, phantom = (None if each is None else each.error_code is None for each in memberships)
+        source, phantom = (None if membership is None else membership.error_code is None for membership in memberships)
         yield IdStanding(fault=fault, under_source=source, under_phantom=phantom)
 
 
@@ -122,9 +122,9 @@ def _data(finding: Finding, wrong: Iterable[Finding], facts: Sequence[StoreFacts
             return f"{words} ({other.code})"
     if not any(fault.live_keys for fault in finding.schema_ids):
         return None
-    for each in facts:
-        if (each.store.application, each.store.name) == (finding.application, finding.store):
-            bodies = each.bodies.get(finding.role)
+    for store_facts in facts:
+        if (store_facts.store.application, store_facts.store.name) == (finding.application, finding.store):
+            bodies = store_facts.bodies.get(finding.role)
             if bodies is None or not bodies.decoded:
                 continue
             if bodies.undecodable:

@@ -19,10 +19,10 @@ def ids_in_short(faults: Sequence[IdAtFault]) -> str:
     """`1 (4 live keys), 2 (3 live keys, 1 not yet committed); partitions 0-2`, or the ids with their sums."""
     least = "at least " if any(fault.is_partial for fault in faults) else ""
     where = _where(place.partition for fault in faults for place in fault.partitions)
-    each = ", ".join(
+    listed_ids = ", ".join(
         f"{fault.schema_id} ({least}{keys})" if (keys := _keys([fault])) else str(fault.schema_id) for fault in faults
     )
-    text = f"{each}{where}"
+    text = f"{listed_ids}{where}"
     if len(text) <= _LINE:
         return text
     ids = enumerated((fault.schema_id for fault in faults), most=_MOST_IDS)
@@ -61,13 +61,13 @@ def _keys(faults: Sequence[IdAtFault]) -> str:
 
     Nothing of ids that no record was counted for: they are on disk, or only under a subject.
     """
-    known = [fault.live_keys for fault in faults if fault.live_keys is not None]
+    live_keys = [fault.live_keys for fault in faults if fault.live_keys is not None]
     pending = sum(place.pending_keys for fault in faults for place in fault.partitions)
     parts = []
-    if known and (sum(known) or not pending):
-        parts.append("no live key" if not sum(known) else counted(sum(known), "live key"))
-    if not known and any(fault.partitions for fault in faults):
+    if live_keys and (sum(live_keys) or not pending):
+        parts.append("no live key" if not sum(live_keys) else counted(sum(live_keys), "live key"))
+    if not live_keys and any(fault.partitions for fault in faults):
         parts.append(f"{counted(sum(fault.records for fault in faults), 'record')}, no committed offset")
-    if known and pending:
+    if live_keys and pending:
         parts.append(f"{pending:,} not yet committed")
     return ", ".join(parts)

@@ -99,10 +99,10 @@ def _mark(action: Action) -> Literal["+", "~", "-"]:
 def _text(action: Action, actions: Sequence[Action], versions: Mapping[int, int]) -> str:
     match action:
         case SetCompatibility():
-            kept = f", keeping {' and '.join(sorted(action.inherited))} as in force now" if action.inherited else ""
-            return f"compatibility {_setting(action.previous)} → {action.level}{kept}"
+            clause = f", keeping {' and '.join(sorted(action.inherited))} as in force now" if action.inherited else ""
+            return f"compatibility {_setting(action.previous)} → {action.level}{clause}"
         case RestoreCompatibility():
-            level = next((each.level for each in actions if isinstance(each, SetCompatibility)), "NONE")
+            level = next((step.level for step in actions if isinstance(step, SetCompatibility)), "NONE")
             return f"compatibility {level} → {_setting(action.previous)}"
         case SetMode():
             return f"mode {action.previous or _INHERITED} → {action.mode}"

@@ -90,9 +90,9 @@ def parse_checkpoint(content: bytes, *, path: str) -> Checkpoint:
         raise _bad(path, 2, "the file ends before the number of entries")
     announced = _integer(lines[1].strip(), path, 2, "the number of entries")
     entries = tuple(_entry(line, path, number) for number, line in enumerate(lines[2:], start=3))
-    seen: dict[tuple[Topic, int], int] = {}
+    offsets: dict[tuple[Topic, int], int] = {}
     for number, entry in enumerate(entries, start=3):
-        first = seen.setdefault((entry.topic, entry.partition), number)
+        first = offsets.setdefault((entry.topic, entry.partition), number)
         if first != number:
             raise _bad(path, number, f"{entry.topic} {entry.partition} stands on line {first} already")
     if len(entries) != announced:
@@ -142,8 +142,8 @@ def checkpoint_entries(starts: Iterable[tuple[Topic, int, int]], meaning: Offset
 
 def checkpoint_text(entries: Iterable[CheckpointEntry]) -> bytes:
     """A checkpoint file with the entries whose offset is known (`OffsetCheckpoint.write`)."""
-    known = [f"{entry.topic} {entry.partition} {entry.offset}" for entry in entries if entry.offset is not None]
-    return "".join(f"{line}\n" for line in (str(_VERSION), str(len(known)), *known)).encode()
+    lines = [f"{entry.topic} {entry.partition} {entry.offset}" for entry in entries if entry.offset is not None]
+    return "".join(f"{line}\n" for line in (str(_VERSION), str(len(lines)), *lines)).encode()
 
 
 def with_meaning(
@@ -151,8 +151,8 @@ def with_meaning(
 ) -> tuple[CheckpointEntry, ...]:
     """The entries of a checkpoint whose offsets have one meaning, in another."""
     starts = ((entry.topic, entry.partition, entry.restore_start(before)) for entry in entries)
-    known = ((topic, partition, start) for topic, partition, start in starts if start is not None)
-    return checkpoint_entries(known, now)
+    places = ((topic, partition, start) for topic, partition, start in starts if start is not None)
+    return checkpoint_entries(places, now)
 
 
 OFFSETS_COLUMN_FAMILY: Final = "offsets"
@@ -263,7 +263,7 @@ def decode_position(stored: bytes) -> tuple[Place, ...]:
         raise FormatError("its position is empty")
     if stored[0] != _POSITION_VERSION:
         raise FormatError(f"its position has version {stored[0]} instead of {_POSITION_VERSION}")
-    found: list[Place] = []
+    places: list[Place] = []
     try:
         at = 1
         topics = _count(stored, at)
@@ -281,10 +281,10 @@ def decode_position(stored: bytes) -> tuple[Place, ...]:
             for _ in range(pairs):
                 partition, offset = _PAIR.unpack_from(stored, at)
                 at += _PAIR.size
-                found.append((topic, partition, offset))
+                places.append((topic, partition, offset))
     except (struct.error, UnicodeDecodeError):
         raise FormatError("its position is cut short or garbled") from None
-    return tuple(found)
+    return tuple(places)
 
 
 def _count(stored: bytes, at: int) -> int:

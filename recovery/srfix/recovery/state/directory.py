@@ -221,8 +221,8 @@ def stores_on_disk(application: ApplicationState) -> tuple[StoreOnDisk, ...]:
     groups: dict[tuple[str, int | None], list[Task]] = defaultdict(list)
     for task in application.tasks:
         groups[application.prefix(task), task.subtopology].append(task)
-    found = [store for tasks in groups.values() for store in _stores(application, tasks)]
-    return tuple(sorted(found, key=lambda store: (store.prefix, store.name)))
+    stores = [store for tasks in groups.values() for store in _stores(application, tasks)]
+    return tuple(sorted(stores, key=lambda store: (store.prefix, store.name)))
 
 
 def _stores(application: ApplicationState, tasks: list[Task]) -> Iterable[StoreOnDisk]:
@@ -237,7 +237,7 @@ def _stores(application: ApplicationState, tasks: list[Task]) -> Iterable[StoreO
     unclaimed = sorted(topic for topic in topics if parse(topic, application=prefix) is None)
     for name, kind in kinds.items():
         holders = [task for task in tasks if any(store.name == name for store in task.stores)]
-        said = sorted(
+        versions = sorted(
             {
                 topic
                 for task in holders
@@ -248,7 +248,7 @@ def _stores(application: ApplicationState, tasks: list[Task]) -> Iterable[StoreO
         )
         sources: tuple[RestoreSource, ...] = ()
         if name in left:
-            sources = _said_itself(said) if said else _by_elimination(name, left, unclaimed, holders)
+            sources = _said_itself(versions) if versions else _by_elimination(name, left, unclaimed, holders)
         yield StoreOnDisk(
             prefix=prefix,
             name=name,

@@ -76,8 +76,8 @@ def read_state_directory(path: Path) -> tuple[ApplicationState, ...]:
             f"{str(path)!r} is no state directory: neither it nor a folder in it has a task directory (such as 0_0), 'global' "
             f"or {_PROCESS_METADATA}. Give the application's state.dir, or the folder named after the application.id in it."
         )
-    found = (_Reader().application(folder) for folder in folders)
-    return tuple(sorted(found, key=lambda application: (application.application, application.path)))
+    applications = (_Reader().application(folder) for folder in folders)
+    return tuple(sorted(applications, key=lambda application: (application.application, application.path)))
 
 
 def shut_folders(path: Path) -> tuple[Unreadable, ...]:
@@ -116,18 +116,18 @@ def _application_above(path: Path) -> Path | None:
 
 def _is_in_use(folder: Path, tasks: Iterable[Path]) -> bool | None:
     """Whether a process holds a lock there: up to 2.6.1, and in 2.7.0, there are those of the tasks alone."""
-    held = [is_locked(path / LOCK) for path in (folder, *tasks)]
-    return True if True in held else None if None in held else False
+    locks = [is_locked(path / LOCK) for path in (folder, *tasks)]
+    return True if True in locks else None if None in locks else False
 
 
 def _rocksdb(database: Path) -> tuple[int, ...]:
     """The version of RocksDB that opened a store last, as the options of its database or segments say; empty if they do not."""
     latest = max((*database.glob("OPTIONS-*"), *database.glob("*/OPTIONS-*")), default=None, key=lambda path: path.name)
     try:
-        said = None if latest is None else _ROCKSDB_VERSION.search(latest.read_bytes()[:_BEGINNING])
+        match = None if latest is None else _ROCKSDB_VERSION.search(latest.read_bytes()[:_BEGINNING])
     except OSError:
         return ()
-    return tuple(map(int, said.groups())) if said else ()
+    return tuple(map(int, match.groups())) if match else ()
 
 
 def _is_named(path: Path) -> bool:
@@ -153,7 +153,12 @@ class _Reader:
             )
         else:
             tasks = [self._with_offsets(task) for task in tasks]
-        rocksdb = [found for task in tasks for store in task.stores if (found := _rocksdb(Path(store.path)))]
+        rocksdb = [
+            rocksdb_version
+            for task in tasks
+            for store in task.stores
+            if (rocksdb_version := _rocksdb(Path(store.path)))
+        ]
         traces = Traces(
             has_process_metadata=is_there(folder / _PROCESS_METADATA),
             has_task_locks=any(is_there(Path(task.path) / LOCK) for task in tasks),
@@ -174,11 +179,11 @@ class _Reader:
 
     def _task_paths(self, folder: Path) -> Iterator[tuple[Path, str | None]]:
         """The tasks' directories with their named topology, in order."""
-        named = [(path, found[1]) for path in self._children(folder) if (found := _NAMED_TOPOLOGY.fullmatch(path.name))]
+        named = [(path, match[1]) for path in self._children(folder) if (match := _NAMED_TOPOLOGY.fullmatch(path.name))]
         for parent, topology in [(folder, None), *named]:
             numbered = {path: _TASK.fullmatch(path.name) for path in self._children(parent)}
-            for path, found in sorted(numbered.items(), key=lambda item: _task_number(item[0].name)):
-                if found:
+            for path, match in sorted(numbered.items(), key=lambda item: _task_number(item[0].name)):
+                if match:
                     yield path, topology
         if (folder / _GLOBAL).is_dir():
             yield folder / _GLOBAL, None
@@ -225,7 +230,7 @@ class _Reader:
             return None
         path = Path(store.path)
         databases = [path] if store.kind is StoreKind.KEY_VALUE else self._segments(store)
-        return next((offsets for each in databases if (offsets := self._offsets(each)) is not None), None)
+        return next((offsets for database in databases if (offsets := self._offsets(database)) is not None), None)
 
     def _segments(self, store: StoreDirectory) -> list[Path]:
         starts = {child: segment_start(child, store.name) for child in self._children(Path(store.path))}
@@ -286,8 +291,8 @@ class _Reader:
 
 
 def _task_number(name: str) -> tuple[int, int]:
-    found = _TASK.fullmatch(name)
-    return (int(found[1]), int(found[2])) if found else (-1, -1)
+    match = _TASK.fullmatch(name)
+    return (int(match[1]), int(match[2])) if match else (-1, -1)
 
 
 def _application_id(folder_name: str, tasks: Iterable[Task]) -> str:
@@ -306,7 +311,7 @@ def _application_id(folder_name: str, tasks: Iterable[Task]) -> str:
                     continue
                 suffix = changelog_topic("", store.name)
                 prefix = topic.removesuffix(suffix)
-                known = parse(topic, application=prefix) if prefix != topic else None
-                if known is not None and known.store == store.name and prefix.endswith(behind):
+                topic_name = parse(topic, application=prefix) if prefix != topic else None
+                if topic_name is not None and topic_name.store == store.name and prefix.endswith(behind):
                     prefixes.add(prefix.removesuffix(behind))
     return prefixes.pop() if len(prefixes) == 1 else folder_name

@@ -157,8 +157,8 @@ def _behind(cursor: RdictIter) -> Iterator[tuple[bytes, bytes]]:
 
 @contextmanager
 def opened(database: Path) -> Iterator[OpenedDatabase]:
-    with _viewing(database) as view, _opened_view(view) as found:
-        yield found
+    with _viewing(database) as view, _opened_view(view) as database_view:
+        yield database_view
 
 
 @contextmanager
@@ -171,8 +171,8 @@ def salvaged(database: Path) -> Iterator[OpenedDatabase]:
         from rocksdict import Options, Rdict
 
         Rdict.repair(str(view), Options(raw_mode=True))
-        with _opened_view(view) as found:
-            yield found
+        with _opened_view(view) as database_view:
+            yield database_view
 
 
 @contextmanager
@@ -197,9 +197,9 @@ def _opened_view(view: Path) -> Iterator[OpenedDatabase]:
 
 def _unlisted(view: Path, whole: Rdict) -> list[str]:
     """Older tables than it knows of are what a compaction left."""
-    known = max((int(Path(str(file["name"])).stem) for file in whole.live_files()), default=-1)
+    newest_listed = max((int(Path(str(file["name"])).stem) for file in whole.live_files()), default=-1)
     numbered = (name for name in os.listdir(view) if name.endswith(".sst") and name.removesuffix(".sst").isdecimal())
-    return sorted(name for name in numbered if int(name.removesuffix(".sst")) > known)
+    return sorted(name for name in numbered if int(name.removesuffix(".sst")) > newest_listed)
 
 
 @contextmanager
@@ -239,7 +239,7 @@ def _refuse_without_current(database: Path) -> None:
         raise StateDirectoryError(f"{database} is no RocksDB: there is no file {_CURRENT} in it.")
 
 
-def _in_one_line(said: str, view: Path, database: Path) -> str:
+def _in_one_line(message: str, view: Path, database: Path) -> str:
     """What RocksDB says, in the original's paths. Of a bad table it says, besides, that the manifest may be bad: left out."""
-    told = " ".join(_BLAMED.sub("", said.replace(str(view), str(database))).split())
-    return told.removesuffix(".")
+    line = " ".join(_BLAMED.sub("", message.replace(str(view), str(database))).split())
+    return line.removesuffix(".")

@@ -55,15 +55,15 @@ def count_row_ids(store: StateStore, *, give_up_at: float | None = None) -> RowI
     Where the store's form is not certain, and a row has another one, it was taken for the wrong one: nothing is counted.
     """
     tally = _Tally(store.format)
-    told = store.detected
+    detection = store.detected
     stopped: str | None = None
     for batch in store.batches():
         if give_up_at is not None and tally.rows >= _READ_ANYWAY and time.monotonic() >= give_up_at:
             stopped = "the time for it (--deadline) was over"
             break
         tally.add(batch)
-    uncertain = None if told.is_certain else f"it was read as {told.format.value}: {told.why}"
-    misfit = next((each for each in store.damage if not each.ends_it), None)
+    uncertain = None if detection.is_certain else f"it was read as {detection.format.value}: {detection.why}"
+    misfit = next((damage for damage in store.damage if not damage.ends_it), None)
     if uncertain is not None and misfit is not None:
         why = f"{uncertain}; but not every row has that form ({misfit.database}, {misfit.problem})"
         return RowIds(rows=0, schema_ids={role: {} for role in Role}, uncertain=uncertain, stopped=why)
@@ -85,7 +85,7 @@ class _Tally:
         self._rows = 0
         self._peeks = {role: SchemaIdPeek() for role in Role}
         self._foreign: Counter[SchemaId] = Counter()
-        self._found: dict[Role, Counter[PeekedId]] = {role: Counter() for role in Role}
+        self._counts: dict[Role, Counter[PeekedId]] = {role: Counter() for role in Role}
 
     @property
     def rows(self) -> int:
@@ -97,7 +97,7 @@ class _Tally:
         if self._form is StoreFormat.SUBSCRIPTION:
             foreign = [key for key in batch.foreign_keys or () if key is not None]
             self._foreign.update(filter(is_schema_id, self._peeks[Role.KEY](foreign)))
-            self._found[Role.VALUE][NO_PAYLOAD] += len(batch)
+            self._counts[Role.VALUE][NO_PAYLOAD] += len(batch)
         else:
             self._count(Role.VALUE, batch.values, batch.headers)
 
@@ -105,18 +105,18 @@ class _Tally:
         peeked = self._peeks[role](payloads)
         if headers is not None:
             peeked = peek_headers(headers, peeked, role)
-        self._found[role].update(peeked)
+        self._counts[role].update(peeked)
 
     def row_ids(self, stopped: str | None, *, uncertain: str | None, is_damaged: bool) -> RowIds:
         ids = {
-            role: {schema_id: found[schema_id] for schema_id in sorted(found) if is_schema_id(schema_id)}
-            for role, found in self._found.items()
+            role: {schema_id: counts[schema_id] for schema_id in sorted(counts) if is_schema_id(schema_id)}
+            for role, counts in self._counts.items()
         }
-        guids = {role: found[BY_GUID] for role, found in self._found.items() if found[BY_GUID]}
+        guids = {role: counts[BY_GUID] for role, counts in self._counts.items() if counts[BY_GUID]}
         unframed = {
             role: rest
-            for role, found in self._found.items()
-            if (rest := self._rows - sum(ids[role].values()) - found[BY_GUID] - found[NO_PAYLOAD])
+            for role, counts in self._counts.items()
+            if (rest := self._rows - sum(ids[role].values()) - counts[BY_GUID] - counts[NO_PAYLOAD])
         }
         return RowIds(
             rows=self._rows,

@@ -59,7 +59,7 @@ def _home() -> Path:
 def _homes() -> list[Path]:
     try:
         with os.scandir(tempfile.gettempdir()) as entries:
-            return sorted(Path(each.path) for each in entries if each.name.startswith(_HOME) and _is_private(each))
+            return sorted(Path(entry.path) for entry in entries if entry.name.startswith(_HOME) and _is_private(entry))
     except OSError:
         return []
 
@@ -96,20 +96,20 @@ def _locked_name() -> Iterator[tuple[Path, Path]]:
         except OSError as error:
             raise _nowhere(error) from error
         lock = Path(name)
-        with os.fdopen(handle, "wb") as held:
-            if _takes(held, lock):
+        with os.fdopen(handle, "wb") as lock_file:
+            if _takes(lock_file, lock):
                 yield lock.with_suffix(""), lock
                 return
         # Another process's sweep came between making and locking it: it takes the file for one that was left behind.
 
 
-def _takes(held: IO[bytes], lock: Path) -> bool:
+def _takes(lock_file: IO[bytes], lock: Path) -> bool:
     """True if the lock is ours now, and is the one that stands there."""
     import portalocker
 
     try:
-        portalocker.lock(held, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
-        return os.path.samestat(os.fstat(held.fileno()), os.lstat(lock))
+        portalocker.lock(lock_file, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
+        return os.path.samestat(os.fstat(lock_file.fileno()), os.lstat(lock))
     except (portalocker.LockException, FileNotFoundError):
         return False
 
@@ -128,8 +128,8 @@ def _sweep(home: Path) -> Iterator[Path]:
             handle = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
         except OSError:
             continue
-        with os.fdopen(handle, "r+b") as held:
-            if _takes(held, lock):  # else its process lives
+        with os.fdopen(handle, "r+b") as lock_file:
+            if _takes(lock_file, lock):  # else its process lives
                 _remove(home / name, lock)
                 yield home / name
     with suppress(OSError):

@@ -78,7 +78,7 @@ class Comparison:
         return self.counts[DifferenceKind.NOT_KNOWN]
 
 
-class Said(NamedTuple):
+class ValueSummary(NamedTuple):
     """What is kept of a value: 28 bytes, in which a comparison finds all that it says."""
 
     digest: bytes
@@ -86,18 +86,18 @@ class Said(NamedTuple):
     timestamp: int | None
 
     @classmethod
-    def read(cls, kept: bytes) -> Said:
-        schema_id, timestamp = _REST.unpack_from(kept, _DIGEST_SIZE)
+    def read(cls, packed: bytes) -> ValueSummary:
+        schema_id, timestamp = _REST.unpack_from(packed, _DIGEST_SIZE)
         return cls(
-            kept[:_DIGEST_SIZE],
+            packed[:_DIGEST_SIZE],
             schema_id if is_schema_id(schema_id) else None,
             None if timestamp == _NO_TIMESTAMP else timestamp,
         )
 
 
 class Keeping:
-    """Takes values and timestamps to what is kept of them: `Said.read` reads it. In values that no serde wrote nothing is a
-    schema id.
+    """Takes values and timestamps to what is kept of them: `ValueSummary.read` reads it. In values that no serde wrote nothing
+    is a schema id.
     """
 
     def __init__(self, *, has_ids: bool = True) -> None:
@@ -113,7 +113,7 @@ class Keeping:
         ]
 
 
-def kind_of(here: Said, topic: Said) -> DifferenceKind:
+def kind_of(here: ValueSummary, topic: ValueSummary) -> DifferenceKind:
     """Of two values of one key that are not the same."""
     if here.timestamp is not None and topic.timestamp is not None and here.timestamp < topic.timestamp:
         return DifferenceKind.STALE

@@ -39,7 +39,7 @@ from srfix.recovery.stores.difference_kinds import (
     Difference,
     DifferenceKind,
     Keeping,
-    Said,
+    ValueSummary,
     kind_of,
 )
 from srfix.recovery.stores.version_differences import version_differences
@@ -76,7 +76,7 @@ def compared(
             shown.append(difference)
     if store.is_shut:  # what may not be read is not missing
         counts[DifferenceKind.MISSING] = 0
-        shown = [each for each in shown if each.kind is not DifferenceKind.MISSING]
+        shown = [shown_difference for shown_difference in shown if shown_difference.kind is not DifferenceKind.MISSING]
     by_kind = {kind: counts[kind] for kind in DifferenceKind}
     return Comparison(store=store, same=same, counts=by_kind, shown=tuple(shown), is_cut=is_cut)
 
@@ -93,39 +93,45 @@ def _all_differences(
     absent = DifferenceKind.NOT_KNOWN if is_cut and not store.format.is_key_value else DifferenceKind.EXTRA
     has_ids = as_stored is None
     span = _Span(part)
-    told = _told_by(span.seeing(records), has_ids=has_ids)
-    with in_order(told) as said, _rows_in_order(part, has_ids=has_ids) as here:
-        yield from _differences(here, said, absent, span.is_let_go)
+    summaries = _told_by(span.seeing(records), has_ids=has_ids)
+    with in_order(summaries) as topic_rows, _rows_in_order(part, has_ids=has_ids) as here:
+        yield from _differences(here, topic_rows, absent, span.is_let_go)
     store.damages = part.damages  # the list of them is one
 
 
 def _differences(
     here: Iterator[tuple[bytes, bytes]],
-    said: Iterator[tuple[bytes, bytes]],
+    topic_rows: Iterator[tuple[bytes, bytes]],
     absent: DifferenceKind,
     is_let_go: Callable[[bytes], bool],
 ) -> Iterator[Difference | None]:
     """For each key how it differs; None for one that does not. Both come by key. `absent` is what a row is of whose key the
     topic has no record; the store may have let go of a key that it lacks.
     """
-    row, record = next(here, None), next(said, None)
+    row, record = next(here, None), next(topic_rows, None)
     while row is not None or record is not None:
         if record is None or (row is not None and row[0] < record[0]):
             assert row is not None
-            yield Difference(kind=absent, key=row[0], store_id=Said.read(row[1]).schema_id, topic_id=None)
+            yield Difference(kind=absent, key=row[0], store_id=ValueSummary.read(row[1]).schema_id, topic_id=None)
             row = next(here, None)
         elif row is None or record[0] < row[0]:
             if record[1] != _TOMBSTONE:
-                topic_id = Said.read(record[1]).schema_id
+                topic_id = ValueSummary.read(record[1]).schema_id
                 kind = DifferenceKind.NOT_KNOWN if is_let_go(record[0]) else DifferenceKind.MISSING
                 yield Difference(kind=kind, key=record[0], store_id=None, topic_id=topic_id)
-            record = next(said, None)
+            record = next(topic_rows, None)
         elif record[1] == _TOMBSTONE:
-            yield Difference(kind=DifferenceKind.EXTRA, key=row[0], store_id=Said.read(row[1]).schema_id, topic_id=None)
-            row, record = next(here, None), next(said, None)
+            yield Difference(
+                kind=DifferenceKind.EXTRA, key=row[0], store_id=ValueSummary.read(row[1]).schema_id, topic_id=None
+            )
+            row, record = next(here, None), next(topic_rows, None)
         else:
-            yield None if row[1] == record[1] else _difference(row[0], Said.read(row[1]), Said.read(record[1]))
-            row, record = next(here, None), next(said, None)
+            yield (
+                None
+                if row[1] == record[1]
+                else _difference(row[0], ValueSummary.read(row[1]), ValueSummary.read(record[1]))
+            )
+            row, record = next(here, None), next(topic_rows, None)
 
 
 class _Span:
@@ -170,7 +176,7 @@ def in_window(form: StoreFormat, key: bytes) -> tuple[bytes, StoredWindow | None
     return key, None
 
 
-def _difference(key: bytes, here: Said, topic: Said) -> Difference | None:
+def _difference(key: bytes, here: ValueSummary, topic: ValueSummary) -> Difference | None:
     if here.digest == topic.digest:
         return None
     return Difference(kind=kind_of(here, topic), key=key, store_id=here.schema_id, topic_id=topic.schema_id)
@@ -182,10 +188,10 @@ def _told_by(records: Iterable[RawRecord], *, has_ids: bool) -> Iterator[tuple[b
     while chunk := list(islice(records, _CHUNK)):
         some = [record for record in chunk if record.key is not None]  # a restore skips a null key
         values = [record.value for record in some]
-        kept = keep([value or b"" for value in values], [record.timestamp for record in some])
-        for record, value, each in zip(some, values, kept, strict=True):
+        summaries = keep([value or b"" for value in values], [record.timestamp for record in some])
+        for record, value, summary in zip(some, values, summaries, strict=True):
             assert record.key is not None
-            yield record.key, _TOMBSTONE if value is None else each
+            yield record.key, _TOMBSTONE if value is None else summary
 
 
 @contextmanager
@@ -203,8 +209,8 @@ def _told_by_rows(store: StateStore, *, has_ids: bool) -> Iterator[tuple[bytes, 
     keep = Keeping(has_ids=has_ids)
     for batch in store.batches():
         keys = batch.keys if store.format.is_key_value else [changelog_key(store, row) for row in batch.rows()]
-        kept = keep([value or b"" for value in batch.values], batch.timestamps_ms or repeat(None))
-        yield from zip(keys, kept, strict=True)
+        summaries = keep([value or b"" for value in batch.values], batch.timestamps_ms or repeat(None))
+        yield from zip(keys, summaries, strict=True)
 
 
 def changelog_key(store: StateStore, row: StateRow) -> bytes:
@@ -266,15 +272,17 @@ class StateDiff(DatedDocument, tag="srfix.state-diff/1"):
     not_looked_at: list[str]
 
 
-def compared_part(found: Comparison) -> ComparedPart:
+def compared_part(comparison: Comparison) -> ComparedPart:
     return ComparedPart.of(
-        found,
-        task=found.store.task.name,
-        partition=found.store.partition,
-        **{kind.value.replace("-", "_"): count for kind, count in found.counts.items()},
+        comparison,
+        task=comparison.store.task.name,
+        partition=comparison.store.partition,
+        **{kind.value.replace("-", "_"): count for kind, count in comparison.counts.items()},
         shown=[
-            ShownDifference.of(each, key_hex=each.key.hex(), window=_window(found.store.format, each.key))
-            for each in found.shown
+            ShownDifference.of(
+                difference, key_hex=difference.key.hex(), window=_window(comparison.store.format, difference.key)
+            )
+            for difference in comparison.shown
         ],
     )
 

@@ -60,13 +60,13 @@ def topic_of(
         return application.changelog(
             task, store.name
         ), ()  # window and session stores never restore from a source topic
-    for each in stores_on_disk(application):
-        if each.name != store.name or task.name not in each.tasks:
+    for store_on_disk in stores_on_disk(application):
+        if store_on_disk.name != store.name or task.name not in store_on_disk.tasks:
             continue
-        if each.own_changelog is not None:
-            return each.own_changelog, ()
-        sure = [source.topic for source in each.sources if source.weight is Weight.CONCLUSIVE]
-        return (sure[0], ()) if len(sure) == 1 else (None, tuple(source.topic for source in each.sources))
+        if store_on_disk.own_changelog is not None:
+            return store_on_disk.own_changelog, ()
+        sure = [source.topic for source in store_on_disk.sources if source.weight is Weight.CONCLUSIVE]
+        return (sure[0], ()) if len(sure) == 1 else (None, tuple(source.topic for source in store_on_disk.sources))
     return None, ()
 
 
@@ -87,8 +87,11 @@ def estimate_restore(
     logs = dict(cluster.watermarks(topic, wanted))
     is_source = topic != application.changelog(task, store.name)
     if is_source and not task.is_global:
-        committed = cluster.committed(application.application, [(topic, each) for each in wanted])
-        logs = {each: (begin, min(end, committed.get((topic, each)) or begin)) for each, (begin, end) in logs.items()}
+        committed = cluster.committed(application.application, [(topic, partition) for partition in wanted])
+        logs = {
+            partition: (begin, min(end, committed.get((topic, partition)) or begin))
+            for partition, (begin, end) in logs.items()
+        }
     records = sum(max(0, end - begin) for begin, end in logs.values())
     place = Place(state=application, task=task, store=store)
     most = _left(place, topic, logs, OffsetMeaning.POSITION)
@@ -112,16 +115,17 @@ def estimate_restore(
     )
 
 
-def _left(place: Place, topic: Topic, logs: Mapping[int, tuple[int, int]], told: OffsetMeaning) -> int:
+def _left(place: Place, topic: Topic, logs: Mapping[int, tuple[int, int]], meaning: OffsetMeaning) -> int:
     """How many records are left to restore, if the offsets mean that where the directory does not show what they mean."""
     return sum(
-        max(0, end - max(begin, place.reached(topic, partition, told) or 0)) for partition, (begin, end) in logs.items()
+        max(0, end - max(begin, place.reached(topic, partition, meaning) or 0))
+        for partition, (begin, end) in logs.items()
     )
 
 
 def _sampled(cluster: Cluster, topic: Topic, logs: dict[int, tuple[int, int]]) -> tuple[float | None, float | None]:
     """The mean size of a record, and how many came in a second, the first not counted: it waits for the connection."""
-    partition = max(logs, key=lambda each: logs[each][1] - logs[each][0], default=None)
+    partition = max(logs, key=lambda partition_id: logs[partition_id][1] - logs[partition_id][0], default=None)
     if partition is None or logs[partition][0] >= logs[partition][1]:
         return None, None
     sizes: list[int] = []

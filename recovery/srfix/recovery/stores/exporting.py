@@ -190,11 +190,11 @@ def _parquet(file: IO[bytes], form: _Form) -> Iterator[Write]:
 
 
 def _in_groups(pa: Any, writer: Any, schema: Any, retention: Retention | None) -> Iterator[Write]:
-    kept: list[Any] = []
+    tables: list[Any] = []
 
     def flush() -> None:
-        writer.write_table(pa.Table.from_batches(kept, schema).combine_chunks())
-        kept.clear()
+        writer.write_table(pa.Table.from_batches(tables, schema).combine_chunks())
+        tables.clear()
 
     def write(batch: DecodedBatch) -> int:
         cells = _Cells(batch, retention)
@@ -202,13 +202,16 @@ def _in_groups(pa: Any, writer: Any, schema: Any, retention: Retention | None) -
             column if isinstance(column, pa.Array) else pa.array(column, type=field.type)
             for column, field in zip(cells.columns(), schema, strict=True)
         ]
-        kept.append(pa.record_batch(arrays, schema=schema))
-        if sum(each.num_rows for each in kept) >= _GROUP_ROWS or sum(each.nbytes for each in kept) >= _GROUP_BYTES:
+        tables.append(pa.record_batch(arrays, schema=schema))
+        if (
+            sum(table.num_rows for table in tables) >= _GROUP_ROWS
+            or sum(table.nbytes for table in tables) >= _GROUP_BYTES
+        ):
             flush()
         return cells.failed
 
     yield write
-    if kept:
+    if tables:
         flush()
 
 
@@ -245,10 +248,10 @@ def _schema(pa: Any, form: _Form) -> Any:
 class _Cells:
     """What stands in the columns for a batch."""
 
-    def __init__(self, found: DecodedBatch, retention: Retention | None) -> None:
-        self._found = found
+    def __init__(self, rows: DecodedBatch, retention: Retention | None) -> None:
+        self._decoded_batch = rows
         self._retention = retention
-        self._failed = {*found.keys.errors, *found.values.errors}
+        self._failed = {*rows.keys.errors, *rows.values.errors}
         self._texts = JsonTexts()
 
     @property
@@ -258,14 +261,14 @@ class _Cells:
 
     def columns(self) -> tuple[Any, ...]:
         """In the order of `_Form.columns`."""
-        found, batch, rows = self._found, self._found.batch, len(self._found)
+        decoded_batch, batch, rows = self._decoded_batch, self._decoded_batch.batch, len(self._decoded_batch)
         nothing: Sequence[None] = [None] * rows
         windows: Sequence[StoredWindow | None] = batch.windows or nothing
         retention = self._retention
-        marks = [] if retention is None else [[retention.is_beyond(found.store, window) for window in windows]]
+        marks = [] if retention is None else [[retention.is_beyond(decoded_batch.store, window) for window in windows]]
         return (
-            [found.store.task.name] * rows,
-            [found.store.partition] * rows,
+            [decoded_batch.store.task.name] * rows,
+            [decoded_batch.store.partition] * rows,
             batch.keys,
             batch.values,
             batch.timestamps_ms or nothing,
@@ -273,10 +276,10 @@ class _Cells:
             [None if window is None else window.end_ms for window in windows],
             batch.valid_from_ms or nothing,
             batch.valid_to_ms or nothing,
-            found.keys.schema_ids,
-            found.values.schema_ids,
-            *self._decoded(found.keys),
-            *self._decoded(found.values),
+            decoded_batch.keys.schema_ids,
+            decoded_batch.values.schema_ids,
+            *self._decoded(decoded_batch.keys),
+            *self._decoded(decoded_batch.values),
             [None if window is None else window.sequence_number for window in windows],
             [None if side is None else SIDES[side] for side in batch.sides or nothing],
             batch.foreign_keys or nothing,

@@ -199,8 +199,8 @@ def _store(application: ApplicationState, task: Task, store: StoreDirectory, for
 
 def streams_by_rocksdb(version: str) -> str | None:
     """The Streams releases that come with this RocksDB, in words; None for a version that none of those known has."""
-    found = _ROCKSDB_VERSION.match(version)
-    return None if found is None else next((streams for known, streams in _STREAMS if known == found[0]), None)
+    match = _ROCKSDB_VERSION.match(version)
+    return None if match is None else next((streams for rocksdb, streams in _STREAMS if rocksdb == match[0]), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

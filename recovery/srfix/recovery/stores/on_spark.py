@@ -55,7 +55,7 @@ class PartsOnSpark:
             raise srfix_error_of(error, of_kafka=False) or SparkError(
                 f"Spark failed while {doing}: {_in_short(str(error))}. Its log says more."
             ) from None
-        answers: list[Answer] = [pickle.loads(each) for each in pickled]  # noqa: S301 - of our own workers
+        answers: list[Answer] = [pickle.loads(answer_bytes) for answer_bytes in pickled]  # noqa: S301 - of our own workers
         for answer in answers:
             if answer.error is not None:
                 raise answer.error

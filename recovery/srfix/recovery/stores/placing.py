@@ -57,9 +57,9 @@ def task_of(task: Task, partition: int) -> str:
     return number if task.topology is None else f"{task.topology}__{number}"
 
 
-def hosts_by_group(told: StreamsMembers, task: Task, partition: int) -> Iterator[KeyHost]:
+def hosts_by_group(group: StreamsMembers, task: Task, partition: int) -> Iterator[KeyHost]:
     name = task_of(task, partition)
-    for member in told.members:
+    for member in group.members:
         role = (
             HostRole.EVERY
             if task.is_global
@@ -87,14 +87,14 @@ def hosts_by_ksqldb(
     """
     query = task.topology or getattr(ksqldb_query(application), "query_id", None)
     for server in servers:
-        held = server.queries.get(query or "")
-        if held is None:
+        query_hosts = server.queries.get(query or "")
+        if query_hosts is None:
             continue
         role = (
             HostRole.ACTIVE
-            if held.is_active(store, partition)
+            if query_hosts.is_active(store, partition)
             else HostRole.STANDBY
-            if held.is_standby(store, partition)
+            if query_hosts.is_standby(store, partition)
             else None
         )
         if role is not None:

@@ -79,8 +79,8 @@ class RocksDBOptions:
         return self.database.get("info_log_level") in ("ERROR_LEVEL", "FATAL_LEVEL")
 
     def _of_rows(self, name: str, words: Mapping[str, str]) -> tuple[str, ...]:
-        found = {of[name] for family, of in self.families.items() if family != OFFSETS_COLUMN_FAMILY and name in of}
-        return tuple(sorted(words.get(value, value) for value in found))
+        values = {of[name] for family, of in self.families.items() if family != OFFSETS_COLUMN_FAMILY and name in of}
+        return tuple(sorted(words.get(value, value) for value in values))
 
 
 def parse_options(text: str) -> RocksDBOptions:
@@ -112,7 +112,7 @@ def parse_options(text: str) -> RocksDBOptions:
 def newest_options(database: Path) -> RocksDBOptions | None:
     """What the newest OPTIONS file of a database says; None if there is none that can be read."""
     try:
-        numbered = {int(found[1]): path for path in database.iterdir() if (found := _FILE.fullmatch(path.name))}
+        numbered = {int(match[1]): path for path in database.iterdir() if (match := _FILE.fullmatch(path.name))}
         if not numbered:
             return None
         content = read_file(numbered[max(numbered)], most_bytes=bounds.MOST_SETTINGS_BYTES)
@@ -127,31 +127,33 @@ def options_that_hurt(options: RocksDBOptions) -> tuple[str, ...]:
     Streams sets no compression, universal compaction, three memtables of 16 MiB, a WAL that is never written, and a LOG of
     errors alone (2.6.3 to 4.3.1); a RocksDBConfigSetter may change all of it.
     """
-    said: list[str] = []
+    sentences: list[str] = []
     for family, of in sorted(options.families.items()):
         where = f"Column family {family}: "
         if of.get("disable_auto_compactions") == "true":
-            said.append(where + "compaction is switched off (disable_auto_compactions): files and tombstones pile up.")
+            sentences.append(
+                where + "compaction is switched off (disable_auto_compactions): files and tombstones pile up."
+            )
         if of.get("compaction_style") == "kCompactionStyleNone":
-            said.append(where + "there is no compaction (kCompactionStyleNone): files and tombstones pile up.")
+            sentences.append(where + "there is no compaction (kCompactionStyleNone): files and tombstones pile up.")
         if of.get("compaction_style") == "kCompactionStyleFIFO":
-            said.append(
+            sentences.append(
                 where + "compaction is FIFO: it deletes the oldest files, rows that are still valid among them."
             )
         if of.get("table.no_block_cache") == "true":
-            said.append(where + "there is no block cache: each look-up reads from disk.")
+            sentences.append(where + "there is no block cache: each look-up reads from disk.")
         buffer, buffers = _number(of, "write_buffer_size"), _number(of, "max_write_buffer_number")
         if buffer is not None and buffer < 1 << 20:
-            said.append(
+            sentences.append(
                 where + f"memtables have {buffer:,} bytes: they are flushed all the time, into many small files."
             )
         if buffers == 1:
-            said.append(where + "there is one memtable: writes stall while it is flushed.")
+            sentences.append(where + "there is one memtable: writes stall while it is flushed.")
     if options.database.get("max_open_files", "-1") not in ("-1", "") and (
         (_number(options.database, "max_open_files") or 0) < 100
     ):
-        said.append(f"max_open_files is {options.database['max_open_files']}: files are opened again and again.")
-    return tuple(said)
+        sentences.append(f"max_open_files is {options.database['max_open_files']}: files are opened again and again.")
+    return tuple(sentences)
 
 
 def _number(options: Mapping[str, str], name: str) -> int | None:
@@ -193,11 +195,11 @@ def _table(line: str) -> dict[int, tuple[int, int]]:
         event: Any = json.loads(line[line.index(_EVENT) + len(_EVENT) :])
         if event["event"] != "table_file_creation":
             return {}
-        told = event["table_properties"]
-        number, entries, deletions = event["file_number"], told["num_entries"], told["num_deletions"]
+        properties = event["table_properties"]
+        number, entries, deletions = event["file_number"], properties["num_entries"], properties["num_deletions"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return {}
-    if not all(isinstance(each, int) and each >= 0 for each in (number, entries, deletions)):
+    if not all(isinstance(count, int) and count >= 0 for count in (number, entries, deletions)):
         return {}
     return {number: (entries, deletions)}
 
@@ -231,14 +233,14 @@ def log_that_hurts(log: RocksDBLog, tables: Iterable[int]) -> tuple[str, ...]:
     """What is known to cost much, in sentences. Of tombstones those alone count that are in the tables that the database has
     now.
     """
-    said = [f"Writes were held up {count:,} times ({why})." for why, count in sorted(log.stalls.items())]
+    sentences = [f"Writes were held up {count:,} times ({why})." for why, count in sorted(log.stalls.items())]
     if log.most_level_0_files:
-        said.append(f"There were {log.most_level_0_files:,} files on level 0: compaction does not keep up.")
+        sentences.append(f"There were {log.most_level_0_files:,} files on level 0: compaction does not keep up.")
     present = [log.tombstones[number] for number in tables if number in log.tombstones]
-    entries, deletions = sum(each[0] for each in present), sum(each[1] for each in present)
+    entries, deletions = sum(counts[0] for counts in present), sum(counts[1] for counts in present)
     if deletions * 2 > entries:
-        said.append(
+        sentences.append(
             f"{deletions:,} of {entries:,} entries in its tables are tombstones: iterating and ranges walk over them all."
         )
-    said.extend(f"RocksDB logged: {error}" for error in log.errors)
-    return tuple(said)
+    sentences.extend(f"RocksDB logged: {error}" for error in log.errors)
+    return tuple(sentences)

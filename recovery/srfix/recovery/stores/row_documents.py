@@ -173,9 +173,9 @@ class StateRowDocument(Document, tag="srfix.state-row/1"):
 
 
 def row_document(
-    found: DecodedRow, *, application: str, is_beyond_retention: bool | UnsetType | None = UNSET
+    decoded_row: DecodedRow, *, application: str, is_beyond_retention: bool | UnsetType | None = UNSET
 ) -> StateRowDocument:
-    store, row, record = found.store, found.row, found.record
+    store, row, record = decoded_row.store, decoded_row.row, decoded_row.record
     return StateRowDocument(
         application=application,
         store=store.name,
@@ -234,12 +234,12 @@ def typed_column(
     from srfix.serde.arrow.decode import to_arrow
 
     context = SerdeContext(topic, role)
-    contexts = context if headers is None else [SerdeContext(topic, role, each) for each in headers]
-    found = to_arrow(payloads, contexts, decoder.deserializer(role), on_error="quarantine")
-    *columns, reasons, _message, _payload = found.columns
+    contexts = context if headers is None else [SerdeContext(topic, role, row_headers) for row_headers in headers]
+    column = to_arrow(payloads, contexts, decoder.deserializer(role), on_error="quarantine")
+    *columns, reasons, _message, _payload = column.columns
     mask = reasons.is_valid()
     return TypedColumn(
-        rows=_struct(columns, list(found.schema)[: len(columns)], mask),
+        rows=_struct(columns, list(column.schema)[: len(columns)], mask),
         reasons=reasons,
         errors=frozenset(
             place for place, reason in enumerate(reasons.to_pylist()) if reason not in (None, Reason.TOMBSTONE.value)

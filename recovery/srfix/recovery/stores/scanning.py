@@ -63,12 +63,12 @@ def keys_that_read_as(store: StateStore, decoder: RecordDecoder, wanted: Json) -
 
     Every key is read: under which of its schema ids a key was written is not known beforehand.
     """
-    found: set[bytes] = set()
+    keys: set[bytes] = set()
     for batch in store.batches():
         column = decoder.decode_column(store.changelog, Role.KEY, batch.keys, batch.headers)
         for key, value in zip(batch.keys, column.values, strict=True):
-            if key not in found and value is not None and _reads_as(to_json(value), wanted):
-                found.add(key)
+            if key not in keys and value is not None and _reads_as(to_json(value), wanted):
+                keys.add(key)
                 yield key
 
 
@@ -81,9 +81,9 @@ def _reads_as(read: object, wanted: Json) -> bool:
 def rows_of_key(store: StateStore, key: bytes) -> Iterator[StateRow]:
     """The rows of one key: one, or those of its windows, sessions, versions or list."""
     if store.format.is_key_value:
-        found = store.get(key)
-        if found is not None:
-            yield found
+        row = store.get(key)
+        if row is not None:
+            yield row
         return
     yield from store.rows_of(key)
 

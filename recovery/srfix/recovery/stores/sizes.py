@@ -122,7 +122,7 @@ def size_of(store: StateStore, *, application: str, now_ms: int) -> SizedStore:
         tally.add(batch)
     paths = databases_of(store.directory)
     by_path = {path: newest_options(path) for path in paths}
-    options = [each for each in by_path.values() if each is not None]
+    options = [settings for settings in by_path.values() if settings is not None]
     return SizedStore(
         application=application,
         store=store.name,
@@ -141,21 +141,25 @@ def size_of(store: StateStore, *, application: str, now_ms: int) -> SizedStore:
         value_ids=_ids(tally.ids[Role.VALUE]),
         unframed_keys=_unframed(tally.ids[Role.KEY]),
         unframed_values=_unframed(tally.ids[Role.VALUE]),
-        hurts=list(dict.fromkeys(said for path in paths for said in _hurts(path, by_path[path]))),
-        rocksdb_versions=sorted({each.rocksdb_version for each in options if each.rocksdb_version is not None}),
-        compressions=sorted({name for each in options for name in each.compressions}),
-        compactions=sorted({name for each in options for name in each.compactions}),
-        log_of_errors_alone=all(each.logs_errors_alone for each in options) if options else None,
-        damage=[Damage.of(each) for each in store.damage],
+        hurts=list(dict.fromkeys(sentence for path in paths for sentence in _hurts(path, by_path[path]))),
+        rocksdb_versions=sorted(
+            {settings.rocksdb_version for settings in options if settings.rocksdb_version is not None}
+        ),
+        compressions=sorted({name for settings in options for name in settings.compressions}),
+        compactions=sorted({name for settings in options for name in settings.compactions}),
+        log_of_errors_alone=all(settings.logs_errors_alone for settings in options) if options else None,
+        damage=[Damage.of(damage) for damage in store.damage],
     )
 
 
 def _ids(counts: Counter[PeekedId]) -> list[IdCount]:
-    return [IdCount(id=int(each), entries=counts[each]) for each in sorted(counts) if is_schema_id(each)]
+    return [
+        IdCount(id=int(schema_id), entries=counts[schema_id]) for schema_id in sorted(counts) if is_schema_id(schema_id)
+    ]
 
 
 def _unframed(counts: Counter[PeekedId]) -> int:
-    return sum(count for each, count in counts.items() if not is_schema_id(each))
+    return sum(count for number, count in counts.items() if not is_schema_id(number))
 
 
 def _hurts(database: Path, options: RocksDBOptions | None) -> Iterator[str]:
@@ -170,8 +174,8 @@ def _tables(database: Path) -> Iterator[tuple[int, int]]:
     """The numbers and sizes of a database's tables."""
     try:
         for path in database.iterdir():
-            if found := _TABLE.fullmatch(path.name):
-                yield int(found[1]), path.stat().st_size
+            if match := _TABLE.fullmatch(path.name):
+                yield int(match[1]), path.stat().st_size
     except OSError:
         return
 
@@ -229,12 +233,12 @@ class _Tally:
     def _add_ids(self, role: Role, payloads: Sequence[bytes], batch: RowBatch) -> None:
         if batch.headers is not None:
             peeked = self._peeks[role](payloads)
-            kept = [
+            sizes = [
                 headers
                 for headers, value in zip(batch.headers, batch.values, strict=True)
                 if role is Role.KEY or value is not None
             ]
-            self.ids[role].update(peek_headers(kept, peeked, role))
+            self.ids[role].update(peek_headers(sizes, peeked, role))
             return
         alike = self._peeks[role].alike(payloads)
         if alike is not None:

@@ -29,7 +29,7 @@ from typing import Final, NamedTuple
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.state.reading.store import StateStore
 from srfix.recovery.state.writing.database import in_order
-from srfix.recovery.stores.difference_kinds import KEPT_SIZE, Difference, DifferenceKind, Keeping, Said, kind_of
+from srfix.recovery.stores.difference_kinds import KEPT_SIZE, Difference, DifferenceKind, Keeping, ValueSummary, kind_of
 
 _CHUNK: Final = 1_000
 _LENGTH: Final = struct.Struct(">I")
@@ -48,10 +48,10 @@ class _Version(NamedTuple):
     key: bytes
     from_ms: int
     to_ms: int | None
-    said: Said
+    summary: ValueSummary
 
 
-class _Told(NamedTuple):
+class _TopicVersion(NamedTuple):
     """A version in the topic, or a tombstone."""
 
     version: _Version
@@ -63,7 +63,7 @@ class _Told(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Seen:
+class _Progress:
     """What was seen while both sides were read."""
 
     following: int = 0
@@ -101,11 +101,11 @@ def version_differences(
     The records are those of the store's partition, in the order of their offsets; of a log that is cut, which begins behind
     offset 0, what stood before is not known. The end is the offset behind the last that was asked for, if that is known.
     """
-    seen = _Seen()
-    with in_order(_told_by(records, seen)) as told, in_order(_told_by_rows(store, seen)) as rows:
-        is_whole = not is_cut and seen.is_whole_behind(0, end)
-        here, said = map(_read_row, rows), _versions(told)
-        row, record = next(here, None), next(said, None)
+    progress = _Progress()
+    with in_order(_told_by(records, progress)) as sorted_records, in_order(_told_by_rows(store, progress)) as rows:
+        is_whole = not is_cut and progress.is_whole_behind(0, end)
+        here, topic_versions = map(_read_row, rows), _versions(sorted_records)
+        row, record = next(here, None), next(topic_versions, None)
         while row is not None or record is not None:
             if record is None or (row is not None and row.place < record.version.place):
                 assert row is not None
@@ -113,34 +113,38 @@ def version_differences(
                 row = next(here, None)
             elif row is None or record.version.place < row.place:
                 if record.is_tombstone:
-                    record = next(said, None)
+                    record = next(topic_versions, None)
                     continue
                 to_ms = record.version.to_ms
-                is_kept = to_ms is None or (seen.keeps_what_ends(to_ms) and seen.is_whole_behind(record.offset, end))
-                is_missing = is_kept and seen.takes(record.late_ms)
+                is_kept = to_ms is None or (
+                    progress.keeps_what_ends(to_ms) and progress.is_whole_behind(record.offset, end)
+                )
+                is_missing = is_kept and progress.takes(record.late_ms)
                 yield _different(
                     DifferenceKind.MISSING if is_missing else DifferenceKind.NOT_KNOWN, None, record.version
                 )
-                record = next(said, None)
+                record = next(topic_versions, None)
             else:
-                kind = _kind(row, record, seen, is_whole=is_whole)
+                kind = _kind(row, record, progress, is_whole=is_whole)
                 yield None if kind is None else _different(kind, row, record.version)
-                row, record = next(here, None), next(said, None)
+                row, record = next(here, None), next(topic_versions, None)
 
 
-def _kind(row: _Version, record: _Told, seen: _Seen, *, is_whole: bool) -> DifferenceKind | None:
+def _kind(row: _Version, record: _TopicVersion, progress: _Progress, *, is_whole: bool) -> DifferenceKind | None:
     topic = record.version
-    is_taken = seen.takes(record.late_ms)
+    is_taken = progress.takes(record.late_ms)
     if record.is_tombstone:
         return DifferenceKind.EXTRA if is_taken else DifferenceKind.NOT_KNOWN
-    if row.said.digest != topic.said.digest:
-        return kind_of(row.said, topic.said) if is_taken else DifferenceKind.NOT_KNOWN
+    if row.summary.digest != topic.summary.digest:
+        return kind_of(row.summary, topic.summary) if is_taken else DifferenceKind.NOT_KNOWN
     if row.to_ms == topic.to_ms:
         return None
     ends_later = topic.to_ms is not None and (row.to_ms is None or row.to_ms > topic.to_ms)
     if ends_later:
         return (
-            DifferenceKind.STALE if record.late_ms == 0 and seen.takes(record.end_late_ms) else DifferenceKind.NOT_KNOWN
+            DifferenceKind.STALE
+            if record.late_ms == 0 and progress.takes(record.end_late_ms)
+            else DifferenceKind.NOT_KNOWN
         )
     return DifferenceKind.OTHER_BYTES if is_whole else None  # what ended it there is gone from the topic
 
@@ -151,8 +155,8 @@ def _different(kind: DifferenceKind, row: _Version | None, topic: _Version | Non
     return Difference(
         kind=kind,
         key=version.key,
-        store_id=None if row is None else row.said.schema_id,
-        topic_id=None if topic is None else topic.said.schema_id,
+        store_id=None if row is None else row.summary.schema_id,
+        topic_id=None if topic is None else topic.summary.schema_id,
         valid_from_ms=version.from_ms,
     )
 
@@ -162,61 +166,61 @@ def _place(key: bytes, from_ms: int) -> bytes:
     return _LENGTH.pack(len(key)) + key + _TIME.pack(from_ms)
 
 
-def _told_by(records: Iterable[RawRecord], seen: _Seen) -> Iterator[tuple[bytes, bytes]]:
+def _told_by(records: Iterable[RawRecord], progress: _Progress) -> Iterator[tuple[bytes, bytes]]:
     keep = Keeping()
     newest_ms = _HOLDS
     records = iter(records)
     while chunk := list(islice(records, _CHUNK)):
-        kept = keep([record.value or b"" for record in chunk], [record.timestamp for record in chunk])
-        for record, each in zip(chunk, kept, strict=True):
-            if record.offset != seen.following:
-                seen.whole_from = record.offset
-            seen.following = record.offset + 1
+        summaries = keep([record.value or b"" for record in chunk], [record.timestamp for record in chunk])
+        for record, summary in zip(chunk, summaries, strict=True):
+            if record.offset != progress.following:
+                progress.whole_from = record.offset
+            progress.following = record.offset + 1
             if record.key is None or record.timestamp is None or record.timestamp < 0:
                 continue  # a restore skips it
             newest_ms = max(newest_ms, record.timestamp)
             rest = _RECORD.pack(record.value is None, newest_ms - record.timestamp, record.offset)
-            yield _place(record.key, record.timestamp), each + rest
+            yield _place(record.key, record.timestamp), summary + rest
 
 
-def _told_by_rows(store: StateStore, seen: _Seen) -> Iterator[tuple[bytes, bytes]]:
+def _told_by_rows(store: StateStore, progress: _Progress) -> Iterator[tuple[bytes, bytes]]:
     keep = Keeping()
     for batch in store.batches():
-        kept = keep([value or b"" for value in batch.values], batch.timestamps_ms or ())
-        for row, each in zip(batch.rows(), kept, strict=True):
+        summaries = keep([value or b"" for value in batch.values], batch.timestamps_ms or ())
+        for row, summary in zip(batch.rows(), summaries, strict=True):
             if row.valid_from_ms is None:
                 continue
-            seen.newest_ms = max(seen.newest_ms, row.valid_from_ms)
+            progress.newest_ms = max(progress.newest_ms, row.valid_from_ms)
             if row.valid_to_ms is not None:
-                oldest = seen.oldest_end_ms
-                seen.oldest_end_ms = row.valid_to_ms if oldest is None else min(oldest, row.valid_to_ms)
+                oldest = progress.oldest_end_ms
+                progress.oldest_end_ms = row.valid_to_ms if oldest is None else min(oldest, row.valid_to_ms)
             if row.value is not None:  # a tombstone only says where nothing holds
                 end = _TIME.pack(_HOLDS if row.valid_to_ms is None else row.valid_to_ms)
-                yield _place(row.key, row.valid_from_ms), each + end
+                yield _place(row.key, row.valid_from_ms), summary + end
 
 
 def _read_row(row: tuple[bytes, bytes]) -> _Version:
-    place, kept = row
-    (to_ms,) = _TIME.unpack_from(kept, KEPT_SIZE)
-    return _version(place, kept, None if to_ms == _HOLDS else to_ms)
+    place, packed = row
+    (to_ms,) = _TIME.unpack_from(packed, KEPT_SIZE)
+    return _version(place, packed, None if to_ms == _HOLDS else to_ms)
 
 
-def _version(place: bytes, kept: bytes, to_ms: int | None) -> _Version:
+def _version(place: bytes, packed: bytes, to_ms: int | None) -> _Version:
     (from_ms,) = _TIME.unpack_from(place, len(place) - _TIME.size)
-    return _Version(place, place[_LENGTH.size : -_TIME.size], from_ms, to_ms, Said.read(kept))
+    return _Version(place, place[_LENGTH.size : -_TIME.size], from_ms, to_ms, ValueSummary.read(packed))
 
 
-def _versions(told: Iterator[tuple[bytes, bytes]]) -> Iterator[_Told]:
+def _versions(sorted_records: Iterator[tuple[bytes, bytes]]) -> Iterator[_TopicVersion]:
     """The versions and tombstones, each with its end: where the next record of its key begins."""
     before: tuple[bytes, bytes] | None = None
-    for each in chain(told, (None,)):
+    for entry in chain(sorted_records, (None,)):
         if before is not None:
-            place, kept = before
-            is_tombstone, late_ms, offset = _RECORD.unpack_from(kept, KEPT_SIZE)
-            is_ended = each is not None and each[0][: -_TIME.size] == place[: -_TIME.size]
+            place, packed = before
+            is_tombstone, late_ms, offset = _RECORD.unpack_from(packed, KEPT_SIZE)
+            is_ended = entry is not None and entry[0][: -_TIME.size] == place[: -_TIME.size]
             to_ms, end_late_ms = None, 0
-            if is_ended and each is not None:
-                (to_ms,) = _TIME.unpack_from(each[0], len(each[0]) - _TIME.size)
-                _, end_late_ms, _offset = _RECORD.unpack_from(each[1], KEPT_SIZE)
-            yield _Told(_version(place, kept, to_ms), is_tombstone, late_ms, offset, end_late_ms)
-        before = each
+            if is_ended and entry is not None:
+                (to_ms,) = _TIME.unpack_from(entry[0], len(entry[0]) - _TIME.size)
+                _, end_late_ms, _offset = _RECORD.unpack_from(entry[1], KEPT_SIZE)
+            yield _TopicVersion(_version(place, packed, to_ms), is_tombstone, late_ms, offset, end_late_ms)
+        before = entry

@@ -63,15 +63,15 @@ class Whereabouts:
     def astray(self) -> tuple[Holder, ...]:
         """The parts that hold the key where Streams does not look for it: another schema id in the key, say, or a
         partitioner of the application's own."""
-        return tuple(each for each in self.holders if each.rows and not each.is_home)
+        return tuple(holder for holder in self.holders if holder.rows and not holder.is_home)
 
     @property
     def is_found(self) -> bool | None:
         """True if the key lies where it is looked for; None if not all that may hold it there could be read."""
-        home = [each for each in self.holders if each.is_home]
-        if any(each.rows for each in home):
+        home = [holder for holder in self.holders if holder.is_home]
+        if any(holder.rows for holder in home):
             return True
-        return None if any(each.store.damage for each in home) else False
+        return None if any(holder.store.damage for holder in home) else False
 
 
 def whereabouts(key: bytes, stores: Iterable[StateStore], *, partitions: int) -> Whereabouts:
@@ -132,19 +132,19 @@ class StateWhere(DatedDocument, tag="srfix.state-where/1"):
     not_looked_at: list[str]
 
 
-def state_where(found: Whereabouts, **more: object) -> StateWhere:
+def state_where(key_whereabouts: Whereabouts, **more: object) -> StateWhere:
     return StateWhere.of(
-        found,
-        key_hex=found.key.hex(),
-        murmur2=murmur2(found.key),
-        found=found.is_found is True,
+        key_whereabouts,
+        key_hex=key_whereabouts.key.hex(),
+        murmur2=murmur2(key_whereabouts.key),
+        found=key_whereabouts.is_found is True,
         holders=[
             KeyHolder.of(
-                each, task=each.store.task.name, partition=each.store.partition, path=each.store.directory.path
+                holder, task=holder.store.task.name, partition=holder.store.partition, path=holder.store.directory.path
             )
-            for each in found.holders
+            for holder in key_whereabouts.holders
         ],
-        task=task_of(found.holders[0].store.task, found.partition),
+        task=task_of(key_whereabouts.holders[0].store.task, key_whereabouts.partition),
         **more,
     )
 
@@ -158,7 +158,7 @@ class AskedSubject:
     """Which Kafka Streams asks it, in words."""
 
 
-def row_read(row: str, asked: AskedSubject, membership: Membership, *, is_in_topic: bool) -> RowRead:
+def row_read(row: str, asked_subject: AskedSubject, membership: Membership, *, is_in_topic: bool) -> RowRead:
     """What a reader of a row meets that looks the version up under the subject, as Connect's AvroConverter and ksqlDB do."""
     if not membership.is_known:
         answer = "the registry does not know the id"
@@ -170,8 +170,8 @@ def row_read(row: str, asked: AskedSubject, membership: Membership, *, is_in_top
         row=row,
         is_in_topic=is_in_topic,
         schema_id=membership.schema_id,
-        subject=asked.subject,
-        asked_by=asked.asked_by,
+        subject=asked_subject.subject,
+        asked_by=asked_subject.asked_by,
         fails=not membership.is_known or membership.is_missing,
         error_code=membership.error_code,
         answer=answer,
@@ -193,8 +193,10 @@ def value_ids(rows: Iterable[StateRow], store: StateStore) -> tuple[SchemaId, ..
     """The schema ids that the values of rows carry, ascending; none where no serde wrote them, or by GUID."""
     if store.format is StoreFormat.SUBSCRIPTION:
         return ()
-    found = list(rows)
-    peeked = peek_headers([row.headers for row in found], SchemaIdPeek()([row.value for row in found]), Role.VALUE)
+    rows_read = list(rows)
+    peeked = peek_headers(
+        [row.headers for row in rows_read], SchemaIdPeek()([row.value for row in rows_read]), Role.VALUE
+    )
     return tuple(sorted(set(filter(is_schema_id, peeked))))
 
 
@@ -214,14 +216,21 @@ def asked_subjects(changelog: Topic, topic: Topic | None, traces: Traces) -> tup
 
 
 def read_key(
-    registry: ReadableRegistry, row: str, ids: Iterable[SchemaId], asked: Iterable[AskedSubject], *, is_in_topic: bool
+    registry: ReadableRegistry,
+    row: str,
+    ids: Iterable[SchemaId],
+    subjects: Iterable[AskedSubject],
+    *,
+    is_in_topic: bool,
 ) -> Iterator[RowRead]:
     """What readers of a row meet: the registry is asked for each id under each subject, by content.
 
     A row of the topic is what a restore puts in the store, and what standbys hold.
     """
-    for schema_id, each in product(ids, asked):
-        yield row_read(row, each, ask_membership(registry, each.subject, schema_id), is_in_topic=is_in_topic)
+    for schema_id, asked_subject in product(ids, subjects):
+        yield row_read(
+            row, asked_subject, ask_membership(registry, asked_subject.subject, schema_id), is_in_topic=is_in_topic
+        )
 
 
 def is_failing(reads: Iterable[RowRead]) -> bool:
@@ -232,8 +241,9 @@ def is_failing(reads: Iterable[RowRead]) -> bool:
     for read in reads:
         by_row.setdefault((read.row, read.schema_id), []).append(read)
     return any(
-        all(read.fails for read in found) or any(read.fails and read.error_code != _NO_SUBJECT for read in found)
-        for found in by_row.values()
+        all(read.fails for read in reads_of_row)
+        or any(read.fails and read.error_code != _NO_SUBJECT for read in reads_of_row)
+        for reads_of_row in by_row.values()
     )
 
 
@@ -267,12 +277,12 @@ def newest_record(
     size, upper, looked_at = _FIRST_LOOK, end, 0
     while upper > begin and end - upper < most:
         lower = max(begin, upper - size, end - most)
-        found: RawRecord | None = None
+        newest: RawRecord | None = None
         for record in cluster.read(topic, partition, lower, upper):
             looked_at += 1
-            found = record if _is_of(record, key, key_of) else found
-        if found is not None:
-            return NewestRecord(record=found, looked_at=looked_at, is_all=lower == begin)
+            newest = record if _is_of(record, key, key_of) else newest
+        if newest is not None:
+            return NewestRecord(record=newest, looked_at=looked_at, is_all=lower == begin)
         upper, size = lower, size * 4
     return NewestRecord(record=None, looked_at=looked_at, is_all=upper <= begin)
 
@@ -308,7 +318,7 @@ def rows_not_registered(rows: Iterable[StateRow], registry: ReadableRegistry, su
         if schema_id is None:
             continue
         if schema_id not in is_missing:
-            found = ask_membership(registry, subject, schema_id)
-            is_missing[schema_id] = not found.is_known or found.is_missing
+            membership = ask_membership(registry, subject, schema_id)
+            is_missing[schema_id] = not membership.is_known or membership.is_missing
         if is_missing[schema_id]:
             yield row

@@ -168,9 +168,9 @@ class CheckDocument(DatedDocument, tag="srfix.check/1"):
     """Only with --baseline or --write-baseline."""
 
 
-def check_document(found: TopicCheck, *, srfix_version: str, generated_at: str, registry: str) -> dict[str, Json]:
+def check_document(topic_check: TopicCheck, *, srfix_version: str, generated_at: str, registry: str) -> dict[str, Json]:
     """The document; `generated_at` in ISO 8601, UTC; `registry` its URLs without secrets."""
-    answers = found.answers
+    answers = topic_check.answers
     read, positions = answers.question.read, answers.positions
     return CheckDocument.of(
         answers,
@@ -190,9 +190,9 @@ def check_document(found: TopicCheck, *, srfix_version: str, generated_at: str, 
             for partition in answers.census.partitions
         ],
         roles=CheckedRoles(**{answer.role.value: _role(answer) for answer in answers.roles}),
-        findings=[_finding(finding) for finding in found.findings],
-        skipped=sorted(map(Skipped.of, found.skipped)),
-        healthy=not found.has_findings and not found.is_inconclusive,
+        findings=[_finding(finding) for finding in topic_check.findings],
+        skipped=sorted(map(Skipped.of, topic_check.skipped)),
+        healthy=not topic_check.has_findings and not topic_check.is_inconclusive,
     ).to_json()
 
 
@@ -201,18 +201,20 @@ def _role(answer: RoleAnswer) -> CheckedRole:
         answer,
         unframed=answer.records - answer.framed,
         unknown_guids=sorted(answer.unknown_guids),
-        ids=[_id(asked) for asked in answer.ids],
+        ids=[_id(asked_id) for asked_id in answer.ids],
     )
 
 
-def _id(asked: AskedId) -> AnsweredId:
+def _id(asked_id: AskedId) -> AnsweredId:
     return AnsweredId.of(
-        asked,
-        asked.fault,
-        partitions=_places(asked.fault),
-        why=asked.untold if asked.why is None else asked.why,
-        registered=asked.membership.is_known and asked.subject is not None and asked.membership.error_code is None,
-        error_code=asked.membership.error_code,
+        asked_id,
+        asked_id.fault,
+        partitions=_places(asked_id.fault),
+        why=asked_id.untold if asked_id.why is None else asked_id.why,
+        registered=asked_id.membership.is_known
+        and asked_id.subject is not None
+        and asked_id.membership.error_code is None,
+        error_code=asked_id.membership.error_code,
     )
 
 

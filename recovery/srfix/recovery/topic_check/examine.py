@@ -11,7 +11,7 @@ from srfix.recovery.checks.table import CHECKS
 from srfix.recovery.checks.topic_findings import TopicFinding, TopicRequest
 from srfix.recovery.cluster.answers import TopicConfigs
 from srfix.recovery.cluster.topic_lookup import did_you_mean, partitions_of
-from srfix.recovery.commands import Given
+from srfix.recovery.commands import CommandLine
 from srfix.recovery.facts.bodies import Bodies, newest_bodies
 from srfix.recovery.facts.keys_of_store import keys_under
 from srfix.recovery.facts.lives import Lives, Positions, as_read, standing_of
@@ -40,7 +40,7 @@ def check_topic(
     survey: Survey,
     engine: CensusEngine,
     *,
-    given: Given | None = None,
+    command_line: CommandLine | None = None,
     deadline_s: float | None = None,
     max_records: int | None = None,
     on_progress: Callable[[CensusProgress], None] | None = None,
@@ -92,10 +92,14 @@ def check_topic(
     findings: list[TopicFinding] = []
     for answer in answers.roles:
         request = TopicRequest(
-            answers=answers, answer=answer, bodies=bodies.get(answer.role), survey=survey, given=given or Given()
+            answers=answers,
+            answer=answer,
+            bodies=bodies.get(answer.role),
+            survey=survey,
+            command_line=command_line or CommandLine(),
         )
         findings += [
-            each for check in CHECKS if check.find_of_topic is not None for each in check.find_of_topic(request)
+            finding for check in CHECKS if check.find_of_topic is not None for finding in check.find_of_topic(request)
         ]
     skipped = (
         *(skipped for part in parts for skipped in part.skipped),
@@ -114,13 +118,13 @@ def _positions(question: TopicQuestion, survey: Survey, partitions: tuple[int, .
     committed = {partition: offsets.get((Topic(question.topic), partition)) for partition in partitions}
     if all(offset is None for offset in committed.values()):
         listing = survey.cluster.groups()
-        known = f"has no committed offset on topic {question.topic}"
+        reason = f"has no committed offset on topic {question.topic}"
         if listing.problem is None and group not in listing.groups:
-            known = f"is not among the {len(listing.groups)} groups of this cluster, and {known}"
+            reason = f"is not among the {len(listing.groups)} groups of this cluster, and {reason}"
         raise UsageError(
-            f"The group {group!r} {known}, so that nothing tells where it reads on.{did_you_mean(group, listing.groups)} Check "
-            "its spelling and the cluster (--bootstrap-servers); a Connect sink's group is connect-NAME. Without --group the "
-            "whole topic is checked."
+            f"The group {group!r} {reason}, so that nothing tells where it reads on.{did_you_mean(group, listing.groups)} "
+            "Check its spelling and the cluster (--bootstrap-servers); a Connect sink's group is connect-NAME. Without --group "
+            "the whole topic is checked."
         )
     return Positions(group=group, committed=committed)
 
@@ -146,11 +150,11 @@ class _Look:
         skipped: list[Skipped] = []
         window = None
         if role is Role.KEY and census.ids(role):
-            asked = self.question.subject_of(role)
+            subject_asked = self.question.subject_of(role)
             # Of a strategy that makes subjects of records the key's is not known before its schema is.
             states = [
                 read_subject_state(self.survey.registry, subject)
-                for subject in (asked, subject_for(self.question.topic, role))
+                for subject in (subject_asked, subject_for(self.question.topic, role))
             ]
             keys = keys_under(self.survey, census, *states, context=judge.context)
             census, window = keys.census, keys.window
@@ -199,10 +203,10 @@ class _Look:
         """What keeps the keys or values from telling anything."""
         role = answer.role
         if answer.framed or already:
-            for asked in answer.ids:
-                if asked.untold is not None and asked.standing.is_met:
+            for asked_id in answer.ids:
+                if asked_id.untold is not None and asked_id.standing.is_met:
                     yield self._skipped(
-                        role, f"whether schema id {asked.schema_id} is read: {asked.untold}", could_hide=True
+                        role, f"whether schema id {asked_id.schema_id} is read: {asked_id.untold}", could_hide=True
                     )
             return
         if answer.records and (role is Role.VALUE or self._is_asked(role)):
@@ -222,8 +226,8 @@ class _Look:
 
 
 def _undecoded(topic: Topic, bodies: Mapping[Role, Bodies]) -> Iterator[Skipped]:
-    for role, found in bodies.items():
-        for reason in found.left_out:
+    for role, bodies_of_role in bodies.items():
+        for reason in bodies_of_role.left_out:
             yield Skipped(what=f"whether the {role.value}s of topic {topic} decode", reason=reason, could_hide=False)
 
 

@@ -69,20 +69,22 @@ def resolve_guids(
     unknown: list[UUID] = []
     for guid in sorted({guid for guids in counted.values() for guid in guids}):
         try:
-            found = registry.ids_of_guid(str(guid)).get(context)
+            schema_id = registry.ids_of_guid(str(guid)).get(context)
         except SchemaNotFoundError:
-            found = None
+            schema_id = None
         except EndpointNotSupportedError:
             return GuidsFound(
                 census=census, by_id={}, unread="this registry knows no GUIDs: Confluent's does from 8.0 on"
             )
-        if found is None:
+        if schema_id is None:
             unknown.append(guid)
         else:
-            ids[guid] = found
+            ids[guid] = schema_id
     return GuidsFound(
         census=census.with_role(role, lambda part: _folded(part.of(role), counted.get(part.partition, {}), ids)),
-        by_id={each: tuple(g for g in sorted(ids) if ids[g] == each) for each in sorted(set(ids.values()))},
+        by_id={
+            schema_id: tuple(g for g in sorted(ids) if ids[g] == schema_id) for schema_id in sorted(set(ids.values()))
+        },
         unknown=tuple(unknown),
         unread=unread,
     )
@@ -115,10 +117,10 @@ def _counted(
     return {
         guid: replace(
             count,
-            live_keys=count.records if every else sum(found == guid for found, _offset in latest.values()),
+            live_keys=count.records if every else sum(guid_now == guid for guid_now, _offset in latest.values()),
             live_offset=count.last_offset
             if every
-            else max((offset for found, offset in latest.values() if found == guid), default=None),
+            else max((offset for guid_now, offset in latest.values() if guid_now == guid), default=None),
         )
         for guid, count in counts.items()
     }

@@ -45,24 +45,24 @@ class Judge:
     def __call__(self, fault: IdAtFault, standing: Standing, guids: tuple[UUID, ...]) -> AskedId:
         schema_id, schema = fault.schema_id, self.survey.schema_of_id(fault.schema_id, self.context)
         unasked = Membership(schema_id=schema_id, schema=schema, error_code=None, answered_id=None)
-        asked = AskedId(
+        asked_id = AskedId(
             schema_id=schema_id, subject=None, membership=unasked, standing=standing, fault=fault, guids=guids
         )
         if schema is None:
-            return replace(asked, trouble=Trouble.UNKNOWN_ID)
+            return replace(asked_id, trouble=Trouble.UNKNOWN_ID)
         try:
             subject = self._subject(schema)
         except NoSubjectError:
             strategy = self.question.read.strategy.value
             why = f"its schema has no record's name, of which --strategy {strategy} makes the subject"
-            return replace(asked, trouble=Trouble.NO_SUBJECT, why=why)
+            return replace(asked_id, trouble=Trouble.NO_SUBJECT, why=why)
         except SchemaError as error:
-            return replace(asked, untold=error.message)
+            return replace(asked_id, untold=error.message)
         membership = self.survey.membership(subject, schema_id)
-        asked = replace(asked, subject=subject, membership=membership)
+        asked_id = replace(asked_id, subject=subject, membership=membership)
         if self.question.read.reader is TopicReader.LATEST:
-            return self._by_latest(asked, subject, schema)
-        return replace(asked, trouble=Trouble.MISSING) if self._fails(subject, membership) else asked
+            return self._by_latest(asked_id, subject, schema)
+        return replace(asked_id, trouble=Trouble.MISSING) if self._fails(subject, membership) else asked_id
 
     def _subject(self, schema: Schema) -> Subject:
         """:raises NoSubjectError: if the strategy has none for it.
@@ -90,7 +90,7 @@ class Judge:
             case _:
                 return membership.is_missing
 
-    def _by_latest(self, asked: AskedId, subject: Subject, schema: Schema) -> AskedId:
+    def _by_latest(self, asked_id: AskedId, subject: Subject, schema: Schema) -> AskedId:
         if subject not in self._latest:
             self._latest[subject] = self._ask_latest(subject)
         latest = self._latest[subject]
@@ -98,13 +98,13 @@ class Judge:
         if latest.version is not None:
             reasons, untold = unreadable(latest.version.schema, schema)
         elif untold is None:
-            return replace(asked, trouble=Trouble.NO_LATEST, why=latest.why_none)
+            return replace(asked_id, trouble=Trouble.NO_LATEST, why=latest.why_none)
         if latest.version is not None and reasons:
             why = f"version {latest.version.version} (schema id {latest.version.schema_id}): {reasons[0].rstrip('.')}"
-            return replace(asked, trouble=Trouble.LATEST_CANNOT_READ, why=why)
-        if asked.membership.is_missing:
-            return replace(asked, trouble=Trouble.MISSING)
-        return replace(asked, untold=untold)
+            return replace(asked_id, trouble=Trouble.LATEST_CANNOT_READ, why=why)
+        if asked_id.membership.is_missing:
+            return replace(asked_id, trouble=Trouble.MISSING)
+        return replace(asked_id, untold=untold)
 
     def _ask_latest(self, subject: Subject) -> _Latest:
         registry: Any = self.survey.registry
@@ -121,8 +121,8 @@ class Judge:
                 version=None, untold="this registry does not search by metadata: Confluent's does from 7.4 on"
             )
         except (SubjectNotFoundError, VersionNotFoundError):
-            held = self.survey.versions(subject)
-        if not held:
+            versions = self.survey.versions(subject)
+        if not versions:
             return _Latest(version=None, why_none=f"{subject} does not exist")
         if wanted and version_numbers(registry, subject):
             named = ", ".join(f"{name}={value}" for name, value in sorted(wanted.items()))

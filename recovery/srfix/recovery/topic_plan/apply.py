@@ -200,20 +200,20 @@ class _TopicRollback(RollingBack[TopicPlan, TopicState, TopicStep, TopicStepUndo
 
     def _why_left(self, work: SeedChangelog) -> str | None:
         """Why a topic that was created stays, with all that is in it; None if it goes."""
-        ends = {each.partition: self.state.after.get(each.step) for each in self.state.plan.actions}
+        ends = {action.partition: self.state.after.get(action.step) for action in self.state.plan.actions}
         if self._look.topics()[work.changelog] != len(work.partitions):
             return f"{work.changelog} was created anew by others: it has another number of partitions"
-        for each in work.partitions:
-            end = ends.get(each.partition)
-            why = others_have_written(work, self._look, each.partition, 0 if end is None and not each.rows else end)
+        for part in work.partitions:
+            end = ends.get(part.partition)
+            why = others_have_written(work, self._look, part.partition, 0 if end is None and not part.rows else end)
             if why is not None:
                 return f"{why}; the topic is the application's now"
         return None
 
     def _kept_path(self) -> Path:
-        kept = self._kept_now or self.state.kept
-        if kept is None:
+        path = self._kept_now or self.state.kept
+        if path is None:
             raise PlanError(
                 "The journal does not say where the records of the plan are; name the plan that they lie beside."
             )
-        return kept
+        return path

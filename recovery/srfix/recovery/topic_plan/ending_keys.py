@@ -59,40 +59,42 @@ class KeyWatch:
     :param writes: what this run writes: our tombstones, or the planned records.
     """
 
-    def __init__(self, kept: Iterable[RawRecord], mark: bytes, *, writes: Whose) -> None:
-        self._keys = {each.key: _Key(each.offset, fingerprint_of(each)) for each in kept if each.key is not None}
+    def __init__(self, records: Iterable[RawRecord], mark: bytes, *, writes: Whose) -> None:
+        self._keys = {
+            record.key: _Key(record.offset, fingerprint_of(record)) for record in records if record.key is not None
+        }
         self._mark = mark
         self._writes = writes
 
     def take(self, records: Iterable[RawRecord]) -> None:
         for record in records:
-            known = None if record.key is None else self._keys.get(record.key)
-            if known is None:
+            watched_key = None if record.key is None else self._keys.get(record.key)
+            if watched_key is None:
                 continue
-            whose = self._whose(known, record)
+            whose = self._whose(watched_key, record)
             if whose is Whose.OTHERS:
                 # What stood there before the planned record was overtaken by that, rightly.
-                known.others = record if record.offset > known.offset else None
+                watched_key.others = record if record.offset > watched_key.offset else None
             elif whose is not self._writes:
-                known.others = None
-            known.newest = whose
+                watched_key.others = None
+            watched_key.newest = whose
 
     def newest(self, key: bytes) -> Whose:
         return self._keys[key].newest
 
-    def those(self, whose: Whose) -> list[bytes]:
-        return [key for key, known in self._keys.items() if known.newest is whose]
+    def keys_of(self, whose: Whose) -> list[bytes]:
+        return [key for key, watched_key in self._keys.items() if watched_key.newest is whose]
 
     def overtaken(self) -> Iterator[RawRecord]:
         """Others' newest records that one of this run's stands behind."""
-        for known in self._keys.values():
-            if known.others is not None and known.newest is self._writes:
-                yield known.others
+        for watched_key in self._keys.values():
+            if watched_key.others is not None and watched_key.newest is self._writes:
+                yield watched_key.others
 
-    def _whose(self, known: _Key, record: RawRecord) -> Whose:
+    def _whose(self, watched_key: _Key, record: RawRecord) -> Whose:
         if record.value is None and (OUR_HEADER, self._mark) in record.headers:
             return Whose.OURS
-        return Whose.PLANNED if fingerprint_of(record) == known.fingerprint else Whose.OTHERS
+        return Whose.PLANNED if fingerprint_of(record) == watched_key.fingerprint else Whose.OTHERS
 
 
 class LogFollower:
@@ -126,9 +128,9 @@ def check_expiry(work: ExpireKeys, look: Look, kept_path: Path) -> None:
     check_kept_records(kept_path, work.kept)
     if work.store is not None:
         require_no_members(look, work.application, why=WHY_STOPPED)
-    count, found = len(work.partitions), look.topics().get(work.topic)
-    if found != count:
-        raise changed(f"the topic {work.topic} has {found or 0} partitions and had {count}")
+    count, partitions = len(work.partitions), look.topics().get(work.topic)
+    if partitions != count:
+        raise changed(f"the topic {work.topic} has {partitions or 0} partitions and had {count}")
     configs = known_configs(look, work.topic)
     for name, value in work.configs.items():
         if configs.get(name) != value:
@@ -148,9 +150,9 @@ def expire(
     watch = KeyWatch(_kept_of(kept_path, partition), mark, writes=Whose.OURS)
     log = LogFollower(look, work.topic, partition, ISOLATION)
     log.read_on(watch.take)
-    stood = len(watch.those(Whose.OURS))
+    stood = len(watch.keys_of(Whose.OURS))
     put_back = _put_back(work, hand, watch, log)
-    todo = iter(watch.those(Whose.PLANNED))
+    todo = iter(watch.keys_of(Whose.PLANNED))
     written = 0
     while batch := list(islice(todo, BATCH)):
         log.read_on(watch.take)  # right before
@@ -159,7 +161,7 @@ def expire(
         log.read_on(watch.take)
         put_back += _put_back(work, hand, watch, log)
     end = log.read_on(watch.take)
-    left = len(watch.those(Whose.OTHERS)) + len(watch.those(Whose.NOBODYS))
+    left = len(watch.keys_of(Whose.OTHERS)) + len(watch.keys_of(Whose.NOBODYS))
     return StepReport(written=written, stood=stood, left=left, put_back=put_back), end
 
 
@@ -174,17 +176,17 @@ def bring_back(work: ExpireKeys, look: Look, hand: Hand, kept_path: Path, partit
     log = LogFollower(look, work.topic, partition, ISOLATION)
     log.read_on(watch.take)
     put_back += _put_back(work, hand, watch, log)
-    stood = len(watch.those(Whose.PLANNED))
-    kept = _kept_of(kept_path, partition)
+    stood = len(watch.keys_of(Whose.PLANNED))
+    records = _kept_of(kept_path, partition)
     written = 0
-    while batch := list(islice(kept, BATCH)):
+    while batch := list(islice(records, BATCH)):
         log.read_on(watch.take)  # right before
-        ready = [each for each in batch if watch.newest(each.key or b"") in (Whose.OURS, Whose.NOBODYS)]
+        ready = [record for record in batch if watch.newest(record.key or b"") in (Whose.OURS, Whose.NOBODYS)]
         written += hand.append(work.topic, copies(ready))
         log.read_on(watch.take)
         put_back += _put_back(work, hand, watch, log)
     log.read_on(watch.take)
-    return StepReport(written=written, stood=stood, left=len(watch.those(Whose.OTHERS)), put_back=put_back)
+    return StepReport(written=written, stood=stood, left=len(watch.keys_of(Whose.OTHERS)), put_back=put_back)
 
 
 def _put_back(work: ExpireKeys, hand: Hand, watch: KeyWatch, log: LogFollower) -> int:
@@ -197,7 +199,7 @@ def _put_back(work: ExpireKeys, hand: Hand, watch: KeyWatch, log: LogFollower) -
 
 
 def _kept_of(path: Path, partition: int) -> Iterator[RawRecord]:
-    return (each for each in kept_records(path) if each.partition == partition)
+    return (record for record in kept_records(path) if record.partition == partition)
 
 
 def _tombstone(work: ExpireKeys, partition: int, key: bytes, mark: bytes) -> NewRecord:

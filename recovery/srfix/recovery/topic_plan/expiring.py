@@ -88,7 +88,7 @@ def plan_expiry(
         live_keys += len(rows)
         # A record without timestamp, or with 0, has no age; and it could not be written again as it was.
         expired[partition] = {key: row for key, row in rows.items() if 0 < (row.timestamp_ms or 0) < cutoff_ms}
-    found = sum(map(len, expired.values()))
+    expired_keys = sum(map(len, expired.values()))
     taken, samples = _oldest(expired, request.limit)
     kept = keep_records(_records(look, topic, logs, taken), kept_records_path(plan_path))
     wanted = sum(map(len, taken.values()))
@@ -105,12 +105,12 @@ def plan_expiry(
         cutoff_ms=cutoff_ms,
         tombstone_ms=now_ms,
         limit=request.limit,
-        left_by_limit=found - kept.records,
+        left_by_limit=expired_keys - kept.records,
         live_keys=live_keys,
         configs=configs,
         kept=kept,
         samples=samples,
-        partitions=tuple(partition_rows(each, logs[each], taken[each]) for each in range(count)),
+        partitions=tuple(partition_rows(number, logs[number], taken[number]) for number in range(count)),
     )
     return TopicPlan(
         bootstrap_servers=bootstrap_servers,
@@ -182,9 +182,9 @@ def _records(
 
 
 def _price(work: ExpireKeys) -> Iterator[str]:
-    rows = sum(each.rows for each in work.partitions)
-    bytes_ = sum(each.bytes_ for each in work.partitions)
-    times = [time for each in work.partitions for time in (each.oldest_ms, each.newest_ms) if time is not None]
+    rows = sum(part.rows for part in work.partitions)
+    bytes_ = sum(part.bytes_ for part in work.partitions)
+    times = [time for part in work.partitions for time in (part.oldest_ms, part.newest_ms) if time is not None]
     span = f", written between {_time(min(times))} and {_time(max(times))}" if times else ""
     yield (
         f"{counted(rows, 'key')} of the {work.live_keys:,} that have a row in {work.topic} are deleted: {bytes_:,} bytes"

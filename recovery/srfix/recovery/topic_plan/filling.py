@@ -44,11 +44,11 @@ def check_seed(work: SeedChangelog, look: Look, *, may_exist: bool, must_exist: 
     if topics.get(work.source) != count:
         raise changed(f"the topic {work.source} has {topics.get(work.source, 0)} partitions and had {count}")
     logs = restorable(look, work.application, work.source, count)
-    for each in work.partitions:
-        committed = logs[each.partition][1]
-        if committed != each.end_offset:
+    for part in work.partitions:
+        committed = logs[part.partition][1]
+        if committed != part.end_offset:
             raise changed(
-                f"{work.source}[{each.partition}] is restored up to offset {committed}, and was up to {each.end_offset}"
+                f"{work.source}[{part.partition}] is restored up to offset {committed}, and was up to {part.end_offset}"
             )
     exists = work.changelog in topics
     if exists and work.creates and not may_exist:
@@ -63,13 +63,13 @@ def check_seed(work: SeedChangelog, look: Look, *, may_exist: bool, must_exist: 
             if configs[name] != work.configs[name]:
                 raise changed(f"{work.changelog} has {name}={configs[name]} and not {work.configs[name]}")
     begun = set(filled)
-    for each in work.partitions:
-        rows = planned_rows(work, look, each)
+    for part in work.partitions:
+        rows = planned_rows(work, look, part)
         if exists:
-            stands = standing(work, look, each, rows)
-            if stands and each.partition not in begun:
+            stands = standing(work, look, part, rows)
+            if stands and part.partition not in begun:
                 raise changed(
-                    f"{work.changelog}[{each.partition}] holds {len(stands):,} rows, which this run has not written"
+                    f"{work.changelog}[{part.partition}] holds {len(stands):,} rows, which this run has not written"
                 )
 
 
@@ -93,7 +93,7 @@ def standing(
     start, end = look.watermarks(work.changelog, [partition])[partition]
     if end < below:
         raise changed(f"{work.changelog}[{partition}] ends at offset {end} and not at {below}: it was recreated")
-    found: set[bytes] = set()
+    keys: set[bytes] = set()
     for record in look.read(work.changelog, partition, max(start, below), end, isolation=_LOG):
         expected = None if record.key is None else rows.get(record.key)
         if record.key is None or expected is None or expected.fingerprint != fingerprint_of(record):
@@ -102,8 +102,8 @@ def standing(
                 "somebody else, has written to it. Nothing was written behind it. If the application has started, leave the "
                 "topic to it; else undo this plan with srfix rollback, or delete the topic, and plan again."
             )
-        found.add(record.key)
-    return frozenset(found)
+        keys.add(record.key)
+    return frozenset(keys)
 
 
 def fill(work: SeedChangelog, look: Look, hand: Hand, partition: int) -> tuple[StepReport, int]:
@@ -115,11 +115,11 @@ def fill(work: SeedChangelog, look: Look, hand: Hand, partition: int) -> tuple[S
     log = (planned.start_offset, planned.end_offset)
     source = chosen(look.read(work.source, partition, *log, isolation=work.isolation), missing)
     written = hand.append(work.changelog, (_copy(record) for record in source))
-    there = standing(work, look, planned, rows)
-    if len(there) != len(rows):
+    standing_keys = standing(work, look, planned, rows)
+    if len(standing_keys) != len(rows):
         raise PlanError(
-            f"{work.changelog}[{partition}] holds {len(there):,} of {len(rows):,} rows after {written:,} were written: the "
-            f"source {work.source} was compacted meanwhile, or the cluster did not keep what it acknowledged."
+            f"{work.changelog}[{partition}] holds {len(standing_keys):,} of {len(rows):,} rows after {written:,} were written: "
+            f"the source {work.source} was compacted meanwhile, or the cluster did not keep what it acknowledged."
         )
     end = look.watermarks(work.changelog, [partition])[partition][1]
     return StepReport(written=written, stood=len(stood)), end

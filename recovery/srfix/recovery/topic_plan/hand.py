@@ -114,14 +114,14 @@ class KafkaHand:
         from confluent_kafka import KafkaError, KafkaException, TopicPartition
         from confluent_kafka.admin import OffsetSpec
 
-        asked = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in range(partitions)}
+        specs = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in range(partitions)}
         not_yet = (
             KafkaError.NOT_LEADER_FOR_PARTITION,
             KafkaError.LEADER_NOT_AVAILABLE,
             KafkaError.UNKNOWN_TOPIC_OR_PART,
         )
         try:
-            for future in self._admin.list_offsets(asked, request_timeout=self._timeout_s).values():
+            for future in self._admin.list_offsets(specs, request_timeout=self._timeout_s).values():
                 future.result(self._timeout_s + 1)
         except KafkaException as error:
             return error.args[0].code() not in not_yet

@@ -55,8 +55,8 @@ class TopicState(JournalState[TopicStep, None, int]):
 
 
 def _state(plan: TopicPlan, line: Mapping[str, Json]) -> TopicState:
-    kept = line.get("kept")
-    return TopicState(plan=plan, kept=Path(kept) if isinstance(kept, str) else None)
+    kept_path = line.get("kept")
+    return TopicState(plan=plan, kept=Path(kept_path) if isinstance(kept_path, str) else None)
 
 
 TOPIC_JOURNALS: Final[JournalFiles[TopicPlan, TopicState]] = JournalFiles(

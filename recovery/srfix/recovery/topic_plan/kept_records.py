@@ -34,7 +34,7 @@ def kept_records_path(plan_path: Path) -> Path:
 
 def keep_records(records: Iterable[RawRecord], path: Path) -> KeptRecords:
     """Writes the file whole or not at all, and syncs it."""
-    known, count = hashlib.sha256(), 0
+    digest, count = hashlib.sha256(), 0
     try:
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".srfix-")
     except OSError as error:
@@ -43,7 +43,7 @@ def keep_records(records: Iterable[RawRecord], path: Path) -> KeptRecords:
         with os.fdopen(descriptor, "wb") as stream:
             for record in records:
                 line = _line(record)
-                known.update(line)
+                digest.update(line)
                 stream.write(line)
                 count += 1
             stream.flush()
@@ -54,22 +54,22 @@ def keep_records(records: Iterable[RawRecord], path: Path) -> KeptRecords:
         if isinstance(error, OSError):
             raise _cannot_write(path, error) from error
         raise
-    return KeptRecords(file=path.name, records=count, sha256=known.hexdigest())
+    return KeptRecords(file=path.name, records=count, sha256=digest.hexdigest())
 
 
-def check_kept_records(path: Path, kept: KeptRecords) -> None:
+def check_kept_records(path: Path, records: KeptRecords) -> None:
     """Nothing if the file is the one that the plan was made with."""
-    known = hashlib.sha256()
+    digest = hashlib.sha256()
     try:
         with open_file(path) as stream:
             while chunk := stream.read(_CHUNK):
-                known.update(chunk)
+                digest.update(chunk)
     except OSError as error:
         raise PlanError(
             f"The records of the plan are not to be had from {path} ({error.strerror}): without them nothing could be written "
             "again. Put the file that srfix state plan-expiry wrote back beside the plan, or plan again."
         ) from error
-    if known.hexdigest() != kept.sha256:
+    if digest.hexdigest() != records.sha256:
         raise PlanError(
             f"The records in {path} are not those of the plan: the digest of the file is another. Put back the file that was "
             "written with the plan, or plan again."

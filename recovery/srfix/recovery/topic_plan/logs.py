@@ -123,13 +123,13 @@ def require_no_members(look: Look, application: str, *, why: str) -> None:
 
 def known_configs(look: Look, topic: str) -> Mapping[str, str]:
     """`cleanup.policy` and `message.timestamp.type` of a topic that exists."""
-    found = look.topic_configs([topic])[Topic(topic)]
-    if found.values is None:
+    configs = look.topic_configs([topic])[Topic(topic)]
+    if configs.values is None:
         raise PlanError(
-            f"How the topic {topic!r} is configured is not known: {found.problem}. Whether it is compacted decides what its "
+            f"How the topic {topic!r} is configured is not known: {configs.problem}. Whether it is compacted decides what its "
             "records mean. Nothing was written."
         )
-    return {name: found.values.get(name, "") for name in (CLEANUP_POLICY, TIMESTAMP_TYPE)}
+    return {name: configs.values.get(name, "") for name in (CLEANUP_POLICY, TIMESTAMP_TYPE)}
 
 
 def newest_of(
@@ -167,13 +167,13 @@ class NewestRecord:
 
 def fingerprint(value: bytes | None, timestamp_ms: int | None, headers: Iterable[tuple[str, bytes | None]]) -> bytes:
     """16 bytes that tell two records of one key apart: by value, timestamp and headers."""
-    known = hashlib.blake2b(digest_size=16)
-    known.update(_LENGTH.pack(_ABSENT if timestamp_ms is None else timestamp_ms))
-    _add(known, value)
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(_LENGTH.pack(_ABSENT if timestamp_ms is None else timestamp_ms))
+    _add(digest, value)
     for name, content in headers:
-        _add(known, name.encode())
-        _add(known, content)
-    return known.digest()
+        _add(digest, name.encode())
+        _add(digest, content)
+    return digest.digest()
 
 
 def fingerprint_of(record: RawRecord) -> bytes:
@@ -185,16 +185,16 @@ def newest_records(records: Iterable[RawRecord]) -> dict[bytes, NewestRecord]:
 
     Records with a null key are skipped, as a restore skips them.
     """
-    found: dict[bytes, NewestRecord] = {}
+    newest: dict[bytes, NewestRecord] = {}
     beginnings: dict[bytes, bytes] = {}
     for record in records:
         key = record.key
         if key is None:
             continue
-        found.pop(key, None)  # so that it stands at its new place
+        newest.pop(key, None)  # so that it stands at its new place
         beginning = (record.value or b"")[:PREFIX_ID_SIZE]
         headers = sum(len(name.encode()) + len(content or b"") for name, content in record.headers)
-        found[key] = NewestRecord(
+        newest[key] = NewestRecord(
             offset=record.offset,
             timestamp_ms=record.timestamp,
             bytes_=len(key) + len(record.value or b"") + headers,
@@ -202,7 +202,7 @@ def newest_records(records: Iterable[RawRecord]) -> dict[bytes, NewestRecord]:
             beginning=beginnings.setdefault(beginning, beginning),
             is_tombstone=record.value is None,
         )
-    return found
+    return newest
 
 
 def live(newest: Mapping[bytes, NewestRecord]) -> dict[bytes, NewestRecord]:
@@ -213,18 +213,18 @@ def live(newest: Mapping[bytes, NewestRecord]) -> dict[bytes, NewestRecord]:
 def chosen(records: Iterable[RawRecord], newest: Mapping[bytes, NewestRecord]) -> Iterator[RawRecord]:
     """Of a second reading of a partition the records that `newest` names, in the order of their offsets."""
     for record in records:
-        known = None if record.key is None else newest.get(record.key)
-        if known is not None and known.offset == record.offset:
+        newest_record = None if record.key is None else newest.get(record.key)
+        if newest_record is not None and newest_record.offset == record.offset:
             yield record
 
 
 def digest_of(newest: Mapping[bytes, NewestRecord]) -> str:
     """SHA-256 over keys and fingerprints in the order of their offsets, as `sha256:` + hex. Offsets play no part in it."""
-    known = hashlib.sha256()
+    digest = hashlib.sha256()
     for key, record in newest.items():
-        _add(known, key)
-        known.update(record.fingerprint)
-    return "sha256:" + known.hexdigest()
+        _add(digest, key)
+        digest.update(record.fingerprint)
+    return "sha256:" + digest.hexdigest()
 
 
 def partition_rows(partition: int, log: tuple[int, int], newest: Mapping[bytes, NewestRecord]) -> PartitionRows:
@@ -248,6 +248,6 @@ class _Digest(Protocol):
     def update(self, data: bytes, /) -> None: ...
 
 
-def _add(known: _Digest, content: bytes | None) -> None:
-    known.update(_LENGTH.pack(_ABSENT if content is None else len(content)))
-    known.update(content or b"")
+def _add(digest: _Digest, content: bytes | None) -> None:
+    digest.update(_LENGTH.pack(_ABSENT if content is None else len(content)))
+    digest.update(content or b"")

@@ -169,7 +169,7 @@ class TopicPlan:
         if isinstance(work, SeedChangelog) and work.creates:
             kinds.append((CREATE_TOPIC, None))
         kind = FILL_PARTITION if isinstance(work, SeedChangelog) else EXPIRE_PARTITION
-        kinds += [(kind, each.partition) for each in work.partitions if each.rows]
+        kinds += [(kind, part.partition) for part in work.partitions if part.rows]
         return tuple(
             TopicStep(step=number, kind=kind, partition=partition)
             for number, (kind, partition) in enumerate(kinds, start=1)
@@ -177,12 +177,12 @@ class TopicPlan:
 
     @property
     def rows(self) -> int:
-        return sum(each.rows for each in self.work.partitions)
+        return sum(part.rows for part in self.work.partitions)
 
     def rows_of(self, partition: int) -> PartitionRows:
-        for each in self.work.partitions:
-            if each.partition == partition:
-                return each
+        for part in self.work.partitions:
+            if part.partition == partition:
+                return part
         raise KeyError(partition)
 
 
@@ -227,20 +227,20 @@ def topic_plan_document(plan: TopicPlan) -> dict[str, Json]:
 
 
 def _read(document: dict[str, Json], where: str) -> TopicPlan:
-    found = convert(document, TopicPlanDocument)
-    work = found.work
-    if [each.partition for each in work.partitions] != list(range(len(work.partitions))):
+    plan_document = convert(document, TopicPlanDocument)
+    work = plan_document.work
+    if [part.partition for part in work.partitions] != list(range(len(work.partitions))):
         raise ValueError("its partitions are not in the order of their numbers")
     if isinstance(work, ExpireKeys) and (not work.kept.file or Path(work.kept.file).name != work.kept.file):
         raise ValueError("the file with its records is named with a folder")
     plan = TopicPlan(
-        bootstrap_servers=found.bootstrap_servers,
-        created_at=found.created_at,
-        srfix=found.srfix,
+        bootstrap_servers=plan_document.bootstrap_servers,
+        created_at=plan_document.created_at,
+        srfix=plan_document.srfix,
         work=work,
-        price=tuple(found.price),
-        playbook=tuple(found.playbook),
-        undo=found.undo,
+        price=tuple(plan_document.price),
+        playbook=tuple(plan_document.playbook),
+        undo=plan_document.undo,
     )
     if topic_plan_document(plan)["actions"] != document["actions"]:
         raise PlanError(f"{capitalized(where)} has steps that do not follow from what it says. Plan again.")

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from typing import Final
 
 from srfix.recovery.clock import now
-from srfix.recovery.commands import Given
+from srfix.recovery.commands import CommandLine
 from srfix.recovery.errors import PlanError
 from srfix.recovery.ids_in_words import counted
 from srfix.recovery.topic_plan.logs import (
@@ -39,7 +39,7 @@ from srfix.serde.wire import SchemaId
 from srfix.serde.wire_peek import SchemaIdPeek
 
 WHY_STOPPED = "it would commit further, and write to the changelog, while this is done"
-NOTHING_GIVEN: Final = Given()
+NOTHING_GIVEN: Final = CommandLine()
 Registered = Callable[[str, SchemaId], bool | None]
 """Whether the schema of an id is under a subject, as the store's reader asks; None if that cannot be told."""
 
@@ -61,7 +61,7 @@ def plan_seed(
     *,
     bootstrap_servers: str,
     registered: Registered | None = None,
-    given: Given = NOTHING_GIVEN,
+    command_line: CommandLine = NOTHING_GIVEN,
     clock: Callable[[], str] = now,
 ) -> TopicPlan:
     """Plans it. Reads only. The cluster is named as it may be shown; without `registered` no registry is asked."""
@@ -78,7 +78,7 @@ def plan_seed(
         rows = live(newest_of(look, request.source, partition, logs[partition], request.isolation))
         _refuse_unwritable(request.source, partition, rows)
         partitions.append(partition_rows(partition, logs[partition], rows))
-        carried.update(int(found) for found in SchemaIdPeek()([each.beginning for each in rows.values()]))
+        carried.update(int(schema_id) for schema_id in SchemaIdPeek()([record.beginning for record in rows.values()]))
     subject = ChangelogSubject(application=request.application, store=request.store)(request.source, Role.VALUE)
     work = SeedChangelog(
         application=request.application,
@@ -99,7 +99,7 @@ def plan_seed(
         created_at=clock(),
         srfix=version("srfix"),
         work=work,
-        price=tuple(_price(work, given)),
+        price=tuple(_price(work, command_line)),
         playbook=tuple(_playbook(work)),
         undo=_undo(work),
     )
@@ -126,11 +126,11 @@ def restorable(look: Look, application: str, source: Topic, count: int) -> dict[
 
 
 def _empty_ends(look: Look, changelog: Topic, count: int) -> tuple[int, ...]:
-    found = count_of(look, changelog)
-    if found != count:
+    partitions = count_of(look, changelog)
+    if partitions != count:
         raise PlanError(
-            f"The topic {changelog} has {found} partitions and the source {count}: Kafka Streams would refuse it. Delete it "
-            "if nothing needs it, and plan again."
+            f"The topic {changelog} has {partitions} partitions and the source {count}: Kafka Streams would refuse it. Delete "
+            "it if nothing needs it, and plan again."
         )
     configs = known_configs(look, changelog)
     if configs[CLEANUP_POLICY] != STREAMS_CONFIGS[CLEANUP_POLICY] or configs[TIMESTAMP_TYPE] != CREATE_TIME:
@@ -161,38 +161,38 @@ def _refuse_unwritable(source: Topic, partition: int, rows: Mapping[bytes, Newes
 
 
 def _carried(counts: Mapping[int, int], subject: str, registered: Registered | None) -> Iterable[CarriedSchemaId]:
-    for found in sorted(counts):
-        if found >= 0:
-            is_there = None if registered is None else registered(subject, SchemaId(found))
-            yield CarriedSchemaId(schema_id=found, rows=counts[found], is_registered=is_there)
+    for schema_id in sorted(counts):
+        if schema_id >= 0:
+            is_there = None if registered is None else registered(subject, SchemaId(schema_id))
+            yield CarriedSchemaId(schema_id=schema_id, rows=counts[schema_id], is_registered=is_there)
 
 
-def _price(work: SeedChangelog, given: Given) -> Iterator[str]:
-    rows = sum(each.rows for each in work.partitions)
-    bytes_ = sum(each.bytes_ for each in work.partitions)
+def _price(work: SeedChangelog, command_line: CommandLine) -> Iterator[str]:
+    rows = sum(part.rows for part in work.partitions)
+    bytes_ = sum(part.bytes_ for part in work.partitions)
     yield (
         f"{work.changelog} takes {counted(rows, 'record')} of {bytes_:,} bytes, as they are in {work.source}: key, value, "
         "timestamp and headers."
     )
     yield f"It was read {work.isolation.value}, as the application's restore reads. Tombstones are not copied."
-    unread = [each.partition for each in work.partitions if each.end_offset == each.start_offset]
+    unread = [part.partition for part in work.partitions if part.end_offset == part.start_offset]
     if unread:
         named = ", ".join(map(str, unread))
         yield (
             f"Partitions with nothing to restore (no record below the committed offset): {named}. The application "
             "processes their records, as it does now."
         )
-    yield from _subject_lines(work, given)
+    yield from _subject_lines(work, command_line)
 
 
-def _subject_lines(work: SeedChangelog, given: Given) -> Iterator[str]:
+def _subject_lines(work: SeedChangelog, command_line: CommandLine) -> Iterator[str]:
     if not work.schema_ids:
         return
-    ids = ", ".join(str(each.schema_id) for each in work.schema_ids)
+    ids = ", ".join(str(carried_id.schema_id) for carried_id in work.schema_ids)
     yield f"The store's reader asks the changelog's own subject, {work.subject}, for the schema ids of the values: {ids}."
-    missing = [str(each.schema_id) for each in work.schema_ids if each.is_registered is False]
-    unknown = [str(each.schema_id) for each in work.schema_ids if each.is_registered is None]
-    repair = given.quoted("plan", "--topic", work.changelog, "--reader", "connect", "-o", "subjects.json")
+    missing = [str(carried_id.schema_id) for carried_id in work.schema_ids if carried_id.is_registered is False]
+    unknown = [str(carried_id.schema_id) for carried_id in work.schema_ids if carried_id.is_registered is None]
+    repair = command_line.quoted("plan", "--topic", work.changelog, "--reader", "connect", "-o", "subjects.json")
     if missing:
         yield (
             f"Not registered there: {', '.join(missing)}. A reader that looks the version up under the subject (Connect, "
@@ -205,7 +205,7 @@ def _subject_lines(work: SeedChangelog, given: Given) -> Iterator[str]:
 def _playbook(work: SeedChangelog) -> Iterator[str]:
     yield f"Keep every instance of {work.application} stopped: apply refuses while its group has members."
     yield "Carry out the plan."
-    if any(each.is_registered is not True for each in work.schema_ids):
+    if any(carried_id.is_registered is not True for carried_id in work.schema_ids):
         yield f"Register what {work.subject} lacks, and verify, before anything reads the rows."
     yield (
         "Turn the reuse off in the application's topology.optimization. From Kafka Streams 3.4 on, name the "

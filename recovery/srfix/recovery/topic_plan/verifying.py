@@ -88,9 +88,9 @@ def verify_topic_plan(
     match work:
         case SeedChangelog():
             ends = {} if applied is None else applied.ends
-            for each in work.partitions:
-                if each.rows:
-                    yield _filled(work, look, each, ends.get(each.partition))
+            for part in work.partitions:
+                if part.rows:
+                    yield _filled(work, look, part, ends.get(part.partition))
         case ExpireKeys():
             yield from _expired(work, look, kept_path)
         case _:
@@ -99,13 +99,13 @@ def verify_topic_plan(
 
 def _configs(work: Work, look: Look) -> Iterator[TopicCheck]:
     """Nothing if records stay as long as the plan takes for granted."""
-    found = look.topic_configs([work.topic])[work.topic]
-    if found.values is None:
-        what = f"whether {work.topic} keeps what was written is not known: {found.problem}"
+    configs = look.topic_configs([work.topic])[work.topic]
+    if configs.values is None:
+        what = f"whether {work.topic} keeps what was written is not known: {configs.problem}"
         yield TopicCheck(outcome=TopicOutcome.NOT_KNOWN, what=what)
         return
     for name, planned in sorted(work.configs.items()):
-        now = found.values.get(name, "")
+        now = configs.values.get(name, "")
         if now != planned:
             what = (
                 f"{work.topic} has {name}={now}, and had {planned} in the plan. So the written records may not "
@@ -129,30 +129,30 @@ def _filled(work: SeedChangelog, look: Look, planned: PartitionRows, end_then: i
         rows = planned_rows(work, look, planned)
     except PlanError:
         return _by_digest(work, planned, newest, below)
-    found = Counter(_place(newest.get(key), row, below) for key, row in rows.items())
-    stands, since, gone = found[_Place.STANDS], found[_Place.SINCE], found[_Place.GONE]
+    places = Counter(_place(newest.get(key), row, below) for key, row in rows.items())
+    stands, since, gone = places[_Place.STANDS], places[_Place.SINCE], places[_Place.GONE]
     ours = frozenset(rows)
     others = since or (end > end_then if end_then is not None else any(key not in ours for key in newest))
-    told = f"{stands:,} of {counted(planned.rows, 'row')} as planned"
+    sentence = f"{stands:,} of {counted(planned.rows, 'row')} as planned"
     if since:
-        told += f", {since:,} written again since"
+        sentence += f", {since:,} written again since"
     if gone and others:
         return _check(
             planned,
             TopicOutcome.NOT_KNOWN,
-            f"{told}, and {gone:,} not there: others have written to it since, and may have deleted them",
+            f"{sentence}, and {gone:,} not there: others have written to it since, and may have deleted them",
             stands=stands,
             since=since,
         )
     if gone:
-        what = f"{told}, {gone:,} not there"
+        what = f"{sentence}, {gone:,} not there"
         if not stands and end_then is None:
             what = f"none of {counted(planned.rows, 'row')} is there: not applied yet"
         return _check(planned, TopicOutcome.FAILS, what, stands=stands, since=since)
     if since and end_then is None:
-        what = f"{told}: without the journal nothing tells whether the plan's rows stood there before"
+        what = f"{sentence}: without the journal nothing tells whether the plan's rows stood there before"
         return _check(planned, TopicOutcome.NOT_KNOWN, what, stands=stands, since=since)
-    return _check(planned, TopicOutcome.HOLDS, told, stands=stands, since=since)
+    return _check(planned, TopicOutcome.HOLDS, sentence, stands=stands, since=since)
 
 
 def _by_digest(
@@ -189,37 +189,37 @@ def _expired(work: ExpireKeys, look: Look, kept_path: Path | None) -> Iterator[T
         what = "which keys were to be deleted is not known: the file with the records of the plan was not named"
         yield TopicCheck(outcome=TopicOutcome.NOT_KNOWN, what=what)
         return
-    kept: dict[int, dict[bytes, bytes]] = {}
+    fingerprints: dict[int, dict[bytes, bytes]] = {}
     try:
         check_kept_records(kept_path, work.kept)
-        for each in kept_records(kept_path):
-            kept.setdefault(each.partition, {})[each.key or b""] = fingerprint_of(each)
+        for record in kept_records(kept_path):
+            fingerprints.setdefault(record.partition, {})[record.key or b""] = fingerprint_of(record)
     except PlanError as error:
         what = f"which keys were to be deleted is not known. {error.message.removesuffix('.')}"
         yield TopicCheck(outcome=TopicOutcome.NOT_KNOWN, what=what)
         return
     for planned in work.partitions:
         if planned.rows:
-            yield _ended(work, look, planned, kept.get(planned.partition, {}))
+            yield _ended(work, look, planned, fingerprints.get(planned.partition, {}))
 
 
-def _ended(work: ExpireKeys, look: Look, planned: PartitionRows, kept: Mapping[bytes, bytes]) -> TopicCheck:
+def _ended(work: ExpireKeys, look: Look, planned: PartitionRows, fingerprints: Mapping[bytes, bytes]) -> TopicCheck:
     partition = planned.partition
     start, end = look.watermarks(work.topic, [partition])[partition]
     if end < planned.end_offset:
         what = f"it ends at offset {end}, below {planned.end_offset}: it was recreated"
         return _check(planned, TopicOutcome.FAILS, what)
     rows = live(newest_of(look, work.topic, partition, (start, end), ISOLATION))
-    still = sum(key in rows and rows[key].fingerprint == known for key, known in kept.items())
-    since = sum(key in rows for key in kept) - still
-    ended = len(kept) - still - since
-    told = f"{ended:,} of {counted(len(kept), 'key')} without a row"
+    still = sum(key in rows and rows[key].fingerprint == fingerprint for key, fingerprint in fingerprints.items())
+    since = sum(key in rows for key in fingerprints) - still
+    ended = len(fingerprints) - still - since
+    sentence = f"{ended:,} of {counted(len(fingerprints), 'key')} without a row"
     if since:
-        told += f", {since:,} written again since"
+        sentence += f", {since:,} written again since"
     if still:
-        what = f"{told}, {still:,} with the row that was to be deleted"
+        what = f"{sentence}, {still:,} with the row that was to be deleted"
         return _check(planned, TopicOutcome.FAILS, what, stands=ended, since=since)
-    return _check(planned, TopicOutcome.HOLDS, told, stands=ended, since=since)
+    return _check(planned, TopicOutcome.HOLDS, sentence, stands=ended, since=since)
 
 
 def _check(planned: PartitionRows, outcome: TopicOutcome, what: str, *, stands: int = 0, since: int = 0) -> TopicCheck:

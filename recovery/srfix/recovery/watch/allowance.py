@@ -15,7 +15,7 @@ from typing import Final
 from srfix.recovery.actions.actions import Action, Register, SetCompatibility, SetMode, SoftDelete
 from srfix.recovery.checks.interface import RepairRequest, Want, Width
 from srfix.recovery.checks.srf001 import want_of_phantom
-from srfix.recovery.commands import Given
+from srfix.recovery.commands import CommandLine
 from srfix.recovery.errors import PlanError
 from srfix.recovery.facts.stores import RoleFacts, StoreFacts
 from srfix.recovery.facts.subject_state import SubjectState, held_version, read_subject_state
@@ -86,7 +86,7 @@ class AllowedPair:
 def allowed_pairs(plan: Plan) -> tuple[AllowedPair, ...]:
     """The pairs that a plan repairs by registrations under a phantom subject, each once, in its order."""
     pairs: list[AllowedPair] = []
-    seen: set[tuple[str, str, Subject]] = set()
+    pairs_seen: set[tuple[str, str, Subject]] = set()
     for finding in plan.findings:
         if finding.application is None or finding.store is None:
             continue  # a topic's: no store restores by it
@@ -95,9 +95,9 @@ def allowed_pairs(plan: Plan) -> tuple[AllowedPair, ...]:
         steps = [action for action in plan.actions if action.subject == finding.subject]
         registered = [action for action in steps if isinstance(action, Register)]
         pair = finding.application, finding.store, finding.subject
-        if finding.subject != phantom or not registered or pair in seen:
+        if finding.subject != phantom or not registered or pair in pairs_seen:
             continue
-        seen.add(pair)
+        pairs_seen.add(pair)
         deleted = {action.schema_id for action in steps if isinstance(action, SoftDelete)}
         state = plan.expects[finding.subject]
         pairs.append(
@@ -204,7 +204,7 @@ def _want(facts: StoreFacts, pair: AllowedPair, survey: Survey, carried: Collect
         state=state,
         memberships={schema_id: survey.membership(pair.subject, schema_id) for schema_id in sorted(ids)},
     )
-    request = RepairRequest(stores=(), survey=survey, width=Width.WIDE, also=frozenset(), given=Given())
+    request = RepairRequest(stores=(), survey=survey, width=Width.WIDE, also=frozenset(), command_line=CommandLine())
     return want_of_phantom(replace(facts, roles={**facts.roles, pair.role: role}), role, request)
 
 

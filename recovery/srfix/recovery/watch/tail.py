@@ -31,7 +31,7 @@ class TailedTopic:
     next_offsets: dict[int, int]
     ids: Mapping[Role, set[SchemaId]] = field(default_factory=dict)
     """Per role the ids that were seen since the full look, and in it."""
-    _found: dict[Role, set[SchemaId]] = field(default_factory=dict)
+    _ids: dict[Role, set[SchemaId]] = field(default_factory=dict)
     _peek: SchemaIdPeek = field(default_factory=SchemaIdPeek)
 
     @classmethod
@@ -43,7 +43,7 @@ class TailedTopic:
             roles=wanted,
             next_offsets={partition.partition: partition.end_offset for partition in census.partitions},
             ids={role: set(census.ids(role)) for role in wanted},
-            _found={role: set() for role in wanted},
+            _ids={role: set() for role in wanted},
         )
 
     def go_on(
@@ -53,7 +53,7 @@ class TailedTopic:
         marks = cluster.watermarks(self.topic, sorted(self.next_offsets))
         if any(end < self.next_offsets[partition] for partition, (_start, end) in marks.items()):
             raise TopicChangedError
-        found = self._found  # kept where the broker stops answering on the way
+        ids_by_role = self._ids  # kept where the broker stops answering on the way
         until = monotonic() + budget_s
         for partition, (start, end) in marks.items():
             begin = max(start, self.next_offsets[partition])
@@ -63,14 +63,14 @@ class TailedTopic:
             try:
                 records = cluster.read(self.topic, partition, begin, end, give_up_at=until)
                 for batch in _batches(records):
-                    self._note(batch, found)
+                    self._note(batch, ids_by_role)
                     self.next_offsets[partition] = batch[-1].offset + 1
             except GaveUp:
                 continue
             self.next_offsets[partition] = end
         lag = sum(max(0, end - self.next_offsets[partition]) for partition, (_start, end) in marks.items())
-        new = {role: tuple(sorted(ids - self.ids[role])) for role, ids in found.items()}
-        self._found = {role: set() for role in self.roles}
+        new = {role: tuple(sorted(ids - self.ids[role])) for role, ids in ids_by_role.items()}
+        self._ids = {role: set() for role in self.roles}
         for role, ids in new.items():
             self.ids[role].update(islice(ids, max(0, _MOST_IDS - len(self.ids[role]))))
         return {role: ids for role, ids in new.items() if ids}, lag

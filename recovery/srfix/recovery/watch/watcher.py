@@ -91,7 +91,7 @@ class Watcher:
     _has_looked: bool = False
     _again: set[Subject] = field(default_factory=set)
     _news: list[Event] = field(default_factory=list)
-    _said: dict[Subject, dict[tuple[object, ...], None]] = field(default_factory=dict)
+    _last_events: dict[Subject, dict[tuple[object, ...], None]] = field(default_factory=dict)
     _relaxed: dict[Subject, int] = field(default_factory=dict)
     _away: dict[End, float] = field(default_factory=dict)
     _failures: int = 0
@@ -133,7 +133,7 @@ class Watcher:
         if self.writer is not None:
             for subject in tuple(self.writer.open_journals()):
                 self._next_full_s = None
-                yield from self._told(self.writer.resume(subject, self.registry))
+                yield from self._without_repeats(self.writer.resume(subject, self.registry))
         if self._next_full_s is None or self.monotonic() >= self._next_full_s:
             yield from self._look_fully()
         else:
@@ -243,31 +243,31 @@ class Watcher:
                 undone, obstacle = frozenset(), str(error).rstrip(".")
             is_settled = True
             decided = attend(facts, pair, survey, carried=carried, undone=undone, clock=self.clock)
-            for each in tuple(decided):
-                if isinstance(each, Allowed) and obstacle is not None:
+            for decision in tuple(decided):
+                if isinstance(decision, Allowed) and obstacle is not None:
                     events: Iterator[Event] = iter(
-                        [Deferred(subject=pair.subject, schema_ids=each.schema_ids, why=obstacle)]
+                        [Deferred(subject=pair.subject, schema_ids=decision.schema_ids, why=obstacle)]
                     )
-                elif isinstance(each, Allowed):
-                    events = iter(writer.carry_out(each.plan, pair.subject, self.registry))
+                elif isinstance(decision, Allowed):
+                    events = iter(writer.carry_out(decision.plan, pair.subject, self.registry))
                     survey = self.new_survey()  # what was asked before the write does not hold any more
                 else:
-                    events = iter([each])
+                    events = iter([decision])
                 for event in events:
                     is_settled = is_settled and not isinstance(event, Deferred | Stopped)
-                    yield from self._told([event])
+                    yield from self._without_repeats([event])
             if is_settled:
                 self._again.discard(pair.subject)
 
-    def _told(self, events: Iterator[Event] | list[Event]) -> Iterator[Event]:
+    def _without_repeats(self, events: Iterator[Event] | list[Event]) -> Iterator[Event]:
         """The events, without those that say of a subject what was said of it last."""
         for event in events:
             match event:
                 case Registered(subject=subject):
-                    self._said.pop(subject, None)
+                    self._last_events.pop(subject, None)
                     yield event
                 case Withheld(subject=subject) | Deferred(subject=subject):
-                    last_said = self._said.setdefault(subject, {})
+                    last_said = self._last_events.setdefault(subject, {})
                     key = (type(event), event.schema_ids, event.why)
                     if key not in last_said:
                         if len(last_said) >= 100:
@@ -305,8 +305,8 @@ class Watcher:
         for pair in writer.pairs:
             if self._facts_of(pair) is None:
                 key = (NotExamined, pair.application, pair.store)
-                if key not in self._said.setdefault(pair.subject, {}):
-                    self._said[pair.subject][key] = None
+                if key not in self._last_events.setdefault(pair.subject, {}):
+                    self._last_events[pair.subject][key] = None
                     yield NotExamined(
                         application=pair.application,
                         store=pair.store,

@@ -89,7 +89,7 @@ def seed_changelog(
             cluster,
             bootstrap_servers=connection.cluster_shown or "",
             registered=None if registry is None else _asking(registry),
-            given=given_options(),
+            command_line=given_options(),
         )
     TOPIC_PLANS.save(plan, path)
     write_report(topic_plan_report(plan, path, given_options()), output)

@@ -90,10 +90,10 @@ def foresee_id(
                 is_lost=after is AfterNormalizing.LOST,
                 is_rewritten=True,
             )
-    found = None
+    version = None
     if holder is not None and schema.text != holder.schema.text:
-        found = _look_up(registry, holder.subject, schema)
-        if found is None:
+        version = _look_up(registry, holder.subject, schema)
+        if version is None:
             return ForeseenId(
                 schema_id=None,
                 holder=holder,
@@ -110,8 +110,8 @@ def foresee_id(
             "registry gives the content a new one now",
             any_id=True,
         )
-    if found is not None:
-        holder = found
+    if version is not None:
+        holder = version
     if holder is not None and holder.schema_id != schema_id:
         return ForeseenId(
             schema_id=holder.schema_id,
@@ -175,9 +175,9 @@ def _current(registry: ReadableRegistry, schema_id: SchemaId, asked_as: Subject)
         versions = registry.versions_of_id(schema_id, deleted=True, subject=asked_as) or ()
     except SchemaNotFoundError:
         return None, True
-    for each in versions:
+    for version in versions:
         try:
-            return registry.version(each.subject, each.version, deleted=True), False
+            return registry.version(version.subject, version.version, deleted=True), False
         except (SubjectNotFoundError, VersionNotFoundError):
             continue
     return None, False
@@ -284,13 +284,13 @@ def _mentions_floats(schema: Json) -> bool:
 
 def _with_sorted_aliases(value: Json) -> Json:
     if isinstance(value, list):
-        return [_with_sorted_aliases(each) for each in value]
+        return [_with_sorted_aliases(item) for item in value]
     if not isinstance(value, dict):
         return value
     sorted_: dict[str, Json] = {}
-    for name, each in value.items():
-        if name == "aliases" and isinstance(each, list):
-            sorted_[name] = [*sorted(map(str, each))]
+    for name, item in value.items():
+        if name == "aliases" and isinstance(item, list):
+            sorted_[name] = [*sorted(map(str, item))]
         else:
-            sorted_[name] = _with_sorted_aliases(each)
+            sorted_[name] = _with_sorted_aliases(item)
     return sorted_

@@ -63,8 +63,8 @@ def deletions(
         actions: list[DeleteVersion] = []
         for version in reversed(state.live):
             live = {h.subject for h in holders if h.schema_id == version.schema_id and not h.deleted}
-            others = tuple(sorted(live - leaving))
-            reason = _why_not(finding.subject, version.version, version.schema_id, others, survey, usage)
+            other_subjects = tuple(sorted(live - leaving))
+            reason = _why_not(finding.subject, version.version, version.schema_id, other_subjects, survey, usage)
             if reason is not None:
                 yield _left(finding, (version.schema_id,), reason)
                 continue
@@ -75,7 +75,7 @@ def deletions(
                     version=version.version,
                     schema_id=version.schema_id,
                     schema=survey.registry.version(finding.subject, version.version, deleted=True).schema,
-                    holders=others,
+                    holders=other_subjects,
                 )
             )
         if actions:
@@ -87,13 +87,18 @@ def _left(finding: Finding, ids: tuple[SchemaId, ...], reason: str) -> Omission:
 
 
 def _why_not(
-    subject: Subject, version: int, schema_id: SchemaId, others: tuple[Subject, ...], survey: Survey, usage: _Usage
+    subject: Subject,
+    version: int,
+    schema_id: SchemaId,
+    other_subjects: tuple[Subject, ...],
+    survey: Survey,
+    usage: _Usage,
 ) -> str | None:
     """Why a version stays, in a clause; None if it may go."""
     referring = survey.registry.referenced_by(subject, version)
     if referring:
         return f"the schema of id {enumerated(referring)} refers to version {version}"
-    return None if others else usage.why_not(schema_id)
+    return None if other_subjects else usage.why_not(schema_id)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -133,5 +138,5 @@ class _Usage:
                 return f"topic {topic} was not read to its end"
             if any(partition.of(role).guids for partition in census.partitions for role in Role):
                 return f"records of topic {topic} name their schema by GUID"
-            used.update(found for role in Role for found in census.ids(role))
+            used.update(schema_id for role in Role for schema_id in census.ids(role))
         return frozenset(used)

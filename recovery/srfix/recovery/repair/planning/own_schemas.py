@@ -147,13 +147,16 @@ def _named_types(document: Json, namespace: str) -> Iterator[tuple[str, tuple[st
         case list():
             yield from _of_all(document, namespace)
         case {"type": "record" | "error" | "enum" | "fixed", "name": str(name), **rest}:
-            given = rest.get("namespace")
+            own_namespace = rest.get("namespace")
             space, dot, simple = name.rpartition(".")
             if not dot:
-                space = given if isinstance(given, str) else namespace
+                space = own_namespace if isinstance(own_namespace, str) else namespace
             fields = rest.get("fields")
             inside = fields if isinstance(fields, list) else []
-            yield f"{space}.{simple}", tuple(sorted(str(each["name"]) for each in inside if isinstance(each, dict)))
+            yield (
+                f"{space}.{simple}",
+                tuple(sorted(str(record_type["name"]) for record_type in inside if isinstance(record_type, dict))),
+            )
             yield from _of_all(inside, space)
         case dict():
             yield from _of_all([document.get(key) for key in ("type", "items", "values")], namespace)
@@ -206,7 +209,7 @@ def _elsewhere(survey: Survey) -> tuple[SchemaVersion, bool] | None:
     finds it; None if there is none such.
     """
     live = frozenset(survey.registry.subjects())
-    for subject in islice((each for each in survey.subjects() if each not in live), _MOST_PROBED):
+    for subject in islice((name for name in survey.subjects() if name not in live), _MOST_PROBED):
         for version in survey.versions(subject)[:1]:
             if as_readers_ask(version.schema) == version.schema and not version.schema.references:
                 return version, look_up(survey.registry, subject, version.schema) is not None

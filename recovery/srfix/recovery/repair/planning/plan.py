@@ -47,7 +47,7 @@ def make_plan(
     width: Width = Width.WIDE,
     exact_ids: bool = False,
     also: Collection[str] = (),
-    said: CheckContext | None = None,
+    context: CheckContext | None = None,
     clock: Callable[[], str] = now,
     bootstrap_servers: str | None = None,
     version_limit: int | None = None,
@@ -61,8 +61,8 @@ def make_plan(
     :param exact_ids: True to register with exact ids, through the subject's mode IMPORT, where plain text would get
         another one; only where that loses nothing.
     :param also: those of `ON_REQUEST` that are repaired besides.
-    :param said: what the person said of the reader and its Kafka Streams: with `Width.ALL_VERSIONS` there is no census, and so
-        no finding that tells whether anything must be repaired.
+    :param context: what the person said of the reader and its Kafka Streams: with `Width.ALL_VERSIONS` there is no census, and
+        so no finding that tells whether anything must be repaired.
     :param clock: says the time, ISO 8601, that the plan was made at.
     :param version_limit: the most versions that the registry takes, soft-deleted ones too; what it holds is counted then.
     :param engine: what counts topics, where a deletion needs proof that no record uses an id; None if nothing may be counted.
@@ -71,12 +71,14 @@ def make_plan(
     :raises EndpointNotSupportedError: if `version_limit` is given and the registry does not list its versions.
     :raises RegistryError: if the registry does not answer.
     """
-    wants = wanted(examination, survey, width, also, said or CheckContext(registry=survey.registry))
+    wants = wanted(examination, survey, width, also, context or CheckContext(registry=survey.registry))
     decided = tuple(decide(wants, survey, keep=keep, exact_ids=exact_ids))
-    needed = by_what_they_unblock([each for each in decided if isinstance(each, SubjectRepair)], examination)
+    needed = by_what_they_unblock(
+        [decision for decision in decided if isinstance(decision, SubjectRepair)], examination
+    )
     litter = tuple(deletions(examination, survey, also, engine))
-    going = tuple(each for each in litter if isinstance(each, Deletion))
-    omissions = tuple(each for each in (*decided, *litter) if isinstance(each, Omission))
+    going = tuple(choice for choice in litter if isinstance(choice, Deletion))
+    omissions = tuple(decision for decision in (*decided, *litter) if isinstance(decision, Omission))
     plan = plan_of(needed, omissions, survey, width=width, clock=clock, bootstrap_servers=bootstrap_servers)
     if plan.left_out and not needed and not going:
         raise PlanError("No plan: " + " ".join(plan.left_out))
@@ -97,7 +99,7 @@ def make_plan(
             *_beyond_repair(examination, needed),
             *_unseen(examination, plan.expects),
         ),
-        passed_over=tuple(dict.fromkeys(each.why for each in decided if isinstance(each, PassedOver))),
+        passed_over=tuple(dict.fromkeys(decision.why for decision in decided if isinstance(decision, PassedOver))),
         playbook=tuple(playbook(applications)),
         applications=applications,
         cost=cost if actions else None,
@@ -114,8 +116,8 @@ def plan_wants(
 ) -> Plan:
     """Plans what these subjects lack, whatever a diagnosis found; what the registry takes in no way is its omissions."""
     decided = tuple(decide(wants, survey, keep=keep, exact_ids=exact_ids))
-    needed = tuple(each for each in decided if isinstance(each, SubjectRepair))
-    omissions = tuple(each for each in decided if isinstance(each, Omission))
+    needed = tuple(decision for decision in decided if isinstance(decision, SubjectRepair))
+    omissions = tuple(decision for decision in decided if isinstance(decision, Omission))
     return plan_of(needed, omissions, survey, clock=clock)
 
 
@@ -185,7 +187,11 @@ def _unseen(examination: Examination, planned: Collection[Subject]) -> Iterator[
 def stores_of(needed: Iterable[SubjectRepair]) -> frozenset[tuple[str, str]]:
     """The stores that the repairs are for, as (application, store)."""
     facts = (repair.want.facts for repair in needed)
-    return frozenset((each.store.application, each.store.name) for each in facts if isinstance(each, StoreFacts))
+    return frozenset(
+        (store_facts.store.application, store_facts.store.name)
+        for store_facts in facts
+        if isinstance(store_facts, StoreFacts)
+    )
 
 
 def _actions_of(needed: Iterable[SubjectRepair]) -> tuple[Action, ...]:
@@ -200,7 +206,7 @@ def _planned_ids(needed: Iterable[SubjectRepair]) -> dict[Subject, tuple[SchemaI
     ids: dict[Subject, set[SchemaId]] = {}
     for repair in needed:
         ids.setdefault(repair.want.role.subject, set()).update(membership.schema_id for membership in repair.missing)
-    return {subject: tuple(sorted(of_it)) for subject, of_it in ids.items()}
+    return {subject: tuple(sorted(ids_of_subject)) for subject, ids_of_subject in ids.items()}
 
 
 def _actions(repair: SubjectRepair) -> Iterator[Action]:
@@ -211,16 +217,20 @@ def _actions(repair: SubjectRepair) -> Iterator[Action]:
         yield from registrations
         # Before any soft delete: while versions are soft-deleted nothing of srfix meets IMPORT.
         yield RestoreMode(step=0, subject=subject, previous=state.mode)
-        yield from (_soft_delete(each) for each in registrations if each.schema_id in _soft_deleted_as(repair))
+        yield from (
+            _soft_delete(registration)
+            for registration in registrations
+            if registration.schema_id in _soft_deleted_as(repair)
+        )
         return
     if repair.relax:
         yield SetCompatibility(
             step=0, subject=subject, level="NONE", previous=state.config, inherited=repair.inherited_fields
         )
-    for each in _registrations(repair):
-        yield each
-        if each.schema_id in _soft_deleted_as(repair):
-            yield _soft_delete(each)
+    for registration in _registrations(repair):
+        yield registration
+        if registration.schema_id in _soft_deleted_as(repair):
+            yield _soft_delete(registration)
     if repair.relax:
         yield RestoreCompatibility(step=0, subject=subject, previous=state.config)
 
@@ -310,14 +320,14 @@ def by_what_they_unblock(repairs: Sequence[SubjectRepair], examination: Examinat
     An application works again when all of its stores are readable. So a repair that is interrupted, or of which a part is
     carried out (`srfix apply` with `--only`), leaves as many applications whole as it can.
     """
-    found: dict[tuple[str, str, Role], list[Finding]] = {}
+    findings_by_role: dict[tuple[str, str, Role], list[Finding]] = {}
     for finding in examination.diagnosis.findings:
-        found.setdefault((finding.application, finding.store, finding.role), []).append(finding)
-    states = {known.application: known.state for known in examination.applications}
+        findings_by_role.setdefault((finding.application, finding.store, finding.role), []).append(finding)
+    states = {circumstances.application: circumstances.state for circumstances in examination.applications}
 
     def of_repair(repair: SubjectRepair) -> tuple[int, int]:
-        of_it = found.get((*_store_of(repair), repair.want.role.role), ())
-        own = [finding for finding in of_it if finding.code == repair.want.code]
+        role_findings = findings_by_role.get((*_store_of(repair), repair.want.role.role), ())
+        own = [finding for finding in role_findings if finding.code == repair.want.code]
         # Without a census nothing tells how bad it is: then as bad as can be.
         return min((finding.severity.rank for finding in own), default=0), -_live_keys(own)
 

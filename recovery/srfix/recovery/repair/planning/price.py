@@ -22,12 +22,14 @@ def price(repairs: Collection[SubjectRepair], *, width: Width) -> Iterator[str]:
     """What the repairs change for others: each sentence once, and of which subjects it holds where that is not all of them."""
     paid = [repair for repair in repairs if repair.missing]  # else another store's repair of the same subject says it
     subjects = {repair.want.role.subject for repair in paid}
-    told: dict[str, dict[Subject, None]] = {}
+    subjects_by_sentence: dict[str, dict[Subject, None]] = {}
     for repair in paid:
         for sentence in _of_subject(repair):
-            told.setdefault(sentence, {})[repair.want.role.subject] = None
-    for sentence, of_it in told.items():
-        yield sentence if len(of_it) == len(subjects) else f"{', '.join(of_it)}: {sentence}"
+            subjects_by_sentence.setdefault(sentence, {})[repair.want.role.subject] = None
+    for sentence, subjects_of_sentence in subjects_by_sentence.items():
+        yield (
+            sentence if len(subjects_of_sentence) == len(subjects) else f"{', '.join(subjects_of_sentence)}: {sentence}"
+        )
     yield from dict.fromkeys(sentence for repair in paid for sentence in _beside_subject(repair, width=width))
 
 
@@ -86,24 +88,24 @@ def _look(repair: SubjectRepair) -> str:
 
 def _versions(repair: SubjectRepair) -> Iterator[str]:
     if any(m.schema_id not in repair.any_id for m in repair.missing):
-        known = "The ids" if not repair.any_id else "The other ids"
-        yield f"{known} exist already; the registry gives out no new id."
+        which_ids = "The ids" if not repair.any_id else "The other ids"
+        yield f"{which_ids} exist already; the registry gives out no new id."
     for carried, reason in sorted(repair.any_id.items()):
         yield (
             f"The subject gets a version with the content of schema id {carried}. srfix cannot say before under "
             f"which id, and it may be a new id: {reason}. Readers ask by content and accept any id. A rollback "
             "keeps the last version of an id."
         )
-    for carried, given in sorted(repair.given.items()):
+    for carried, new_id in sorted(repair.new_ids.items()):
         if repair.exact:
             yield (
-                f"The content of schema id {carried} also has id {given}. After the repair, a registration of this "
+                f"The content of schema id {carried} also has id {new_id}. After the repair, a registration of this "
                 f"content under another subject gets id {carried} instead."
             )
         else:
             yield (
-                f"Records carry schema id {carried}. The registry gives the same content id {given}, so the plan "
-                f"registers id {given}. Readers ask by content and accept this id."
+                f"Records carry schema id {carried}. The registry gives the same content id {new_id}, so the plan "
+                f"registers id {new_id}. Readers ask by content and accept this id."
             )
 
 
@@ -140,9 +142,9 @@ def _outlook(repair: SubjectRepair, *, leaves_live: bool) -> str:
     if outlook.refused_by:
         before = {version.schema_id for version in repair.want.role.state.live}
         left = [schema_id for schema_id in outlook.refused_by if schema_id not in before]
-        there = [schema_id for schema_id in outlook.refused_by if schema_id in before]
+        ids_before = [schema_id for schema_id in outlook.refused_by if schema_id in before]
         why = [f"schema id {enumerated(left)}, which this repair leaves live"] if left else []
-        why += [f"schema id {enumerated(there)}, which is live there already"] if there else []
+        why += [f"schema id {enumerated(ids_before)}, which is live there already"] if ids_before else []
         instead = " Plan with --keep auto, which soft-deletes such a version at once." if left else ""
         if left and repair.left_live_for:
             subject = repair.want.role.subject
@@ -213,12 +215,12 @@ def cost_within(actions: Sequence[Action], survey: Survey, version_limit: int | 
     """The cost of these steps; what the registry holds is counted, soft-deleted versions too, if there is a limit. `less`
     names the options that make a smaller plan, for the error.
     """
-    held = None if version_limit is None or not actions else len(list_holders(survey.registry))
-    cost = cost_of(actions, held=held, limit=version_limit)
+    version_count = None if version_limit is None or not actions else len(list_holders(survey.registry))
+    cost = cost_of(actions, held=version_count, limit=version_limit)
     if cost.exceeds:
         raise PlanError(
             f"No plan: with its {counted(cost.versions, 'version')} the registry would hold "
-            f"{(held or 0) + cost.versions:,}, and --version-limit says that it takes {version_limit:,} "
+            f"{(version_count or 0) + cost.versions:,}, and --version-limit says that it takes {version_limit:,} "
             f"(soft-deleted ones count too). Make room, or plan less with {less}."
         )
     return cost

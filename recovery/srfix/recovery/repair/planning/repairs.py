@@ -61,7 +61,7 @@ class SubjectRepair:
     """True if the ids are sent along, in the subject's mode IMPORT."""
     inherited_fields: Mapping[str, Json] = field(default_factory=dict)
     """The fields of a configuration in force, but the level, that are not the subject's own: kept while it is relaxed."""
-    given: Mapping[SchemaId, SchemaId] = field(default_factory=dict)
+    new_ids: Mapping[SchemaId, SchemaId] = field(default_factory=dict)
     """Per id in the records the one that the registry gives out for its content, where that is another."""
     any_id: Mapping[SchemaId, str] = field(default_factory=dict)
     """Per id in the records whose content gets an id that nobody can know before, and that the reader accepts: why."""
@@ -70,7 +70,7 @@ class SubjectRepair:
     also_by: tuple[str, ...] = ()
 
     def registered_as(self, schema_id: SchemaId) -> SchemaId:
-        return schema_id if self.exact else self.given.get(schema_id, schema_id)
+        return schema_id if self.exact else self.new_ids.get(schema_id, schema_id)
 
 
 def decide(
@@ -158,7 +158,7 @@ def _decide(
             for m in chosen
             if foreseen[m.schema_id].any_id and not exact
         },
-        given={
+        new_ids={
             schema_id: other.schema_id
             for schema_id, other in foreseen.items()
             if other.schema_id not in (None, schema_id)
@@ -184,14 +184,14 @@ def _not_by_text(
 ) -> Iterator[tuple[SchemaId, str]]:
     """The ids that must be sent along, as the reader needs them and their text alone would give others; and why."""
     context = registry.context_of(role.subject)
-    for schema_id, known in foreseen.items():
+    for schema_id, foreseen_id in foreseen.items():
         if inherited is not None:
             yield schema_id, f"a registration by text would give it another id, because {inherited}"
-        elif context != DEFAULT_CONTEXT and known.schema_id != schema_id:
+        elif context != DEFAULT_CONTEXT and foreseen_id.schema_id != schema_id:
             # The reader asks for the schema with id and subject there, so that the same content will not do.
             yield (
                 schema_id,
-                f"registered by its text it would get another id ({known.reason}), and in context {context} the registry "
+                f"registered by its text it would get another id ({foreseen_id.reason}), and in context {context} the registry "
                 "gives the schema of an id to no subject that does not hold the id itself",
             )
 
@@ -205,25 +205,29 @@ def _refused(
     exact_ids: bool,
 ) -> Iterator[tuple[SchemaId, str]]:
     """The ids whose registration would not help the reader, or give an id that nobody can know before; and why."""
-    for schema_id, known in foreseen.items():
-        said = not_by_text.get(schema_id, "other ids of this plan are registered with exactly their ids")
-        if known.is_lost:
+    for schema_id, foreseen_id in foreseen.items():
+        reason = not_by_text.get(schema_id, "other ids of this plan are registered with exactly their ids")
+        if foreseen_id.is_lost:
             yield (
                 schema_id,
-                f"{known.reason}: whether the failing reader, which looks up the text of id {schema_id}, would find that is "
-                f"not known (registered with normalize=true it would not: 40403). Give {role.subject} a configuration of its "
-                "own with normalize set to false (PUT /config), which stays for as long as the store is read, and plan again",
+                f"{foreseen_id.reason}: whether the failing reader, which looks up the text of id {schema_id}, would find that "
+                f"is not known (registered with normalize=true it would not: 40403). Give {role.subject} a configuration of "
+                "its own with normalize set to false (PUT /config), which stays for as long as the store is read, and "
+                "plan again",
             )
-        elif known.schema_id is None and not known.any_id:
-            yield schema_id, f"{known.reason}: registered by its text it would get a new id, which no plan can name"
+        elif foreseen_id.schema_id is None and not foreseen_id.any_id:
+            yield (
+                schema_id,
+                f"{foreseen_id.reason}: registered by its text it would get a new id, which no plan can name",
+            )
         elif schema_id in not_by_text or (not_by_text and exact_ids):
-            obstacle = obstacle_to_exact_ids(registry, role, known)
+            obstacle = obstacle_to_exact_ids(registry, role, foreseen_id)
             if obstacle is not None:
-                yield schema_id, f"{said}; and exactly this id is not to be had either: {obstacle}"
+                yield schema_id, f"{reason}; and exactly this id is not to be had either: {obstacle}"
             elif not exact_ids:
                 yield (
                     schema_id,
-                    f"{said}. Plan with --exact-ids to have it registered with exactly this id, through the subject's mode "
+                    f"{reason}. Plan with --exact-ids to have it registered with exactly this id, through the subject's mode "
                     "IMPORT",
                 )
 
@@ -279,7 +283,7 @@ def _refuse_each_other(missing: Iterable[Membership], soft_deleted: frozenset[Sc
         if membership.schema is None:
             continue
         against = earlier if level.endswith("_TRANSITIVE") else earlier[-1:]
-        if any(not passes(membership.schema, each, level) for each in against):
+        if any(not passes(membership.schema, other_schema, level) for other_schema in against):
             return True
         if membership.schema_id not in soft_deleted:
             earlier.append(membership.schema)
@@ -310,5 +314,6 @@ def _by_reason(reasons: Mapping[SchemaId, str]) -> str:
     for schema_id, reason in reasons.items():
         ids.setdefault(reason, []).append(schema_id)
     return "; ".join(
-        f"schema id{'s' if len(each) > 1 else ''} {enumerated(each)}: {reason}" for reason, each in ids.items()
+        f"schema id{'s' if len(ids_of_reason) > 1 else ''} {enumerated(ids_of_reason)}: {reason}"
+        for reason, ids_of_reason in ids.items()
     )

@@ -9,7 +9,7 @@ from srfix.recovery.checks import srf020
 from srfix.recovery.checks.interface import Owner, PassedOver, Want, Width
 from srfix.recovery.checks.topic_findings import Origin, TopicFinding
 from srfix.recovery.clock import now
-from srfix.recovery.commands import Given
+from srfix.recovery.commands import CommandLine
 from srfix.recovery.errors import PlanError
 from srfix.recovery.facts.stores import Membership, RoleFacts
 from srfix.recovery.facts.subject_state import read_subject_state
@@ -26,14 +26,14 @@ from srfix.serde.wire import SchemaId
 
 
 def make_topic_plan(
-    found: TopicCheck,
+    topic_check: TopicCheck,
     survey: Survey,
     *,
     keep: Keep = Keep.AUTO,
     width: Width = Width.WIDE,
     exact_ids: bool = False,
     also: Collection[str] = (),
-    given: Given | None = None,
+    command_line: CommandLine | None = None,
     clock: Callable[[], str] = now,
     bootstrap_servers: str | None = None,
     version_limit: int | None = None,
@@ -46,31 +46,31 @@ def make_topic_plan(
     """
     if width is Width.ALL_VERSIONS:
         raise UsageError("--all-versions plans without a census, and --topic is one of its ids: give one of them.")
-    wants = _wants(found, survey, width, also, given or Given())
+    wants = _wants(topic_check, survey, width, also, command_line or CommandLine())
     decided = tuple(decide(wants, survey, keep=keep, exact_ids=exact_ids))
-    needed = tuple(each for each in decided if isinstance(each, SubjectRepair))
-    omissions = tuple(each for each in decided if isinstance(each, Omission))
+    needed = tuple(decision for decision in decided if isinstance(decision, SubjectRepair))
+    omissions = tuple(decision for decision in decided if isinstance(decision, Omission))
     plan = plan_of(needed, omissions, survey, width=width, clock=clock, bootstrap_servers=bootstrap_servers)
     if plan.left_out and not needed:
         raise PlanError("No plan: " + " ".join(plan.left_out))
     cost = cost_within(plan.actions, survey, version_limit, less="--only-live or --role")
     return replace(
         plan,
-        omissions=(*omissions, *_beyond_repair(found), *_unseen(found)),
-        passed_over=tuple(dict.fromkeys(each.why for each in decided if isinstance(each, PassedOver))),
-        playbook=tuple(_playbook(found)) if needed else (),
+        omissions=(*omissions, *_beyond_repair(topic_check), *_unseen(topic_check)),
+        passed_over=tuple(dict.fromkeys(decision.why for decision in decided if isinstance(decision, PassedOver))),
+        playbook=tuple(_playbook(topic_check)) if needed else (),
         cost=cost if needed else None,
     )
 
 
 def _wants(
-    found: TopicCheck, survey: Survey, width: Width, also: Collection[str], given: Given
+    topic_check: TopicCheck, survey: Survey, width: Width, also: Collection[str], command_line: CommandLine
 ) -> Iterator[Want | PassedOver]:
-    for finding in found.findings:
+    for finding in topic_check.findings:
         if finding.code != srf020.CODE or not finding.repairable:
             continue
         if finding.severity is Severity.NOTE and srf020.CODE not in also:
-            plan = given.quoted("plan", "--topic", finding.topic, "--also", srf020.CODE, "-o", "plan.json")
+            plan = command_line.quoted("plan", "--topic", finding.topic, "--also", srf020.CODE, "-o", "plan.json")
             yield PassedOver(
                 code=srf020.CODE,
                 subject=finding.subject,
@@ -81,25 +81,29 @@ def _wants(
                 ),
             )
             continue
-        yield _want(found, finding, survey, width)
+        yield _want(topic_check, finding, survey, width)
 
 
-def _want(found: TopicCheck, finding: TopicFinding, survey: Survey, width: Width) -> Want:
-    answer = found.answers.role(finding.role)
+def _want(topic_check: TopicCheck, finding: TopicFinding, survey: Survey, width: Width) -> Want:
+    answer = topic_check.answers.role(finding.role)
     assert answer is not None
-    told = {fault.schema_id for fault in finding.schema_ids}
-    asked = {each.schema_id: each for each in answer.ids if each.subject == finding.subject}
-    at_fault = tuple(i for i in sorted(told & asked.keys()) if asked[i].is_mended)
-    memberships = {schema_id: each.membership for schema_id, each in asked.items()}
+    faults = {fault.schema_id for fault in finding.schema_ids}
+    ids_of_subject = {asked_id.schema_id: asked_id for asked_id in answer.ids if asked_id.subject == finding.subject}
+    at_fault = tuple(i for i in sorted(faults & ids_of_subject.keys()) if ids_of_subject[i].is_mended)
+    memberships = {schema_id: asked_id.membership for schema_id, asked_id in ids_of_subject.items()}
     missing = {schema_id: memberships[schema_id] for schema_id in at_fault}
     if width is Width.WIDE:
-        missing |= {schema_id: each.membership for schema_id, each in asked.items() if each.is_mended}
+        missing |= {
+            schema_id: asked_id.membership for schema_id, asked_id in ids_of_subject.items() if asked_id.is_mended
+        }
         missing |= _next_ones(finding, survey, missing.keys())
     holders = () if finding.origin is None else finding.origin.subjects
     return Want(
         code=srf020.CODE,
         owner=Owner.PRODUCERS,
-        facts=TopicFacts(source=finding.source, census=found.answers.census, read=found.answers.question.read),
+        facts=TopicFacts(
+            source=finding.source, census=topic_check.answers.census, read=topic_check.answers.question.read
+        ),
         role=RoleFacts(
             role=finding.role,
             subject=finding.subject,
@@ -112,19 +116,19 @@ def _want(found: TopicCheck, finding: TopicFinding, survey: Survey, width: Width
     )
 
 
-def _next_ones(finding: TopicFinding, survey: Survey, known: Collection[SchemaId]) -> dict[SchemaId, Membership]:
+def _next_ones(finding: TopicFinding, survey: Survey, known_ids: Collection[SchemaId]) -> dict[SchemaId, Membership]:
     """What the subject of the topic that this one was copied from holds besides: its records may arrive next."""
     origin = finding.origin
     if origin is None or origin.kind not in (Origin.MIRRORED, Origin.OTHER_TOPIC, Origin.OWN):
         return {}
-    ids = survey.ids_under(origin.subjects[0], deleted=False) - frozenset(known)
-    asked = (survey.membership(finding.subject, schema_id) for schema_id in ids)
-    return {membership.schema_id: membership for membership in asked if membership.is_missing}
+    ids = survey.ids_under(origin.subjects[0], deleted=False) - frozenset(known_ids)
+    memberships = (survey.membership(finding.subject, schema_id) for schema_id in ids)
+    return {membership.schema_id: membership for membership in memberships if membership.is_missing}
 
 
-def _beyond_repair(found: TopicCheck) -> Iterator[Omission]:
+def _beyond_repair(topic_check: TopicCheck) -> Iterator[Omission]:
     """What is broken and no plan repairs."""
-    for finding in found.findings:
+    for finding in topic_check.findings:
         if finding.severity is not Severity.NOTE and not finding.repairable:
             yield Omission(
                 subject=finding.subject,
@@ -133,19 +137,19 @@ def _beyond_repair(found: TopicCheck) -> Iterator[Omission]:
             )
 
 
-def _unseen(found: TopicCheck) -> Iterator[Omission]:
-    for skipped in found.skipped:
+def _unseen(topic_check: TopicCheck) -> Iterator[Omission]:
+    for skipped in topic_check.skipped:
         if skipped.could_hide:
             yield Omission(
-                subject=found.answers.question.subject_of(found.answers.question.roles[-1]),
+                subject=topic_check.answers.question.subject_of(topic_check.answers.question.roles[-1]),
                 reason=f"{skipped.what}; srfix check says why and what to do",
                 is_unseen=True,
             )
 
 
-def _playbook(found: TopicCheck) -> Iterator[str]:
+def _playbook(topic_check: TopicCheck) -> Iterator[str]:
     """What to do around the repair, in order."""
-    topic, reader = found.answers.question.topic, found.answers.question.read.reader
+    topic, reader = topic_check.answers.question.topic, topic_check.answers.question.read.reader
     yield "Stop jobs that clean up or copy subjects until the repair is verified."
     yield "Repair: apply the plan with srfix apply, then check the repair with srfix verify."
     if reader is TopicReader.KSQLDB:

@@ -35,28 +35,30 @@ ONLY_ON_REQUEST: Final = frozenset(check.code for check in CHECKS if check.repai
 
 
 def wanted(
-    examination: Examination, survey: Survey, width: Width, also: Collection[str], said: CheckContext
+    examination: Examination, survey: Survey, width: Width, also: Collection[str], context: CheckContext
 ) -> Iterator[Want | PassedOver]:
     """What must be repaired, and those of `ON_REQUEST` that were asked for (`also`); what was not is passed over. What the
     person said of reader and version counts where without a census no finding tells whether anything must be repaired.
     """
     request = RepairRequest(
-        stores=examination.facts, survey=survey, width=width, also=frozenset(also), given=said.given
+        stores=examination.facts, survey=survey, width=width, also=frozenset(also), command_line=context.command_line
     )
     if width is Width.ALL_VERSIONS:
         for facts in examination.facts:
-            yield from _without_census(facts, said, request)
+            yield from _without_census(facts, context, request)
     for finding in examination.diagnosis.findings:
         repair = BY_CODE[finding.code].repair
         if repair is not None:
             yield from repair.wants(finding, request)
 
 
-def _without_census(facts: StoreFacts, said: CheckContext, request: RepairRequest) -> Iterator[Want | PassedOver]:
+def _without_census(
+    facts: StoreFacts, stated_context: CheckContext, request: RepairRequest
+) -> Iterator[Want | PassedOver]:
     from srfix.recovery.advice.hints import gather_hints, with_hints
 
     topic = None if facts.source is None else facts.source.topic
-    context = with_hints(said, gather_hints(facts.store, request.survey, topic))
+    context = with_hints(stated_context, gather_hints(facts.store, request.survey, topic))
     for role in _roles_without_census(facts, request.survey):
         for check in CHECKS:
             if check.repair is not None and check.repair.without_census is not None:
@@ -69,9 +71,9 @@ def _roles_without_census(facts: StoreFacts, survey: Survey) -> Iterator[RoleFac
     from srfix.recovery.facts.subject_state import read_subject_state
 
     for role in Role:
-        known = facts.roles.get(role)
-        if known is not None:
-            yield known
+        role_facts = facts.roles.get(role)
+        if role_facts is not None:
+            yield role_facts
         elif role is Role.VALUE:
             subject = facts.store.subject(role)
             state = read_subject_state(survey.registry, subject)

@@ -10,7 +10,7 @@ from srfix.serde.wire import SchemaId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Told:
+class _SubjectEvent:
     subject: Subject
     what: str
     """What was asked and answered, what is wrong and what to do, or what could not be asked and why; in words."""
@@ -21,12 +21,12 @@ class _Told:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Confirmed(_Told):
+class Confirmed(_SubjectEvent):
     """Something that holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem(_Told):
+class Problem(_SubjectEvent):
     """Something that does not hold."""
 
     keys_miss: bool = False
@@ -34,7 +34,7 @@ class Problem(_Told):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NotLookedAt(_Told):
+class NotLookedAt(_SubjectEvent):
     """Something that could not be asked: neither confirmed nor a problem, but no clean bill of health. It has no id and no
     rows."""
 
@@ -61,11 +61,11 @@ def tally(events: Iterable[Event]) -> tuple[Looked, ...]:
     return tuple(
         Looked(
             subject=subject,
-            ids=len({event.schema_id for event in of_it} - {None}),
-            rows=sum(event.rows for event in of_it),
-            confirmed=sum(isinstance(event, Confirmed) for event in of_it),
-            problems=sum(isinstance(event, Problem) for event in of_it),
-            not_looked_at=sum(isinstance(event, NotLookedAt) for event in of_it),
+            ids=len({event.schema_id for event in events_of_subject} - {None}),
+            rows=sum(event.rows for event in events_of_subject),
+            confirmed=sum(isinstance(event, Confirmed) for event in events_of_subject),
+            problems=sum(isinstance(event, Problem) for event in events_of_subject),
+            not_looked_at=sum(isinstance(event, NotLookedAt) for event in events_of_subject),
         )
-        for subject, of_it in by_subject.items()
+        for subject, events_of_subject in by_subject.items()
     )

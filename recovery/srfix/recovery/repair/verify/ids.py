@@ -87,7 +87,7 @@ class AskedIds:
         not_live = "" if schema_id in self.live else f"; no live row {where}, so none was decoded"
         return Confirmed(
             subject=self.finding.subject,
-            what=f"schema id {schema_id} {self._found(membership)}{not_live}",
+            what=f"schema id {schema_id} {self._registration_in_words(membership)}{not_live}",
             schema_id=schema_id,
         )
 
@@ -124,7 +124,7 @@ class AskedIds:
             return None
         return f" is another schema in this registry than in the plan: {_ANOTHER_REGISTRY}"
 
-    def _found(self, membership: Membership) -> str:
+    def _registration_in_words(self, membership: Membership) -> str:
         if membership.answered_subject is not None:
             through = answered_through(self.finding.subject, membership.answered_subject)
             return f"is not registered here, but its look-up is {through}"
@@ -177,8 +177,8 @@ def _named_in(sentence: str, plan: Plan) -> Subject:
 def deleted(actions: Iterable[DeleteVersion], registry: ReadableRegistry) -> Iterator[Event]:
     """What holds of each version that a plan soft-deletes, and what does not: it is, and its id stays readable."""
     for action in actions:
-        found = read_subject_state(registry, action.subject)
-        live = [version.version for version in found.live if version.schema_id == action.schema_id]
+        subject_state = read_subject_state(registry, action.subject)
+        live = [version.version for version in subject_state.live if version.schema_id == action.schema_id]
         if live:
             yield Problem(
                 subject=action.subject,

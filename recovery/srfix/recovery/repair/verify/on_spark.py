@@ -71,23 +71,23 @@ class EveryRowOnSpark:
             _ONE: UnderOneSubject(registry, first),
             _DUAL: DualSubject(registry, first=first, second=second),
         }
-        found: list[_Rows] | None = []
+        groups: list[_Rows] | None = []
         if whole:
             give_up_at = None if deadline_s is None else time.monotonic() + deadline_s
             jobs = {None: self._job(finding, census, whole, policies, window)}
             with self._topics.failures(census.topic, f"reading every live row of {census.topic}"):
-                found = next((rows for _, rows in finished(self._spark, jobs, give_up_at=give_up_at)), None)
-        if found is None:
+                groups = next((rows for _, rows in finished(self._spark, jobs, give_up_at=give_up_at)), None)
+        if groups is None:
             what = f"every live row of {census.topic}: the deadline of {deadline_s:g} s (--deadline) was reached"
             yield NotLookedAt(subject=finding.subject, what=what)
             return
-        if not found:
+        if not groups:
             yield NotLookedAt(
                 subject=finding.subject, what=f"every live row of {census.topic}: Spark found none to read"
             )
             return
-        yield from _events(finding.subject, census, found, _ONE, "under this subject alone")
-        for event in _events(finding.subject, census, found, _DUAL, f"under this subject first, then {source}"):
+        yield from _events(finding.subject, census, groups, _ONE, "under this subject alone")
+        for event in _events(finding.subject, census, groups, _DUAL, f"under this subject first, then {source}"):
             yield replace(event, rows=0)  # the same rows once more
 
     def _job(
@@ -149,32 +149,32 @@ def _fixed(role: Role, subject: Subject) -> FixedSubject:
     return FixedSubject(**{role.value: subject})
 
 
-def _events(subject: Subject, census: Census, found: list[_Rows], policy: str, how: str) -> Iterator[Event]:
+def _events(subject: Subject, census: Census, groups: list[_Rows], policy: str, how: str) -> Iterator[Event]:
     """What one policy makes of the rows. Where srfix cannot read the schema itself, that says nothing of the reader."""
-    unread = [each for each in found if each.reasons[policy] in _NOT_JUDGED]
-    judged = [each for each in found if each not in unread]
-    bad = [each for each in judged if each.reasons[policy] is not None]
-    rows = sum(each.rows for each in judged)
+    unread = [group for group in groups if group.reasons[policy] in _NOT_JUDGED]
+    judged = [group for group in groups if group not in unread]
+    bad = [group for group in judged if group.reasons[policy] is not None]
+    rows = sum(group.rows for group in judged)
     if bad:
-        share = f"{sum(each.rows for each in bad):,} of {counted(rows, 'live row')}"
-        said = f"{share} of {census.topic} cannot be read {how}, on Spark: "
-        yield Problem(subject=subject, what=said + _told(bad, policy), rows=rows)
+        share = f"{sum(group.rows for group in bad):,} of {counted(rows, 'live row')}"
+        sentence = f"{share} of {census.topic} cannot be read {how}, on Spark: "
+        yield Problem(subject=subject, what=sentence + _reasons_in_words(bad, policy), rows=rows)
     elif judged:
-        said = f"all {counted(rows, 'live row')} of {census.topic} read {how}, on Spark"
-        yield Confirmed(subject=subject, what=said, rows=rows)
+        sentence = f"all {counted(rows, 'live row')} of {census.topic} read {how}, on Spark"
+        yield Confirmed(subject=subject, what=sentence, rows=rows)
     if unread:
-        share = counted(sum(each.rows for each in unread), "live row")
-        said = f"whether {share} of {census.topic} decode, read {how}, on Spark: "
-        yield NotLookedAt(subject=subject, what=said + _told(unread, policy))
+        share = counted(sum(group.rows for group in unread), "live row")
+        sentence = f"whether {share} of {census.topic} decode, read {how}, on Spark: "
+        yield NotLookedAt(subject=subject, what=sentence + _reasons_in_words(unread, policy))
 
 
-def _told(of_them: list[_Rows], policy: str) -> str:
+def _reasons_in_words(of_them: list[_Rows], policy: str) -> str:
     reasons: dict[str, int] = {}
-    for each in of_them:
-        reason = each.reasons[policy] or ""
-        reasons[reason] = reasons.get(reason, 0) + each.rows
+    for group in of_them:
+        reason = group.reasons[policy] or ""
+        reasons[reason] = reasons.get(reason, 0) + group.rows
     counts = ", ".join(f"{count:,} {reason}" for reason, count in sorted(reasons.items(), key=lambda item: -item[1]))
-    first = sorted(of_them, key=lambda each: (each.partition, each.first_offset))
-    places = ", ".join(f"partition {each.partition} offset {each.first_offset}" for each in first[:_PLACES_SHOWN])
+    first = sorted(of_them, key=lambda group: (group.partition, group.first_offset))
+    places = ", ".join(f"partition {group.partition} offset {group.first_offset}" for group in first[:_PLACES_SHOWN])
     more = ", …" if len(first) > _PLACES_SHOWN else ""
     return f"{counts}; the first ones at {places}{more}. The first one: {first[0].messages[policy]}"

@@ -49,7 +49,7 @@ def rows_read(
     live may be another cluster's. None where the plan speaks of none: then only what is there is read.
     """
     read_record = _reader(finding, registry, window)
-    seen: set[SchemaId] = set()
+    ids_read: set[SchemaId] = set()
     read: Counter[SchemaId] = Counter()
     unread: dict[str, Counter[SchemaId]] = {}
     for live in newest_live(cluster, census, finding.role)[0]:
@@ -64,7 +64,7 @@ def rows_read(
                 ),
             )
             continue
-        seen.add(schema_id)
+        ids_read.add(schema_id)
         reason = _no_serde(memberships[schema_id])
         if reason is None:
             try:
@@ -88,7 +88,7 @@ def rows_read(
         for schema_id in sorted(ids):
             yield NotLookedAt(subject=finding.subject, what=_not_decoded(memberships[schema_id], reason))
     if known_ids is not None:
-        yield from _nothing_seen(finding, census, seen, memberships, known_ids)
+        yield from _nothing_seen(finding, census, ids_read, memberships, known_ids)
 
 
 def _reader(
@@ -121,20 +121,20 @@ def _not_decoded(membership: Membership, reason: str) -> str:
 def _nothing_seen(
     finding: PlannedFinding,
     census: Census,
-    seen: Collection[SchemaId],
+    ids_read: Collection[SchemaId],
     memberships: Mapping[SchemaId, Membership],
     known_ids: Collection[SchemaId],
 ) -> Iterator[NotLookedAt]:
     """What keeps the rows from telling anything of this repair."""
     topic, half = finding.source_topic, f"{finding.role.value}s"
     unread = f"whether the {half} of topic {topic} can be read"
-    if not seen:
+    if not ids_read:
         yield NotLookedAt(subject=finding.subject, what=f"{unread}: {_why_none(finding, census)}")
-    elif not any(i in known_ids or memberships[i].answered_id in known_ids for i in seen):
+    elif not any(i in known_ids or memberships[i].answered_id in known_ids for i in ids_read):
         yield NotLookedAt(
             subject=finding.subject,
-            what=f"{unread} with the ids of this plan: its live {half} carry schema id {listed(sorted(seen))}, of which the "
-            "plan does not speak. If this is not the plan's cluster, give --bootstrap-servers; if newer schemas took the "
+            what=f"{unread} with the ids of this plan: its live {half} carry schema id {listed(sorted(ids_read))}, of which "
+            "the plan does not speak. If this is not the plan's cluster, give --bootstrap-servers; if newer schemas took the "
             "place of the plan's, srfix diagnose tells how things stand",
         )
     for partition in census.partitions:
@@ -172,25 +172,25 @@ def _why_none(finding: PlannedFinding, census: Census) -> str:
 def rows_without_id(finding: PlannedFinding, census: Census) -> Iterator[Event]:
     """Live rows that name no schema id: no registration mends them, so a verified repair does not cover them."""
     for partition in census.partitions:
-        found = partition.of(finding.role)
+        role_census = partition.of(finding.role)
         where = f"{finding.source_topic} partition {partition.partition}"
-        if found.live_unframed_keys and finding.role is Role.VALUE:
+        if role_census.live_unframed_keys and finding.role is Role.VALUE:
             yield Problem(
                 subject=finding.subject,
                 what=(
-                    f"{where}: {counted(found.live_unframed_keys, 'live value')}, the first unframed one at offset "
-                    f"{found.first_unframed_offset}, carry no schema id, so the reader fails on them; no "
+                    f"{where}: {counted(role_census.live_unframed_keys, 'live value')}, the first unframed one at offset "
+                    f"{role_census.first_unframed_offset}, carry no schema id, so the reader fails on them; no "
                     "registration repairs them (`srfix explain SRF013`)"
                 ),
             )
-        elif found.live_unframed_keys:
+        elif role_census.live_unframed_keys:
             yield NotLookedAt(
                 subject=finding.subject,
-                what=f"{where}: {counted(found.live_unframed_keys, 'live key')}, the first unframed one at offset "
-                f"{found.first_unframed_offset}: they carry no schema id",
+                what=f"{where}: {counted(role_census.live_unframed_keys, 'live key')}, the first unframed one at offset "
+                f"{role_census.first_unframed_offset}: they carry no schema id",
             )
-        if found.guids:
+        if role_census.guids:
             yield NotLookedAt(
                 subject=finding.subject,
-                what=f"{where}: {counted(found.guids, finding.role.value)} that name their schema by GUID",
+                what=f"{where}: {counted(role_census.guids, finding.role.value)} that name their schema by GUID",
             )

@@ -42,15 +42,15 @@ def keys_missed(finding: PlannedFinding, keys: KeyRole, survey: Survey) -> Itera
     store = store_of(finding)
     subject = store.subject(Role.KEY)
     carried = [i for i in keys.census.restorable_ids(Role.KEY) if survey.membership(subject, i).is_known]
-    found = asymmetry(carried, read_subject_state(survey.registry, subject), keys.source.schema_ids)
-    if found is not None:
-        written = "one schema id only" if found.reader_id is None else f"schema id {found.reader_id}"
-        missed = "those under another one" if len(found.topic_ids) > 1 else "them"
+    missed_keys = asymmetry(carried, read_subject_state(survey.registry, subject), keys.source.schema_ids)
+    if missed_keys is not None:
+        written = "one schema id only" if missed_keys.reader_id is None else f"schema id {missed_keys.reader_id}"
+        missed = "those under another one" if len(missed_keys.topic_ids) > 1 else "them"
         yield Problem(
             subject=subject,
             what=(
                 f"store {store.name} looks up keys under {written}, but the live keys of topic "
-                f"{finding.source_topic} carry schema id {listed(found.topic_ids)}. The store's rows can be read, "
+                f"{finding.source_topic} carry schema id {listed(missed_keys.topic_ids)}. The store's rows can be read, "
                 f"but a look-up by key misses {missed} without an error, and the next update of a key makes a "
                 "second row. No registration repairs this (`srfix explain SRF005`)"
             ),

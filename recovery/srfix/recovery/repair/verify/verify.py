@@ -130,7 +130,7 @@ class _Run:
 
     def events(self) -> Iterator[Event]:
         topics, survey = self.cluster.topics(), self.survey
-        asked = {finding.subject for finding in self.plan.findings}
+        subjects = {finding.subject for finding in self.plan.findings}
         for finding in self.plan.findings:
             deletions = [a for a in self.plan.actions if isinstance(a, DeleteVersion) and a.subject == finding.subject]
             if deletions:
@@ -153,17 +153,17 @@ class _Run:
             if is_first:
                 yield from keys_missed(finding, keys, survey)
                 for beside in self._beside(finding, keys):
-                    asked.add(beside.subject)
+                    subjects.add(beside.subject)
                     yield from self._of_other_role(beside, keys)
-        yield from left_out_elsewhere(self.plan, self.registry, asked=asked)
+        yield from left_out_elsewhere(self.plan, self.registry, asked=subjects)
 
     def _count(self, finding: PlannedFinding, partitions: int) -> Census:
         store = store_of(finding)
         is_global = self.supplied.is_global(store.application, store.name) or any(
-            each.is_global
-            for known in self.plan.circumstances
-            for each in known.stores
-            if (known.application, each.name) == (store.application, store.name)
+            known_store.is_global
+            for circumstances in self.plan.circumstances
+            for known_store in circumstances.stores
+            if (circumstances.application, known_store.name) == (store.application, store.name)
         )
         request = CensusRequest(
             topic=finding.source_topic,
@@ -212,9 +212,11 @@ class _Run:
                     subject=finding.subject,
                     what=f"{census.topic} partition {partition.partition}: {partition.stopped_early}",
                 )
-        asked = AskedIds.ask(self.plan, finding, census.restorable_ids(finding.role), self.registry)
-        yield from asked.events(self.registry, is_partial=census.is_partial)
-        for event in self._rows(finding, keys, asked, asked.planned | asked.left_out.keys() | set(before.schema_ids)):
+        asked_ids = AskedIds.ask(self.plan, finding, census.restorable_ids(finding.role), self.registry)
+        yield from asked_ids.events(self.registry, is_partial=census.is_partial)
+        for event in self._rows(
+            finding, keys, asked_ids, asked_ids.planned | asked_ids.left_out.keys() | set(before.schema_ids)
+        ):
             # What reads every row reads these too: they count once.
             yield event if self.every_row is None else replace(event, rows=0)
         yield from rows_without_id(finding, census)
@@ -231,25 +233,29 @@ class _Run:
         store = store_of(finding)
         if finding.subject != store.subject(finding.role):  # the reader asks the source's own subject
             return
-        planned = {(store_of(each), each.role) for each in self.plan.findings if each.read is None}
+        planned = {
+            (store_of(planned_finding), planned_finding.role)
+            for planned_finding in self.plan.findings
+            if planned_finding.read is None
+        }
         for role in Role:
             if (store, role) not in planned and (role is Role.VALUE or keys.is_role):
                 yield replace(finding, role=role, subject=store.subject(role), schema_ids=(), planned_ids=())
 
     def _of_other_role(self, beside: PlannedFinding, keys: KeyRole) -> Iterator[Event]:
-        asked = AskedIds.ask(self.plan, beside, keys.census.restorable_ids(beside.role), self.registry)
-        yield from asked.events(self.registry, is_partial=keys.census.is_partial)
-        yield from self._rows(beside, keys, asked, None)
+        asked_ids = AskedIds.ask(self.plan, beside, keys.census.restorable_ids(beside.role), self.registry)
+        yield from asked_ids.events(self.registry, is_partial=keys.census.is_partial)
+        yield from self._rows(beside, keys, asked_ids, None)
 
     def _rows(
-        self, finding: PlannedFinding, keys: KeyRole, asked: AskedIds, known_ids: Collection[SchemaId] | None
+        self, finding: PlannedFinding, keys: KeyRole, asked_ids: AskedIds, known_ids: Collection[SchemaId] | None
     ) -> Iterator[Event]:
         return rows_read(
             finding,
             keys.census,
             self.cluster,
             self.registry,
-            asked.memberships,
+            asked_ids.memberships,
             known_ids=known_ids,
             window=keys.window,
         )
@@ -262,8 +268,8 @@ def _commits(cluster: Cluster, finding: PlannedFinding, partitions: int) -> Mapp
 
 def _standing(expected: SubjectState, registry: Registry) -> Iterator[Event]:
     """What stood under a subject before the repair, and stands there now: what the repair does not change for good."""
-    subject, found = expected.subject, read_subject_state(registry, expected.subject)
-    gone = sorted({version.schema_id for version in expected.live} - set(found.schema_ids))
+    subject, subject_state = expected.subject, read_subject_state(registry, expected.subject)
+    gone = sorted({version.schema_id for version in expected.live} - set(subject_state.schema_ids))
     if gone:
         yield NotLookedAt(
             subject=subject,
@@ -273,44 +279,47 @@ def _standing(expected: SubjectState, registry: Registry) -> Iterator[Event]:
                 "good, the store's own rows with this id cannot be read"
             ),
         )
-    if found.config == expected.config:
+    if subject_state.config == expected.config:
         yield Confirmed(subject=subject, what="its configuration is what it was before the repair")
     else:
         yield Problem(
             subject=subject,
             what=(
-                f"its configuration is {_said(found.config)}; before the repair it was {_said(expected.config)}. "
+                f"its configuration is {_config_in_words(subject_state.config)}; before the repair it was "
+                f"{_config_in_words(expected.config)}. "
                 "Finish the repair with srfix apply, or reset the configuration by hand"
             ),
         )
-    if found.mode != expected.mode:
+    if subject_state.mode != expected.mode:
         yield Problem(
             subject=subject,
             what=(
-                f"its mode is {found.mode or 'none of its own'}; before the repair it was "
+                f"its mode is {subject_state.mode or 'none of its own'}; before the repair it was "
                 f"{expected.mode or 'none of its own'}. Finish the repair with srfix apply, or reset the mode by "
                 "hand"
             ),
         )
 
 
-def _said(config: Mapping[str, Json] | None) -> str:
+def _config_in_words(config: Mapping[str, Json] | None) -> str:
     return ", ".join(f"{name}={value}" for name, value in sorted(config.items())) if config else "none of its own"
 
 
 def circumstances_now(plan: Plan, cluster: Cluster, supplied: Supplied) -> Iterator[Circumstances]:
     """What is known of each application of a plan, its group and its ksqlDB query asked now."""
-    for known in plan.circumstances:
+    for circumstances in plan.circumstances:
         stores = tuple(
-            structs.replace(store, is_global=store.is_global or supplied.is_global(known.application, store.name))
-            for store in known.stores
+            structs.replace(
+                store, is_global=store.is_global or supplied.is_global(circumstances.application, store.name)
+            )
+            for store in circumstances.stores
         )
-        known = replace(known, stores=stores)
-        for answers, query in supplied.queries(known.application):
-            version = known.ksqldb_version if answers.server is None else answers.server.version
-            state = query.state or known.query_state
-            known = replace(known, query=query.query_id, query_state=state, ksqldb_version=version)
-        yield known.with_group(cluster.group_state(known.application))
+        circumstances = replace(circumstances, stores=stores)
+        for answers, query in supplied.queries(circumstances.application):
+            version = circumstances.ksqldb_version if answers.server is None else answers.server.version
+            state = query.state or circumstances.query_state
+            circumstances = replace(circumstances, query=query.query_id, query_state=state, ksqldb_version=version)
+        yield circumstances.with_group(cluster.group_state(circumstances.application))
 
 
 def outcome_of(application: str, plan: Plan, events: Iterable[Event]) -> Verified:
@@ -322,11 +331,11 @@ def outcome_of(application: str, plan: Plan, events: Iterable[Event]) -> Verifie
             continue
         for subject in (finding.subject, *map(store_of(finding).subject, Role)):
             owners.setdefault(subject, set()).add(finding.application)
-    of_it = [event for event in events if application in owners.get(event.subject, {application})]
-    problems = [event for event in of_it if isinstance(event, Problem)]
+    application_events = [event for event in events if application in owners.get(event.subject, {application})]
+    problems = [event for event in application_events if isinstance(event, Problem)]
     if not all(problem.keys_miss for problem in problems):
         return Verified.PROBLEMS
-    if any(isinstance(event, NotLookedAt) for event in of_it):
+    if any(isinstance(event, NotLookedAt) for event in application_events):
         return Verified.NOT_SEEN
     return Verified.KEYS_MISS if problems else Verified.HOLDS
 
@@ -335,29 +344,35 @@ _OF_THE_LATEST: Final = (Trouble.NO_LATEST, Trouble.LATEST_CANNOT_READ)
 """What no look-up of an id tells: a reader that takes the latest version fails all the same."""
 
 
-def topic_events(plan: Plan, finding: PlannedFinding, found: TopicCheck, survey: Survey) -> Iterator[Event]:
-    subject, census = finding.subject, found.answers.census
-    for skipped in found.skipped:
+def topic_events(plan: Plan, finding: PlannedFinding, topic_check: TopicCheck, survey: Survey) -> Iterator[Event]:
+    subject, census = finding.subject, topic_check.answers.census
+    for skipped in topic_check.skipped:
         if skipped.could_hide:
             yield NotLookedAt(subject=subject, what=f"{skipped.what}: {skipped.reason}")
-    answer = found.answers.role(finding.role)
+    answer = topic_check.answers.role(finding.role)
     ids = answer.ids if answer is not None else ()
-    of_it = [each for each in ids if each.subject == subject]
-    live = {each.schema_id for each in of_it if each.standing.is_met or each.schema_id in finding.planned_ids}
-    asked = AskedIds.ask(plan, finding, live, survey.registry)
-    yield from asked.events(survey.registry, is_partial=census.is_partial)
-    read = only_ids(census, finding.role, asked.memberships)
-    known = asked.planned | asked.left_out.keys() | set(plan.expects[subject].schema_ids)
+    ids_of_subject = [asked_id for asked_id in ids if asked_id.subject == subject]
+    live = {
+        asked_id.schema_id
+        for asked_id in ids_of_subject
+        if asked_id.standing.is_met or asked_id.schema_id in finding.planned_ids
+    }
+    asked_ids = AskedIds.ask(plan, finding, live, survey.registry)
+    yield from asked_ids.events(survey.registry, is_partial=census.is_partial)
+    read = only_ids(census, finding.role, asked_ids.memberships)
+    known_ids = asked_ids.planned | asked_ids.left_out.keys() | set(plan.expects[subject].schema_ids)
     yield from rows_read(
         finding,
         read,
         survey.cluster,
         survey.registry,
-        asked.memberships,
-        known_ids=known,
+        asked_ids.memberships,
+        known_ids=known_ids,
         window=None if answer is None else answer.window,
     )
     yield from rows_without_id(finding, census)
-    for each in of_it:
-        if each.standing.is_met and each.trouble in _OF_THE_LATEST:
-            yield Problem(subject=subject, what=f"schema id {each.schema_id}: {each.trouble.value}, {each.why}")
+    for asked_id in ids_of_subject:
+        if asked_id.standing.is_met and asked_id.trouble in _OF_THE_LATEST:
+            yield Problem(
+                subject=subject, what=f"schema id {asked_id.schema_id}: {asked_id.trouble.value}, {asked_id.why}"
+            )

@@ -128,16 +128,16 @@ def _headers(value: bytes, at: int, end: int) -> Headers:
     count, at = _varint(value, at, end)
     if count < 0:
         raise FormatError(f"a value would have {count} headers")
-    found: list[tuple[str, bytes | None]] = []
+    headers: list[tuple[str, bytes | None]] = []
     for _ in range(count):
         name, at = _sized(value, at, end)
         content, at = _sized(value, at, end)
         if name is None:
             raise FormatError("a header of a value has no name")
-        found.append((name.decode("utf-8", "replace"), content))
+        headers.append((name.decode("utf-8", "replace"), content))
     if at != end:
         raise FormatError(f"{_bytes(end - at)} are left behind the headers of a value")
-    return tuple(found)
+    return tuple(headers)
 
 
 def _sized(value: bytes, at: int, end: int) -> tuple[bytes | None, int]:

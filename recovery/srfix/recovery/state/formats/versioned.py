@@ -105,20 +105,20 @@ def decode_versioned_segment(stored: bytes) -> VersionedSegment:
     if len(stored) < _HEAD.size:
         raise FormatError(f"a segment has {len(stored)} bytes, and its head needs {_HEAD.size}")
     valid_to, least = _HEAD.unpack_from(stored)
-    found: list[tuple[int, int, int]] = []
+    entries: list[tuple[int, int, int]] = []
     at = _HEAD.size
-    while not found or found[-1][0] != least:
+    while not entries or entries[-1][0] != least:
         if len(stored) - at < _ENTRY.size:
-            raise FormatError(f"a segment is cut short at record {len(found) + 1}: none has the least time, {least}")
+            raise FormatError(f"a segment is cut short at record {len(entries) + 1}: none has the least time, {least}")
         valid_from, size = _ENTRY.unpack_from(stored, at)
         # A tombstone that nothing precedes begins where it ends.
-        if valid_from > valid_to or (valid_from == valid_to and (size >= 0 or found)) or valid_from < least:
-            raise FormatError(f"record {len(found) + 1} of a segment would hold from {valid_from} to {valid_to}")
-        found.append((valid_from, valid_to, size))
+        if valid_from > valid_to or (valid_from == valid_to and (size >= 0 or entries)) or valid_from < least:
+            raise FormatError(f"record {len(entries) + 1} of a segment would hold from {valid_from} to {valid_to}")
+        entries.append((valid_from, valid_to, size))
         valid_to = valid_from
         at += _ENTRY.size
     records: list[VersionedRecord] = []
-    for valid_from, until, size in reversed(found):
+    for valid_from, until, size in reversed(entries):
         if size > len(stored) - at:
             raise FormatError(f"a value of a segment would have {size} bytes, and {len(stored) - at} follow")
         payload = stored[at : at + size] if size >= 0 else None

@@ -121,17 +121,17 @@ _SESSION: Final = struct.Struct(">qq")
 
 
 def _windows_of(tails: bytes) -> list[StoredWindow] | None:
-    found = list(_WINDOW.iter_unpack(tails))
-    if any(start < 0 or number < 0 for start, number in found):
+    windows = list(_WINDOW.iter_unpack(tails))
+    if any(start < 0 or number < 0 for start, number in windows):
         return None
-    return [_new(StoredWindow, (start, None, number)) for start, number in found]
+    return [_new(StoredWindow, (start, None, number)) for start, number in windows]
 
 
 def _sessions_of(tails: bytes) -> list[StoredWindow] | None:
-    found = list(_SESSION.iter_unpack(tails))
-    if not all(0 <= start <= end for end, start in found):
+    sessions = list(_SESSION.iter_unpack(tails))
+    if not all(0 <= start <= end for end, start in sessions):
         return None
-    return [_new(StoredWindow, (start, end, 0)) for end, start in found]
+    return [_new(StoredWindow, (start, end, 0)) for end, start in sessions]
 
 
 WINDOWS: Final = WindowedKeys(kind=WindowKind.TIME_STORE, tail=_WINDOW, times_size=_TIME_SIZE, windows_of=_windows_of)

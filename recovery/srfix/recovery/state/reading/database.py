@@ -50,13 +50,13 @@ class _Reached:
     """How many were read."""
 
     def past(self, intervals: Iterable[Interval]) -> Iterator[Interval]:
-        for each in intervals:
+        for interval in intervals:
             if self.key is None:
-                yield each
+                yield interval
                 continue
             following = self.key + b"\0"
-            if each.end is None or each.end > following:
-                yield Interval(following if each.start is None else max(each.start, following), each.end)
+            if interval.end is None or interval.end > following:
+                yield Interval(following if interval.start is None else max(interval.start, following), interval.end)
 
 
 def read_batches(
@@ -150,7 +150,7 @@ def look_up(
         with opened(path) as database:
             if not is_in_use:
                 _note_unlisted(path, database, note, salvages=salvages)
-            return _found(database, form, key)
+            return _look_up(database, form, key)
     except LibraryMissingError:
         raise
     except NotPermittedError as error:
@@ -161,7 +161,7 @@ def look_up(
     saved: StateRow | None = None
     if salvages:
         with suppress(StateDirectoryError), salvaged(path) as database:
-            saved = _found(database, form, key)
+            saved = _look_up(database, form, key)
     note(0, problem if saved is None else f"{problem}. {_SAVED}", saved is None)
     return saved
 
@@ -182,7 +182,7 @@ def some_rows(database: Path, *, most: int) -> dict[bytes, StoredValue]:
         return rows
 
 
-def _found(database: OpenedDatabase, form: StoreFormat, key: bytes) -> StateRow | None:
+def _look_up(database: OpenedDatabase, form: StoreFormat, key: bytes) -> StateRow | None:
     for family in _of_rows(database):
         value = database.get(family, key)
         if value is not None:
@@ -193,8 +193,10 @@ def _found(database: OpenedDatabase, form: StoreFormat, key: bytes) -> StateRow 
 def _of_rows(database: OpenedDatabase) -> list[str]:
     families = [family for family in VALUES if family in database.families]
     if not families:
-        others = sorted(database.families - {OFFSETS_COLUMN_FAMILY})
-        raise StateDirectoryError(f"it has none of the column families of a store, but {', '.join(others) or 'none'}.")
+        row_families = sorted(database.families - {OFFSETS_COLUMN_FAMILY})
+        raise StateDirectoryError(
+            f"it has none of the column families of a store, but {', '.join(row_families) or 'none'}."
+        )
     return families
 
 
@@ -224,19 +226,19 @@ def _newest(
 
     decoders = [decoder(form, family) for family in families]
     last: bytes | None = None
-    kept: list[_Stored] = []
+    stored_rows: list[_Stored] = []
     try:
         for key, rank, value in merge(*(ranked(rank, family) for rank, family in enumerate(families))):
             if key != last:
-                kept.append((decoders[rank], key, value))
+                stored_rows.append((decoders[rank], key, value))
             last = key
-            if len(kept) == size:
-                yield kept
-                kept = []
+            if len(stored_rows) == size:
+                yield stored_rows
+                stored_rows = []
     except Exception:  # RocksDB's: what precedes the damage is given first
-        yield kept
+        yield stored_rows
         raise
-    yield kept
+    yield stored_rows
 
 
 def _one_by_one(stored: Iterable[_Stored], note: Note, read: int) -> RowBatch:

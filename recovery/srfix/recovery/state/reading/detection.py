@@ -98,14 +98,14 @@ def databases(store: StoreDirectory) -> tuple[Path, ...]:
     if store.kind is StoreKind.KEY_VALUE:
         return (Path(store.path),)
     try:
-        found = [
+        paths = [
             path for path in Path(store.path).iterdir() if path.is_dir() and segment_start(path, store.name) is not None
         ]
     except PermissionError as error:
         raise NotPermittedError.of(error.filename or store.path) from None
     except OSError as error:
         raise StateDirectoryError(f"{store.path} cannot be read: {error.strerror or error}") from None
-    return tuple(sorted(found, key=lambda path: segment_start(path, store.name) or 0))
+    return tuple(sorted(paths, key=lambda path: segment_start(path, store.name) or 0))
 
 
 def segments(
@@ -133,19 +133,19 @@ def _key_value(name: str, database: OpenedDatabase) -> Detected:
     if WITH_HEADERS in database.families or TIMESTAMPED in database.families:
         family = WITH_HEADERS if WITH_HEADERS in database.families else TIMESTAMPED
         form = StoreFormat.HEADERS_KV if family == WITH_HEADERS else StoreFormat.TIMESTAMPED_KV
-        told = Detected(format=form, why=f"it has the column family {family}", is_certain=True)
+        detection = Detected(format=form, why=f"it has the column family {family}", is_certain=True)
         if role is JoinStore.SUBSCRIPTIONS:
-            return _by_name(database, family, StoreFormat.SUBSCRIPTION, "a foreign-key join's", told)
-        return told
+            return _by_name(database, family, StoreFormat.SUBSCRIPTION, "a foreign-key join's", detection)
+        return detection
     if PLAIN not in database.families:
         raise StateDirectoryError(
             f"store {name} has none of the column families of a key-value store, but "
             f"{', '.join(sorted(database.families)) or 'none'}: it is none of Kafka Streams, or of a later version."
         )
-    told = _plain(database)
+    detection = _plain(database)
     if role is JoinStore.LIST:
-        return _by_name(database, PLAIN, StoreFormat.LIST_VALUE, "a join's list store", told)
-    return told
+        return _by_name(database, PLAIN, StoreFormat.LIST_VALUE, "a join's list store", detection)
+    return detection
 
 
 def _by_name(database: OpenedDatabase, family: str, form: StoreFormat, whose: str, else_: Detected) -> Detected:
@@ -183,9 +183,9 @@ def _segmented(store: StoreDirectory, segments: Sequence[Path], opening: Opening
         span = _span(path, store, segments)
         try:
             with opening(path) as database:
-                told = _by_family(database, span, store)
-                if told is not None:
-                    return told
+                detection = _by_family(database, span, store)
+                if detection is not None:
+                    return detection
                 if PLAIN not in database.families:
                     continue
                 rows = list(islice(database.rows(PLAIN), _ROWS))
@@ -212,7 +212,7 @@ def _segmented(store: StoreDirectory, segments: Sequence[Path], opening: Opening
 
 def _span(path: Path, store: StoreDirectory, segments: Sequence[Path]) -> Span:
     """What times a segment's rows can have: the starts of all are multiples of what one covers."""
-    starts = [segment_start(each, store.name) or 0 for each in segments]
+    starts = [segment_start(segment, store.name) or 0 for segment in segments]
     longest = min((later - earlier for earlier, later in pairwise(starts)), default=_LONGEST_SEGMENT_MS)
     start = segment_start(path, store.name) or 0
     return Span(start, start + longest)
@@ -301,8 +301,8 @@ def is_latest(key: bytes, value: bytes) -> bool:
 def is_subscription(key: bytes, value: bytes, family: str) -> bool:
     """True for a subscription of a foreign-key join: key and value have the same primary key."""
     try:
-        told = decode_subscription(VALUES[family].decode(value).payload)
-        return told.primary_key == decode_combined_key(key).primary_key
+        subscription = decode_subscription(VALUES[family].decode(value).payload)
+        return subscription.primary_key == decode_combined_key(key).primary_key
     except FormatError:
         return False
 

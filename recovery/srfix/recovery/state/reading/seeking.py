@@ -129,12 +129,12 @@ def _in_each_segment(start: bytes, end: bytes | None) -> Where:
     def where(database: OpenedDatabase, families: Sequence[str]) -> Iterator[Interval]:
         at: bytes | None = b""
         while at is not None:
-            found = _first_key(database, families, at)
-            if found is None:
+            stored_key = _first_key(database, families, at)
+            if stored_key is None:
                 return
-            segment = found[:_SEGMENT_SIZE]
+            segment = stored_key[:_SEGMENT_SIZE]
             if len(segment) < _SEGMENT_SIZE:  # of another form
-                at = found + b"\0"
+                at = stored_key + b"\0"
                 continue
             at = _next(segment)
             yield Interval(segment + start, at if end is None else segment + end)
@@ -152,13 +152,13 @@ def _by_index(form: StoreFormat, key: bytes, first: bytes, last: bytes) -> Where
     windows = _windows(form)
 
     def where(database: OpenedDatabase, families: Sequence[str]) -> Iterator[Interval]:
-        held = [family for family in families if _first_key(database, (family,), b"") is not None]
-        found = _first_key(database, held, INDEX) if len(held) == 1 else None
-        if found is None or not found.startswith(INDEX):
+        filled_families = [family for family in families if _first_key(database, (family,), b"") is not None]
+        stored_key = _first_key(database, filled_families, INDEX) if len(filled_families) == 1 else None
+        if stored_key is None or not stored_key.startswith(INDEX):
             yield _between(first, last)
             return
         end = _next(INDEX + key + last)
-        for stored, _nothing in database.rows(held[0], start=INDEX + key + first):
+        for stored, _nothing in database.rows(filled_families[0], start=INDEX + key + first):
             if end is not None and stored >= end:
                 return
             base = _base_of(windows, stored, key)
@@ -178,5 +178,5 @@ def _base_of(windows: WindowedKeys, stored: bytes, key: bytes) -> bytes | None:
 
 
 def _first_key(database: OpenedDatabase, families: Iterable[str], start: bytes) -> bytes | None:
-    found = (next(database.rows(family, start=start), None) for family in families)
-    return min((row[0] for row in found if row is not None), default=None)
+    rows = (next(database.rows(family, start=start), None) for family in families)
+    return min((row[0] for row in rows if row is not None), default=None)

@@ -63,12 +63,12 @@ class StateStore:
     @property
     def is_damaged(self) -> bool:
         """True if something that may be read is damaged."""
-        return any(not each.is_shut for each in self.damage)
+        return any(not damage.is_shut for damage in self.damage)
 
     @property
     def is_shut(self) -> bool:
         """True if this user may not read some of it: its rows are not known."""
-        return any(each.is_shut for each in self.damage)
+        return any(damage.is_shut for damage in self.damage)
 
     @property
     def format(self) -> StoreFormat:
@@ -82,7 +82,7 @@ class StateStore:
     def oldest_segment_ms(self) -> int | None:
         """From when on the oldest segment that is there holds windows, or ends of sessions; None where none is."""
         starts = (segment_start(path, self.name) for path in self._databases())
-        return next((each for each in starts if each is not None), None)
+        return next((start for start in starts if start is not None), None)
 
     def newest_window_ms(self) -> int | None:
         """The start of the newest window, or the end of the newest session, that lies there; None for none."""
@@ -120,9 +120,9 @@ class StateStore:
             raise StateDirectoryError(f"store {self.name} ({self.format.value}) has no single row of a key.")
         for path in self._databases():
             note = partial(self._note, path)
-            found = look_up(path, self.format, key, note, salvages=self.salvages, is_in_use=self.is_in_use)
-            if found is not None:
-                return found
+            row = look_up(path, self.format, key, note, salvages=self.salvages, is_in_use=self.is_in_use)
+            if row is not None:
+                return row
         return None
 
     def rows_of(self, key: bytes) -> Iterator[StateRow]:
@@ -231,16 +231,18 @@ class StateStore:
         )
 
     def _note(self, path: Path, read: int, problem: str, ends_it: bool, *, is_shut: bool = False) -> None:
-        told = StoreDamage(database=str(path), rows_before=read, problem=problem, ends_it=ends_it, is_shut=is_shut)
-        for index, each in enumerate(self.damage):
-            is_of_this = each.database in (str(path), self.directory.path)
-            if is_of_this and (problem.startswith(each.problem) or each.problem.startswith(problem)):
+        new_damage = StoreDamage(
+            database=str(path), rows_before=read, problem=problem, ends_it=ends_it, is_shut=is_shut
+        )
+        for index, damage in enumerate(self.damage):
+            is_of_this = damage.database in (str(path), self.directory.path)
+            if is_of_this and (problem.startswith(damage.problem) or damage.problem.startswith(problem)):
                 # Read once more, or behind what told the form: what says more stays.
-                self.damage[index] = told if len(problem) > len(each.problem) else each
+                self.damage[index] = new_damage if len(problem) > len(damage.problem) else damage
                 return
         self.damages += 1
         if len(self.damage) < _MOST_DAMAGES:
-            self.damage.append(told)
+            self.damage.append(new_damage)
 
 
 def open_stores(
@@ -254,13 +256,13 @@ def open_stores(
     """The stores of an application, or those of one name or task, task after task; each is opened when its rows are read. See
     `open_store`.
     """
-    for each in state.tasks:
-        if task not in (None, each.name):
+    for task_on_disk in state.tasks:
+        if task not in (None, task_on_disk.name):
             continue
-        for directory in each.stores:
+        for directory in task_on_disk.stores:
             if name not in (None, directory.name):
                 continue
-            yield open_store(state, each, directory, form=form, salvages=salvages)
+            yield open_store(state, task_on_disk, directory, form=form, salvages=salvages)
 
 
 def open_store(
@@ -303,8 +305,8 @@ def open_store(
 def _detected_of_damaged(directory: StoreDirectory, *, salvages: bool) -> Detected:
     if salvages:
         with suppress(StateDirectoryError):
-            found = detect_format(directory, opening=salvaged)
-            return Detected(format=found.format, why=f"of what can be saved: {found.why}", is_certain=False)
+            detection = detect_format(directory, opening=salvaged)
+            return Detected(format=detection.format, why=f"of what can be saved: {detection.why}", is_certain=False)
     is_key_value = directory.kind is StoreKind.KEY_VALUE
     guess = StoreFormat.TIMESTAMPED_KV if is_key_value else StoreFormat.TIMESTAMPED_WINDOW
     return Detected(format=guess, why="it could not be read", is_certain=False)

@@ -67,8 +67,8 @@ class DatabaseWriter:
         self._write_if(not self._batch.is_empty())
         if family not in self._read:
             self._read[family] = self._database.get_column_family(family)
-        found = self._read[family].get(key)
-        return found if isinstance(found, bytes) else None
+        value = self._read[family].get(key)
+        return value if isinstance(value, bytes) else None
 
     def finish(self) -> None:
         """Writes all rows to tables, and closes the database. Deleted rows leave no trace."""

@@ -51,7 +51,7 @@ def strip_edit(record: bytes, *, path: str, tags: frozenset[int] = UNKNOWN_TO_5_
 
 def fields_of(record: bytes, path: str) -> list[tuple[int, int, int]]:
     """Tag, begin and end of each field."""
-    found = []
+    fields = []
     at = 0
     while at < len(record):
         begin = at
@@ -62,8 +62,8 @@ def fields_of(record: bytes, path: str) -> list[tuple[int, int, int]]:
         at = skip(record, at, path)
         if at > len(record):
             raise _bad(path, "a version edit is cut short")
-        found.append((tag, begin, at))
-    return found
+        fields.append((tag, begin, at))
+    return fields
 
 
 def _varint(record: bytes, at: int, path: str) -> tuple[int, int]:

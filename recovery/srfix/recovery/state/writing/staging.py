@@ -154,8 +154,8 @@ def _refuse_foreign(unfinished: Path) -> None:
         return
     is_ours = unfinished.is_dir() and not unfinished.is_symlink()
     if is_ours:
-        others = {entry.name for entry in unfinished.iterdir()} - {_LOCK, _ABOUT, _WHOLE, _SCRATCH}
-        is_ours = all(name.startswith(_TEMPORARY) for name in others)
+        foreign_names = {entry.name for entry in unfinished.iterdir()} - {_LOCK, _ABOUT, _WHOLE, _SCRATCH}
+        is_ours = all(name.startswith(_TEMPORARY) for name in foreign_names)
     if not is_ours:
         raise StateDirectoryError(
             f"{unfinished} is not what an unfinished run of srfix leaves, and it is in the way: move it, and run again."
@@ -173,12 +173,12 @@ def _about(unfinished: Path) -> dict[str, Json]:
 @contextmanager
 def _locked(unfinished: Path, target: Path) -> Iterator[IO[bytes]]:
     try:
-        with (unfinished / _LOCK).open("ab") as held:
-            portalocker.lock(held, _EXCLUSIVE)
+        with (unfinished / _LOCK).open("ab") as lock_file:
+            portalocker.lock(lock_file, _EXCLUSIVE)
             # Whoever held it before may have finished, and removed it.
-            if not os.path.samestat(os.fstat(held.fileno()), os.lstat(unfinished / _LOCK)):
+            if not os.path.samestat(os.fstat(lock_file.fileno()), os.lstat(unfinished / _LOCK)):
                 raise FileNotFoundError(errno.ENOENT, "another run has just finished it")
-            yield held
+            yield lock_file
     except portalocker.LockException:
         raise StateDirectoryError(
             f"Another srfix builds {target} now (it holds {unfinished / _LOCK}). Wait for it, or name another directory."

@@ -94,14 +94,14 @@ class VersionedRows:
             self._change(key, new.valid_from_ms, _ended(new.valid_from_ms))
 
     def _put_within(self, key: bytes, segment: int, row: VersionedSegment, new: VersionedRecord) -> None:
-        index = next(at for at, each in enumerate(row.records) if each.valid_from_ms <= new.valid_from_ms)
-        found = row.records[index]
-        new = replace(new, valid_to_ms=found.valid_to_ms)
+        index = next(at for at, record in enumerate(row.records) if record.valid_from_ms <= new.valid_from_ms)
+        record = row.records[index]
+        new = replace(new, valid_to_ms=record.valid_to_ms)
         newer, older = row.records[:index], row.records[index + 1 :]
-        if found.valid_from_ms == new.valid_from_ms:
+        if record.valid_from_ms == new.valid_from_ms:
             self._put_row(key, segment, (*newer, new, *older))
             return
-        ended = replace(found, valid_to_ms=new.valid_from_ms)
+        ended = replace(record, valid_to_ms=new.valid_from_ms)
         if self._segment_of(new.valid_from_ms) == segment:
             self._put_row(key, segment, (*newer, new, ended, *older))
         else:

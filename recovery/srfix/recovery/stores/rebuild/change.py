@@ -52,8 +52,8 @@ class StoreChange:
 def form_to_change(store: StoreDirectory, change: StoreChange) -> StoreFormat:
     form, why = change.form, "as was said"
     if form is None:
-        found = detect_format(store)
-        form, why = found.format, found.why
+        detection = detect_format(store)
+        form, why = detection.format, detection.why
     if form is StoreFormat.SUBSCRIPTION and change.payload is not None:
         raise UsageError(
             f"{store.path} is a store of the kind {form.value} ({why}), whose rows hold no value but its hash; srfix "
@@ -153,8 +153,8 @@ def _versioned(key: bytes, value: bytes, change: Change) -> bytes:
         return _behind_prefix(value, decode_latest(value).payload or b"", change)
     return encode_versioned_segment(
         [
-            each if each.payload is None else replace(each, payload=change(each.payload))
-            for each in decode_versioned_segment(value).records
+            record if record.payload is None else replace(record, payload=change(record.payload))
+            for record in decode_versioned_segment(value).records
         ]
     )
 

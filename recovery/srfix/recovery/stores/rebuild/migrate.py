@@ -85,8 +85,8 @@ def check(state: ApplicationState, migration: Migration, without: frozenset[str]
                 refuse_open(store.offsets, store.path)
     for name in migration.changes:
         if name not in state.stores:
-            known = ", ".join(state.stores) or "none"
-            raise UsageError(f"{state.path} has no store {name!r}; it has: {known}.")
+            store_names = ", ".join(state.stores) or "none"
+            raise UsageError(f"{state.path} has no store {name!r}; it has: {store_names}.")
 
 
 def migrate_into(
@@ -142,9 +142,9 @@ class _Task:
             shutil.copytree(store.path, self._folder.path / relative)
             self._tally.notes.append(f"{store.path} is no RocksDB of Kafka Streams; it was copied as it is.")
             return
-        asked = self._migration.changes.get(store.name)
-        form = None if asked is None else form_to_change(store, asked)
-        change = RowChange(asked, form=form, task=self._task.name, store=store.name, tally=self._tally)
+        wanted_change = self._migration.changes.get(store.name)
+        form = None if wanted_change is None else form_to_change(store, wanted_change)
+        change = RowChange(wanted_change, form=form, task=self._task.name, store=store.name, tally=self._tally)
         newest: tuple[CheckpointEntry, ...] = ()
         for database in databases:
             entries = copy_database(
@@ -238,6 +238,6 @@ class TaskFolder:
 
     def finish(self) -> None:
         """Writes the checkpoint; none without entries, as Kafka Streams does."""
-        known = [self._entries[place] for place in sorted(self._entries) if self._entries[place].offset is not None]
-        if known and self._is_wanted:
-            (self.path / _CHECKPOINT).write_bytes(checkpoint_text(known))
+        entries = [self._entries[place] for place in sorted(self._entries) if self._entries[place].offset is not None]
+        if entries and self._is_wanted:
+            (self.path / _CHECKPOINT).write_bytes(checkpoint_text(entries))

@@ -94,79 +94,79 @@ class Rebuild:
         return name if self.named_topology is None else f"__{self.named_topology}__/{name}"
 
 
-def build(asked: Rebuild, cluster: TopicReader, ranges: Sequence[ReadRange], staging: Staging, tally: Tally) -> None:
+def build(job: Rebuild, cluster: TopicReader, ranges: Sequence[ReadRange], staging: Staging, tally: Tally) -> None:
     """Writes the tasks of the state beside, and those that these ranges fill, into `staging.whole`. The tally gets what was
     written, and what could not be read.
     """
-    folders = {} if asked.beside is None else take_over(asked, staging, tally)
-    if asked.payload is None:
-        _restore(asked, cluster, ranges, _in(staging.whole, asked.release, folders), tally)
+    folders = {} if job.beside is None else take_over(job, staging, tally)
+    if job.payload is None:
+        _restore(job, cluster, ranges, _in(staging.whole, job.release, folders), tally)
     else:
-        raw = staging.scratch / asked.application
-        _restore(asked, cluster, ranges, _in(raw, asked.release, {}), Tally())
-        _rewrite(asked, raw, staging.whole, folders, tally)
+        raw = staging.scratch / job.application
+        _restore(job, cluster, ranges, _in(raw, job.release, {}), Tally())
+        _rewrite(job, raw, staging.whole, folders, tally)
 
 
 Build: TypeAlias = Callable[[Rebuild, TopicReader, Sequence[ReadRange], Staging, Tally], None]
 """`build`, or what does the same by other means."""
 
 
-def take_over(asked: Rebuild, staging: Staging, tally: Tally) -> dict[str, TaskFolder]:
+def take_over(job: Rebuild, staging: Staging, tally: Tally) -> dict[str, TaskFolder]:
     """Writes the other stores of the state beside, and what belongs to no task; returns the tasks, by their paths below the
     application's folder.
     """
-    assert asked.beside is not None
-    return migrate_into(asked.beside, staging.whole, _taken_over(asked), tally, without=frozenset({asked.store.name}))
+    assert job.beside is not None
+    return migrate_into(job.beside, staging.whole, _taken_over(job), tally, without=frozenset({job.store.name}))
 
 
-def _taken_over(asked: Rebuild) -> Migration:
-    return Migration(release=asked.release, changes={}, on_error=asked.on_error, takes_open=asked.takes_open)
+def _taken_over(job: Rebuild) -> Migration:
+    return Migration(release=job.release, changes={}, on_error=job.on_error, takes_open=job.takes_open)
 
 
 def rebuild(
-    asked: Rebuild, cluster: TopicReader, target: Path, *, request: Mapping[str, Json], build: Build = build
+    job: Rebuild, cluster: TopicReader, target: Path, *, request: Mapping[str, Json], build: Build = build
 ) -> Json:
     """Writes the application's new folder, which must not exist; it is there whole, or not at all, whenever the process dies.
     A run that died just before its end is recognised by what was asked for. What was written is told as `Tally.as_json`.
     """
-    if asked.beside is not None:
-        check(asked.beside, _taken_over(asked), frozenset({asked.store.name}))
+    if job.beside is not None:
+        check(job.beside, _taken_over(job), frozenset({job.store.name}))
     done = finished_before(target, request)
     if done is not None:
         return done
-    ranges = _ranges(asked, cluster)
+    ranges = _ranges(job, cluster)
     with staged(target, request) as staging:
         tally = Tally()
         tally.notes += [] if staging.note is None else [staging.note]
-        build(asked, cluster, ranges, staging, tally)
-        tally.refuse_unreadable(asked.on_error)
-        if asked.payload is None:
+        build(job, cluster, ranges, staging, tally)
+        tally.refuse_unreadable(job.on_error)
+        if job.payload is None:
             tally.notes.append(
-                f"Of {asked.store.name} the records put are counted: of a key the last one stays, and a tombstone leaves none."
+                f"Of {job.store.name} the records put are counted: of a key the last one stays, and a tombstone leaves none."
             )
         staging.report = tally.as_json() | {"ranges": json_of(ranges)}
     return staging.report
 
 
-def _ranges(asked: Rebuild, cluster: TopicReader) -> tuple[ReadRange, ...]:
-    count = cluster.topics().get(asked.topic)
+def _ranges(job: Rebuild, cluster: TopicReader) -> tuple[ReadRange, ...]:
+    count = cluster.topics().get(job.topic)
     if count is None:
-        raise UsageError(f"There is no topic {asked.topic!r} among those that this user may see. Check --from-topic.")
-    partitions = list(range(count)) if asked.partitions is None else sorted(set(asked.partitions))
+        raise UsageError(f"There is no topic {job.topic!r} among those that this user may see. Check --from-topic.")
+    partitions = list(range(count)) if job.partitions is None else sorted(set(job.partitions))
     if beyond := [partition for partition in partitions if partition >= count]:
-        raise UsageError(f"The topic {asked.topic!r} has the partitions 0 to {count - 1}; {beyond[0]} is none of them.")
-    logs = cluster.watermarks(asked.topic, partitions)
-    if asked.isolation is Isolation.READ_COMMITTED:
-        stable = cluster.stable_ends(asked.topic, partitions)
+        raise UsageError(f"The topic {job.topic!r} has the partitions 0 to {count - 1}; {beyond[0]} is none of them.")
+    logs = cluster.watermarks(job.topic, partitions)
+    if job.isolation is Isolation.READ_COMMITTED:
+        stable = cluster.stable_ends(job.topic, partitions)
         logs = {partition: (begin, min(end, stable[partition])) for partition, (begin, end) in logs.items()}
     limits: dict[int, int] = {partition: logs[partition][1] for partition in partitions}
-    if asked.until is Until.COMMITTED and not asked.is_global:
-        places = [(str(asked.topic), partition) for partition in partitions]
-        for (_topic, partition), offset in cluster.committed(asked.application, places).items():
+    if job.until is Until.COMMITTED and not job.is_global:
+        places = [(str(job.topic), partition) for partition in partitions]
+        for (_topic, partition), offset in cluster.committed(job.application, places).items():
             limits[partition] = min(limits[partition], offset or 0)
         if not any(limits.values()) and any(end for _, end in logs.values()):
             raise UsageError(
-                f"The group {asked.application!r} has committed nothing for {asked.topic}: Kafka Streams would restore "
+                f"The group {job.application!r} has committed nothing for {job.topic}: Kafka Streams would restore "
                 "nothing, and process the topic from its start. Check --application; for a changelog say --until end."
             )
     return tuple(
@@ -187,20 +187,24 @@ def _in(parent: Path, release: Release, folders: dict[str, TaskFolder]) -> _Fold
     return folder
 
 
-def _restore(asked: Rebuild, cluster: TopicReader, ranges: Sequence[ReadRange], folder: _Folder, tally: Tally) -> None:
+def _restore(job: Rebuild, cluster: TopicReader, ranges: Sequence[ReadRange], folder: _Folder, tally: Tally) -> None:
     by_task: dict[str, list[ReadRange]] = {}
-    for each in ranges:
+    for read_range in ranges:
         # Of what the group has not committed, nothing is restored: Kafka Streams makes that task's store itself.
-        if each.end_offset > 0:
-            by_task.setdefault(asked.task(each.partition), []).append(each)
+        if read_range.end_offset > 0:
+            by_task.setdefault(job.task(read_range.partition), []).append(read_range)
     for task, parts in by_task.items():
-        counts = tally.store(task, asked.store.name)
-        starts = [(asked.topic, each.partition, each.end_offset) for each in parts]
-        entries = checkpoint_entries(starts, asked.release.offset_meaning(is_global=asked.is_global))
-        with store_writer(asked.store, folder(task).path, asked.release) as writer:
-            for each in parts:
+        counts = tally.store(task, job.store.name)
+        starts = [(job.topic, read_range.partition, read_range.end_offset) for read_range in parts]
+        entries = checkpoint_entries(starts, job.release.offset_meaning(is_global=job.is_global))
+        with store_writer(job.store, folder(task).path, job.release) as writer:
+            for read_range in parts:
                 for record in cluster.read(
-                    asked.topic, each.partition, each.start_offset, each.end_offset, isolation=asked.isolation
+                    job.topic,
+                    read_range.partition,
+                    read_range.start_offset,
+                    read_range.end_offset,
+                    isolation=job.isolation,
                 ):
                     if record.key is not None:
                         counts.rows += 1
@@ -211,12 +215,12 @@ def _restore(asked: Rebuild, cluster: TopicReader, ranges: Sequence[ReadRange], 
         folder(task).finish()
 
 
-def _rewrite(asked: Rebuild, raw: Path, whole: Path, folders: dict[str, TaskFolder], tally: Tally) -> None:
+def _rewrite(job: Rebuild, raw: Path, whole: Path, folders: dict[str, TaskFolder], tally: Tally) -> None:
     if not raw.is_dir():
         return
     (state,) = read_state_directory(raw)
-    changes = {asked.store.name: StoreChange(payload=asked.payload, form=asked.store.kind.format)}
-    migration = Migration(release=asked.release, changes=changes, on_error=asked.on_error)
+    changes = {job.store.name: StoreChange(payload=job.payload, form=job.store.kind.format)}
+    migration = Migration(release=job.release, changes=changes, on_error=job.on_error)
     migrate_into(state, whole, migration, tally, folders=folders)
 
 
@@ -245,7 +249,7 @@ class BuiltTask:
 class RebuildWork:
     """Writes the directory of each task, with a client of its own."""
 
-    asked: Rebuild
+    job: Rebuild
     """What is to be rebuilt; of the state beside, the folder alone counts."""
     kafka: Mapping[str, str] = field(repr=False)
     """librdkafka's configuration, secrets filled in."""
@@ -253,17 +257,17 @@ class RebuildWork:
     folder: str
     """Where attempts have their folders."""
     second: SecondAnswers
-    """What the policy of `asked.payload` tells of second subjects."""
+    """What the policy of `job.payload` tells of second subjects."""
 
     def __call__(self, part: TaskToBuild) -> BuiltTask:
         attempt = new_attempt(Path(self.folder))
         whole, scratch = new_attempt(attempt), new_attempt(attempt)
-        beside = self.asked.beside
+        beside = self.job.beside
         own = None if beside is None or part.beside is None else replace(beside, tasks=(part.beside,))
         tally = Tally()
         with Cluster(self.kafka, timeout_s=self.timeout_s) as cluster:
             build(
-                replace(self.asked, beside=own),
+                replace(self.job, beside=own),
                 cluster,
                 part.ranges,
                 Staging(whole=whole, scratch=scratch),
@@ -289,40 +293,38 @@ class BuildOnSpark:
     """Is told what it told."""
 
     def __call__(
-        self, asked: Rebuild, cluster: TopicReader, ranges: Sequence[ReadRange], staging: Staging, tally: Tally
+        self, job: Rebuild, cluster: TopicReader, ranges: Sequence[ReadRange], staging: Staging, tally: Tally
     ) -> None:
-        tasks = tasks_to_build(asked, ranges)
+        tasks = tasks_to_build(job, ranges)
         work = RebuildWork(
-            asked=asked,
+            job=job,
             kafka=self.kafka,
             timeout_s=self.timeout_s,
             folder=str(staging.scratch),
             second=self.second,
         )
-        built = self.engine.run(work, tasks, doing=f"rebuilding {asked.store.name}")
-        if asked.beside is not None:
-            take_over(replace(asked, beside=replace(asked.beside, tasks=())), staging, tally)
-        for task, each in zip(tasks, built, strict=True):
-            take(Path(each.folder), staging.whole / task.path)
-            tally.add(each.tally)
-        self.tell(note for each in built for note in each.notes)
+        built = self.engine.run(work, tasks, doing=f"rebuilding {job.store.name}")
+        if job.beside is not None:
+            take_over(replace(job, beside=replace(job.beside, tasks=())), staging, tally)
+        for task, built_task in zip(tasks, built, strict=True):
+            take(Path(built_task.folder), staging.whole / task.path)
+            tally.add(built_task.tally)
+        self.tell(note for built_task in built for note in built_task.notes)
         # In the order in which one process writes them: what is taken over, then the store, by partition.
-        order = {asked.task(each.partition): each.partition for each in ranges}
-        tally.stores.sort(
-            key=lambda found: (1, order.get(found.task, 0)) if found.store == asked.store.name else (0, 0)
-        )
+        order = {job.task(read_range.partition): read_range.partition for read_range in ranges}
+        tally.stores.sort(key=lambda store: (1, order.get(store.task, 0)) if store.store == job.store.name else (0, 0))
 
 
-def tasks_to_build(asked: Rebuild, ranges: Sequence[ReadRange]) -> list[TaskToBuild]:
+def tasks_to_build(job: Rebuild, ranges: Sequence[ReadRange]) -> list[TaskToBuild]:
     """The tasks whose directories are written: those of the state beside, and those that restore something."""
-    beside = asked.beside
+    beside = job.beside
     taken_over = (
         {} if beside is None else {str(Path(task.path).relative_to(beside.path)): task for task in beside.tasks}
     )
     restored: dict[str, list[ReadRange]] = {}
-    for each in ranges:
-        if each.end_offset > 0:
-            restored.setdefault(asked.task(each.partition), []).append(each)
+    for read_range in ranges:
+        if read_range.end_offset > 0:
+            restored.setdefault(job.task(read_range.partition), []).append(read_range)
     return [
         TaskToBuild(path=path, ranges=tuple(restored.get(path, ())), beside=taken_over.get(path))
         for path in dict.fromkeys((*taken_over, *restored))

@@ -47,16 +47,16 @@ class Reserialiser:
         resolver: Resolver | None = None,
         case_rule: CaseRule = CaseRule.UNIQUE,
     ) -> None:
-        found = registry.version(subject, version, deleted=version != "latest")
-        references = reference_texts(registry, found.schema, subject=subject)
+        schema_version = registry.version(subject, version, deleted=version != "latest")
+        references = reference_texts(registry, schema_version.schema, subject=subject)
         resolver = resolver or ById(registry, context=registry.context_of(subject))
-        self.schema_id: SchemaId = found.schema_id
+        self.schema_id: SchemaId = schema_version.schema_id
         """The id that all values carry afterwards."""
-        self._prefix = prefix_id_bytes(found.schema_id)
-        self._read = _reader(resolver, found.schema, references, case_rule)
-        self._write = _writer(registry, found.schema, subject, found.version)
+        self._prefix = prefix_id_bytes(schema_version.schema_id)
+        self._read = _reader(resolver, schema_version.schema, references, case_rule)
+        self._write = _writer(registry, schema_version.schema, subject, schema_version.version)
         self._context = SerdeContext(_TOPIC, Role.VALUE)
-        self._made_of = (registry, subject, found.version, resolver, case_rule)
+        self._made_of = (registry, subject, schema_version.version, resolver, case_rule)
 
     def __reduce__(self) -> tuple[object, ...]:
         # Made anew elsewhere, of the very version that was the latest here.
