@@ -218,24 +218,32 @@ def by_shapes(spark: SparkSession, scratch: Path, *, records: int, rounds: int) 
             worst[_OF_STREAMS] = max(worst[_OF_STREAMS], cpu.ratio(_AUTO, _JVM))
             broker.create_topic(TOPIC, _PARTITIONS, {"retention.ms": "-1"})
             produce_payloads(broker.bootstrap_servers, folder)
-            kafka = spark.read.format("kafka").option("kafka.bootstrap.servers", broker.bootstrap_servers)
-            topic = kafka.option("subscribe", TOPIC).load()
-            ours = spark.read.format("srfix").options(
-                **{
-                    "bootstrap.servers": broker.bootstrap_servers,
-                    "schema.registry.url": registry.url,
-                    "subscribe": TOPIC,
-                    "columns": COLUMNS,
-                }
-            )
-            for condition in (None, _FILTER):
+            theirs = {
+                "kafka.bootstrap.servers": broker.bootstrap_servers,
+                "subscribe": TOPIC,
+                "startingOffsets": "earliest",
+            }
+            ours = {
+                "bootstrap.servers": broker.bootstrap_servers,
+                "schema.registry.url": registry.url,
+                "subscribe": TOPIC,
+                "columns": COLUMNS,
+                "startingOffsets": "earliest",
+            }
+            topic = spark.read.format("kafka").options(**theirs).load()
+            for where, condition in (("Kafka", None), ("Kafka, filtered", _FILTER)):
                 of_topic = _routes(topic, plan, by_hand, condition)
                 if condition is None:
-                    of_topic[_SOURCE] = ours.load()
-                where = "Kafka" if condition is None else "Kafka, filtered"
+                    of_topic[_SOURCE] = spark.read.format("srfix").options(**ours).load()
                 cpu = _told(f"{title}, {where}", of_topic, records, rounds)
                 worst[_OF_KAFKA] = max(worst[_OF_KAFKA], cpu.ratio(_JVM, _BRANCHES))
                 worst[_OF_AUTO] = max(worst[_OF_AUTO], cpu.ratio(_AUTO, _JVM))
+            stream = spark.readStream.format("kafka").options(**theirs).load()
+            of_stream = _routes(stream, plan, by_hand) | {
+                _SOURCE: spark.readStream.format("srfix").options(**ours).load()
+            }
+            cpu = _told(f"{title}, a stream of Kafka", of_stream, records, rounds)
+            worst[_OF_STREAMS] = max(worst[_OF_STREAMS], cpu.ratio(_AUTO, _JVM))
     print("\nthe worst of these rows")
     held = [gate(what, ratio, at_most=_WANTED[what]) for what, ratio in worst.items()]
     return all(held)
