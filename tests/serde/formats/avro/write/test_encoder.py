@@ -11,14 +11,18 @@ from io import BytesIO
 import fastavro
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from srfix.serde import CaseRule, Columns, EncodeError, SchemaError, parse_columns
 from srfix.serde.formats.avro.internal_schema import internal_schema
 from srfix.serde.formats.avro.read.decoder import decoder
 from srfix.serde.formats.avro.write.encoder import encoder
+from srfix.serde.formats.avro.write.kernel import native_encoder
+from srfix.serde.native import kernel
 from srfix.serde.specs import ReadSpec, WriteSpec
 from tests.serde import avro_schemas as avro
 from tests.serde.avro_schemas import array, decimal, enum, fixed, logical, map_of, numbered, record
+from tests.serde.fuzz.engines import are_same, outcome, python_engine
 from tests.strategies import columns_and_row
 
 NOON = datetime.datetime(2026, 1, 2, 12, 0, 0, 1999, tzinfo=datetime.UTC)
@@ -390,3 +394,36 @@ class TestWithColumnsAsTheEngine:
         field = {"name": "f0", "type": "bytes", "default": 5}
         with pytest.raises(SchemaError, match=r"^The default of the field f0 does not fit its type bytes"):
             _encode({"type": "record", "name": "R", "fields": [field]}, {})
+
+
+@pytest.mark.skipif(kernel() is None, reason="There is no kernel")
+class TestRowsOfOtherLetterCase:
+    @given(columns_and_row, st.sampled_from(CaseRule), st.data())
+    @settings(suppress_health_check=[HealthCheck.too_slow])
+    def test_the_kernel_writes_what_python_does(
+        self, made: tuple[Columns, dict[str, object]], rule: CaseRule, data: st.DataObject
+    ) -> None:
+        columns, row = made
+        spec = WriteSpec(columns=columns, case_rule=rule)
+        schema = internal_schema(spec)
+        spellings = {key: data.draw(st.sampled_from([key, key.lower(), key.upper(), key.swapcase()])) for key in row}
+        spelt = {spellings[key]: value for key, value in row.items()}
+        by_kernel = outcome(lambda: encoder(schema, spec)(spelt, b"\0"))
+        with python_engine():
+            by_python = outcome(lambda: encoder(schema, spec)(spelt, b"\0"))
+        assert are_same(by_kernel, by_python)
+
+    def test_they_reach_it_under_the_columns_names(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        spec = WriteSpec(columns=parse_columns("ID BIGINT, NAME STRING"))
+
+        def refuse(row: object, _prefix: bytes, /) -> bytes:
+            raise AssertionError(row)
+
+        monkeypatch.setattr(
+            "srfix.serde.formats.avro.write.encoder.native_encoder",
+            lambda value, _, spec: native_encoder(value, refuse, spec),
+        )
+        encode = encoder(internal_schema(spec), spec)
+        assert encode({"name": "Ada", "Id": 7}, b"") == encode({"ID": 7, "NAME": "Ada"}, b"")
+        with pytest.raises(AssertionError, match=r"name.*NAME"):
+            encode({"name": "Ada", "NAME": "Eva", "ID": 7}, b"")

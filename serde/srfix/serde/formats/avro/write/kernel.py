@@ -33,6 +33,8 @@ from srfix.serde.specs import WriteSpec
 _Part: TypeAlias = dict[str, Any]
 _MILLIS: Final = 1_000
 _MICROS: Final = 1_000_000
+_MOST_KEYS: Final = 64
+"""Of rows, whose matches are kept: more are garbage."""
 _LEVELS: Final = 200
 """How deep values may nest: far deeper than columns do."""
 _TIMES: Final[dict[tuple[str, str], _Part]] = {
@@ -66,8 +68,54 @@ def native_encoder(value: Written[AvroType], otherwise: Encode, spec: WriteSpec)
         return otherwise
     if not spec.wrapped:
         root = description.add(kind="record", fields=[_field(root, key=spec.known_columns[0].name)])
-    encode: Encode = native.Encoder(description.text(root), otherwise, partial(_matched, spec.case_rule)).encode
-    return encode
+    text, matched = description.text(root), partial(_matched, spec.case_rule)
+    encode: Encode = native.Encoder(text, otherwise, matched).encode
+    names = description.names_of(root)
+    if not names:
+        return encode
+    under_names: Encode = native.Encoder(text, _refuse, matched).encode
+    renamed: Encode = native.Encoder(text, _renamed(names, spec.case_rule, under_names, otherwise), matched).encode
+    return renamed
+
+
+def _refuse(_value: object, _prefix: bytes, /) -> bytes:
+    raise NotTakenError
+
+
+def _renamed(names: Sequence[str], case_rule: CaseRule, encode: Encode, otherwise: Encode) -> Encode:
+    """Rows of other letter case, which the kernel writes under the columns' own names; what it does not is `otherwise`'s."""
+    names_by_keys: dict[tuple[str, ...], tuple[str, ...] | None] = {}
+
+    def encode_renamed(row: Any, prefix: bytes, /) -> bytes:
+        if type(row) is not dict:
+            return otherwise(row, prefix)
+        copied = row.copy()  # another thread may change the row
+        keys = tuple(copied)
+        own = names_by_keys.get(keys, ())
+        if own == ():
+            if len(names_by_keys) >= _MOST_KEYS:
+                names_by_keys.clear()
+            own = names_by_keys[keys] = _names_of(keys, names, case_rule)
+        if own is None:
+            return otherwise(row, prefix)
+        try:
+            return encode(dict(zip(own, copied.values(), strict=True)), prefix)
+        except NotTakenError:
+            return otherwise(row, prefix)
+
+    return encode_renamed
+
+
+def _names_of(keys: tuple[Any, ...], names: Sequence[str], case_rule: CaseRule) -> tuple[str, ...] | None:
+    """The columns' names for a row's keys; None if they are the same, or if one feeds no column, or more than one."""
+    if set(keys) <= set(names) or not all(isinstance(key, str) for key in keys):
+        return None
+    try:
+        matched = match_fields(names, keys, case_rule, where="the row")
+    except CasingError:
+        return None
+    names_by_key = {key: name for name, key in matched.items()}
+    return tuple(names_by_key[key] for key in keys) if len(names_by_key) == len(matched) == len(keys) else None
 
 
 def native_fastavro_encoder(root: AvroNode, otherwise: Encode, *, is_strict: bool, times: Times) -> Encode:
@@ -104,6 +152,11 @@ class _Description:
         self._times = times
         self._writes: list[_Part] = []
         self._records: dict[WriteFields[AvroType], int] = {}
+
+    def names_of(self, root: int) -> tuple[str, ...]:
+        """The keys of a row; none where it is no record."""
+        part = self._writes[root]
+        return tuple(field["key"] for field in part.get("fields", ()) if field["key"] is not None)
 
     def text(self, root: int) -> bytes:
         return json.dumps({"writes": self._writes, "root": root, "levels": _LEVELS}).encode()
