@@ -1,8 +1,8 @@
 """How values are written, as the native kernel takes it: `serde/kernel/src/writing.rs`.
 
-The kernel writes values of exactly the types that columns give, in rows with exactly the columns' names; in Arrow's rows, of
-every width of these types, under names that the case rule matches. Every other row goes to the encoder that was made beside it,
-which takes more, or has the words.
+The kernel writes values of exactly the types that columns give, in rows with exactly the columns' names, which a row of other
+letter case is given before; in Arrow's rows, of every width of these types, under names that the case rule matches. Every other
+row goes to the encoder that was made beside it, which takes more, or has the words.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _FASTAVRO_LOGICAL: Final = {*_TIMES, ("bytes", "decimal"), ("fixed", "decimal")}
 def native_encoder(value: Written[AvroType], otherwise: Encode, spec: WriteSpec) -> Encode:
     """The encoder of the kernel, which has `otherwise` for what it does not write; that alone where there is no kernel, or it
     does not know one of the types. By the case rule the names of Arrow's fields are matched to a row's keys; of dicts the
-    kernel takes exact ones alone.
+    kernel takes exact ones alone, so `_renamed` makes them such.
     """
     native = kernel()
     # Bytes at the root are written without their length.
