@@ -94,7 +94,7 @@ if TYPE_CHECKING:
 @click.option(
     "--as-shell",
     is_flag=True,
-    help="Print the plan as commands (sh, curl), for a person who may write if you may not.",
+    help="Print the plan as commands (sh, curl), for a person with the right to write, if you lack it.",
 )
 @click.option(
     "--version-limit",
