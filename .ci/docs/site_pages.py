@@ -90,7 +90,7 @@ MENU: Final[Mapping[str, str | Mapping[str, str]]] = {
 FINDINGS: Final[Mapping[str, tuple[str, str]]] = {
     "SRF001": ("A restored store cannot be read", ""),
     "SRF002": ("The next restore breaks a readable store", "`--state-dir`"),
-    "SRF003": ("Masked until the source's next schema", ""),
+    "SRF003": ("Readable until the source's next schema", ""),
     "SRF004": ("After an upgrade, kept rows cannot be read", "`--streams-version`; with `--state-dir` the exact ids"),
     "SRF005": ("Look-ups by key silently miss rows", ""),
     "SRF006": ("A global table cannot be read", "`--state-dir` or `--topology`; else concluded, and said so"),
@@ -106,7 +106,7 @@ FINDINGS: Final[Mapping[str, tuple[str, str]]] = {
     "SRF016": ("An upgrade registers internal schemas under your subject", "`--streams-version`"),
     "SRF017": ("Live ids missing from the topic's own subject", ""),
     "SRF018": ("Retention deletes rows of a reused source", ""),
-    "SRF019": ("A global store is restored untransformed", "`--topology` and `--state-dir`"),
+    "SRF019": ("A restore skips a global store's processor", "`--topology` and `--state-dir`"),
     "SRF020": ("A topic's reader asks the wrong subject", "`srfix check TOPIC`"),
 }
 """Code → its title in a few words, which README has too; what it takes to see it, besides cluster and registry."""

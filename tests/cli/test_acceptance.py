@@ -157,4 +157,4 @@ class TestKeep:
     def test_a_ready_file_without_keep_is_a_usage_error(self, tmp_path: Path) -> None:
         done = srfix("demo", "--ready-file", tmp_path / "ready.json")
         assert (done.returncode, done.stdout) == (2, "")
-        assert "give --keep too" in done.stderr
+        assert "Give --keep, too" in done.stderr

@@ -88,12 +88,12 @@ class TestAnswers:
         assert parts.srfix("apply", plan, "--yes").returncode == 0
         parts.registry.forget_requests()
         said = sentence(parts.srfix("rollback", plan))
-        assert said.startswith("srfix rollback asks before it writes, and nobody can answer here. ")
+        assert said.startswith("srfix rollback asks before it writes, but there is no terminal to answer at. ")
         assert said.endswith("Pass --yes to undo the repair without being asked. Nothing was written.")
         assert parts.registry.writes == 0
         assert parts.srfix("rollback", plan, env={"SRFIX_YES": "1"}).returncode == 0
         again = parts.srfix("rollback", plan)  # it writes nothing: there is nothing to ask
-        assert (again.returncode, again.stdout) == (0, "Rolled back before; nothing was written now.\n")
+        assert (again.returncode, again.stdout) == (0, "This plan was already rolled back; this run wrote nothing.\n")
 
     @pytest.mark.slow
     def test_an_interrupt_while_the_cluster_and_the_registry_are_read(self, parts: Parts) -> None:

@@ -83,11 +83,17 @@ class TestWhatCannotBeAsked:
             (("check", "source.users", "--subject", ""), "--subject and --group need a name"),
             (("check", "source.users", "--subject", ":.eu:"), "--subject names no subject"),
             (("check", "source.users", "--reader", "conect"), "connect"),
-            (("plan", "--subject", "a-value"), "--subject say how a topic is read: name it with --topic."),
-            (("plan", "--reader", "latest"), "--reader latest reads topics: name one with --topic."),
-            (("plan", "--topic", "source.users", "--application", "a"), "--application say which stores are meant"),
-            (("plan", "--topic", "source.users", "--gone", "a"), "--gone say which stores are meant"),
-            (("plan", "--topic", "source.users", "--all-versions"), "--all-versions plans without a census"),
+            (
+                ("plan", "--subject", "a-value"),
+                "are only for the repair of a topic: --subject. Name the topic with --topic.",
+            ),
+            (
+                ("plan", "--reader", "latest"),
+                "--reader latest is only for the repair of a topic: name the topic with --topic.",
+            ),
+            (("plan", "--topic", "source.users", "--application", "a"), "These options choose stores: --application."),
+            (("plan", "--topic", "source.users", "--gone", "a"), "These options choose stores: --gone."),
+            (("plan", "--topic", "source.users", "--all-versions"), "--all-versions counts no ids"),
             (("plan", "--topic", "source.users", "--version-limit", "3"), "--version-limit says that it takes 3"),
         ],
     )

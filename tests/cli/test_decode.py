@@ -90,7 +90,7 @@ class TestWhatIsRefused:
             (("users", "--resolve", "by-id", "--second-subject", "a"), "--second-subject is only for"),
             (("users", "--store", "a"), "--store needs --application"),
             (("users", "--subject", "a", "--role", "both"), "--subject a does not end in -key or -value"),
-            (("users", "--schema", '"int"'), "Records name their own schema"),
+            (("users", "--schema", '"int"'), "Records carry the id of their schema"),
             (("users", "--window", "time"), "--window is for keys"),
             (("users", "--columns", "A"), "expected a type"),
         ],
@@ -172,4 +172,4 @@ class TestTheLines:
     def test_an_empty_topic_is_no_error(self, odd_parts: dict[str, str], output: str) -> None:
         done = srfix("decode", "empty", "--output", output, env=odd_parts)
         assert done.returncode == 0
-        assert done.stdout == ("" if output == "json" else "No record of empty lies there.\n")
+        assert done.stdout == ("" if output == "json" else "empty has no record in the range that you asked for.\n")

@@ -84,7 +84,7 @@ class TestEngineOptions:
         assert ask("--engine", "local", **environment).engine == "local"
 
     def test_a_configuration_without_a_key_is_refused_and_not_shown(self) -> None:
-        with pytest.raises(UsageError, match=r"^--spark-conf takes key=value, one word") as refused:
+        with pytest.raises(UsageError, match=r"^--spark-conf needs key=value as one word") as refused:
             ask(*SPARK, "--spark-conf", "hush")
         assert "hush" not in str(refused.value)
 

@@ -49,9 +49,7 @@ class TestStateDir:
         for named in ((), ("--application", damage.APPLICATION)):
             done = parts.srfix("diagnose", "--state-dir", tmp_path / "state", *named)
             assert done.returncode == 1
-            assert (
-                f"/state/billing holds nothing of the application {damage.APPLICATION}, only of billing" in done.stderr
-            )
+            assert f"/state/billing has no data of the application {damage.APPLICATION}, only of billing" in done.stderr
 
 
 class TestTopology:

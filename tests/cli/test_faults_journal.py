@@ -99,7 +99,7 @@ class TestARefusedPlan:
         registry.seed("_confluent-ksql-default_query_CSAS_J_0-KafkaTopic_Right-Reduce-changelog-value", '"string"')
         done = run("apply", directory, registry)
         assert done.returncode == 2
-        assert "The world has changed since the plan was made" in done.stderr
+        assert "The registry has changed since the plan was made" in done.stderr
         assert [path.name for path in directory.iterdir()] == ["p.json"]
 
     @pytest.mark.parametrize("place", ["/dev/null", "/dev/full"])

@@ -165,7 +165,7 @@ class TestCommand:
         stream = Terminal()
         write_report(Report(document={}, blocks=(Heading("a"),)), OutputFormat.HTML, stream)
         assert stream.getvalue().startswith("<!DOCTYPE html>\n")
-        assert "run it again with > report.html at its end" in capsys.readouterr().err
+        assert "Run the command again with > report.html at its end" in capsys.readouterr().err
 
     def test_a_diagnosis_has_the_picture_of_each_finding_and_ends_as_ever(self, parts: Parts) -> None:
         done = parts.srfix("diagnose", "--output", "html")

@@ -57,7 +57,11 @@ class TestDiagnose:
         assert (whole.returncode, "So the store can be read" in " ".join(whole.stdout.split())) == (0, True)
         done = own_parts.srfix("diagnose", "--details", "--max-records", "13")
         words = " ".join(done.stdout.split())
-        assert (done.returncode, "So the store can be read" in words, "Nothing is wrong" in words) == (2, False, False)
+        assert (done.returncode, "So the store can be read" in words, "Nothing is broken now" in words) == (
+            2,
+            False,
+            False,
+        )
         assert "so it does not know whether the store can be read" in words
 
 

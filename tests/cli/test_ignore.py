@@ -30,7 +30,7 @@ class TestAnOrphan:
         variables = {"SRFIX_IGNORE": "dead-*"} if how == "environment" else {}
         done = srfix("diagnose", *arguments, env=where | variables)
         assert done.returncode == 0, done.stdout + done.stderr
-        assert done.stdout.startswith("Nothing is wrong apart from ignored things.")
+        assert done.stdout.startswith("Nothing is broken now apart from ignored things.")
         assert "Ignored: 1 thing not looked at, by --ignore dead-*.\n" in done.stdout
         assert done.stderr.endswith(", 1 ignored.\n")
 

@@ -28,7 +28,7 @@ WRITES = (
     ("DELETE", "/config/", 1),
 )
 """Method, path, and which of its like: the plan's six writes in order."""
-LAST_STEP = "delete the compatibility again: the subject had none of its own"
+LAST_STEP = "remove the subject's own compatibility: it had none before"
 REFUSED = Answer(status=422, body=json.dumps({"error_code": 42205, "message": "Subject is in read-only mode"}))
 
 

@@ -285,18 +285,18 @@ class TestConfigFile:
         ("text", "message"),
         [
             ("a = ", r"is not TOML: Invalid value \(at"),
-            ("nonsense = 1", r"^Nothing reads the key in line 1 of the configuration file"),
+            ("nonsense = 1", r"^srfix does not read the key in line 1 of the configuration file"),
             ("[kafka]\nsecurity.protocol = 'x'", r"'kafka\.security' .* with dots needs quotes there"),
             ("kafka = 'x'", r"must be a table: \[kafka\]\.$"),
             ("plan = 'x'", r"must be a table: \[plan\]\.$"),
             (
                 "[diagnose]\nstreams-verison = '2.6'",
                 r"^srfix diagnose has no option for the key in line 2 \(did you mean streams-version\?\) of the table "
-                r"\[diagnose\] of the configuration file .* Known are: bootstrap-servers, ",
+                r"\[diagnose\] of the configuration file .* The known keys are: bootstrap-servers, ",
             ),
             ("[plan]\nkep = 'auto'", r"^srfix plan has no option for the key in line 2 \(did you mean keep\?\) of"),
             ("[plan]\nconfig = 'x'", r"^srfix plan has no option for the key in line 2 of"),
-            ("only-live = true", r"^Nothing reads the key in line 1 .*only-live belongs .*: \[plan\]\.$"),
+            ("only-live = true", r"^srfix does not read the key in line 1 .*only-live belongs .*: \[plan\]\.$"),
             ("yes = true", r"a command that has it: \[diagnose\], \[apply\], \[rollback\]\.$"),
             ("qiet = true", r"\(did you mean quiet\?\) .* a command that has it: \[verify\]"),
             ("[verify]\nonly-live = true", r"only-live belongs in the table of a command that has it: \[plan\]\.$"),

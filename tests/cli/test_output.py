@@ -283,7 +283,7 @@ class TestMarkdown:
             stream = io.StringIO()
             write_report(Report(document={}, blocks=shown), OutputFormat.MARKDOWN, stream)
             left_out = [line for line in stream.getvalue().splitlines() if "left out" in line]
-            assert left_out[-1] == "Second: left out, for a ticket takes no more. --output html has it."
+            assert left_out[-1] == "Second: left out, because a ticket cannot hold more. See --output html."
             assert len(left_out) == len(shown) // 2
             assert ("a" * 10_000 in stream.getvalue()) == (len(shown) == 4)
 

@@ -63,7 +63,7 @@ class TestTheSchema:
             (("A INT", "--from-subject", "a"), "Give either the columns"),
             (("A INT", "--version", "1"), "--version chooses a version of --from-subject"),
             (("A NONSENSE",), "expected a type"),
-            (("A INT", "--full-name", "1-2"), "--full-name '1-2' is no Avro name"),
+            (("A INT", "--full-name", "1-2"), "--full-name '1-2' is not a valid Avro name"),
             (("A INT", "--subject", "a"), "No schema registry was named"),
         ],
     )

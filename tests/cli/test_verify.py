@@ -132,7 +132,9 @@ class TestWhatWasVerified:
         world.put((b"a", None), (b"b", None))
         world.commit(4)
         told = world.verify(1)
-        assert told.problems[0].startswith("nothing that the plan registers is registered here: it was not applied")
+        assert told.problems[0].startswith(
+            "none of the schemas that the plan registers is registered here: the plan was not applied"
+        )
         missing = [f"schema id {schema_id} is not registered here (40403)" for schema_id in (1, 2)]
         assert [what.partition(";")[0] for what in told.problems[1:]] == missing
 
@@ -153,7 +155,7 @@ class TestAnotherCluster:
         ("committed", "subject_of_other", "confirmed", "says"),
         [
             (None, None, 3, "shop has no committed offset there, so a restore loads nothing"),
-            (1, PHANTOM, 5, "its live values carry schema id 4, of which the plan does not speak"),
+            (1, PHANTOM, 5, "its live values carry schema id 4, and the plan has no such id"),
             (2, None, 4, "the log ends at 1. The topic was deleted and created again, or this is another cluster"),
         ],
         ids=["without the group", "with other ids", "with commits beyond its end"],
@@ -184,7 +186,7 @@ class TestAnotherRegistry:
         world.repaired()
         with FixtureRegistry() as other:
             told = world.verify(1, SRFIX_REGISTRY=other.url)
-        assert "this is another registry than the plan's" in told.problems[0]
+        assert "this is not the plan's registry" in told.problems[0]
         assert "is unknown to the registry" in told.problems[1]
 
     def test_the_same_ids_with_other_content_under_the_same_subject_are_a_problem(self, world: World) -> None:
@@ -225,7 +227,7 @@ class TestWhatThePlanLeftOut:
             told = keyed.verify(1)
             problem, keys_miss, unreadable = sorted(told.problems)
             assert "(`srfix explain SRF005`)" in keys_miss
-            assert ", and the plan left it out: the registry takes no registration under " in problem
+            assert ", and the plan left it out: the registry accepts no registration under " in problem
             assert unreadable.startswith("users partition 0 offset ")
             assert "READONLY" in problem
             assert "Do not restart any instance that is down yet" in " ".join(

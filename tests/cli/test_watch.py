@@ -142,7 +142,9 @@ class TestRunning:
             assert requests.post(f"{url}/metrics", timeout=TIMEOUT_S).status_code == 405
             code, told, err = ended(process, signal.SIGTERM)
         assert code == 0
-        assert err == "Ended by a signal; srfix does nothing more. The journals name the steps that were begun.\n"
+        assert (
+            err == "A signal ended srfix watch. It does nothing more. The journals name the steps that it had begun.\n"
+        )
         assert [each["what"] for each in told] == ["look"]
         assert told[0]["findings"][0]["schema_ids"] == [1, 2]
 

@@ -66,13 +66,13 @@ def test_a_repair_registers_what_the_reader_asks_by_and_can_be_undone(world: Wor
     stage(world)
     before = world.registry.dump()
     plan = world.plan(reader=Reader.CONNECT)
-    assert any("keeps texts as they were sent" in line for line in plan.price)
+    assert any("stores texts as they were sent" in line for line in plan.price)
     world.apply(plan, tmp_path / "journal")
     assert reads(world)
     assert [event for event in world.verify(plan) if not isinstance(event, Confirmed)] == []
     assert "SRF001" not in world.findings(reader=Reader.CONNECT)
     left = [event for event in world.roll_back(tmp_path / "journal") if isinstance(event, Left)]
-    assert ["is the last holder of schema id 3" in event.why for event in left] == [True]
+    assert ["is the last version with schema id 3" in event.why for event in left] == [True]
     assert world.registry.dump()["configs"] == before["configs"]
 
 
@@ -101,7 +101,7 @@ def test_in_a_named_context_no_registration_mends_it(world: World) -> None:
     world.registry.seed(":.eu:users-value", SENT)
     world.registry.seed(f":.eu:{PHANTOM}", INTERNAL)
     world.live(("k", frame_id(1, b"\x02")))
-    with pytest.raises(PlanError, match="keeps texts as they were sent"):
+    with pytest.raises(PlanError, match="stores texts as they were sent"):
         world.plan(reader=Reader.CONNECT)
 
 
@@ -137,7 +137,7 @@ class TestSoftDeletedVersions:
         plan = world.plan(reader=Reader.CONNECT)
         finds = release != "redpanda-23.1"
         assert ("soft-delete" in [action.kind for action in plan.actions]) is finds
-        assert any("does not find version 1 of" in line for line in plan.price) is not finds
+        assert any("does not find the soft-deleted version 1 of" in line for line in plan.price) is not finds
         assert not any("--keep auto" in line for line in plan.price)
 
     @pytest.mark.parametrize("finds", [True, False])
@@ -148,7 +148,10 @@ class TestSoftDeletedVersions:
             world.client().delete_subject("gone-value")
             plan = world.plan(reader=Reader.CONNECT)
             assert ("soft-delete" in [action.kind for action in plan.actions]) is finds
-            assert any("does not find version 1 of gone-value" in line for line in plan.price) is not finds
+            assert (
+                any("does not find the soft-deleted version 1 of gone-value" in line for line in plan.price)
+                is not finds
+            )
 
     def test_the_right_one_is_registered_again_and_a_rollback_leaves_it_as_it_was(self, tmp_path: Path) -> None:
         with world_of({"users": 1}, emulate="redpanda-23.1") as world:

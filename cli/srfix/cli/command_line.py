@@ -70,7 +70,8 @@ def cli() -> None:
 def state() -> None:
     """Look into the state directory of a Kafka Streams or ksqlDB application.
 
-    srfix never writes to a directory, not even a lock: it opens the files through a view of links. You may also give a copy.
+    srfix never writes to the directory, not even a lock. It opens the files through links in a directory for temporary
+    files. You may also give a copy.
     While the application runs, a copy is better, because some rows are only in the application's memory. Stores need the
     extra: pip install 'srfix[state]'.
     """

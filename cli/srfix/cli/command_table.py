@@ -48,7 +48,7 @@ STATE_COMMANDS: Final[dict[str, CommandEntry]] = {
         "srfix.cli.commands.state.rebuild:rebuild", "Build a store's directory from the topic that it restores from."
     ),
     "migrate": CommandEntry(
-        "srfix.cli.commands.state.rebuild:migrate", "Copy a directory for another schema or another Kafka Streams."
+        "srfix.cli.commands.state.rebuild:migrate", "Copy a directory, for another schema or Kafka Streams version."
     ),
 }
 """Those of `srfix state`, in the order of its help."""
@@ -78,7 +78,7 @@ COMMANDS: Final[dict[str, CommandEntry]] = {
     "decode": CommandEntry("srfix.cli.commands.decode:decode", "Decode records, or bytes, as a chosen reader does."),
     "encode": CommandEntry("srfix.cli.commands.encode:encode", "Encode rows in any format; registers nothing."),
     "schema": CommandEntry(
-        "srfix.cli.commands.schema:schema", "Print the internal schema of columns, and who holds it."
+        "srfix.cli.commands.schema:schema", "Print the schema that ksqlDB makes from columns, and its subjects."
     ),
     "schema-of": CommandEntry(
         "srfix.cli.commands.schema_of:schema_of", "Print the JSON Schema of a document that srfix writes."

@@ -54,8 +54,9 @@ class Connection:
             )
         if any(not is_ipv6(address) for address in re.findall(r"\[([^\]]*)\]?", servers)):
             raise UsageError(
-                "--bootstrap-servers has a bracket that holds no IPv6 address (not shown, as it may hold a password): give "
-                "HOST:9092, or [2001:db8::1]:9092. User and password are properties: -X sasl.username=…"
+                "--bootstrap-servers has brackets without an IPv6 address in them (not shown, it may contain a "
+                "password). Give HOST:9092, or [2001:db8::1]:9092. User and password are properties: -X "
+                "sasl.username=…"
             )
         from srfix.serde.registry.secret import revealed
 

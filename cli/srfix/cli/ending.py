@@ -101,10 +101,11 @@ def _left(target: Path, *, was_there: bool) -> str:
     from srfix.recovery.state.writing.staging import unfinished_path
 
     if target.exists() and not was_there:
-        return f"{target} is whole all the same. The same command once more shows what is in it, and tidies up."
+        return f"{target} is complete nevertheless. Run the same command again: it shows what is in it, and tidies up."
     unfinished = unfinished_path(target)
     if unfinished.exists():
         return (
-            f"{unfinished} is left of what was written: the next run throws it away and writes all anew, or remove it."
+            f"The unfinished files are in {unfinished}. The next run discards them and writes everything again, "
+            "or you can remove them."
         )
-    return f"Nothing is left of what was written for {target}: the next run writes all anew."
+    return f"None of the unfinished files of {target} are left. The next run writes everything again."

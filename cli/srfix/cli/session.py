@@ -93,7 +93,7 @@ class ClusterSession:
             return examination
         examination = acknowledge(examination, selection.ignore, self.survey.subjects(), command_line=given_options())
         for pattern in unused_patterns(examination, selection.ignore):
-            self._aside(f"--ignore {pattern}: nothing was found or left out that concerns a subject like it.")
+            self._aside(f"--ignore {pattern}: no finding and no skipped check concerns a matching subject.")
         return examination
 
     def examine_anew(
@@ -238,11 +238,11 @@ def strangers(supplied: Supplied, selection: Selection, *, examined: Collection[
     if not states and not wanted & prefixes:
         owners = enumerated(sorted({state.application for state in supplied.state}))
         yield (
-            f"--state-dir {paths} holds nothing of the application {named}, only of {owners}: it tells nothing here. Give "
-            "that application's state.dir, from the machine that runs it."
+            f"--state-dir {paths} has no data of the application {named}, only of {owners}, so it does not help "
+            f"here. Give the state.dir of {named}, from the machine that runs it."
         )
     elif states and not any(state.stores for state in states):
         yield (
-            f"--state-dir {paths} holds the folder of the application {named}, but no store in it: it tells nothing here. "
-            "It was wiped, or its stores are kept in memory, or on another machine."
+            f"--state-dir {paths} has the folder of the application {named}, but no store in it, so it does not "
+            "help here. The folder was wiped, or the stores are in memory or on another machine."
         )

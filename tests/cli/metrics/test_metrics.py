@@ -133,7 +133,7 @@ class TestHealth:
     def test_it_is_healthy_while_looks_end(self) -> None:
         at = [0.0]
         standing = Standing(interval_s=10.0, monotonic=lambda: at[0])
-        assert standing.health()[1]["reason"] == "no look has ended yet"
+        assert standing.health()[1]["reason"] == "watch has not completed a look yet"
         standing.take(LookEnded(diagnosis=None, duration_s=1.0))
         assert standing.health() == (
             True,

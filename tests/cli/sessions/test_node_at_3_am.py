@@ -49,7 +49,7 @@ def test_from_the_stack_trace_to_the_repair_and_back(tmp_path: Path) -> None:
         session.types(
             the_command(applied, "verify"), says=(phantom,), never=("problem with", "not looked at"), height=25
         )
-        session.types(diagnose, says=("Nothing is wrong", "SRF003"), never=("SRF001",), height=25)
+        session.types(diagnose, says=("Nothing is broken now", "SRF003"), never=("SRF001",), height=25)
 
         rollback = the_command(applied, "rollback")
         session.types(rollback, answer="n\n", code=130, says=(phantom, "Nothing was written."), height=25)

@@ -77,7 +77,7 @@ class TestDiff:
         put(broker, ("t1", b"tv1", TS), ("t2", b"tv2", TS), topic="two")
         code, document = compare(broker, "--topic", "two")
         assert (code, document["parts"][0]["same"]) == (2, 2)
-        assert document["not_looked_at"] == [f"partition 1 of two: no task of it lies in {OLD}"]
+        assert document["not_looked_at"] == [f"partition 1 of two: its task is not in {OLD}"]
 
     def test_versions_are_compared_and_what_the_store_may_have_left_out_is_not_known(
         self, broker: EmbeddedBroker

@@ -32,4 +32,4 @@ def test_one_with_other_files_is_none(tmp_path: Path) -> None:
     folder = tmp_path / "d" / "0_0" / "foo"
     folder.mkdir(parents=True)
     (folder / "rows.bin").write_bytes(b"x")
-    assert "a store of the application's own" in srfix("state", "size", "d", cwd=tmp_path).stderr
+    assert "a custom store of the application" in srfix("state", "size", "d", cwd=tmp_path).stderr

@@ -45,7 +45,7 @@ class TestMigrate:
         arguments = ("--streams-version", "2.7", "--subject", "users-value", "--out", str(tmp_path))
         done = srfix("state", "migrate", str(KINDS / "2.6.3" / "state"), *arguments)
         assert done.returncode == 2
-        assert "name it with --store" in done.stderr
+        assert "name that store with --store" in done.stderr
 
 
 class TestRebuild:

@@ -56,7 +56,7 @@ def test_under_one_subject_the_incident_is_met(parts: Parts, tmp_path: Path) -> 
     phantom = parts.staged.phantom_subject
     code, _, errors = rebuild(parts, tmp_path, "--subject", phantom, "--resolve", "one-subject")
     assert code == 2
-    assert "rows cannot be written anew" in errors
+    assert "srfix cannot rewrite" in errors
     source = ("--resolve", "one-subject", "--read-subject", parts.staged.source_subject)
     assert rebuild(parts, tmp_path, "--subject", phantom, *source)[0] == 0
 
@@ -88,5 +88,6 @@ def test_records_that_were_put_are_not_taken_for_rows(parts: Parts, tmp_path: Pa
     document: Any = json.loads(out)
     assert sum(each["rows"] for each in document["stores"]) > len(values(parts, tmp_path))
     assert document["notes"] == [
-        f"Of {parts.staged.store} the records put are counted: of a key the last one stays, and a tombstone leaves none."
+        f"{parts.staged.store}: srfix counts the records that it wrote. Of several records of a key only the last one "
+        "remains, and a tombstone removes the key."
     ]

@@ -50,12 +50,15 @@ class TestGet:
     def test_a_key_that_is_none_is_refused(self) -> None:
         done = srfix("state", "get", OLD, "long:x", "--store", "ts")
         assert done.returncode == 2
-        assert "is written text:long:x" in done.stderr
+        assert "write text:long:x" in done.stderr
 
     def test_the_bytes_that_were_looked_for_are_said(self) -> None:
         done = srfix("state", "get", OLD, "nobody", "--store", "ts")
         assert (done.returncode, done.stdout) == (1, "There is no row.\n")
-        assert "Looked for: 0x6e6f626f6479. A key that begins with a schema id is a different key" in done.stderr
+        assert (
+            "srfix looked for the bytes 0x6e6f626f6479. A key that begins with a schema id is a different key"
+            in done.stderr
+        )
 
     def test_a_store_that_cannot_be_read_is_not_said_to_be_without_the_row(self, tmp_path: Path) -> None:
         shutil.copytree(OLD, tmp_path / "app")

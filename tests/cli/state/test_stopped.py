@@ -74,7 +74,7 @@ def test_a_signal_leaves_nothing_and_says_so(
         _out, errors = process.communicate(timeout=TIMEOUT_S)
         assert process.returncode == 130, errors
     assert not folder.exists()
-    assert f"Nothing is left of what was written for {folder / parts.staged.application}" in errors
+    assert f"None of the unfinished files of {folder / parts.staged.application} are left" in errors
     assert errors.endswith("Stopped; nothing more is done.\n")
 
 
@@ -89,7 +89,7 @@ def test_what_kill_leaves_is_thrown_away_by_the_next_run_which_says_so(parts: Pa
         rebuild(parts, folder, *anew), env=environment(), capture_output=True, text=True, check=False
     )
     assert again.returncode == 0, again.stderr
-    assert "A run before this one was killed on the way" in " ".join(json.loads(again.stdout)["notes"])
+    assert "An earlier run was killed before it finished" in " ".join(json.loads(again.stdout)["notes"])
     assert not unfinished.exists()
     assert (folder / parts.staged.application).is_dir()
 

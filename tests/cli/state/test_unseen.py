@@ -148,7 +148,7 @@ def test_a_global_store_has_no_partition(app: Path) -> None:
 def test_a_folder_within_an_application_names_the_application(app: Path) -> None:
     done = srfix("state", "scan", str(app / "1_0" / "rocksdb" / "ts"))
     assert done.returncode == 2
-    assert f"is no state directory, but lies in one: give {str(app)!r}" in done.stderr
+    assert f"is not a state directory, but is inside one. Give {str(app)!r}" in done.stderr
 
 
 def test_a_migration_that_is_refused_leaves_no_folder(app: Path, tmp_path: Path) -> None:

@@ -74,11 +74,11 @@ class TestWhere:
     def test_a_key_that_lies_astray_is_a_finding(self) -> None:
         done = srfix("state", "where", OLD, "t1", "--store", "ts", "--partitions", "6")
         assert done.returncode == 1
-        assert "Task 1_0 holds the key, and Streams looks for it in partition 1." in done.stderr
+        assert "Task 1_0 holds the key, but Kafka Streams looks for it in partition 1." in done.stderr
 
     def test_it_says_what_it_needs_to_name_the_hosts(self) -> None:
         done = srfix("state", "where", OLD, "t1", "--store", "ts")
-        assert "Not looked at: the hosts of task 1_0, active and standby: --bootstrap-servers asks" in done.stderr
+        assert "Not looked at: the hosts of task 1_0, active and standby: give --bootstrap-servers" in done.stderr
 
 
 class TestReads:
@@ -108,14 +108,14 @@ class TestReads:
     def test_without_a_registry_it_says_so(self, tmp_path: Path) -> None:
         _code, document = asked(directory(tmp_path, frame_id(7, b"x")))
         assert document["reads"] == []
-        assert "what readers of the row meet: --registry names whom they ask" in document["not_looked_at"]
+        assert "whether readers can read the row: give --registry" in document["not_looked_at"]
 
 
 class TestHosts:
     def test_a_cluster_that_does_not_tell_is_said(self, tmp_path: Path, broker: EmbeddedBroker) -> None:
         _code, document = asked(directory(tmp_path, b"{}"), "--bootstrap-servers", broker.bootstrap_servers)
         assert document["hosts"] == []
-        assert any(each.startswith("the hosts of task 0_1, as group shop") for each in document["not_looked_at"])
+        assert any(each.startswith("the hosts of task 0_1, from group shop") for each in document["not_looked_at"])
 
     def test_ksqldb_names_who_is_active_and_who_stands_by(self, tmp_path: Path) -> None:
         def held(active: list[int], standby: list[int]) -> Json:
@@ -160,9 +160,9 @@ class TestKeys:
         for command in ("where", "get"):
             done = srfix("state", command, OLD, 'json:{"id":1}', "--store", "ts")
             assert done.returncode == 1
-            assert "'json:{\"id\":1}' was taken as text" in done.stderr
-        assert "was taken as text" in srfix("state", "scan", OLD, "--store", "ts", "--prefix", "Hex:74").stderr
-        assert "was taken as text" not in srfix("state", "get", OLD, "text:json:1", "--store", "ts").stderr
+            assert "srfix took 'json:{\"id\":1}' as a text" in done.stderr
+        assert "as a text" in srfix("state", "scan", OLD, "--store", "ts", "--prefix", "Hex:74").stderr
+        assert "as a text" not in srfix("state", "get", OLD, "text:json:1", "--store", "ts").stderr
 
     def test_a_key_is_the_same_however_it_is_typed(self) -> None:
         for key in ("t1", "text:t1", "hex:7431", "base64:dDE="):

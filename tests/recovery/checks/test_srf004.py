@@ -162,7 +162,7 @@ class TestTheRepair:
         plan = self.plan(world)
         problems = problems_of(world, plan)
         assert len(problems) == 3
-        assert "it was not applied" in problems[0]
+        assert "the plan was not applied" in problems[0]
         assert "schema id 2 is not registered here (40403)" in problems[1]
 
     def test_the_price_says_whose_subject_it_is(self, world: World) -> None:

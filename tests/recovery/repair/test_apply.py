@@ -78,7 +78,7 @@ class TestApplyPlan:
     @pytest.mark.core
     def test_a_plan_whose_world_has_changed_writes_nothing(self, scene: Scene) -> None:
         scene.registry.seed(PHANTOM, R.replace("USERID", "ID"))
-        with pytest.raises(PlanError, match=r"world has changed .* version 1 = id 3"):
+        with pytest.raises(PlanError, match=r"registry has changed .* version 1 = id 3"):
             scene.apply()
         assert scene.registry.writes == 0
 

@@ -55,7 +55,7 @@ class TestAnotherIdThanPlanned:
     ) -> None:
         inheriting.killed(moment, number)
         if goes_on:
-            with pytest.raises(AppliedInPartError, match="Step 2: the registry gave the schema another id"):
+            with pytest.raises(AppliedInPartError, match=r"Step 2: the registry gave the schema under .* another id"):
                 inheriting.apply()
             assert inheriting.client.versions(PHANTOM, deleted=True) == (1, 2)
         inheriting.roll_back()
@@ -67,7 +67,7 @@ class TestOthersAtTheSameTime:
     def test_what_the_application_registered_meanwhile_is_not_taken_for_ours(self, scene: Scene) -> None:
         scene.killed("before write", 2)
         theirs = scene.client.register(PHANTOM, OTHERS)
-        with pytest.raises(PlanError, match=r"neither as before nor as after it"):
+        with pytest.raises(PlanError, match=r"neither in the state before the step nor in the state after it"):
             scene.apply()
         assert scene.client.lookup(PHANTOM, OTHERS).schema_id == theirs
         scene.roll_back()

@@ -140,7 +140,7 @@ class TestDamagedJournals:
         scene.apply()
         scene.journal.write_bytes(scene.lines()[0])
         versions = ".*".join(rf"version {n + 1} \(schema id {n}, soft-deleted\) of {PHANTOM}" for n in (1, 2))
-        with pytest.raises(PlanError, match=rf"does not tell that step 2, 4 .* {versions}"):
+        with pytest.raises(PlanError, match=rf"does not contain step 2, 4 .* {versions}"):
             scene.roll_back()
 
     def test_one_whose_last_word_is_that_it_stopped_leaves_what_others_did(self, scene: Scene) -> None:
@@ -152,7 +152,7 @@ class TestDamagedJournals:
         events = scene.roll_back()
         assert [event.action.step for event in events if isinstance(event, Undone)] == [2, 1]
         (left,) = [event for event in events if isinstance(event, Left)]
-        assert left.why.startswith(f"version 3 (schema id 2, live) of {PHANTOM} stands")
+        assert left.why.startswith(f"version 3 (schema id 2, live) of {PHANTOM} is there")
 
 
 class TestOldJournals:
@@ -178,7 +178,7 @@ class TestAnotherRegistry:
         scene.journal.write_bytes(scene.lines()[0])
         with FixtureRegistry() as other, RegistryClient(other.url) as elsewhere:
             other.seed(PHANTOM, R)
-            with pytest.raises(PlanError, match="None of the schemas of this repair is at"):
+            with pytest.raises(PlanError, match="none of its schemas is under the subject that held it then"):
                 list(roll_back(scene.journal, elsewhere, clock=clock))
             assert other.writes == 0
 

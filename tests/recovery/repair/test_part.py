@@ -47,7 +47,10 @@ class TestPartOf:
 
     @pytest.mark.parametrize(
         ("only", "said"),
-        [("SRF004", r"no SRF004; it repairs SRF001"), ("till", r"application 'till'\. Did you mean 'tills'\?")],
+        [
+            ("SRF004", r"does not repair SRF004\. It repairs SRF001"),
+            ("till", r"application 'till'\. Did you mean 'tills'\?"),
+        ],
     )
     def test_what_the_plan_does_not_repair_is_refused(self, world: World, only: str, said: str) -> None:
         with pytest.raises(UsageError, match=said):
@@ -76,7 +79,7 @@ class TestApplyInParts:
         plan = world.plan()
         world.registry.seed(PHANTOM, W1)
         assert applied(world, plan, tmp_path, "tills")
-        with pytest.raises(AppliedInPartError, match="world has changed since the plan"):
+        with pytest.raises(AppliedInPartError, match="registry has changed since the plan"):
             applied(world, plan, tmp_path)
 
     @pytest.mark.parametrize(
@@ -103,5 +106,5 @@ class TestApplyInParts:
     def test_another_part_is_refused_while_a_subject_is_half_done(self, world: World, tmp_path: Path) -> None:
         plan = world.plan()
         dies("after write", 1, lambda: applied(world, plan, tmp_path, "tills"))
-        with pytest.raises(PlanError, match=f"in the midst of {TILLS}, .* apply without --only, .* srfix rollback"):
+        with pytest.raises(PlanError, match=f"part-way through {TILLS}, .* apply without --only, .* srfix rollback"):
             applied(world, plan, tmp_path, "shop")

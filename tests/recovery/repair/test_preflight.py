@@ -43,7 +43,7 @@ class TestPreflight:
         scene.lose(1)
         with RegistryClient(scene.registry.url) as fresh:
             (obstacle,) = obstacles(scene, fresh)
-        assert obstacle.startswith("Schema id 1 is gone from the registry")
+        assert obstacle.startswith("Schema id 1 has disappeared from the registry")
 
     def test_another_registry_with_other_schemas_is_recognised(self, scene: Scene) -> None:
         with FixtureRegistry() as other, RegistryClient(other.url) as elsewhere:

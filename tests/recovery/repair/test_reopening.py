@@ -105,7 +105,7 @@ class TestWhyNot:
     @pytest.mark.parametrize(
         ("change", "said"),
         [
-            (lambda scene: scene.lose(2), "Schema id 2 is gone from the registry"),
+            (lambda scene: scene.lose(2), "Schema id 2 has disappeared from the registry"),
             (lambda scene: scene.client.set_mode(PHANTOM, "READONLY"), "mode is READONLY"),
             (lambda scene: scene.client.set_config(PHANTOM, {"compatibility": "FULL"}), "settings have .* Plan again"),
         ],
@@ -115,7 +115,7 @@ class TestWhyNot:
         change(applied)
         applied.registry.forget_requests()
         before = applied.lines()
-        with pytest.raises(PlanError, match=rf"deleted for good: schema id 2 under {PHANTOM}\. .*{said}"):
+        with pytest.raises(PlanError, match=rf"permanently deleted schema id 2 under {PHANTOM}\. .*{said}"):
             applied.apply()
         assert applied.registry.writes == 0
         assert REPAIR_JOURNALS.read(applied.journal).finished

@@ -45,7 +45,7 @@ class TestRollBack:
     def test_the_last_holder_of_an_id_is_left(self, repaired: Scene) -> None:
         repaired.lose(1)
         (left,) = repaired.left()
-        assert f"{PHANTOM} version 2 is the last holder of schema id 1" in left.why
+        assert f"{PHANTOM} version 2 is the last version with schema id 1" in left.why
         assert repaired.client.schema_by_id(1).schema.text == W1
 
     def test_a_holder_that_the_plan_did_not_know_counts(self, repaired: Scene) -> None:
@@ -113,7 +113,7 @@ class TestTheSameNumberAndIdAgain:
         assert repaired.register(W2) == 3
         (left,) = repaired.left()
         assert left.action.step == 4
-        assert "it is live: somebody registered it again since" in left.why
+        assert "it is live now: somebody has registered it again" in left.why
         assert repaired.client.versions(PHANTOM, deleted=True) == (1, 3)
 
     @pytest.mark.parametrize(
@@ -143,12 +143,12 @@ class TestTheSameNumberAndIdAgain:
         assert scene.register(W1) == 2
         (left,) = scene.left()
         assert left.action.step == 2
-        assert f"version 2 of {PHANTOM} may be somebody else's: version 3 above it" in left.why
+        assert f"version 2 of {PHANTOM} may be somebody else's: the higher version 3" in left.why
         assert scene.client.lookup(PHANTOM, Schema(text=W1)).version == 2
 
     def test_without_a_time_and_any_sign_it_is_ours_and_what_cannot_be_told_is_said(self, scene: Scene) -> None:
         said = [event.what for event in left_live(scene).roll_back() if isinstance(event, Undone)]
-        assert ["this registry keeps no time" in what for what in said] == [True, True]
+        assert ["his registry stores no time" in what for what in said] == [True, True]
         assert scene.registry.dump() == scene.before
 
 

@@ -37,7 +37,7 @@ def carry_out_twice(order: list[int], directory: Path, *, back_first: int) -> tu
             assert error is None or isinstance(error, PlanError | RegistryError), error
         said = [str(error) for error in raised if error is not None]
         if client.config(PHANTOM) is not None:
-            stands = f"The compatibility of {PHANTOM} is NONE now"
+            stands = f"The compatibility of {PHANTOM} is still NONE"
             ways_back = [f"`{srfix_command('rollback', str(path))}`" for path in journals]
             telling = [each for each in said if stands in each and f"DELETE /config/{PHANTOM}" in each]
             assert any(way in each for each in telling for way in ways_back), said

@@ -134,7 +134,7 @@ class TestReadStateDirectory:
         found = only(tmp_path)
         assert found.stores == ("users-store",)
         (problem,) = found.problems
-        assert problem.reason.startswith(f"{tmp_path}/shop/0_0/.checkpoint, line 3: 2 entries")
+        assert problem.reason.startswith(f"{tmp_path}/shop/0_0/.checkpoint, line 3: the file announces 2 entries")
 
     def test_damaged_process_metadata_is_a_problem(self, tmp_path: Path) -> None:
         store(tmp_path / "shop", "0_0", "users-store")
@@ -186,5 +186,5 @@ class TestReadStateDirectory:
         with pytest.raises(UsageError, match=r"cannot be read: No such file or directory\. Give"):
             read_state_directory(tmp_path / "nosuch")
         (tmp_path / "music").mkdir()
-        with pytest.raises(UsageError, match="is no state directory"):
+        with pytest.raises(UsageError, match="is not a state directory"):
             read_state_directory(tmp_path)

@@ -378,8 +378,8 @@ class TestHostileBytes:
         ("family", "stored", "reason"),
         [
             (TIMESTAMPED, "00", "1 byte, and its timestamp alone needs 8"),
-            (WITH_HEADERS, "10ff", "headers would have 8 bytes, and 1 byte follow"),
-            (WITH_HEADERS, "01", "headers would have -1 bytes"),
+            (WITH_HEADERS, "10ff", "headers claim 8 bytes, but 1 byte follow"),
+            (WITH_HEADERS, "01", "headers claim -1 bytes"),
             (WITH_HEADERS, "0203", "would have -2 headers"),
             (WITH_HEADERS, "0402020000000000000003e8", "would have 1 bytes, and 0 bytes follow"),
             (WITH_HEADERS, "060201010000000000000003e8", "has no name"),

@@ -96,7 +96,7 @@ class TestReadColumnFamily:
         assert not view.exists()
 
     def test_what_is_no_database_is_an_error_and_not_created(self, tmp_path: Path) -> None:
-        with pytest.raises(StateDirectoryError, match=r"is no RocksDB: there is no file CURRENT"):
+        with pytest.raises(StateDirectoryError, match=r"is not a RocksDB database: it has no file CURRENT"):
             read_column_family(tmp_path, OFFSETS_COLUMN_FAMILY)
         assert list(tmp_path.iterdir()) == []
 

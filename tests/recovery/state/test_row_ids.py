@@ -212,7 +212,7 @@ class TestCountRowIds:
         rows = {b"%04d" % number: frame_id(1, b"x") for number in range(2_500)}
         write_database(tmp_path / "db", {PLAIN: rows})
         found = count(tmp_path / "db", give_up_at=time.monotonic())
-        assert (found.stopped, found.is_damaged) == ("the time for it (--deadline) was over", False)
+        assert (found.stopped, found.is_damaged) == ("the time limit (--deadline) was reached", False)
         assert 1_000 <= found.rows < len(rows)
 
     def test_without_the_library_it_says_what_to_install(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -202,7 +202,7 @@ class TestWhatIsNoDatabase:
         for number in range(10, 20):
             with (database / f"0000{number}.log").open("wb") as file:
                 file.truncate(200 << 20)
-        with pytest.raises(StateDirectoryError, match="may be copied for a look"), linked_view(database):
+        with pytest.raises(StateDirectoryError, match="srfix copies at most"), linked_view(database):
             pass
 
     @pytest.mark.parametrize("name", ["OPTIONS-000009", "000011.log", "000004.sst"])
@@ -216,7 +216,7 @@ class TestWhatIsNoDatabase:
             path.symlink_to("/dev/zero")
         else:
             path.mkdir()
-        with pytest.raises(StateDirectoryError, match=f"{name} is no file"), linked_view(database):
+        with pytest.raises(StateDirectoryError, match=f"{name} is not a file"), linked_view(database):
             pass
 
 

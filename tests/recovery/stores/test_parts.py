@@ -261,7 +261,7 @@ class TestRebuild:
             if on_error is OnError.KEEP_RAW:
                 self.both(broker, tmp_path, wanted)
                 return
-            with pytest.raises(RowsUnreadableError, match="cannot be written anew"):
+            with pytest.raises(RowsUnreadableError, match="srfix cannot rewrite"):
                 on_spark(broker, wanted, tmp_path / APPLICATION)
             assert list(tmp_path.iterdir()) == []
 

@@ -68,11 +68,13 @@ class TestThePlan:
 
     def test_a_read_only_registry_gives_no_plan(self, world: World) -> None:
         world.client().set_mode(SUBJECT, "READONLY")
-        with pytest.raises(PlanError, match=r"^No plan: The registry takes no registration under source\.users-value"):
+        with pytest.raises(
+            PlanError, match=r"^No plan was made: The registry accepts no registration under source\.users-value"
+        ):
             plan(world)
 
     def test_all_versions_is_of_stores(self, world: World) -> None:
-        with pytest.raises(UsageError, match=r"^--all-versions plans without a census"):
+        with pytest.raises(UsageError, match=r"^--all-versions counts no ids"):
             plan(world, width=Width.ALL_VERSIONS)
 
     def test_a_note_is_passed_over_unless_it_is_asked_for(self, world: World) -> None:
@@ -93,7 +95,7 @@ class TestThePlan:
         document: Any = plan_document(plan(world))
         document["findings"][0].pop("read")
         document["digest"] = plan_digest(document)
-        with pytest.raises(PlanError, match=r"a finding is of no store, and does not say how its topic is read"):
+        with pytest.raises(PlanError, match=r"a finding has neither a store nor the options for reading its topic"):
             REPAIR_PLANS.plan_from(document, where="it")
 
 

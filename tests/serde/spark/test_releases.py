@@ -19,9 +19,8 @@ def as_markdown() -> str:
         f"| {line} | {jars.avro}, {jars.kafka} | yes | {_word(ABILITIES[line].arrow)} | {_source(ABILITIES[line])} |"
         for line, jars in RELEASES.items()
     ]
-    head = (
-        '| Spark | jars of Avro and Kafka | jvm engine | arrow engine, also beside the jvm engine | `format("srfix")` |'
-    )
+    engines = "jvm engine | arrow engine, alone or together with the jvm engine"
+    head = f'| Spark | jars of Avro and Kafka | {engines} | `format("srfix")` |'
     return "\n".join((head, "|---|---|---|---|---|", *rows)) + "\n"
 
 

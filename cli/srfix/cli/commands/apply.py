@@ -53,7 +53,10 @@ if TYPE_CHECKING:
 @click.option(
     "--probe-permissions",
     is_flag=True,
-    help="First check whether this user may write: send each kind of write in a form that every registry refuses.",
+    help=(
+        "First check that this user has the right to write: send writes that are invalid on purpose, so that no "
+        "registry carries them out."
+    ),
 )
 @only_option
 @expect_digest_option
@@ -146,8 +149,8 @@ def apply(
     for subject in shared_subjects(plan, part):
         say(
             (
-                f"{subject} also belongs to findings that --only leaves out. Its steps are carried out for all "
-                "these findings."
+                f"{subject} also belongs to findings that --only leaves out. srfix carries out its steps "
+                "nevertheless, so they repair those findings, too."
             ),
             err=True,
         )
@@ -220,8 +223,8 @@ _NOT_YET = (
 )
 
 _UNFOUND = (
-    "Start nothing yet. The failing reader asks with deleted=true, and this registry does not find the "
-    "soft-deleted version in this way. Make a new plan, which leaves the versions live: {plan}."
+    "Start nothing yet. The failing reader asks with deleted=true, but even so this registry does not find the "
+    "soft-deleted version. Make a new plan that leaves the versions live: {plan}."
 )
 
 
@@ -231,15 +234,14 @@ def _still_missing(plan: Plan) -> Iterator[str]:
     if left:
         which = "; ".join(f"schema id {enumerated(omission.schema_ids)} under {omission.subject}" for omission in left)
         yield (
-            f"Still missing, as the plan says: {which}. Rows with such an id fail as before. The advice below is "
-            "for the other rows."
+            f"This plan leaves out {which}. Rows with such an id still fail. The advice below is for the other rows."
         )
 
 
 def _outcome(plan: Plan, done: Sequence[int], code: ExitCode, *, is_news: bool) -> str:
     """What was carried out, those of an earlier run too: steps are done in their order."""
     if not is_news:
-        return "Applied before; nothing was written now"
+        return "This plan was already applied; this run wrote nothing"
     steps = len(plan.actions)
     if code is ExitCode.OK:
         return f"Applied: {steps} of {counted(steps, 'step')} carried out"

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @click.argument("topic")
 @topic_reader_option
 @topic_options
-@topic_isolation_option("How the reader reads.")
+@topic_isolation_option("The reader's isolation.level.")
 @connection_options
 @hurry_options
 @engine_options

@@ -78,7 +78,7 @@ if TYPE_CHECKING:
 @click.option("--subject", help="The subject to ask. Default: the subject of the topic, or of the store.")
 @click.option("--second-subject", help="The subject to fall back to. Default: the subject of the topic.")
 @option("--application", envvar="APPLICATION", metavar="ID", help="With --store: ask the store's subject.")
-@option("--store", envvar="STORE", metavar="NAME", help="The state store, phantom or not.")
+@option("--store", envvar="STORE", metavar="NAME", help="The state store, whether or not its changelog topic exists.")
 @click.option(
     "--format",
     "format_",
@@ -231,7 +231,7 @@ def _blocks(topic: str, records: list[DecodedRecord]) -> Iterator[Block]:
     from srfix.cli.reports.rows import part_shown, time_of
 
     if not records:
-        yield Paragraph(f"No record of {topic} lies there.")
+        yield Paragraph(f"{topic} has no record in the range that you asked for.")
         return
     yield Table(
         ("partition", "offset", "time", "key", "id", "subject", "value"),

@@ -76,9 +76,14 @@ def demo(keep: bool, real: bool, ready_file: Path | None) -> ExitCode:
     from srfix.serde.registry.client import RegistryClient
 
     if ready_file is not None and not keep:
-        raise UsageError("--ready-file says where the parts are that --keep leaves running; give --keep too.")
+        raise UsageError(
+            "--ready-file works only with --keep: it holds the addresses of what --keep leaves running. Give "
+            "--keep, too."
+        )
     if real and not keep:
-        raise UsageError("--real starts a Kafka to try things on, and --keep leaves it running; give --keep too.")
+        raise UsageError(
+            "--real works only with --keep, which leaves the real Kafka running for you. Give --keep, too."
+        )
     with ExitStack() as stack:
         stopped = _stopped_by_a_signal() if keep else threading.Event()
         if real:
@@ -109,7 +114,7 @@ def _real_kafka() -> KraftBroker:
     from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
     from srfix.fixtures.fetching import FetchError, fetch
 
-    say("Starting a real Apache Kafka; the first time its jars are fetched, about 45 MB.", err=True)
+    say("Starting a real Apache Kafka. The first time, srfix downloads its jars (about 45 MB).", err=True)
     try:
         fetch(JARS, say=partial(say, err=True))
         return KraftBroker(topics=damage.TOPICS)
@@ -154,7 +159,7 @@ def _keep(
         ("diagnose", "what is wrong (exit code 1: there is a finding)"),
         ("plan -o p.json", "what a repair would write"),
         ("apply p.json", "the repair; it asks first"),
-        ("verify p.json", "asked again, as the failing reader asks"),
+        ("verify p.json", "ask again as the failing reader does"),
         ("diagnose", "nothing is wrong any more"),
         ("rollback p.json", "back to the damage"),
     ):

@@ -75,7 +75,7 @@ def diagnose(
     metrics: Path | None,
     output: OutputFormat,
 ) -> ExitCode:
-    """Find the state stores that cannot be read after recovery, and say exactly why. Reads only.
+    """Find the state stores that cannot be read after recovery, and say why. Reads only.
 
     srfix finds the stores by itself; --bootstrap-servers and --registry are enough.
     """

@@ -86,7 +86,7 @@ def encode(
     With --columns srfix reads a row as ksqlDB reads plain JSON (DATE in days, TIME and TIMESTAMP in milliseconds, BYTES in
     base64). It writes the row under the columns' internal schema, or under --schema. Values may be marked as `srfix decode`
     prints them: {"$decimal": "12.30"}, {"$timestamp": …}. If a row does not fit, or is not JSON, srfix names its number on
-    stderr, and the exit code is 1. Nothing is registered: --frame or --schema-id gives the id before the body.
+    stderr, and the exit code is 1. srfix registers nothing. --frame or --schema-id says which id is before the body.
     """
     from srfix.cli.options.half import schema_text
     from srfix.serde.formats.table import Format, check_schema_type

@@ -167,7 +167,7 @@ def _paragraphs(text: str) -> Iterator[Block]:
 
 
 _UNTIL_THEN: Final = (
-    "Before srfix diagnose has said what is wrong, do not wipe a state directory, and do not TERMINATE or DROP a query."
+    "Do not wipe a state directory, and do not TERMINATE or DROP a query, until srfix diagnose has said what is wrong."
 )
 
 
@@ -199,7 +199,7 @@ def _reading_blocks(reading: StackTraceReading) -> list[Block]:
         Commands((*_to_set_first(), reading.next_command)),
     ]
     if _to_set_first() or any(word in reading.next_command.split() for word in ("TOPIC", _USER)):
-        blocks.append(Paragraph("Replace the words in capitals: the text does not say them."))
+        blocks.append(Paragraph("Replace the words in capitals with your own values: the text does not contain these."))
     if reading.finding is not None:
         blocks.append(Commands((f"srfix explain {reading.finding}",)))
     return blocks

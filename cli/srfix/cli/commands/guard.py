@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     "--to",
     envvar="TO",
     metavar="VERSION",
-    help="Predict what a change to this Kafka Streams version breaks, such as 3.9.",
+    help="The Kafka Streams version to change to, such as 3.9. guard predicts what the change breaks.",
 )
 @option(
     "--optimization",
     envvar="OPTIMIZATION",
     metavar="none|all|LIST",
     help=(
-        "The topology.optimization in force: in the properties of KafkaStreams and of builder.build(properties). "
-        "Default: unknown; guard then reports both cases."
+        "The topology.optimization that the application passes both to KafkaStreams and to "
+        "builder.build(properties). Default: unknown; guard then reports both cases."
     ),
 )
 @option(
@@ -82,8 +82,8 @@ def guard(
 
     Give a printed topology (--topology with --application) or ksqlDB. guard then says which subjects without a topic the
     stores will make, which stores the next restore will break, and which stores the upgrade to --to will break. Give
-    --subject and --schema: guard says what the new schema will break. Names are enough. With --bootstrap-servers and
-    --registry guard also compares with the cluster and the registry.
+    --subject and --schema: guard says what the new schema will break. A topology or ksqlDB is enough. With
+    --bootstrap-servers and --registry guard also takes into account the topics and subjects that exist there.
 
     Exit code 1 if something will or may break, 0 if nothing will break, 2 if guard cannot decide.
     """

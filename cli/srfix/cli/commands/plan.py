@@ -66,7 +66,7 @@ if TYPE_CHECKING:
         "Whether a registered version stays live or is soft-deleted at once. The failing reader finds it in both cases."
     ),
 )
-@click.option("--only-live", is_flag=True, help="Register only the ids that are at fault now.")
+@click.option("--only-live", is_flag=True, help="Register only the ids that cause a failure now.")
 @click.option(
     "--all-versions",
     is_flag=True,
@@ -87,14 +87,14 @@ if TYPE_CHECKING:
     "--exact-ids",
     is_flag=True,
     help=(
-        "If a registration by text would get another id (inherited metadata), register with the id, in mode "
-        "IMPORT. srfix does this only if it loses nothing."
+        "If the registry would give a schema another id (because of inherited metadata), send the id along, in "
+        "mode IMPORT. srfix does this only if nothing is lost by it."
     ),
 )
 @click.option(
     "--as-shell",
     is_flag=True,
-    help="Print the plan as commands (sh, curl), for a person who may write if you may not.",
+    help="Print the plan as commands (sh, curl), for a person with the right to write, if you lack it.",
 )
 @click.option(
     "--version-limit",
@@ -146,7 +146,9 @@ def plan(
     from srfix.serde.properties.kafka_client import Isolation
 
     if only_live and all_versions:
-        raise UsageError("--only-live needs a census and --all-versions makes none: give one of them.")
+        raise UsageError(
+            "--only-live needs a count of the ids, and --all-versions does not count them: give only one of them."
+        )
     width = Width.ALL_VERSIONS if all_versions else Width.ONLY_LIVE if only_live else Width.WIDE
     _refuse_mixture(topic, selection, asked)
     with open_session(connection, selection, evidence, hurry, choice=engine) as session:
@@ -257,16 +259,21 @@ def _refuse_mixture(topic: str | None, selection: Selection, choice: TopicChoice
     """:raises UsageError: if options of stores and options of a topic stand together."""
     if topic is None:
         if choice.typed:
-            raise UsageError(f"{', '.join(choice.typed)} say how a topic is read: name it with --topic.")
+            raise UsageError(
+                f"These options are only for the repair of a topic: {', '.join(choice.typed)}. Name the topic with "
+                "--topic."
+            )
         if selection.reader not in READERS:
-            raise UsageError(f"--reader {selection.reader} reads topics: name one with --topic.")
+            raise UsageError(
+                f"--reader {selection.reader} is only for the repair of a topic: name the topic with --topic."
+            )
         return
     of_stores = typed_options(
         *("--application", "--store", "--source", "--streams-version", "--no-auto-register", "--gone", "--ignore")
     )
     if of_stores:
         raise UsageError(
-            f"{', '.join(of_stores)} say which stores are meant, and --topic asks for no store: give one of them."
+            f"These options choose stores: {', '.join(of_stores)}. --topic chooses a topic. Give only one of the two."
         )
 
 

@@ -32,11 +32,9 @@ _PARTS = (
     ("Not undone yet", {"not-reached"}),
     ("Nothing to undo", {"nothing-to-undo", "not-carried-out"}),
 )
-_NO_LONGER = "Rows that only an undone registration made readable cannot be read any more."
+_NO_LONGER = "If only a registration that is now undone made a row readable, that row can no longer be read."
 _NOTHING_DONE = "No step of the plan had been carried out, so there was nothing to undo."
-_NOTHING_LEFT = (
-    "There is nothing left to undo: the repair had already reset its own changes, or somebody undid them before."
-)
+_NOTHING_LEFT = "Nothing is left to undo: the repair has already reset its own changes, or somebody has undone them."
 
 
 @command()
@@ -48,7 +46,7 @@ _NOTHING_LEFT = (
 def rollback(
     path: Path, expect_digest: str | None, yes: bool, connection: Connection, output: OutputFormat
 ) -> ExitCode:
-    """Undo a repair, last step first. Changes of others since the repair are kept and named.
+    """Undo a repair, last step first. If others have changed something since the repair, srfix keeps and names it.
 
     JOURNAL is the file that `srfix apply` wrote beside the plan; you may also give the plan's name. Asks first, unless
     --yes.
@@ -84,10 +82,10 @@ def rollback(
             match event:
                 case Undone(action=action):
                     events[action.step] = event
-                    on_the_way.say(action, f"Step {action.step} undone: {describe(action)}.")
+                    on_the_way.say(action, f"Step {action.step} undone. It was: {describe(action)}.")
                 case Left(action=action):
                     events[action.step] = event
-                    on_the_way.say(action, f"Step {action.step} left as it is: {describe(action)}.")
+                    on_the_way.say(action, f"Step {action.step} left as it is. It was: {describe(action)}.")
                 case AlreadyRolledBack():
                     already = True
     stopped = run.code is not ExitCode.OK
@@ -97,7 +95,7 @@ def rollback(
     steps = list(steps_told(plan, events, carried_out=carried_out, undone_before=state.undone, stopped=stopped))
     blocks: list[Block] = []
     if already:
-        blocks.append(Paragraph("Rolled back before; nothing was written now."))
+        blocks.append(Paragraph("This plan was already rolled back; this run wrote nothing."))
     elif events or stopped:
         blocks += _outcome_blocks(steps, is_whole=not stopped)
         if not stopped and any(
@@ -125,7 +123,10 @@ def rollback(
 def _totals(steps: Sequence[StepTold]) -> str:
     """The last line: the headline may have scrolled away."""
     undone, left = (sum(step.outcome == outcome for step in steps) for outcome in ("undone", "left"))
-    return f"{undone} undone, {left} left as they are, {len(steps) - undone - left} with nothing to undo."
+    return (
+        f"{counted(undone, 'step')} undone, {left} left as {'it is' if left == 1 else 'they are'}, "
+        f"{len(steps) - undone - left} with nothing to undo."
+    )
 
 
 def _outcome_blocks(steps: Sequence[StepTold], *, is_whole: bool) -> Iterator[Block]:
@@ -156,8 +157,8 @@ def _lines(steps: Sequence[StepTold]) -> Iterator[str]:
         is_alike = step.outcome in {"nothing-to-undo", "not-carried-out"}
         by_reason.setdefault(step.why if is_alike else step.line, []).append(step)
     for reason, alike in by_reason.items():
-        numbers = ", ".join(str(step.step) for step in alike)
-        yield alike[0].line if len(alike) == 1 else f"steps {numbers}: {reason}"
+        *others, last = (str(step.step) for step in alike)
+        yield alike[0].line if not others else f"steps {', '.join(others)} and {last}: {reason}"
 
 
 def _is_wanted(plan: Plan, *, begun: Collection[int]) -> bool:
@@ -166,8 +167,10 @@ def _is_wanted(plan: Plan, *, begun: Collection[int]) -> bool:
     steps = [action for action in reversed(plan.actions) if action.step in begun]
     blocks: list[Block] = []
     for subject in dict.fromkeys(action.subject for action in steps):
-        lines = (f"undo step {action.step}: {describe(action)}" for action in steps if action.subject == subject)
+        lines = (
+            (f"undo step {action.step}, which was: {describe(action)}") for action in steps if action.subject == subject
+        )
         blocks += [Paragraph(subject), ItemList(tuple(lines))]
-    which = "this step" if len(steps) == 1 else f"these {len(steps)} steps, last first," if steps else "the repair"
+    which = "this step" if len(steps) == 1 else f"these {len(steps)} steps in reverse order" if steps else "the repair"
     unasked = "Pass --yes to undo the repair without being asked. Nothing was written."
     return confirm("srfix rollback", blocks, f"Undo {which} on {plan.registry}?", otherwise=unasked)

@@ -54,7 +54,10 @@ _FEW_PARTITIONS: Final = 16
     "--application",
     envvar="APPLICATION",
     metavar="GROUP",
-    help="Count as live the records that a restore of this application loads: up to the group's committed offsets.",
+    help=(
+        "Count only the records as live that a restore of this application loads: those up to the group's "
+        "committed offsets."
+    ),
 )
 @click.option(
     "--global",
@@ -133,9 +136,9 @@ def _lines(scan: Scan, *, has_registry: bool) -> Iterator[str]:
     for partition in scan.census.partitions:
         if partition.start_moved_to is not None:
             yield (
-                f"The log of partition {partition.partition} started at offset {partition.start_offset} when srfix "
-                f"began to read, and starts at {partition.start_moved_to} now. The counts may include records "
-                "between these two offsets, which are gone now."
+                f"While srfix read partition {partition.partition}, the start of its log moved from offset "
+                f"{partition.start_offset} to {partition.start_moved_to}. The counts may include records between "
+                "these two offsets, which no longer exist."
             )
     if not has_registry:
         yield "No registry was given, so the subjects of the ids are not shown; see --registry."
@@ -160,7 +163,7 @@ def _blocks(scan: Scan, *, details: bool, bars: bool) -> Iterator[Block]:
             "only up to its committed offsets"
         )
     else:
-        up_to = f"counted up to the committed offsets of {scan.application}, as its stores restore"
+        up_to = f"counted up to the committed offsets of {scan.application}: its stores restore up to there"
     yield FieldList((("live keys", up_to), ("read with", census.isolation.value)))
     if scan.application is not None and all(p.restore_limit is None for p in census.partitions):
         yield Paragraph(
@@ -190,7 +193,9 @@ def _blocks(scan: Scan, *, details: bool, bars: bool) -> Iterator[Block]:
         yield Table(
             ("schema id", "subject", "version", "state"),
             tuple(_holder_rows(scan)),
-            title="Who holds the ids" if scan.holders.is_complete else "Who holds the ids (only likely subjects asked)",
+            title="Who holds the ids"
+            if scan.holders.is_complete
+            else ("Who holds the ids (srfix asked only likely subjects)"),
         )
 
 

@@ -57,7 +57,7 @@ def schema(
     connection: Connection,
     output: OutputFormat,
 ) -> ExitCode:
-    """Print the internal schema of columns, ready to register, and say which subjects hold it already.
+    """Print the schema that ksqlDB makes from columns, ready to register, and the subjects that hold it already.
 
     The columns are ksqlDB's: "ID INT, NAME STRING, TAGS ARRAY<STRING>". Default: the schema that a running query of ksqlDB
     up to 0.28 registers under a changelog subject. With a registry srfix looks for the schema there. Exit code 1 if
@@ -101,7 +101,7 @@ def _check_full_name(choice: InternalSchemaChoice) -> None:
     try:
         avro.internal_schema(WriteSpec(columns=(Column("A", BOOLEAN),), full_name=choice.full_name))
     except ColumnError as error:
-        raise UsageError(f"--full-name {choice.full_name!r} is no Avro name: {error.message}") from error
+        raise UsageError(f"--full-name {choice.full_name!r} is not a valid Avro name: {error.message}") from error
 
 
 def _schema(half: RecordHalf, choice: InternalSchemaChoice, columns: Columns) -> Schema:

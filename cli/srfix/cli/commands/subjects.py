@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 @command()
-@option("--application", envvar="APPLICATION", metavar="ID", help="Only this application's.")
+@option("--application", envvar="APPLICATION", metavar="ID", help="List only the subjects of this application.")
 @connection_options
 @output_option
 def subjects(application: str | None, connection: Connection, output: OutputFormat) -> ExitCode:
     """List the subjects that look internal to Kafka Streams or ksqlDB, live and soft-deleted, with their kind.
 
-    The incident can happen if a changelog subject has no topic; `srfix diagnose` says whether it happened. Reads only, with
-    full listings. If something could not be listed, standard error says so.
+    The incident can happen if a changelog subject has no topic; `srfix diagnose` says whether the store's schema ids are
+    missing there. Reads only, with full listings. If something could not be listed, standard error says so.
     """
     from srfix.cli.session import open_cluster
     from srfix.recovery.inspect.internal_subjects import SubjectsDocument, list_internal_subjects
@@ -59,8 +59,8 @@ def _blocks(listing: InternalSubjects, command_line: CommandLine, application: s
 
     if not listing.subjects and application is not None:
         yield Paragraph(
-            f"No subject looks internal to the application {application!r}. Names are compared as they stand, letter case "
-            "too; without --application all are listed."
+            f"No subject looks internal to the application {application!r}. Letter case counts. Without "
+            "--application srfix lists all internal subjects."
         )
         return
     if not listing.subjects:

@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 @click.option(
     "--once",
     is_flag=True,
-    help="Make one full diagnosis, and what follows from it, and exit. Without /metrics and /healthz.",
+    help="Make one full diagnosis, do what follows from it, and exit. /metrics and /healthz are off.",
 )
 @click.option(
     "--print-dashboard",
@@ -153,7 +153,10 @@ def watch(
         if not isinstance(error, Ended):
             say("The signal came during a request. srfix did not wait for the answer.", err=True)
     if ending.signal is not None:
-        say("Ended by a signal; srfix does nothing more. The journals name the steps that were begun.", err=True)
+        say(
+            "A signal ended srfix watch. It does nothing more. The journals name the steps that it had begun.",
+            err=True,
+        )
         return ending.code
     return _outcome(last)
 

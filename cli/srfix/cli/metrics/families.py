@@ -25,7 +25,9 @@ class Families(Collector):
         """Every family; one without a number is left out where nothing was looked at."""
         numbers = self.standing.numbers()
         yield InfoMetricFamily("srfix_build", "The version of srfix.", value={"version": version("srfix")})
-        up = GaugeMetricFamily("srfix_up", "1 if the end answered when it was asked last.", labels=("end",))
+        up = GaugeMetricFamily(
+            "srfix_up", "1 if the cluster or the registry answered the last request.", labels=("end",)
+        )
         for end in End:
             if end in numbers.up or self.is_watch:
                 up.add_metric((end.value,), float(numbers.up.get(end, False)))
@@ -36,14 +38,22 @@ class Families(Collector):
                 findings.add_metric(labels, number)
             yield findings
         plain: tuple[tuple[str, str, float | None], ...] = (
-            ("srfix_ids_missing", "Schema ids that a phantom subject lacks, each once a subject.", numbers.ids_missing),
+            (
+                "srfix_ids_missing",
+                "Schema ids missing under a phantom subject, each counted once for each subject.",
+                numbers.ids_missing,
+            ),
             (
                 "srfix_not_looked_at",
                 "Things not looked at in the last full look that could hide a finding.",
                 numbers.not_looked_at,
             ),
             ("srfix_stores_examined", "Stores that the last full look examined.", numbers.stores),
-            ("srfix_last_look_timestamp_seconds", "When both ends had answered last.", numbers.last_look_s),
+            (
+                "srfix_last_look_timestamp_seconds",
+                "When the cluster and the registry last both answered.",
+                numbers.last_look_s,
+            ),
         )
         for name, says, value in plain:
             if value is not None:
@@ -59,13 +69,15 @@ class Families(Collector):
         numbers = self.standing.numbers()
         registered = CounterMetricFamily(
             "srfix_registrations",
-            "Schema ids that were registered under a phantom subject, or not.",
+            "Schema ids missing under a phantom subject, by whether watch registered them.",
             labels=("subject", "outcome"),
         )
         for labels, number in numbers.registrations.items():
             registered.add_metric(labels, number)
         yield registered
-        outages = CounterMetricFamily("srfix_outages", "Outages of an end since the start.", labels=("end",))
+        outages = CounterMetricFamily(
+            "srfix_outages", "Outages of the cluster or the registry since the start.", labels=("end",)
+        )
         for end, number in numbers.outages.items():
             outages.add_metric((end.value,), number)
         yield outages
@@ -74,6 +86,8 @@ class Families(Collector):
         )
         relaxed.add_metric((), len(numbers.relaxed))
         yield relaxed
-        lag = GaugeMetricFamily("srfix_lag_records", "Records that the last short look left for the next one.")
+        lag = GaugeMetricFamily(
+            "srfix_lag_records", "Records that the last short look did not read; the next one will."
+        )
         lag.add_metric((), numbers.lag_records)
         yield lag

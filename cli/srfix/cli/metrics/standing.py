@@ -167,7 +167,7 @@ class Standing:
             if away:
                 reason: str | None = f"no answer from: {', '.join(away)}"
             elif age_s is None:
-                reason = "no look has ended yet"
+                reason = "watch has not completed a look yet"
             elif age_s > _LOOKS * self.interval_s:
                 reason = f"the last look ended more than {_LOOKS} intervals ago"
             else:

@@ -103,7 +103,7 @@ def read_config(
             elif key not in _TABLES and key not in commands:
                 keys = (*SHARED_KEYS, *_TABLES, *commands)
                 raise UsageError(
-                    f"Nothing reads {_shown(key, text, _near(key, keys, commands, keys_of))} of the configuration file "
+                    f"srfix does not read {_shown(key, text, _near(key, keys, commands, keys_of))} of the configuration file "
                     f"{path!r}. {_home_or_known(key, keys, commands, keys_of)}"
                 )
     kafka = _table(path, document, "kafka", wrong)
@@ -212,7 +212,7 @@ def _home_or_known(
     return (
         f"{meant} belongs in the table of a command that has it: {', '.join(tables)}."
         if tables
-        else f"Known are: {', '.join(keys)}."
+        else f"The known keys are: {', '.join(keys)}."
     )
 
 

@@ -59,11 +59,11 @@ class DecodeOptions:
         if self.window is not None and Role.KEY not in self.roles:
             raise UsageError("--window is for keys: give --role key.")
         if self.is_framed and self.schema is None:
-            raise UsageError("--framed needs --schema. Without --schema, bytes are always framed.")
+            raise UsageError("--framed needs --schema. Without --schema, srfix always takes bytes as framed.")
         if self.schema is not None and self.format is not None and self.format not in SCHEMA_FORMATS:
             raise UsageError(f"The format {self.format.value} has no schemas: leave out --schema.")
         if of_records and self.schema is not None:
-            raise UsageError("--schema is the writer schema of a --payload. Records name their own schema.")
+            raise UsageError("--schema is only for --payload. Records carry the id of their schema.")
         if not of_records and len(self.roles) > 1:
             raise UsageError("A payload is a key or a value: give --role key or --role value.")
 

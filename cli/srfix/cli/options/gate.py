@@ -98,8 +98,8 @@ gate_options = handing_over(
         metavar="FILE",
         **path_completion("FILE"),
         help=(
-            "Write the findings with --fail-on's severity or worse to this file, as known from now on. Replaces "
-            "the file. A --baseline from the environment or the configuration file is then not read."
+            "Write the findings with --fail-on's severity or worse to this file. From then on they count as known. "
+            "Replaces the file. A --baseline from the environment or the configuration file is then not read."
         ),
     ),
 )

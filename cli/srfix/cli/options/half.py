@@ -104,7 +104,10 @@ times_option = click.option(
 wrapped_option = click.option(
     "--wrapped/--unwrapped",
     default=None,
-    help="Whether a single column is in a record of its own. Default: as in ksqlDB, where the column of a key is not.",
+    help=(
+        "Whether a single column is wrapped in a record. Default: as in ksqlDB, which wraps a value's column but "
+        "not a key's."
+    ),
 )
 """Adds `--wrapped` and `--unwrapped`; the command gets `wrapped: bool | None`."""
 
@@ -132,7 +135,10 @@ class InternalSchemaChoice:
         full_name = self.full_name
         if self.full_name is not None or self.source_name is not None:
             if half.format is not Format.AVRO:
-                raise UsageError(f"An Avro record has a full name; a schema of {half.format.value} has none.")
+                raise UsageError(
+                    f"--full-name and --source-name are only for Avro: a schema of {half.format.value} has no full "
+                    "name."
+                )
             if self.full_name is None and half.role is not Role.KEY:
                 raise UsageError("--source-name names the record of a key: give --role key, too.")
             full_name = self.full_name or key_full_name(str(self.source_name))
@@ -160,7 +166,9 @@ schema_options = handing_over(
     _schema_choice,
     click.option("--full-name", metavar="NAME", help="The record's name with its namespace. Default: ksqlDB's."),
     click.option(
-        "--source-name", metavar="NAME", help="For a key: the stream or table; CREATE names the key's record after it."
+        "--source-name",
+        metavar="NAME",
+        help="For a key: the stream or table, after which CREATE names the key's record.",
     ),
     click.option(
         "--generation",

@@ -52,7 +52,8 @@ def key_bytes(text: str) -> bytes:
         return _READ[kind](rest)
     except (ValueError, struct.error):
         raise UsageError(
-            f"{text!r} is no key: {kind}: takes {_TAKES[kind]}. A key that begins so itself is written text:{text}."
+            f"{text!r} is not a valid key: after {kind}: srfix expects {_TAKES[kind]}. If the key is a text "
+            f"that begins with {kind}:, write text:{text}."
         ) from None
 
 
@@ -63,7 +64,8 @@ def taken_as_text(*typed: str | None) -> list[str]:
         match = None if text is None else _LIKE_A_PREFIX.match(text)
         if text is not None and match is not None and match[1] not in _TAKES:
             lines.append(
-                f"{text!r} was taken as text, {match[0]} with it: the prefixes are {enumerated(f'{name}:' for name in _TAKES)}."
+                f"srfix took {text!r} as a text, {match[0]} included. The known prefixes are "
+                f"{enumerated(f'{name}:' for name in _TAKES)}."
             )
     return lines
 
@@ -77,6 +79,15 @@ def payload_bytes(texts: Iterable[str], format_: Format | None) -> Iterator[byte
             yield _bytes(text, format_)
 
 
+def _advice(text: str, kind: str) -> str:
+    """What to write instead; a prefix that is there already is not asked for again."""
+    if not text.startswith(f"{kind}:"):
+        return "Write hex:…, base64:… or text:… before it."
+    if kind == "hex":
+        return "After hex: write hexadecimal digits, two for each byte. For other bytes use base64:… or text:…."
+    return "For other bytes use hex:… or text:…."
+
+
 def _bytes(text: str, format_: Format | None) -> bytes | None:
     kind, colon, rest = text.partition(":")
     if not colon or kind not in _OF_PAYLOADS:
@@ -87,6 +98,5 @@ def _bytes(text: str, format_: Format | None) -> bytes | None:
         return _READ[kind](rest)
     except ValueError as error:
         raise UsageError(
-            f"The payload {text!r} is not {'hexadecimal' if kind == 'hex' else 'base64'} ({error}). "
-            "Write hex:…, base64:… or text:… before it."
+            f"The payload {text!r} is not {'hexadecimal' if kind == 'hex' else 'base64'} ({error}). {_advice(text, kind)}"
         ) from error

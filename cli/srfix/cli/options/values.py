@@ -54,7 +54,7 @@ class Duration(click.ParamType[int]):
         match = _FORM.fullmatch(str(value).strip())
         if match is None or not int(match[1]):
             self.fail(
-                f"{value!r} is no length of time; write a number with its unit, s, min, h, d or w: 90d.", param, ctx
+                f"{value!r} is not a duration. Write a number and a unit (s, min, h, d or w), such as 90d.", param, ctx
             )
         return int(match[1]) * _SECONDS[match[2]]
 
@@ -68,10 +68,11 @@ def parse_property(text: str, *, option: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         # The text is not shown: it may be a secret alone.
-        raise UsageError(f"{option} takes key=value, one word; what was given has no key or no '='.")
+        raise UsageError(f"{option} needs key=value as one word; the text after it has no key or no '='.")
     if not _NAME.fullmatch(key.strip()):
         raise UsageError(
-            f"{option} takes key=value, one word; what stands before the first '=' is no name of a property, and is not shown."
+            f"{option} needs key=value as one word. The text before the first '=' (not shown) is not the name "
+            "of a property."
         )
     return key.strip(), value.strip()
 

@@ -194,7 +194,7 @@ class Picture:
         holdings = f"{_named(len(self.held))} {enumerated(self.held)}" if self.held else "nothing"
         lacks = f" and lacks {enumerated(self.lacking)}" if self.lacking else ""
         return (
-            f"Store {self.store} of application {self.application} restores from {topic}{carry}.{disk} Its reader asks under "
+            f"Store {self.store} of application {self.application} restores from {topic}{carry}.{disk} Its reader asks "
             f"{'the phantom subject' if self.is_phantom else 'subject'} {self.subject}, which holds {holdings}{lacks}."
         )
 

@@ -54,7 +54,8 @@ def render(report: Report, stream: TextIO) -> None:
             left -= len(text)
             if left < 0 and not block.is_open:
                 text = _written(
-                    [Paragraph(f"{block.title}: left out, for a ticket takes no more. --output html has it.")], names
+                    [Paragraph(f"{block.title}: left out, because a ticket cannot hold more. See --output html.")],
+                    names,
                 )
         shown.append(text)
     stream.write("\n\n".join(shown) + "\n")

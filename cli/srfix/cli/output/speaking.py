@@ -21,7 +21,9 @@ from srfix.cli.output.interface import ERROR, TONES, Block, OutputFormat, Paragr
 from srfix.serde.errors import UsageError
 from srfix.serde.printable import message, printable, printable_json
 
-_FOR_A_BROWSER: Final = "This page is for a browser: run it again with > report.html at its end, and open that file."
+_FOR_A_BROWSER: Final = (
+    "This output is for a browser. Run the command again with > report.html at its end, and open that file."
+)
 _NARROW: Final = 60
 """Columns of the narrowest terminal: of what is no longer than that no line is folded, and rich is not needed."""
 
@@ -121,7 +123,7 @@ def confirm(
     :param otherwise: what to do where nobody can answer, a sentence.
     """
     if not sys.stdin.isatty():
-        raise UsageError(f"{command} asks before it writes, and nobody can answer here. {otherwise}")
+        raise UsageError(f"{command} asks before it writes, but there is no terminal to answer at. {otherwise}")
     write_report(Report(document={}, blocks=tuple(blocks)), OutputFormat.TABLE, sys.stderr)
     try:
         is_confirmed = click.confirm(message(question), err=True)

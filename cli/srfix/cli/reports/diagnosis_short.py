@@ -19,7 +19,6 @@ from srfix.cli.reports.diagnosis_words import (
 )
 from srfix.cli.reports.pictures import picture_of
 from srfix.cli.session import ClusterSession
-from srfix.recovery.advice.playbook import either
 from srfix.recovery.checks.table import BY_CODE
 from srfix.recovery.commands import CommandLine
 from srfix.recovery.diagnosis.diagnose import Examination
@@ -78,7 +77,7 @@ def diagnosis_in_short(
     for (code, severity), stores in kinds.items():
         yield from _of_one_kind(code, severity, stores, facts)
     if short.do_not:
-        yield Paragraph(f"Until this is repaired, do not {either(short.do_not)}.", is_warning=True)
+        yield Paragraph(f"Until this is repaired: {_do_not(short.do_not)}.", is_warning=True)
     also = repair_on_request(diagnosis)
     if also is not None:
         how_many = f", in {counted(short.writes, 'write')}" if short.writes and len(short.stores) > 1 else ""
@@ -210,7 +209,7 @@ def _facts(store: StoreInShort, *, has_table: bool = False) -> Iterator[tuple[st
             else "srfix plan says how"
         )
         how = counted(store.writes, "write") if store.writes else unplanned
-        around = f"; the plan works around a refusal by the registry ({', '.join(overcome)})" if overcome else ""
+        around = f"; the plan prevents that the registry refuses them ({', '.join(overcome)})" if overcome else ""
         yield "repair", how + around
     for note in finding.notes:
         if not note.repairable:
@@ -222,6 +221,12 @@ def _next(stores: Sequence[StoreInShort]) -> Iterator[Block]:
     findings = [store.finding for store in stores if not store.finding.repairable]
     for next_step in dict.fromkeys(finding.next for finding in findings):
         yield Paragraph(next_step)
+
+
+def _do_not(words: Sequence[str]) -> str:
+    """`do not a`, `do not a, and do not b`: an order of its own for each."""
+    *others, last = (f"do not {each}" for each in words)
+    return f"{', '.join(others)}, and {last}" if others else last
 
 
 def _what_a_plan_repairs(stores: Sequence[StoreInShort]) -> str:
@@ -253,7 +258,7 @@ def _not_looked_at(diagnosis: Diagnosis) -> Iterator[str]:
         yield f"Not looked at: {line}"
     if len(lines) > _MOST_REASONS:
         more = counted(len(lines) - _MOST_REASONS, "other reason")
-        yield f"More things were not looked at, for {more}, and could hide a finding; --details lists them"
+        yield f"Not looked at for {more}: more that could hide a finding; --details lists it"
     harmless_count = len(diagnosis.not_looked_at) - len(hiding)
     if harmless_count and (hiding or not diagnosis.has_findings):  # else the verdict says it
         besides = "besides, " if hiding else ""

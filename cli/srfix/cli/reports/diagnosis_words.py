@@ -24,7 +24,7 @@ def nothing_found(diagnosis: Diagnosis) -> str:
         return "No problem found, but some checks could not run. So this does not mean that all is well."
     stores = f" {counted(len(diagnosis.examined), 'suspicious store')} examined." if diagnosis.examined else ""
     besides = " apart from ignored things" if diagnosis.ignored else ""
-    return f"Nothing is wrong{besides}.{stores}"
+    return f"Nothing is broken now{besides}.{stores}"
 
 
 def verdict_of(diagnosis: Diagnosis) -> Verdict:

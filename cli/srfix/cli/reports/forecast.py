@@ -14,7 +14,10 @@ from srfix.recovery.ids_in_words import counted, enumerated
 _NOTHING = "-"
 _MEANS: Final = {
     Certainty.CERTAIN: "this follows from the input, and from what srfix saw.",
-    Certainty.POSSIBLE: "the evidence points to this; the reader, or the schemas that the application writes, decide.",
+    Certainty.POSSIBLE: (
+        "the evidence points to this. Whether it happens depends on the reader, or on the schemas that the "
+        "application writes."
+    ),
     Certainty.UNTOLD: "a version or a setting decides whether this happens, and srfix does not know it.",
     Certainty.EXCLUDED: "this does not happen.",
 }
@@ -100,7 +103,7 @@ def _assumed(forecast: Forecast) -> Iterator[tuple[str, str]]:
         ("rows on disk", forecast.has_rows),
     )
     sources = [name for name, is_seen in seen_of if is_seen]
-    yield "compared with", " and ".join(sources) or "nothing, only names"
+    yield "compared with", " and ".join(sources) or "nothing; the prediction rests on names alone"
     if forecast.schema is not None:
         yield "new schema", f"{forecast.schema.origin} under {forecast.schema.subject}"
 

@@ -154,7 +154,7 @@ def roll_back_topic(
                     left.append(f"step {step.step} ({describe(plan, step)}): {why}")
                     steps.append(TopicUndoneStep.of(step, StepReport(), left_because=why))
                 case AlreadyRolledBack():
-                    heading = "Rolled back before; nothing was written now"
+                    heading = "This plan was already rolled back; this run wrote nothing"
     if run.code is not ExitCode.OK:
         heading = "Rolled back in part"
     blocks: list[Block] = [Heading(heading, tone=TONES[run.code])]
@@ -201,7 +201,7 @@ def _applied(
     is_news: bool,
 ) -> Iterator[Block]:
     if not is_news:
-        yield Heading("Applied before; nothing was written now")
+        yield Heading("This plan was already applied; this run wrote nothing")
     elif code is ExitCode.OK:
         yield Heading(f"Applied: {counted(len(plan.actions), 'step')} carried out", tone=Tone.GOOD)
     else:
@@ -220,9 +220,9 @@ def _applied(
 def _remarks(report: StepReport) -> str:
     """What is worth telling beside what was planned."""
     parts = [
-        f"{report.stood:,} were there already" if report.stood else "",
-        f"{report.left:,} left, because others have written them" if report.left else "",
-        f"{report.put_back:,} records of others replaced, and written again" if report.put_back else "",
+        f"{report.stood:,} were already there" if report.stood else "",
+        f"{report.left:,} left as they are, because others have written them" if report.left else "",
+        f"{report.put_back:,} records of others were replaced, and srfix wrote them again" if report.put_back else "",
     ]
     text = "; ".join(part for part in parts if part)
     return f" ({text})" if text else ""

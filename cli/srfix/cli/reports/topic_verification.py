@@ -150,5 +150,5 @@ def _refuse_others() -> None:
     if typed:
         raise UsageError(
             f"{', '.join(typed)}: these options are only for plans of srfix plan. For a plan that writes to a "
-            "topic, srfix reads the whole topic, and asks nothing else."
+            "topic, srfix reads the whole topic and uses nothing else."
         )

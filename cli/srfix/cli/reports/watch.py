@@ -55,10 +55,11 @@ def in_words(event: Event) -> str:
             what = f"Registered under {event.subject}: {_ids(event.schema_ids)}{again}."
             return f"{what} To undo this, use the journal {event.journal}."
         case Withheld():
-            return f"Missing under {event.subject}, and not registered: {_ids(event.schema_ids)}: {event.why}."
+            return f"Missing under {event.subject}: {_ids(event.schema_ids)}. Not registered, because: {event.why}."
         case Deferred():
-            what = f": {_ids(event.schema_ids)}" if event.schema_ids else ""
-            return f"Missing under {event.subject}, and not registered yet{what}: {event.why}."
+            if not event.schema_ids:
+                return f"Missing under {event.subject}, and not registered yet, because: {event.why}."
+            return f"Missing under {event.subject}: {_ids(event.schema_ids)}. Not registered yet, because: {event.why}."
         case Stopped():
             back = f" Put back: {'; '.join(event.put_back)}." if event.put_back else ""
             return f"A registration under {event.subject} stopped: {event.why}{back}"
@@ -69,7 +70,7 @@ def in_words(event: Event) -> str:
                 else "start the killed instance again, or undo its repair with its journal (srfix rollback)"
             )
             looks = f"The compatibility of {event.subject} has been relaxed for {event.looks} looks"
-            return f"{looks}, and no repair takes so long: {what}."
+            return f"{looks}, longer than any repair takes: {what}."
         case NotExamined():
             return (
                 f"The plan says that store {event.store} of application {event.application} restores from "
@@ -79,7 +80,7 @@ def in_words(event: Event) -> str:
         case OutageBegan():
             return f"No answer from {event.end.value}: {event.why} srfix asks again until it answers."
         case OutageEnded():
-            return f"An answer from {event.end.value} again, after {event.duration_s:.0f} s."
+            return f"{_answering(event.end)} answers again, after {event.duration_s:.0f} s."
         case _:
             assert_never(event)  # type: ignore[arg-type]  # a look is one with or without a diagnosis
 
@@ -190,6 +191,10 @@ def _summary(diagnosis: Diagnosis) -> str:
     skipped = f", {counted(len(diagnosis.not_looked_at), 'thing')} not looked at" if diagnosis.not_looked_at else ""
     which = f" ({named}{more})" if named else ""
     return f"{counted(len(wrong), 'finding')}{which}, {counted(len(diagnosis.examined), 'store')} examined{skipped}."
+
+
+def _answering(end: End) -> str:
+    return "Kafka" if end is End.KAFKA else "The registry"
 
 
 def _ids(ids: tuple[SchemaId, ...]) -> str:

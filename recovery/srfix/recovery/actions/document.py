@@ -53,7 +53,7 @@ def describe(action: Action) -> str:
                 f"soft-delete version {action.version} (schema id {action.schema_id}, which stays readable by its id)"
             )
         case RestoreCompatibility(previous=None):
-            return "delete the compatibility again: the subject had none of its own"
+            return "remove the subject's own compatibility: it had none before"
         case RestoreCompatibility():
             return f"set the compatibility back to {level_of(action.previous)}"
         case _:
@@ -64,11 +64,11 @@ def why_nothing_is_undone(action: Action) -> str:
     """Why a rollback finds nothing to undo of a step that was carried out."""
     match action:
         case SoftDelete():
-            return "undone together with the registration"
+            return "undone when srfix deleted the registered version"
         case RestoreCompatibility() | RestoreMode():
-            return "this step already put back the old value"
+            return "this step itself restored the old value"
         case SetCompatibility() | SetMode():
-            return "the repair reset this itself"
+            return "the repair itself has reset this already"
         case Register():
             return "the registered version is already gone"
         case DeleteVersion():

@@ -410,7 +410,9 @@ CHECK: Final = Check(
     foretell=foretell,
     without_source=lambda finding, which_is_true: replace(finding, next=which_is_true),
     repair=repair_of(
-        CODE, also="ids that the reader does not need (a note), or does not need yet (SRF003)", of_global_stores=False
+        CODE,
+        also="ids that are only a note because the reader does not need them, or does not need them yet (SRF003)",
+        of_global_stores=False,
     ),
     advice=ADVICE,
 )

@@ -58,6 +58,6 @@ CHECK: Final = Check(
     find=check,
     foretell=foretell,
     without_source=lambda finding, which_is_true: replace(finding, next=which_is_true),
-    repair=srf001.repair_of(CODE, also="what SRF001 asks for, but only for global stores", of_global_stores=True),
+    repair=srf001.repair_of(CODE, also="the same as SRF001, for global stores only", of_global_stores=True),
     advice=srf001.ADVICE,
 )

@@ -342,6 +342,6 @@ CHECK: Final = Check(
     find_of_topic=find_of_topic,
     repair=Repair(
         wants=lambda _finding, _request: iter(()),
-        also="with --topic: ids that the reader does not need, or has already read",
+        also="only with --topic: ids that the reader does not need, and ids of records that it has already read",
     ),
 )

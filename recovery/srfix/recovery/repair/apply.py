@@ -137,9 +137,8 @@ class _Repair(CarryingOut[Plan, RepairState, Action, RepairEvent]):
             if undo_wrong_id(action, before, after, self.registry):
                 raise _wrong_id(action)
             raise PlanError(
-                f"Step {action.step} did not have the result that the plan says: {difference(before, after)}. "
-                f"Either somebody else writes to {action.subject} at the same time, or the registry follows other "
-                "rules."
+                f"Step {action.step} had another result than the plan expects: {difference(before, after)}. Either "
+                f"somebody else is writing to {action.subject}, or this registry works differently."
             )
         _note_after(action, after, answer, self.state, self.journal)
         self.now[action.subject] = after
@@ -171,9 +170,9 @@ class _Repair(CarryingOut[Plan, RepairState, Action, RepairEvent]):
         left_out = sorted(begun & open_subjects - self.part.expects.keys())
         if left_out:
             raise PlanError(
-                f"An earlier run of this plan stopped in the midst of {', '.join(left_out)}, which --only leaves out: its "
-                "compatibility may be relaxed. Nothing was written. Finish that first with srfix apply without --only, or undo "
-                "it with srfix rollback."
+                f"An earlier run of this plan stopped part-way through {', '.join(left_out)}, so the compatibility "
+                "there may still be relaxed; but --only leaves this out. Nothing was written. First run srfix "
+                "apply without --only, or undo the earlier run with srfix rollback."
             )
 
     def _settle_and_compare(self) -> int | None:
@@ -185,8 +184,8 @@ class _Repair(CarryingOut[Plan, RepairState, Action, RepairEvent]):
             changed = self._changed()
         if changed is not None:
             raise PlanError(
-                f"The world has changed since the plan was made: {changed}. Nothing was written for it; make a new plan "
-                "with srfix plan."
+                f"The registry has changed since the plan was made: {changed}. This run wrote nothing. Make a new "
+                "plan with srfix plan."
             )
         return in_flight
 
@@ -224,10 +223,10 @@ def settle_in_flight(state: RepairState, registry: Registry, journal: Journal) -
     if undo_wrong_id(action, before, subject_state, registry):
         raise _wrong_id(action)
     raise PlanError(
-        f"Step {step} ({action.kind}) was interrupted, and {action.subject} is now neither as before nor as after "
-        f"it: {difference(before, subject_state)}. Somebody else changed it, perhaps another run of this plan. Run srfix "
-        "verify to see whether the repair holds. If it holds, do nothing. Otherwise undo this run with srfix "
-        "rollback, or compare the subject with the journal by hand."
+        f"Step {step} ({action.kind}) was interrupted. {action.subject} is now neither in the state before the step "
+        f"nor in the state after it: {difference(before, subject_state)}. Probably somebody else changed it, "
+        "perhaps another run of this plan. Run srfix verify to see whether the repair holds. If it holds, do "
+        "nothing. Otherwise undo this run with srfix rollback, or compare the subject with the journal by hand."
     )
 
 
@@ -269,8 +268,9 @@ def undo_wrong_id(action: Action, before: SubjectState, after: SubjectState, reg
 
 def _wrong_id(action: Action) -> PlanError:
     return PlanError(
-        f"Step {action.step}: the registry gave the schema another id under {action.subject} than the plan says; that version "
-        "was taken back. The subject's latest version may carry metadata, which a new one inherits, or the schema has two ids."
+        f"Step {action.step}: the registry gave the schema under {action.subject} another id than the plan says, so "
+        "srfix deleted that version again. Perhaps the new version inherited metadata from the subject's latest "
+        "version, or the schema has two ids."
     )
 
 
@@ -298,8 +298,8 @@ def reopen(plan: Plan, missing: tuple[Register, ...], state: RepairState, regist
     why = [obstacle for obstacle in obstacles if obstacle is not None]
     if why:
         raise PlanError(
-            f"{_elsewhere(plan, registry)}This plan was carried out, and since then somebody has deleted for good: {schemas}. "
-            f"It cannot be registered again by this plan, and nothing was written. {' '.join(why)}"
+            f"{_elsewhere(plan, registry)}This plan was applied. Since then somebody has permanently deleted "
+            f"{schemas}. This plan cannot register that again. Nothing was written. {' '.join(why)}"
         )
     steps = [action.step for action in again]
     expects: Json = {subject: subject_state_document(now[subject]) for subject in sorted(now)}
@@ -324,8 +324,8 @@ def _import_would_purge(action: Action, now: SubjectState) -> str | None:
     if not isinstance(action, SetMode) or not any(version.deleted for version in now.versions):
         return None
     return (
-        f"{action.subject} has soft-deleted versions, which a registry deletes for good when it takes IMPORT. Plan again, "
-        "with --exact-ids."
+        f"{action.subject} has soft-deleted versions. A registry deletes these permanently when the subject's mode "
+        "becomes IMPORT. Plan again, with --exact-ids."
     )
 
 
@@ -368,7 +368,7 @@ def _refuse_unknown(plan: Plan, codes: Collection[str], applications: Collection
     known_codes = sorted({finding.code for finding in plan.findings})
     known_applications = sorted({finding.application for finding in plan.findings if finding.application is not None})
     for code in sorted(set(codes) - set(known_codes)):
-        raise UsageError(f"The plan repairs no {code}; it repairs {', '.join(known_codes) or 'nothing'}.")
+        raise UsageError(f"The plan does not repair {code}. It repairs {', '.join(known_codes) or 'nothing'}.")
     for name in sorted(set(applications) - set(known_applications)):
         raise UsageError(
             f"The plan repairs nothing of an application {name!r}.{did_you_mean(name, known_applications)} It repairs stores "

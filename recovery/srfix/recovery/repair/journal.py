@@ -114,8 +114,8 @@ REPAIR_JOURNALS: Final[JournalFiles[Plan, RepairState]] = JournalFiles(
     plans=REPAIR_PLANS,
     state=lambda plan, _line: RepairState(plan=plan),
     noun="repair",
-    no_journal="A plan that was cut off looks so too. Nothing was written to it. Name the journal of "
-    "a repair, or a whole plan; for a new journal a file that is not there yet.",
+    no_journal="A plan file that was cut off looks the same. srfix wrote nothing to it. Name the journal of a "
+    "repair, or a complete plan. For a new journal, name a file that does not exist yet.",
     other_schema="; this version of srfix reads srfix.journal/1.",
 )
 

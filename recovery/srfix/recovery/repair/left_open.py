@@ -53,13 +53,13 @@ def still_relaxed(state: RepairState, registry: ReadableRegistry, journal_path: 
         except RegistryError:
             yield (
                 f"srfix could not ask whether the {what} of {action.subject} is still {value}: look with GET "
-                f"/{place} when the registry answers again. `{rollback}` resets it, or by hand: {by_hand}. "
+                f"/{place} when the registry answers again. To reset it, run `{rollback}`, or by hand: {by_hand}. "
             )
             continue
         if has_happened_in_part(action, state.before[action.step], now):
             yield (
-                f"The {what} of {action.subject} is {value} now; the repair was to reset it at its end. "
-                f"`{rollback}` resets it, or by hand: {by_hand}. "
+                f"The {what} of {action.subject} is still {value}: the repair would have reset it at its end. To "
+                f"reset it, run `{rollback}`, or by hand: {by_hand}. "
             )
 
 

@@ -243,14 +243,14 @@ def _check(steps: tuple[Action, ...], states: Mapping[Subject, SubjectState]) ->
     if any(step.step >= following.step for step, following in pairwise(steps)):
         raise ValueError("its steps are not in the order of their numbers")
     if any(step.subject not in states for step in steps):
-        raise ValueError("it does not say how a subject must look before it is written to")
+        raise ValueError("it lacks the state that a subject must have before the repair")
     if any(subject != state.subject for subject, state in states.items()):
-        raise ValueError("the state of one subject stands under the name of another")
+        raise ValueError("it lists the state of one subject under the name of another")
 
 
 def _finding(part: PlannedFindingPart, steps: tuple[Action, ...]) -> PlannedFinding:
     if part.read is UNSET and (part.application is None or part.store is None):
-        raise ValueError("a finding is of no store, and does not say how its topic is read")
+        raise ValueError("a finding has neither a store nor the options for reading its topic")
     subject = Subject(part.subject)
     return PlannedFinding(
         code=part.code,

@@ -90,8 +90,8 @@ def _schemas(plan: Plan, registry: Registry) -> Iterator[Obstacle]:
             schema = registry.schema_by_id(action.schema_id, subject=action.subject)
         except SchemaNotFoundError:
             yield Obstacle(
-                what=f"Schema id {action.schema_id} is gone from the registry since the plan was made: registering its text "
-                "now would give another id. Plan again."
+                what=f"Schema id {action.schema_id} has disappeared from the registry since the plan was made. If "
+                "srfix registered its text now, it would get another id. Plan again."
             )
             continue
         if not same_content(as_readers_ask(schema.schema), as_readers_ask(action.schema)):

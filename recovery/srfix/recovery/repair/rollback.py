@@ -103,9 +103,9 @@ def _refuse_elsewhere(state: RepairState, registry: Registry) -> None:
         read_subject_state(registry, action.subject).version_of(action.schema_id) is None for action in deleted
     ):
         raise PlanError(
-            f"None of the versions that this plan soft-deleted is in the registry at {registry.url}; the plan was made for "
-            f"{state.plan.registry}. This looks like another registry (or another context of it), so nothing was written. "
-            "Name the plan's own with --registry."
+            f"None of the versions that this plan soft-deleted is in the registry at {registry.url}; the plan was "
+            f"made for {state.plan.registry}. This looks like another registry (or another context of it), so "
+            "nothing was written. Name the plan's registry with --registry."
         )
     planned = [action for action in state.plan.actions if isinstance(action, Register)]
     registered = [action for action in planned if action.step in state.after]
@@ -114,9 +114,9 @@ def _refuse_elsewhere(state: RepairState, registry: Registry) -> None:
         if not holdings or any(_holds(subject, action, registry) for subject, action in holdings):
             return
         raise PlanError(
-            f"None of the schemas of this repair is at {registry.url} where it was when the plan was made for "
-            f"{state.plan.registry}. This looks like another registry (or another context of it), so nothing was written. "
-            "Name the plan's own with --registry."
+            f"The plan was made for {state.plan.registry}. In the registry at {registry.url} none of its schemas is "
+            "under the subject that held it then. This looks like another registry (or another context of it), so "
+            "nothing was written. Name the plan's registry with --registry."
         )
     for action in registered:
         before, after = state.before[action.step], state.after[action.step]
@@ -136,8 +136,8 @@ def _refuse_elsewhere(state: RepairState, registry: Registry) -> None:
 
 def _not_told(untold: Untold) -> str:
     return (
-        f"{untold.what}, as after this step, but this journal does not contain it. Either another run of the plan "
-        "did it (undo that run with its own journal), or somebody else did"
+        f"{untold.what}. That is the result of this step, but this journal does not contain the step. Either "
+        "another run of the plan did it (undo that run with its own journal), or somebody else did"
     )
 
 
@@ -212,7 +212,7 @@ def _unregister(action: Register, state: RepairState, registry: Registry, journa
         put_back = _put_back_what_went_along(before, now, registry)
         return Undone(
             action=action,
-            what=f"version {ours.version} was gone already{put_back}",
+            what=f"version {ours.version} was already gone{put_back}",
             by_us=action.step in state.undoing,
         )
     left = as_left(action, ours, state)
@@ -224,16 +224,16 @@ def _unregister(action: Register, state: RepairState, registry: Registry, journa
         if not version.deleted:
             registry.delete_version(action.subject, ours.version)
         what = (
-            f"version {ours.version} soft-deleted; it had replaced version {replaced.version}, which was "
-            "soft-deleted, too"
+            f"version {ours.version} is now soft-deleted; it had replaced version {replaced.version}, which was "
+            "soft-deleted as well"
         )
         return Undone(action=action, what=what)
     holder = next((subject for subject in _other_subjects(action, registry) if _holds(subject, action, registry)), None)
     if holder is None:
         return Left(
             action=action,
-            why=f"{action.subject} version {ours.version} is the last holder of schema id {action.schema_id}: "
-            "deleting it for good would make every record with that id unreadable",
+            why=f"{action.subject} version {ours.version} is the last version with schema id {action.schema_id}: if "
+            "it were permanently deleted, no record with this id could be read any more",
         )
     journal.write("undoing", step=action.step)
     state.undoing.add(action.step)
@@ -266,8 +266,8 @@ def _undelete(action: DeleteVersion, before: SubjectState, registry: Registry) -
     if now.version_of(action.schema_id) is None:
         return Left(
             action=action,
-            why=f"version {action.version} of {action.subject} was deleted for good since: registering its text again might "
-            "give another id",
+            why=f"somebody has permanently deleted version {action.version} of {action.subject} since then: if "
+            "srfix registered its text again, it might get another id",
         )
     try:
         schema_id = registry.register(action.subject, action.schema)

@@ -163,9 +163,9 @@ def _lines(plan: Plan) -> Iterator[str]:
     yield f"# The repair that srfix planned, as commands. Made from the plan {_comment(plan.digest)}"
     yield f"# The registry's URL is the first argument, or {_comment(registry)}"
     yield "# Credentials and certificates go into CURL_OPTIONS, for example: CURL_OPTIONS='--user name:password'"
-    yield "# It stops at the first answer that is not what the plan says, and puts back the compatibility and the mode that it"
-    yield "# changed, whatever ends it. Only kill -9 and the end of the machine prevent that: then run it with put-back as its"
-    yield "# second argument, behind the URL. It keeps no journal: to undo it, see the end."
+    yield "# It stops at the first answer that differs from the plan. However it ends, it then resets the compatibility and the"
+    yield "# mode that it changed. Only kill -9 and a crash of the machine prevent that: then run it again with the registry's"
+    yield "# URL as the first argument and put-back as the second. It keeps no journal: to undo it, see the end."
     yield _HEAD.strip("\n")
     pairs = _pairs(plan.actions)
     yield from _putting_back(plan.actions, pairs)
@@ -302,7 +302,9 @@ def _undo(action: Action) -> Iterator[str]:
             yield "and only while another subject holds the id:"
             yield f"curl $CURL_OPTIONS -X DELETE {url}/VERSION; curl $CURL_OPTIONS -X DELETE {url}/VERSION?permanent=true"
         case RestoreMode() | RestoreCompatibility():
-            yield f"where it was killed before step {action.step}: this script with put-back as its second argument"
+            yield (
+                f"if the script was killed before step {action.step}: run it again with put-back as its second argument"
+            )
         case DeleteVersion():
             url = f'"$registry"{quote(path_of("subjects", action.subject, "versions"))}'
             yield f"the schema of id {action.schema_id} (GET /schemas/ids/{action.schema_id}) registered again:"

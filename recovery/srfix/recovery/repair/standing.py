@@ -43,11 +43,11 @@ def refuse_untold(state: RepairState, registry: ReadableRegistry, journal_path: 
     if missing_steps:
         steps = ", ".join(str(untold.action.step) for untold in missing_steps)
         raise PlanError(
-            f"The journal {journal_path} does not tell that step {steps} of its plan was carried out, and "
-            f"{'; '.join(untold.what for untold in missing_steps)}. Either the end of the journal is missing, or somebody else "
-            "has done that; srfix cannot tell, and nothing was written. Restore the journal from a copy and run the same srfix "
-            "rollback again. If the plan was also carried out with another journal, roll that one back first. What is left "
-            "then and is nobody's, delete by hand."
+            f"The journal {journal_path} does not contain step {steps} of its plan as carried out, but "
+            f"{'; '.join(untold.what for untold in missing_steps)}. Either the end of the journal is missing, or "
+            "somebody else did this; srfix cannot tell, and wrote nothing. Restore the journal from a copy and run "
+            "the same srfix rollback again. If the plan was also carried out with another journal, roll that one "
+            "back first. After that, delete by hand what is left and belongs to nobody."
         )
 
 
@@ -91,7 +91,8 @@ def _standing(
                 if is_looked_up or (version.version, version.schema_id) == _held(action, registry):
                     state = "soft-deleted" if version.deleted else "live"
                     return (
-                        f"version {version.version} (schema id {version.schema_id}, {state}) of {action.subject} stands"
+                        f"version {version.version} (schema id {version.schema_id}, {state}) of "
+                        f"{action.subject} is there"
                     )
             return None
 
@@ -127,25 +128,28 @@ def why_theirs(
         return None  # an earlier run of this rollback was ended between its soft and its hard delete
     if version_now.deleted and not left.deleted and state.stopped:
         return (
-            f"somebody soft-deleted {version} since, which this run left live: another run of the plan has gone on with it, "
-            "and what it repaired may need it (roll that back by its own journal; srfix verify says whether it stands)"
+            f"this run left {version} live, and it has been soft-deleted since: another run of the plan has "
+            "continued, and its repair may need this version (roll that run back with its own journal; srfix "
+            "verify says whether its repair is in place)"
         )
     if left.deleted and not version_now.deleted:
         return (
-            f"the repair left {version} soft-deleted, and it is live: somebody registered it again since; it is theirs"
+            f"the repair left {version} soft-deleted, but it is live now: somebody has registered it again, so "
+            "it is theirs"
         )
     if left.written_ms is not None and version_now.written_ms is not None:
         if left.written_ms == version_now.written_ms:
             return None
         return (
-            f"somebody wrote {version} since, for the registry's time of it is another one: it was deleted, or registered "
-            "again under the same number and id"
+            f"somebody has written {version} since, because the registry shows another time for it: it was deleted, "
+            "or registered again under the same number and id"
         )
     gone = _gone_above(action, left, now, state)
     if not left.deleted and gone:
         return (
-            f"{version} may be somebody else's: version {', '.join(map(str, gone))} above it was deleted for good since, so "
-            "that its number may have been given out again, and this registry keeps no time by which that could be told"
+            f"{version} may be somebody else's: the higher version {', '.join(map(str, gone))} has been permanently "
+            "deleted since, so the registry may have given the number out again. This registry stores no time of a "
+            "version, which would show that"
         )
     return None
 
@@ -180,6 +184,6 @@ def untold(left: VersionState) -> str:
     if left.deleted or left.written_ms is not None:
         return ""
     return (
-        "; had somebody deleted it for good and registered it again under this number, that could not be told, for this "
-        "registry keeps no time of a version"
+        "; srfix cannot exclude that somebody permanently deleted it and registered it again under this number, "
+        "because this registry stores no time of a version"
     )

@@ -94,9 +94,9 @@ def parse_checkpoint(content: bytes, *, path: str) -> Checkpoint:
     for number, entry in enumerate(entries, start=3):
         first = offsets.setdefault((entry.topic, entry.partition), number)
         if first != number:
-            raise _bad(path, number, f"{entry.topic} {entry.partition} stands on line {first} already")
+            raise _bad(path, number, f"line {first} already has {entry.topic} {entry.partition}")
     if len(entries) != announced:
-        raise _bad(path, len(lines), f"{announced} entries are announced, and {len(entries)} follow")
+        raise _bad(path, len(lines), f"the file announces {announced} entries, but has {len(entries)}")
     return Checkpoint(path=path, entries=entries)
 
 
@@ -110,7 +110,11 @@ def _entry(line: str, path: str, number: int) -> CheckpointEntry:
         raise _bad(path, number, f"the partition {partition} is negative")
     offset = _integer(offset_text, path, number, "the offset")
     if offset < 0 and offset != _OFFSET_UNKNOWN:
-        raise _bad(path, number, f"the offset {offset} is negative, and only {_OFFSET_UNKNOWN} (unknown) may be")
+        raise _bad(
+            path,
+            number,
+            f"the offset {offset} is negative; the only negative value allowed is {_OFFSET_UNKNOWN} (unknown)",
+        )
     return CheckpointEntry(topic=Topic(topic), partition=partition, offset=None if offset < 0 else offset)
 
 

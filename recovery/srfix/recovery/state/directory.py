@@ -276,16 +276,18 @@ def _said_itself(topics: list[Topic]) -> tuple[RestoreSource, ...]:
 def _by_elimination(
     name: str, stores: list[str], topics: list[Topic], holders: list[Task]
 ) -> tuple[RestoreSource, ...]:
-    where = (
-        f"the checkpoint of task {holders[0].name}" if len(holders) == 1 else f"the checkpoints of {len(holders)} tasks"
+    names_it = (
+        f"the checkpoint of task {holders[0].name} names this topic"
+        if len(holders) == 1
+        else f"the checkpoints of {len(holders)} tasks name this topic"
     )
     if len(stores) == 1 and len(topics) == 1:
-        detail = f"{where} names it, and {name} is the only store there without a changelog of its own"
+        detail = f"{names_it}, and {name} is the only store there without a changelog of its own"
         return (RestoreSource(topic=topics[0], weight=Weight.CONCLUSIVE, detail=detail),)
     rivals = tuple(other for other in stores if other != name)
     detail = (
-        f"{where} names it; it may as well belong to {', '.join(rivals)}"
+        f"{names_it}, but the topic may also belong to {', '.join(rivals)}"
         if rivals
-        else f"{where} names it, but other topics besides"
+        else f"{names_it}, and other topics, too"
     )
     return tuple(RestoreSource(topic=topic, weight=Weight.WEAK, detail=detail, rivals=rivals) for topic in topics)

@@ -69,12 +69,13 @@ def read_state_directory(path: Path) -> tuple[ApplicationState, ...]:
             raise UsageError(f"{shut[0].path!r} cannot be read: {shut[0].reason}.")
         if (above := _application_above(path)) is not None:
             raise UsageError(
-                f"{str(path)!r} is no state directory, but lies in one: give {str(above)!r}, and name what you want of it with "
+                f"{str(path)!r} is not a state directory, but is inside one. Give {str(above)!r}, and choose with "
                 "--task and --store."
             )
         raise UsageError(
-            f"{str(path)!r} is no state directory: neither it nor a folder in it has a task directory (such as 0_0), 'global' "
-            f"or {_PROCESS_METADATA}. Give the application's state.dir, or the folder named after the application.id in it."
+            f"{str(path)!r} is not a state directory: neither it nor a folder in it has a task directory (such as "
+            f"0_0), 'global' or {_PROCESS_METADATA}. Give the application's state.dir, or the folder named after "
+            "the application.id in it."
         )
     applications = (_Reader().application(folder) for folder in folders)
     return tuple(sorted(applications, key=lambda application: (application.application, application.path)))
@@ -89,7 +90,10 @@ def shut_folders(path: Path) -> tuple[Unreadable, ...]:
         entries = () if _is_application(path) else sorted(path.iterdir())
     except OSError:
         return ()
-    reason = f"it may be an application's, and was not looked into: not permitted, {NotPermittedError.REMEDY}"
+    reason = (
+        "this folder may belong to an application, but srfix could not look into it: not permitted, "
+        f"{NotPermittedError.REMEDY}"
+    )
     return tuple(
         Unreadable(path=str(entry), reason=reason)
         for entry in entries
@@ -148,8 +152,9 @@ class _Reader:
         if in_use:
             self._note(
                 folder,
-                "a process holds its lock: the application runs. Checkpoints were read as they are; the stores' own "
-                "offsets (Streams 4.3 and later) were not. Stop the application, or give a copy, to have them read",
+                "a process holds its lock, so the application is running. srfix read the checkpoints, but not the "
+                "offsets that the stores keep themselves (Streams 4.3 and later). To read those, stop the "
+                "application, or give a copy",
             )
         else:
             tasks = [self._with_offsets(task) for task in tasks]
@@ -247,8 +252,8 @@ class _Reader:
                 self._library_is_missing = True
                 self._note(
                     path.parent,
-                    "there is no .checkpoint, and whether its stores keep their offsets themselves (Streams 4.3 and "
-                    f"later) was not looked at: {error}",
+                    "there is no .checkpoint, and srfix could not check whether its stores keep their offsets "
+                    f"themselves (Streams 4.3 and later): {error}",
                 )
                 return None
             return None if rows is None else parse_offsets(rows, path=str(path))

@@ -70,12 +70,12 @@ def _size(file: Path, most: int | None) -> int:
     status = file.stat()
     if not stat.S_ISREG(status.st_mode):
         raise StateDirectoryError(
-            f"{file} is no file, but a directory, a pipe or a device: RocksDB does not make those."
+            f"{file} is not a file, but a directory, a pipe or a device: RocksDB does not make those."
         )
     if most is not None and status.st_size > most:
         raise StateDirectoryError(
-            f"{file} has {status.st_size:,} bytes, where {most:,} may be copied for a look: this is no database of Kafka "
-            "Streams, or it is damaged."
+            f"{file} has {status.st_size:,} bytes, and srfix copies at most {most:,}. This is not a database of "
+            "Kafka Streams, or it is damaged."
         )
     return status.st_size
 
@@ -236,7 +236,7 @@ def _refuse_without_current(database: Path) -> None:
     except (FileNotFoundError, NotADirectoryError):
         is_file = False
     if not is_file:
-        raise StateDirectoryError(f"{database} is no RocksDB: there is no file {_CURRENT} in it.")
+        raise StateDirectoryError(f"{database} is not a RocksDB database: it has no file {_CURRENT}.")
 
 
 def _in_one_line(message: str, view: Path, database: Path) -> str:

@@ -59,7 +59,7 @@ def count_row_ids(store: StateStore, *, give_up_at: float | None = None) -> RowI
     stopped: str | None = None
     for batch in store.batches():
         if give_up_at is not None and tally.rows >= _READ_ANYWAY and time.monotonic() >= give_up_at:
-            stopped = "the time for it (--deadline) was over"
+            stopped = "the time limit (--deadline) was reached"
             break
         tally.add(batch)
     uncertain = None if detection.is_certain else f"it was read as {detection.format.value}: {detection.why}"

@@ -76,8 +76,8 @@ def _is_private(path: Path | os.DirEntry[str]) -> bool:
 
 def _nowhere(error: OSError) -> UsageError:
     return UsageError(
-        f"A database is looked at by a view of it, links in a directory for temporary files, and none can be made "
-        f"({error.strerror}). Set TMPDIR to a directory that can be written to."
+        f"srfix reads a database through links in a directory for temporary files, and cannot create them "
+        f"({error.strerror}). Set TMPDIR to a directory that you can write to."
     )
 
 

@@ -77,7 +77,7 @@ Write: TypeAlias = Callable[[DecodedBatch], int]
 
 def refuse_existing(path: Path) -> None:
     if path.exists():
-        raise UsageError(f"{path} is there already; srfix writes over nothing. Name another place, or remove it.")
+        raise UsageError(f"{path} is there already, and srfix overwrites nothing. Name another place, or remove it.")
 
 
 @contextmanager
@@ -107,8 +107,8 @@ def exporting(
     except OSError as error:  # none but the file's own: what is read from has errors of other kinds
         unfinished.unlink(missing_ok=True)
         raise UsageError(
-            f"{path} cannot be written: {error.strerror or error}. Nothing of it is kept. Check how much room is left, and "
-            "run again; files that are whole stay as they are, so name another place, or --task."
+            f"{path} cannot be written: {error.strerror or error}. srfix keeps nothing of it. Check how much room "
+            "is left, and run again. Files that are complete stay as they are, so name another place, or --task."
         ) from error
     except BaseException:
         unfinished.unlink(missing_ok=True)

@@ -118,7 +118,7 @@ def allowed_pairs(plan: Plan) -> tuple[AllowedPair, ...]:
         )
     if not pairs:
         raise PlanError(
-            "The plan registers nothing under a phantom subject, so there is nothing that a watch could keep up. Give the "
+            "The plan registers nothing under a phantom subject, so watch has nothing to keep registered. Give the "
             "plan of a repair that does, or watch without --allow."
         )
     return tuple(pairs)
@@ -150,7 +150,7 @@ def attend(
     missing = {membership.schema_id: membership for membership in want.missing}
     taken_back = sorted(missing.keys() & set(undone))
     if taken_back:
-        why = "its registration was rolled back; a watch does not do again what a person undid"
+        why = "its registration was rolled back; watch does not repeat what a person has undone"
         yield _withheld(pair, taken_back, why)
     missing = {i: registration for i, registration in missing.items() if i not in taken_back}
     not_own = [
@@ -215,13 +215,16 @@ def _standing(pair: AllowedPair, state: SubjectState) -> Callable[[list[SchemaId
     for it, and the level would be "put back" to it.
     """
     if is_relaxed(pair, state.config):
-        why = f"its compatibility is {RELAXED} now, and was not when the plan was signed off: another repair is at it"
+        why = (
+            f"its compatibility is {RELAXED} now, and was not when the plan was signed off, so another repair is "
+            "changing it"
+        )
         return lambda ids: Deferred(subject=pair.subject, schema_ids=tuple(ids), why=why)
     if state.config != pair.config:
-        why = "its own configuration is another one than when the plan was signed off; make a new plan and have that signed"
+        why = "its own configuration has changed since the plan was signed off; make a new plan and have that signed"
         return lambda ids: _withheld(pair, ids, why)
     if state.mode != pair.mode:
-        why = "its own mode is another one than when the plan was signed off; make a new plan and have that signed"
+        why = "its own mode has changed since the plan was signed off; make a new plan and have that signed"
         return lambda ids: _withheld(pair, ids, why)
     return None
 

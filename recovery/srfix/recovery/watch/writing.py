@@ -147,7 +147,10 @@ class Writer:
             if isinstance(a, Register) and held_version(registry, subject, a.schema) is None
         ]
         if lost:
-            why = f"Schema ids {', '.join(map(str, lost))} were registered under {subject}, and are not found there by content."
+            why = (
+                f"Schema ids {', '.join(map(str, lost))} were registered under {subject}, but a look-up by content "
+                "does not find them there."
+            )
             yield Stopped(subject=subject, why=why, put_back=(), journal=path)
         else:
             yield Registered(subject=subject, schema_ids=ids, journal=path, was_resumed=was_resumed)

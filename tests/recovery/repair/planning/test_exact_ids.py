@@ -41,7 +41,7 @@ def world() -> Iterator[World]:
 
 class TestInheritedMetadata:
     def test_no_plan_is_made_and_exact_ids_are_offered(self, world: World) -> None:
-        with pytest.raises(PlanError, match=rf"id 1 under {PHANTOM}: .* version 1, .* metadata.* --exact-ids"):
+        with pytest.raises(PlanError, match=rf"id 1 under {PHANTOM}: .* latest version, 1, .* metadata.* --exact-ids"):
             world.plan()
         client = world.client()
         client.set_config(PHANTOM, {"compatibility": "NONE"})
@@ -118,7 +118,7 @@ class TestWhereItWouldLoseSomething:
             plan = world.plan()
             assert registered(plan) == [1]
             (left_out,) = plan.left_out
-            assert "schema id 2 carries metadata" in left_out
+            assert "schema id 2 has metadata" in left_out
             world.apply(plan, tmp_path / "journal")
 
 

@@ -103,7 +103,7 @@ class TestANewId:
         (registration,) = [action for action in plan.actions if isinstance(action, Register)]
         deletions = [action.registered_by for action in plan.actions if isinstance(action, SoftDelete)]
         assert deletions == ([] if keep is Keep.LIVE else [registration.step])
-        assert any("whose last version was deleted for good" in line for line in plan.price)
+        assert any("The last version with that id was permanently deleted" in line for line in plan.price)
         carried_out(world, plan, tmp_path / "journal")
         answer = world.client().lookup(PHANTOM, Schema(text=W1), deleted=True)
         assert answer.schema_id == 901
@@ -112,7 +112,7 @@ class TestANewId:
     def test_a_rollback_leaves_the_last_holder_of_the_new_id(self, world: World, tmp_path: Path) -> None:
         world.apply(world.plan(), tmp_path / "journal")
         (left,) = [event for event in world.roll_back(tmp_path / "journal") if isinstance(event, Left)]
-        assert "is the last holder of schema id 901" in left.why
+        assert "is the last version with schema id 901" in left.why
 
     def test_as_shell_it_leaves_the_subject_as_apply_leaves_it(self, world: World, tmp_path: Path) -> None:
         run_as_shell(world.plan(keep=Keep.SOFT_DELETED), tmp_path)
@@ -157,7 +157,7 @@ class TestInANamedContext:
             yield made
 
     def test_the_same_content_will_not_do(self, in_context: World) -> None:
-        with pytest.raises(PlanError, match=r"in context \.eu .*--exact-ids"):
+        with pytest.raises(PlanError, match=r"In context \.eu .*--exact-ids"):
             in_context.plan()
 
     def test_exactly_the_id_is_registered_and_undone(self, in_context: World, tmp_path: Path) -> None:

@@ -151,7 +151,7 @@ def test_values_whose_subject_takes_no_registration_are_told_beside_the_keys_tha
     assert [(f.subject, f.planned_ids) for f in plan.findings] == [(PHANTOM_KEY, (key,))]
     (omission,) = plan.omissions
     assert (omission.subject, omission.schema_ids) == (PHANTOM, (1, 2))
-    assert f"takes no registration under {PHANTOM}" in omission.reason
+    assert f"accepts no registration under {PHANTOM}" in omission.reason
     assert plan.left_out == (f"T{omission.reason[1:]}.",)
 
 

@@ -66,7 +66,7 @@ class TestVerify:
 
     def test_before_the_repair_each_id_and_row_is_a_problem(self, world: World) -> None:
         nothing, *found = problems(world, world.plan())
-        assert "it was not applied, or it was rolled back" in nothing
+        assert "the plan was not applied, or it was rolled back" in nothing
         ids = [line.partition(" is not registered here (40403)")[0] for line in found[:2]]
         assert ids == ["schema id 1", "schema id 2"]
         rows = [line.partition(" cannot be read: ")[0] for line in found[2:]]

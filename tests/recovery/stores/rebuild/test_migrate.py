@@ -165,11 +165,11 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("store", "change", "said"),
         [
-            ("fkj-subscription-store", StoreChange(payload=bytes.upper), "whose rows hold no value"),
-            ("win", StoreChange(kind=WrittenKind.SESSION), "does not become a session one"),
-            ("win", StoreChange(kind=WrittenKind.TIME_FIRST_WINDOW), "does not become a time-first-window one"),
-            ("ver", StoreChange(kind=WrittenKind.TIMESTAMPED_KV), "does not become a timestamped-kv one"),
-            ("ts", StoreChange(kind=WrittenKind.PLAIN_WINDOW), "does not become a plain-window one"),
+            ("fkj-subscription-store", StoreChange(payload=bytes.upper), "whose rows hold only the hash"),
+            ("win", StoreChange(kind=WrittenKind.SESSION), "cannot change it to the kind session"),
+            ("win", StoreChange(kind=WrittenKind.TIME_FIRST_WINDOW), "cannot change it to the kind time-first-window"),
+            ("ver", StoreChange(kind=WrittenKind.TIMESTAMPED_KV), "cannot change it to the kind timestamped-kv"),
+            ("ts", StoreChange(kind=WrittenKind.PLAIN_WINDOW), "cannot change it to the kind plain-window"),
             ("nope", StoreChange(), "has no store 'nope'"),
         ],
     )

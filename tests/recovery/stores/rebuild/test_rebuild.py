@@ -109,7 +109,7 @@ class TestRange:
 
     @pytest.mark.parametrize(
         ("partitions", "said"),
-        [(None, "group 'shop' has committed nothing for users"), ((1, 7), "partitions 0 to 2; 7 is none of them")],
+        [(None, "group 'shop' has committed nothing for users"), ((1, 7), "partitions 0 to 2; 7 is not one of them")],
     )
     def test_what_is_not_there_is_refused(self, tmp_path: Path, partitions: tuple[int, ...] | None, said: str) -> None:
         with pytest.raises(UsageError, match=said):
@@ -192,7 +192,7 @@ class TestTarget:
 
     def test_two_runs_do_not_meet(self, tmp_path: Path) -> None:
         def other_run(payload: bytes) -> bytes:
-            with pytest.raises(StateDirectoryError, match=r"Another srfix builds .*shop"):
+            with pytest.raises(StateDirectoryError, match=r"Another srfix process is building .*shop"):
                 end_of(tmp_path)
             return payload
 

@@ -91,8 +91,8 @@ def not_closed(owned_stores: Iterable[tuple[ApplicationState, StateStore]]) -> I
     for path, names in tasks.items():
         yield (
             f"{path}: no checkpoint in {'task' if len(names) == 1 else 'tasks'} {enumerated(names)}. Either the "
-            "task was not closed (it was killed, or it runs under exactly-once), or its stores log nothing. Rows "
-            "that were in memory are not here."
+            "task was not closed (it was killed, or it runs with exactly-once), or its stores have no logging. "
+            "Rows that were only in memory are missing here."
         )
 
 
@@ -167,8 +167,8 @@ class StoreChoice:
             names = [state.application for state in states]
             shut = "".join(f" {folder.path}: {folder.reason}." for folder in shut_folders(Path(directory)))
             raise UsageError(
-                f"{directory!r} holds no application {self.application!r}, but {enumerated(names)}. Give one of them, or leave "
-                f"out --application.{shut}"
+                f"{directory!r} has no application {self.application!r}. It has {enumerated(names)}: give one of "
+                f"them, or leave out --application.{shut}"
             )
         return wanted
 
@@ -225,6 +225,6 @@ def refuse_within(place: str, option: str, *directories: str) -> None:
     for directory in directories:
         if Path(place).resolve().is_relative_to(Path(directory).resolve()):
             raise UsageError(
-                f"{place!r} lies in the state directory {directory!r}, which srfix never writes to. Name another place with "
-                f"{option}."
+                f"{place!r} is in the state directory {directory!r}, which srfix never writes to. Name another "
+                f"place with {option}."
             )

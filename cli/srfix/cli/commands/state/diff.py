@@ -73,10 +73,10 @@ def diff(
     """Compare a store in DIR with its changelog or source topic, key by key. Writes nothing.
 
     A key can be missing, extra, or stale (an older timestamp), or have another schema id or other bytes. If the topic has
-    deleted a record, or the store may have dropped a row, the result is “not known”, which is no difference. This includes
-    windows that are older than all windows in the store. In a versioned store srfix compares each version. In a join's list
-    store, and for foreign-key subscriptions, it compares the stored bytes. Exit code 1 if something differs or the store is
-    damaged; otherwise 2 if something is not known or was not looked at.
+    deleted a record, or the store may have dropped a row, the result is “not known”, and does not count as a difference. The
+    same holds for windows that are older than all windows in the store. In a versioned store srfix compares each version. In
+    a join's list store, and for foreign-key subscriptions, it compares the stored bytes. Exit code 1 if something differs or
+    the store is damaged; otherwise 2 if something is not known or was not looked at.
     """
     from srfix.cli.on_spark import WatchedParts
     from srfix.cli.session import open_cluster, patience_s
@@ -102,7 +102,7 @@ def diff(
         if None in partitions or choice.task is not None
         else [partition for partition in to_compare.ranges if partition not in partitions]
     )
-    unseen = [f"partition {partition} of {name}: no task of it lies in {directory}" for partition in apart]
+    unseen = [f"partition {partition} of {name}: its task is not in {directory}" for partition in apart]
     unseen += [line for group in (shut_places(application), shut_stores(stores)) for line in group]
     if application.is_in_use:
         unseen.append("rows in the memory of the process that has the directory open")
@@ -123,8 +123,12 @@ def diff(
     is_wrong = differ or damaged
     code = ExitCode.FINDINGS if is_wrong else ExitCode.REFUSED if unseen else ExitCode.OK
     report = Report(document=document.to_json(), blocks=tuple(_blocks(done)))
-    total = f"{counted(differ, 'key')} of {same + differ:,} not" if differ else counted(same, "key")
-    lines = (*damaged, *(f"Not looked at: {line}" for line in unseen), f"{total} as {name} says.")
+    total = (
+        f"{differ:,} of {counted(same + differ, 'key')} {'differs' if differ == 1 else 'differ'} from {name}."
+        if differ
+        else f"{counted(same, 'key')} as {name} says."
+    )
+    lines = (*damaged, *(f"Not looked at: {line}" for line in unseen), total)
     return conclude(report, output, quiet=quiet, code=code, lines=lines)
 
 
@@ -155,7 +159,7 @@ def _not_known(done: Sequence[Comparison], topic: Topic, to_compare: ToCompare) 
             noun = "version" if comparison.store.format is StoreFormat.VERSIONED else "key"
             yield f"{counted(comparison.not_known, noun)} of {where} cannot be compared: {why}"
         elif cut and comparison.counts[DifferenceKind.EXTRA]:
-            yield f"whether extra keys of {where} stood in what is gone: {cut}"
+            yield f"whether extra keys of {where} were in records that are gone: {cut}"
 
 
 def _blocks(done: Sequence[Comparison]) -> Iterator[Block]:

@@ -44,9 +44,9 @@ def estimate(
 ) -> ExitCode:
     """Estimate a restore of the stores in DIR: records, bytes, time and memory. Reads only.
 
-    srfix estimates the whole restore, as after a lost disk, and the rest of a restore with the checkpoints in DIR. Each time
-    is for one store alone, and tasks of one thread restore one after another. A measured rate does not include the time that
-    RocksDB needs for writing. Exit code 2 if srfix could not look at every store.
+    srfix estimates two restores: a whole one, as after a lost disk, and one that continues from the checkpoints in DIR. Each
+    time is for one store alone. Add up the times of one thread's tasks, which restore one after another. A measured
+    rate does not include the time that RocksDB needs for writing. Exit code 2 if srfix could not look at every store.
     """
     from srfix.cli.session import open_cluster
     from srfix.recovery.stores.estimates import StateEstimate, estimate_restore, topic_of
@@ -110,13 +110,13 @@ def _blocks(estimates: Sequence[EstimatedStore]) -> Iterator[Block]:
     )
     if any(store_estimate.records_left_at_least != store_estimate.records_left for store_estimate in estimates):
         yield Paragraph(
-            "DIR does not show whether its checkpoints name the last record in a store (Kafka Streams 2.6 and "
-            "later) or the next one (up to 2.5). So one record of each partition may or may not be left to restore."
+            "A checkpoint names the last record in a store (Kafka Streams 2.6 and later) or the next one (up to "
+            "2.5). DIR does not show which. So one record of each partition may or may not be left to restore."
         )
     if any(store_estimate.is_source and store_estimate.would_a_standby_spare_it for store_estimate in estimates):
         yield Paragraph(
-            "If a store restores from a source topic, its standby holds the source's bytes, too. The standby saves "
-            "the time of the restore. But if the reader asks another subject, it cannot read these bytes either."
+            "A standby saves the time of a restore. But if a store restores from a source topic, its standby holds "
+            "the source's bytes, too. A reader that asks another subject cannot read them there either."
         )
 
 

@@ -220,8 +220,8 @@ def _subtopology(subtopology: int | None, beside: ApplicationState | None, store
     }
     if len(subtopologies) != 1:
         raise UsageError(
-            f"Which tasks have the store {store!r} is not known: give --subtopology (the 3 of the task 3_0, as "
-            "Topology.describe() numbers them), or --global."
+            f"srfix does not know which tasks have the store {store!r}: give --subtopology (the 3 of the task 3_0, "
+            "as Topology.describe() numbers them), or --global."
         )
     return subtopologies.pop()
 
@@ -253,12 +253,12 @@ def migrate(
     connection: Connection,
     output: OutputFormat,
 ) -> ExitCode:
-    """Copy the application in DIR to --out, for another schema or another version. DIR does not change.
+    """Copy an application's state from DIR to --out, for another schema or another version. DIR does not change.
 
     DIR is a state.dir, or the application's folder in it. With --store the rows of this store change: to the schema of
-    --subject, or to another --kind. All stores get the form that --streams-version opens. Stop the application first. The
-    new directory is complete, or does not exist. srfix registers nothing. After an interrupt or SIGTERM it removes its
-    files, and the exit code is 130.
+    --subject, or to another --kind. All stores get the form that Kafka Streams of --streams-version can open. Stop the
+    application first. The new directory is complete, or does not exist. srfix registers nothing. After an interrupt or
+    SIGTERM it removes its files, and the exit code is 130.
     """
     from srfix.cli.commands.state.written import show_written
     from srfix.cli.ending import tidying_up
@@ -271,7 +271,7 @@ def migrate(
 
     values.check()
     if store is None and (values.subject is not None or kind is not None):
-        raise UsageError("--subject and --kind are of one store: name it with --store.")
+        raise UsageError("--subject and --kind apply to one store: name that store with --store.")
     states = [
         candidate for candidate in read_state_directory(Path(directory)) if application in (None, candidate.application)
     ]

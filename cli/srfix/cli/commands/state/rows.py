@@ -87,9 +87,10 @@ def get(
         for line in taken_as_text(key):
             say(line, err=True)
         say(
-            f"Looked for: 0x{wanted.hex()}{'' if as_json is None else ', and what reads so'}. A key that begins "
-            "with a schema id is a different key (write hex:00000000…, or JSON with --key-format). `srfix state "
-            "scan` shows the stored keys.",
+            f"srfix looked for the bytes 0x{wanted.hex()}"
+            f"{'' if as_json is None else ', and for keys that decode to the same value'}. A key that begins with a "
+            "schema id is a different key (write hex:00000000…, or JSON with --key-format). `srfix state scan` shows "
+            "the stored keys.",
             err=True,
         )
     say(f"{counted(read, 'row')} in {counted(len(pairs), 'task')}{not_decoded(failed)}.", err=True)

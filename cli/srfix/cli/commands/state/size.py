@@ -54,7 +54,10 @@ def size(directory: str, choice: StoreChoice, quiet: bool, output: OutputFormat)
     code = unread.code()
     report = Report(document=document.to_json(), blocks=tuple(_blocks(pairs)))
     entries = sum(sized_store.entries for _store, sized_store in pairs)
-    lines = (*unread.lines, f"{counted(entries, 'row')} in {counted(len(pairs), 'part')} of stores.")
+    lines = (
+        *unread.lines,
+        f"{counted(entries, 'row')} in {counted(len(pairs), 'part')} of stores (each is a store's rows in one task).",
+    )
     return conclude(report, output, quiet=quiet, code=code, lines=lines)
 
 
@@ -96,7 +99,7 @@ def _blocks(pairs: Sequence[tuple[StateStore, SizedStore]]) -> Iterator[Block]:
         for _store, sized_store in pairs
         for hurt in sized_store.hurts
     )
-    yield from titled_list("What is known to hurt", hurts)
+    yield from titled_list("Known problems", hurts)
 
 
 def _row(store: StateStore, sized_store: SizedStore) -> tuple[str, ...]:

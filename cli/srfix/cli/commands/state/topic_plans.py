@@ -72,7 +72,7 @@ def seed_changelog(
     refuse_existing(path)
     named_store, _, topic = source.rpartition("=")  # a topic's name holds none
     if named_store not in ("", store):
-        raise UsageError(f"--source names the topic of the store {named_store!r}, and --store is {store!r}.")
+        raise UsageError(f"--source is for the store {named_store!r}, but --store names {store!r}.")
     has_registry = bool(connection.registry.urls)
     with (
         open_cluster(connection) as (cluster, _engine),
@@ -150,7 +150,7 @@ def _asking(registry: RegistryClient) -> Registered:
     type=Duration(),
     metavar="AGE",
     required=True,
-    help="Keys whose newest record is older are deleted: 90d, 12h, 30min, 2w.",
+    help="Delete the keys whose newest record is older than this, such as 90d, 12h, 30min or 2w.",
 )
 @click.option(
     "--limit", type=click.IntRange(min=1), metavar="N", help="Delete at most this number of keys, the oldest first."

@@ -69,14 +69,14 @@ class KeyLook:
             members = cluster.streams_members(group)
             self.hosts += hosts_by_group(members, self.store.task, partition)
             if members.problem is not None:
-                self.not_looked_at.append(f"the hosts of task {name}, as group {group} would say: {members.problem}")
+                self.not_looked_at.append(f"the hosts of task {name}, from group {group}: {members.problem}")
             elif not self.hosts:
                 self.not_looked_at.append(f"the hosts of task {name}: no member of group {group} has it")
         for client in ksqldb.clients():
             try:
                 servers = client.cluster_status()
             except KsqldbError as error:
-                self.not_looked_at.append(f"the hosts of task {name}, as ksqlDB would say: {error.message}")
+                self.not_looked_at.append(f"the hosts of task {name}, from ksqlDB: {error.message}")
                 continue
             hosts = list(
                 hosts_by_ksqldb(
@@ -91,14 +91,16 @@ class KeyLook:
             self.hosts += hosts
             if not hosts:
                 query = ksqldb_query(self.application.application)
-                whose = (
-                    f"query {query.query_id}" if query is not None else "the application, which is no query of ksqlDB's"
+                why = (
+                    f" for query {query.query_id}"
+                    if query is not None
+                    else ", because the application is not a query of ksqlDB"
                 )
-                self.not_looked_at.append(f"the hosts of task {name}: {client.url} names none for {whose}")
+                self.not_looked_at.append(f"the hosts of task {name}: {client.url} names none{why}")
         if cluster is None and not ksqldb.ksqldb:
             self.not_looked_at.append(
-                f"the hosts of task {name}, active and standby: --bootstrap-servers asks the application's group, --ksqldb "
-                "ksqlDB"
+                f"the hosts of task {name}, active and standby: give --bootstrap-servers (srfix then asks the "
+                "application's group) or --ksqldb"
             )
 
     def find_record(self, cluster: Cluster | None) -> None:
@@ -137,7 +139,7 @@ class KeyLook:
         if not rows:
             return
         if not connection.registry.urls:
-            self.not_looked_at.append("what readers of the row meet: --registry names whom they ask")
+            self.not_looked_at.append("whether readers can read the row: give --registry")
             return
         registry = stack.enter_context(connection.registry_client())
         subjects = asked_subjects(self.store.changelog, self.topic, self.application.traces)
@@ -156,7 +158,7 @@ class KeyLook:
             return "yes"
         fails = "no" if len(failing) == len(of_topic) else f"not with {failing[0]}"
         is_copied = host.role is HostRole.STANDBY or self.topic == self.store.changelog
-        return fails if is_copied else f"{fails}, if a restore put it there"
+        return fails if is_copied else f"{fails}, if a restore wrote the row"
 
 
 @command()
@@ -191,9 +193,9 @@ def where(
     write text:… before it. A key that begins with a schema id is a different key under each id, and may belong to another
     partition. srfix uses the default partitioner. Without --partitions and without a cluster, it counts the partitions in
     DIR, which may hold only some of them. The hosts, active and standby, come from the application's group
-    (--bootstrap-servers) or from ksqlDB (--ksqldb). With --registry srfix looks up schema ids under the store's subjects:
-    those of the row, and of the topic's newest record of the key, in any window. Exit code 1 if the key is not in its task,
-    is in another task, or cannot be read by a reader that looks up versions.
+    (--bootstrap-servers) or from ksqlDB (--ksqldb). With --registry srfix looks up schema ids under the store's subjects: the
+    ids of the row, and those of the topic's newest record of the key, in any window. Exit code 1 if the key is not in the
+    task that it belongs to, if another task holds it, or if a reader that looks up versions cannot read it.
     """
     from srfix.cli.session import open_cluster
     from srfix.recovery.stores.estimates import topic_of
@@ -235,7 +237,10 @@ def where(
     if not any(holder.is_home for holder in location.holders):
         lines.append(f"No task of partition {location.partition} is in {directory}: another instance holds it.")
     lines += [
-        f"Task {holder.store.task.name} holds the key, and Streams looks for it in partition {location.partition}."
+        (
+            f"Task {holder.store.task.name} holds the key, but Kafka Streams looks for it in partition "
+            f"{location.partition}."
+        )
         for holder in location.astray
     ]
     lines += [f"Not looked at: {why}" for why in look.not_looked_at]
@@ -276,12 +281,12 @@ def _blocks(title: str, location: Whereabouts, source: str, look: KeyLook) -> It
         yield Table(
             ("row", "schema id", "subject", "asked by", "answer"),
             tuple((read.row, str(read.schema_id), read.subject, read.asked_by, read.answer) for read in look.reads),
-            title="What a reader meets",
+            title="What happens when a reader reads the row",
         )
         if any(read.fails for read in look.reads):
             yield Paragraph(
-                "If a schema is not registered there, a reader fails that looks up the version under the subject, "
-                "as Connect's AvroConverter and ksqlDB do. A plain deserializer asks only for the id."
+                "If a schema is not registered there, a reader that looks up the version under the subject fails, "
+                "such as Connect's AvroConverter and ksqlDB. A plain deserializer asks only for the id."
             )
 
 

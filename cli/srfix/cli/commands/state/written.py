@@ -218,10 +218,10 @@ def show_written(
     head = {"srfix": version("srfix"), "generated_at": now(), "command": command}
     places = {"directory": str(target), "streams_version": streams, "ranges": None}
     written = convert(head | places | cast("dict[str, Json]", report), StateWritten)
-    whole = f"{target} is whole: {counted(len(written.stores), 'store')}"
+    whole = f"{target} is complete: {counted(len(written.stores), 'store')}"
     verdict = Verdict(text=whole, tone=Tone.GOOD)
     write_report(Report(document=written.to_json(), blocks=tuple(_blocks(target, written)), verdict=verdict), output)
-    say(f"{whole}. Put it where the application's state.dir has it, and start.", err=True)
+    say(f"{whole}. Put it in the place of the application's folder in state.dir, then start the application.", err=True)
 
 
 def _blocks(target: Path, written: StateWritten) -> Iterator[Block]:

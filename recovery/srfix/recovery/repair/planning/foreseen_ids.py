@@ -76,8 +76,8 @@ def foresee_id(
         return ForeseenId(
             schema_id=None,
             holder=holder,
-            reason=f"schema id {schema_id} carries metadata ({holder.subject} version {holder.version}), which belongs to its "
-            "identity, so its text alone is another schema to the registry",
+            reason=f"schema id {schema_id} has metadata ({holder.subject} version {holder.version}). To the "
+            "registry, the same text without this metadata is another schema",
         )
     if in_force.get("normalize") is True:
         after = after_normalizing(schema)
@@ -85,7 +85,7 @@ def foresee_id(
             return ForeseenId(
                 schema_id=None,
                 holder=holder,
-                reason="normalize=true is in force there, with which the registry writes the text anew",
+                reason="normalize=true is in force there, so the registry rewrites the text",
                 any_id=after is AfterNormalizing.FOUND,
                 is_lost=after is AfterNormalizing.LOST,
                 is_rewritten=True,
@@ -97,8 +97,8 @@ def foresee_id(
             return ForeseenId(
                 schema_id=None,
                 holder=holder,
-                reason="the registry keeps texts as they were sent, and the one by which the failing reader asks for schema id "
-                f"{schema_id} is another schema to it",
+                reason="this registry stores texts as they were sent. The failing reader asks for schema id "
+                f"{schema_id} with another text, which is another schema to the registry",
                 any_id=True,
                 is_rewritten=True,
             )
@@ -106,8 +106,8 @@ def foresee_id(
         return ForeseenId(
             schema_id=None,
             holder=answer,
-            reason=f"the schema of id {schema_id} had another id too, whose last version was deleted for good, and the "
-            "registry gives the content a new one now",
+            reason=f"the schema of id {schema_id} also had another id. The last version with that id was "
+            "permanently deleted, so the registry now gives the content a new id",
             any_id=True,
         )
     if version is not None:
@@ -116,7 +116,7 @@ def foresee_id(
         return ForeseenId(
             schema_id=holder.schema_id,
             holder=holder,
-            reason=f"the registry knows the schema of id {schema_id} as id {holder.schema_id} too, and gives that one out",
+            reason=f"the schema of id {schema_id} also has id {holder.schema_id}, and the registry gives out that id",
         )
     # The answer to a look-up has the text as it was sent where the registry keeps that (Apicurio).
     has_id = answer is not None and answer.schema_id == schema_id
@@ -134,7 +134,7 @@ def inherited_metadata(registry: ReadableRegistry, state: SubjectState, in_force
     if state.live:
         latest = registry.version(state.subject, state.live[-1].version)
         if latest.metadata:
-            return f"version {latest.version}, its latest, carries metadata, which a new version inherits"
+            return f"its latest version, {latest.version}, has metadata, and a new version inherits it"
     names = [name for name in _GIVES_METADATA if in_force.get(name)]
     if not names:
         return None
@@ -147,13 +147,13 @@ def obstacle_to_exact_ids(registry: ReadableRegistry, role: RoleFacts, foreseen:
     deleted = [version.version for version in role.state.versions if version.deleted]
     if deleted:
         return (
-            f"{role.subject} has soft-deleted versions ({', '.join(map(str, deleted))}), which a registry deletes for good "
-            "when it takes IMPORT"
+            f"{role.subject} has soft-deleted versions ({', '.join(map(str, deleted))}). A registry deletes these "
+            "permanently when the subject's mode becomes IMPORT"
         )
     if foreseen.is_rewritten:
-        return f"{foreseen.reason}, in mode IMPORT too, and the id holds the text as it was"
+        return f"{foreseen.reason}. That is so in mode IMPORT, too, but the id belongs to the original text"
     if foreseen.holder is None:
-        return "no version is known that holds the content under this id"
+        return "srfix knows no version that has this content under this id"
     if registry.mode() is None:
         return "this registry has no modes"
     return None

@@ -54,7 +54,11 @@ def deletions(
         holders = list_holders(survey.registry)
     except EndpointNotSupportedError:
         for finding in proved:
-            yield _left(finding, (), "the registry does not list its versions, so who else holds an id cannot be told")
+            yield _left(
+                finding,
+                (),
+                "the registry does not list its versions, so srfix cannot tell which other subjects hold an id",
+            )
         return
     usage = _Usage(survey=survey, engine=engine)
     leaving = frozenset(finding.subject for finding in proved)
@@ -115,11 +119,11 @@ class _Usage:
             self._used = self._count()
         if isinstance(self._used, str):
             return (
-                f"no other subject holds schema id {schema_id} live, and whether a record carries it is not known "
-                f"({self._used})"
+                f"no other subject has a live version with schema id {schema_id}, and srfix does not know whether "
+                f"records carry it ({self._used})"
             )
         if schema_id in self._used:
-            return f"records carry schema id {schema_id}, and no other subject holds it live"
+            return f"records carry schema id {schema_id}, and no other subject has a live version with it"
         return None
 
     def _count(self) -> frozenset[SchemaId] | str:

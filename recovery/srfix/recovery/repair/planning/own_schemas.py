@@ -186,15 +186,17 @@ def not_found_once_deleted(survey: Survey, state: SubjectState) -> str | None:
         if look_up(survey.registry, state.subject, schema) is not None:
             return None
         return (
-            f"asked with deleted=true, this registry does not find version {deleted.version} of {state.subject}, which is "
-            "soft-deleted"
+            f"this registry does not find the soft-deleted version {deleted.version} of {state.subject}, although "
+            "srfix asked with deleted=true"
         )
     elsewhere = survey.once(("soft-deleted elsewhere",), lambda: _elsewhere(survey))
     if elsewhere is not None:
         version, is_found = elsewhere
         where = f"version {version.version} of {version.subject}"
         return (
-            None if is_found else f"asked with deleted=true, this registry does not find {where}, which is soft-deleted"
+            None
+            if is_found
+            else f"this registry does not find the soft-deleted {where}, although srfix asked with deleted=true"
         )
     if survey.is_redpanda():
         return (

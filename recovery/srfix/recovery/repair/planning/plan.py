@@ -81,7 +81,7 @@ def make_plan(
     omissions = tuple(decision for decision in (*decided, *litter) if isinstance(decision, Omission))
     plan = plan_of(needed, omissions, survey, width=width, clock=clock, bootstrap_servers=bootstrap_servers)
     if plan.left_out and not needed and not going:
-        raise PlanError("No plan: " + " ".join(plan.left_out))
+        raise PlanError("No plan was made: " + " ".join(plan.left_out))
     applications = concerned(examination.applications, stores_of(needed))
     actions = plan.actions
     for deletion in going:

@@ -46,8 +46,9 @@ def _of_subject(repair: SubjectRepair) -> Iterator[str]:
         if repair.is_level_ambiguous:
             yield (
                 "The subject's configuration has fields of its own. srfix does not know whether the level "
-                f"{repair.level} is the subject's own, or inherited. At the end, the repair puts BACKWARD back as "
-                "inherited, which has the same effect now. It puts another level back as the subject's own."
+                f"{repair.level} is the subject's own, or inherited. At the end, the repair sets the level back. If "
+                "it is BACKWARD, the repair lets the subject inherit it, which has the same effect now. It sets "
+                "any other level on the subject itself."
             )
     if repair.exact:
         yield (
@@ -92,9 +93,9 @@ def _versions(repair: SubjectRepair) -> Iterator[str]:
         yield f"{which_ids} exist already; the registry gives out no new id."
     for carried, reason in sorted(repair.any_id.items()):
         yield (
-            f"The subject gets a version with the content of schema id {carried}. srfix cannot say before under "
-            f"which id, and it may be a new id: {reason}. Readers ask by content and accept any id. A rollback "
-            "keeps the last version of an id."
+            f"The subject gets a version with the content of schema id {carried}. srfix cannot predict its id, "
+            f"which may be a new one: {reason}. Readers ask by content and accept any id. A rollback keeps the last "
+            "version of an id."
         )
     for carried, new_id in sorted(repair.new_ids.items()):
         if repair.exact:
@@ -219,7 +220,7 @@ def cost_within(actions: Sequence[Action], survey: Survey, version_limit: int | 
     cost = cost_of(actions, held=version_count, limit=version_limit)
     if cost.exceeds:
         raise PlanError(
-            f"No plan: with its {counted(cost.versions, 'version')} the registry would hold "
+            f"No plan was made: with its {counted(cost.versions, 'version')} the registry would hold "
             f"{(version_count or 0) + cost.versions:,}, and --version-limit says that it takes {version_limit:,} "
             f"(soft-deleted ones count too). Make room, or plan less with {less}."
         )

@@ -105,8 +105,8 @@ def _decide(
         yield Omission(
             subject=role.subject,
             reason=(
-                f"the registry takes no registration under {role.subject} ({_by_reason(final)}). Let the registry's "
-                "owner change this, and plan again"
+                f"the registry accepts no registration under {role.subject} ({_by_reason(final)}). Ask the "
+                "registry's owner to change this, then plan again"
             ),
             schema_ids=tuple(sorted(final)),
         )
@@ -191,8 +191,8 @@ def _not_by_text(
             # The reader asks for the schema with id and subject there, so that the same content will not do.
             yield (
                 schema_id,
-                f"registered by its text it would get another id ({foreseen_id.reason}), and in context {context} the registry "
-                "gives the schema of an id to no subject that does not hold the id itself",
+                f"{foreseen_id.reason}. So the text alone would get another id. In context {context} the registry "
+                "gives a schema only to a subject that holds exactly its id",
             )
 
 
@@ -210,25 +210,28 @@ def _refused(
         if foreseen_id.is_lost:
             yield (
                 schema_id,
-                f"{foreseen_id.reason}: whether the failing reader, which looks up the text of id {schema_id}, would find that "
-                f"is not known (registered with normalize=true it would not: 40403). Give {role.subject} a configuration of "
-                "its own with normalize set to false (PUT /config), which stays for as long as the store is read, and "
-                "plan again",
+                f"{foreseen_id.reason}. The failing reader looks up the text of id {schema_id}, and srfix does not "
+                "know whether it would find the rewritten one (if that is registered with normalize=true, it would "
+                f"not: 40403). Give {role.subject} a configuration of its own with normalize=false (PUT /config), "
+                "keep it for as long as the store is read, and plan again",
             )
         elif foreseen_id.schema_id is None and not foreseen_id.any_id:
             yield (
                 schema_id,
-                f"{foreseen_id.reason}: registered by its text it would get a new id, which no plan can name",
+                (
+                    f"{foreseen_id.reason}. If srfix registered the text, it would get a new id, which no plan can "
+                    "know in advance"
+                ),
             )
         elif schema_id in not_by_text or (not_by_text and exact_ids):
             obstacle = obstacle_to_exact_ids(registry, role, foreseen_id)
             if obstacle is not None:
-                yield schema_id, f"{reason}; and exactly this id is not to be had either: {obstacle}"
+                yield schema_id, f"{reason}. srfix cannot register it with exactly this id either: {obstacle}"
             elif not exact_ids:
                 yield (
                     schema_id,
-                    f"{reason}. Plan with --exact-ids to have it registered with exactly this id, through the subject's mode "
-                    "IMPORT",
+                    f"{reason}. To register it with exactly this id, plan with --exact-ids: the subject is then in "
+                    "mode IMPORT during the registration",
                 )
 
 

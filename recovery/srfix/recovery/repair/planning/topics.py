@@ -45,14 +45,14 @@ def make_topic_plan(
     reader does without, or has read. The rest is as for `make_plan`.
     """
     if width is Width.ALL_VERSIONS:
-        raise UsageError("--all-versions plans without a census, and --topic is one of its ids: give one of them.")
+        raise UsageError("--all-versions counts no ids, and --topic needs that count: give only one of them.")
     wants = _wants(topic_check, survey, width, also, command_line or CommandLine())
     decided = tuple(decide(wants, survey, keep=keep, exact_ids=exact_ids))
     needed = tuple(decision for decision in decided if isinstance(decision, SubjectRepair))
     omissions = tuple(decision for decision in decided if isinstance(decision, Omission))
     plan = plan_of(needed, omissions, survey, width=width, clock=clock, bootstrap_servers=bootstrap_servers)
     if plan.left_out and not needed:
-        raise PlanError("No plan: " + " ".join(plan.left_out))
+        raise PlanError("No plan was made: " + " ".join(plan.left_out))
     cost = cost_within(plan.actions, survey, version_limit, less="--only-live or --role")
     return replace(
         plan,

@@ -72,8 +72,8 @@ class AskedIds:
         if self.texts and all(_is_absent(self.memberships[schema_id]) for schema_id in self.texts):
             yield Problem(
                 subject=self.finding.subject,
-                what="nothing that the plan registers is registered here: it was not applied, or it was rolled back, or this "
-                "is another registry than the plan's",
+                what="none of the schemas that the plan registers is registered here: the plan was not applied, or "
+                "it was rolled back, or this is not the plan's registry",
             )
         for membership in self.memberships.values():
             yield self._event(membership, registry, is_partial=is_partial)
@@ -83,7 +83,7 @@ class AskedIds:
         problem = self._problem(membership) or self._another_content(membership, registry)
         if problem is not None:
             return Problem(subject=self.finding.subject, what=f"schema id {schema_id}{problem}", schema_id=schema_id)
-        where = "of what was read (not all) carries it" if is_partial else "carries it"
+        where = "among the records that were read (not all of them) carries it" if is_partial else "carries it"
         not_live = "" if schema_id in self.live else f"; no live row {where}, so none was decoded"
         return Confirmed(
             subject=self.finding.subject,
@@ -97,11 +97,11 @@ class AskedIds:
         if not membership.is_known:
             if schema_id in self.live:
                 return ", which live records carry, is unknown to the registry (`srfix explain SRF011`)"
-            return f", of which the plan speaks, is unknown to the registry: {_ANOTHER_REGISTRY}"
+            return f", which is in the plan, is unknown to the registry: {_ANOTHER_REGISTRY}"
         if membership.problem is not None:
             return (
-                f": the registry does not take its text for a schema ({code}: {membership.problem}), so that the reader's "
-                "look-up fails; srfix diagnose says what stands in the way"
+                f": the registry does not accept its text as a schema ({code}: {membership.problem}), so the "
+                "reader's look-up fails; srfix diagnose names the obstacle"
             )
         if code is None:
             return None
@@ -143,7 +143,7 @@ def left_out_elsewhere(plan: Plan, registry: ReadableRegistry, *, asked: Collect
         if omission.subject in asked and omission.schema_ids:
             continue
         if omission.is_unseen:
-            what = f"the plan was made without a look at {omission.reason}"
+            what = f"when the plan was made, srfix did not look at {omission.reason}"
             yield NotLookedAt(subject=omission.subject, what=what)
             continue
         memberships = [ask_membership(registry, omission.subject, schema_id) for schema_id in omission.schema_ids]
@@ -164,7 +164,7 @@ def left_out_elsewhere(plan: Plan, registry: ReadableRegistry, *, asked: Collect
         )
     if not plan.omissions:
         for sentence in plan.left_out:  # a plan of an earlier version has the words alone
-            yield Problem(subject=_named_in(sentence, plan), what=f"the plan left this out: {sentence}")
+            yield Problem(subject=_named_in(sentence, plan), what=f"not in the plan: {sentence}")
 
 
 def _named_in(sentence: str, plan: Plan) -> Subject:

@@ -164,7 +164,7 @@ def _events(subject: Subject, census: Census, groups: list[_Rows], policy: str, 
         yield Confirmed(subject=subject, what=sentence, rows=rows)
     if unread:
         share = counted(sum(group.rows for group in unread), "live row")
-        sentence = f"whether {share} of {census.topic} decode, read {how}, on Spark: "
+        sentence = f"whether {share} of {census.topic} can be read {how}, on Spark: "
         yield NotLookedAt(subject=subject, what=sentence + _reasons_in_words(unread, policy))
 
 

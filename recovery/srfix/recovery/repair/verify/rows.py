@@ -133,9 +133,9 @@ def _nothing_seen(
     elif not any(i in known_ids or memberships[i].answered_id in known_ids for i in ids_read):
         yield NotLookedAt(
             subject=finding.subject,
-            what=f"{unread} with the ids of this plan: its live {half} carry schema id {listed(sorted(ids_read))}, of which "
-            "the plan does not speak. If this is not the plan's cluster, give --bootstrap-servers; if newer schemas took the "
-            "place of the plan's, srfix diagnose tells how things stand",
+            what=f"{unread} with the ids of this plan: its live {half} carry schema id {listed(sorted(ids_read))}, "
+            "and the plan has no such id. If this is not the plan's cluster, give --bootstrap-servers. If "
+            "newer schemas have replaced the plan's schemas, srfix diagnose shows the present state",
         )
     for partition in census.partitions:
         committed = partition.committed_offset
@@ -152,7 +152,7 @@ def _nothing_seen(
 
 def _why_none(finding: PlannedFinding, census: Census) -> str:
     if all(partition.end_offset <= partition.start_offset for partition in census.partitions):
-        return "it holds no record here. If that is not so in your cluster, check --bootstrap-servers"
+        return "the topic has no record in this cluster. If it should have some, check --bootstrap-servers"
     if finding.application is None:
         return f"no {finding.role.value} that was read carries an id of this plan. Check --bootstrap-servers"
     if all(partition.restore_limit is None for partition in census.partitions):
@@ -162,7 +162,7 @@ def _why_none(finding: PlannedFinding, census: Census) -> str:
             "global table, give --topology or --state-dir"
         )
     if census.is_partial:
-        return "what was read of it holds no live row with a schema id"
+        return "the part that srfix read has no live row with a schema id"
     return (
         f"no {finding.role.value} that a restore loads carries a schema id. Check --bootstrap-servers, or verify "
         f"again after {finding.application} has committed offsets after rows with schema ids"

@@ -68,7 +68,7 @@ def left_open(finding: PlannedFinding, keys: KeyRole) -> Iterator[NotLookedAt]:
 
 def store_of(finding: PlannedFinding) -> SuspectStore:
     if finding.application is None or finding.store is None:
-        raise PlanError(f"The finding of {finding.subject} is of no store.")
+        raise PlanError(f"The finding for {finding.subject} does not belong to a store.")
     context = split_context(finding.subject)[0]
     return SuspectStore(application=finding.application, name=finding.store, context=context)
 
@@ -98,7 +98,7 @@ def next_put(
     except (RegistryAnswerError, RegistryProtocolError) as error:
         if error.status not in NO_SUCH_QUESTION:
             raise
-        yield NotLookedAt(subject=finding.subject, what=f"{what}: the registry answers no compatibility check")
+        yield NotLookedAt(subject=finding.subject, what=f"{what}: the registry does not support compatibility checks")
         return
     if not check.is_compatible:
         why = f" ({'; '.join(check.messages)})" if check.messages else ""

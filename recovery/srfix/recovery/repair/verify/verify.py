@@ -275,7 +275,7 @@ def _standing(expected: SubjectState, registry: Registry) -> Iterator[Event]:
             subject=subject,
             what=(
                 f"the rows of the store with schema id {listed(gone)}. This id was registered here when the plan "
-                "was made, and is gone now. Is this the plan's registry (--registry)? If the id was deleted for "
+                "was made, and is missing now. Is this the plan's registry (--registry)? If the id was deleted for "
                 "good, the store's own rows with this id cannot be read"
             ),
         )

@@ -76,7 +76,7 @@ def decode_join_side_key(stored: bytes) -> JoinSideKey:
 
 def decode_sided_value(stored: bytes) -> SidedValue:
     if not stored:
-        raise FormatError("an entry of a join's list is empty, and its side alone needs a byte")
+        raise FormatError("an entry of a join's list is empty, but it needs at least one byte, for its side")
     return SidedValue(payload=stored[1:], side=_side(stored[0]))
 
 
@@ -91,7 +91,7 @@ def decode_list(stored: bytes) -> tuple[bytes | None, ...]:
     if strategy != _VARIABLE_SIZE:
         raise FormatError(f"a list begins with {strategy}, and those of joins begin with {_VARIABLE_SIZE}")
     if count < 0:
-        raise FormatError(f"a list would have {count} entries")
+        raise FormatError(f"a list claims {count} entries")
     entries: list[bytes | None] = []
     at = _HEAD.size
     for _ in range(count):  # ends at the first entry that is cut short, however many are announced
@@ -104,7 +104,7 @@ def decode_list(stored: bytes) -> tuple[bytes | None, ...]:
             continue
         if length < 0 or length > len(stored) - at:
             raise FormatError(
-                f"entry {len(entries) + 1} of a list would have {length} bytes, {len(stored) - at} follow"
+                f"entry {len(entries) + 1} of a list claims {length} bytes, but {len(stored) - at} follow"
             )
         entries.append(stored[at : at + length])
         at += length

@@ -120,7 +120,7 @@ def _leading_headers(value: bytes) -> tuple[Headers, int]:
     size, start = _varint(value, 0, len(value))
     end = start + size
     if size < 0 or end > len(value):
-        raise FormatError(f"a value's headers would have {size} bytes, and {_bytes(len(value) - start)} follow")
+        raise FormatError(f"a value's headers claim {size} bytes, but {_bytes(len(value) - start)} follow")
     return (_headers(value, start, end) if size else ()), end
 
 

@@ -109,7 +109,10 @@ def decode_versioned_segment(stored: bytes) -> VersionedSegment:
     at = _HEAD.size
     while not entries or entries[-1][0] != least:
         if len(stored) - at < _ENTRY.size:
-            raise FormatError(f"a segment is cut short at record {len(entries) + 1}: none has the least time, {least}")
+            raise FormatError(
+                f"a segment ends too early, at record {len(entries) + 1}: no record has the segment's earliest "
+                f"time, {least}"
+            )
         valid_from, size = _ENTRY.unpack_from(stored, at)
         # A tombstone that nothing precedes begins where it ends.
         if valid_from > valid_to or (valid_from == valid_to and (size >= 0 or entries)) or valid_from < least:
@@ -120,7 +123,7 @@ def decode_versioned_segment(stored: bytes) -> VersionedSegment:
     records: list[VersionedRecord] = []
     for valid_from, until, size in reversed(entries):
         if size > len(stored) - at:
-            raise FormatError(f"a value of a segment would have {size} bytes, and {len(stored) - at} follow")
+            raise FormatError(f"a value of a segment claims {size} bytes, but {len(stored) - at} follow")
         payload = stored[at : at + size] if size >= 0 else None
         at += max(size, 0)
         records.append(VersionedRecord(payload=payload, valid_from_ms=valid_from, valid_to_ms=until))
@@ -132,7 +135,7 @@ def decode_versioned_segment(stored: bytes) -> VersionedSegment:
 def encode_versioned_segment(records: Sequence[VersionedRecord]) -> bytes:
     """The value of a segment with these records, newest first, each valid until the one before it begins."""
     if not records or records[0].valid_to_ms is None:
-        raise FormatError("a segment has at least one record, and each of them ends")
+        raise FormatError("a segment needs at least one record, and every record needs an end")
     entries = []
     until = records[0].valid_to_ms
     for record in records:

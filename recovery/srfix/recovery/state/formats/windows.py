@@ -113,7 +113,7 @@ class WindowedKeys:
 
     def _require(self, stored: bytes, first: bytes) -> None:
         if not stored.startswith(first) or len(stored) < 1 + self.tail.size:
-            raise FormatError(f"a key of {len(stored)} bytes is none of the form that begins with {first.hex()}")
+            raise FormatError(f"a key of {len(stored)} bytes does not have the form that begins with {first.hex()}")
 
 
 _WINDOW: Final = struct.Struct(">qi")

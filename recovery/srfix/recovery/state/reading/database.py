@@ -22,8 +22,8 @@ from srfix.recovery.state.reading.seeking import Interval, Where
 from srfix.recovery.state.rocksdb import OpenedDatabase, opened, salvaged
 
 _SAVED: Final = (
-    "What RocksDB's repair of the view saves behind it was read too; a row that was overwritten or deleted where it is damaged "
-    "shows as it was before"
+    "srfix also read the rows after the damage that RocksDB's repair of the view could save; if the damaged part "
+    "overwrote or deleted a row, that row appears in its older state"
 )
 
 
@@ -90,8 +90,8 @@ def _note_unlisted(path: Path, database: OpenedDatabase, note: Note, *, salvages
         return
     names = enumerated(database.unlisted, most=8)
     problem = (
-        f"{path} holds tables that its MANIFEST does not name ({names}), whose rows are not among those that are read: the "
-        "MANIFEST was cut, or a process was killed while it wrote them"
+        f"{path} has table files that its MANIFEST does not name ({names}), so srfix does not read their rows: the "
+        "MANIFEST was cut, or a process was killed while it wrote these files"
     )
     if salvages:
         raise StateDirectoryError(problem)

@@ -75,12 +75,12 @@ def detect_format(store: StoreDirectory, *, opening: Opening = opened) -> Detect
             return _key_value(store.name, database)
     segments = databases(store)
     if not segments and is_empty(store):
-        why = "its folder is empty, as that of a window, session or join store is whose partition has no rows yet"
+        why = "its folder is empty, which is normal for a window, session or join store whose partition has no rows yet"
         return Detected(format=StoreFormat.PLAIN_WINDOW, why=why, is_certain=False)
     if not segments:
         raise StateDirectoryError(
-            f"{store.path} has files and no segment in it, and is no key-value store of Kafka Streams: a store of the "
-            "application's own made it."
+            f"{store.path} has files but no segment, and is not a key-value store of Kafka Streams: probably a "
+            "custom store of the application made it."
         )
     return _segmented(store, segments, opening)
 
@@ -139,8 +139,9 @@ def _key_value(name: str, database: OpenedDatabase) -> Detected:
         return detection
     if PLAIN not in database.families:
         raise StateDirectoryError(
-            f"store {name} has none of the column families of a key-value store, but "
-            f"{', '.join(sorted(database.families)) or 'none'}: it is none of Kafka Streams, or of a later version."
+            f"store {name} does not have the column families of a key-value store; it has "
+            f"{', '.join(sorted(database.families)) or 'none'}. It is not from Kafka Streams, or it is from a later "
+            "version."
         )
     detection = _plain(database)
     if role is JoinStore.LIST:
@@ -152,7 +153,7 @@ def _by_name(database: OpenedDatabase, family: str, form: StoreFormat, whose: st
     """What a store is whose name is that of a join's own: the form of its rows bears the name out, or it is a person's."""
     fits = [_PROOFS[form](key, value, family) for key, value in islice(database.rows(family), _ROWS)]
     if fits and not any(fits):
-        return replace(else_, why=f"{else_.why}, and its rows are not those of {whose}, as its name is")
+        return replace(else_, why=f"{else_.why}, and its name is that of {whose}, but its rows are not")
     if fits and all(fits):
         return Detected(format=form, why=f"its name and its rows are those of {whose}", is_certain=True)
     return Detected(format=form, why=f"its name is that of {whose}", is_certain=False)
@@ -169,10 +170,12 @@ def _plain(database: OpenedDatabase) -> Detected:
     if fits and all(fits):
         return Detected(format=StoreFormat.VERSIONED, why="its rows are those of a versioned store", is_certain=True)
     if any(fits) or any(len(key) > len(LATEST_OF_VERSIONED) for key, _value in latest):
-        return Detected(format=StoreFormat.VERSIONED, why="it has rows as versioned stores have them", is_certain=False)
-    return Detected(
-        format=StoreFormat.PLAIN_KV, why="it has no column family but that of a plain store", is_certain=True
-    )
+        return Detected(
+            format=StoreFormat.VERSIONED,
+            why="some of its rows look like those of a versioned store",
+            is_certain=False,
+        )
+    return Detected(format=StoreFormat.PLAIN_KV, why="its only column family is that of a plain store", is_certain=True)
 
 
 def _segmented(store: StoreDirectory, segments: Sequence[Path], opening: Opening) -> Detected:
@@ -203,8 +206,8 @@ def _segmented(store: StoreDirectory, segments: Sequence[Path], opening: Opening
         raise problem
     if not fitting_:
         form = StoreFormat.PLAIN_WINDOW
-        why = "its segments are empty" if fitting_ is None else "its keys are none of a known form"
-        return Detected(format=form, why=f"{why}, and it lies as a window store does", is_certain=False)
+        why = "its segments are empty" if fitting_ is None else "its keys have no known form"
+        return Detected(format=form, why=f"{why}, and its folder is laid out like a window store's", is_certain=False)
     form, *others = [form for form in _FORMS if form in fitting_]
     besides = f"; they would fit {', '.join(other.value for other in others)}, too" if others else ""
     return Detected(format=form, why=f"the times in its keys fit its segments{besides}", is_certain=not others)
@@ -220,9 +223,9 @@ def _span(path: Path, store: StoreDirectory, segments: Sequence[Path]) -> Span:
 
 def _join_window(fits: Sequence[bool]) -> Detected:
     if fits and all(fits):
-        why = "its name is that of a join's window, and its keys are numbered as a join's"
+        why = "its name is that of a join's window store, and its keys are numbered as in one"
         return Detected(format=StoreFormat.JOIN_WINDOW, why=why, is_certain=True)
-    return Detected(format=StoreFormat.JOIN_WINDOW, why="its name is that of a join's window", is_certain=False)
+    return Detected(format=StoreFormat.JOIN_WINDOW, why="its name is that of a join's window store", is_certain=False)
 
 
 def _by_family(database: OpenedDatabase, span: Span, store: StoreDirectory) -> Detected | None:

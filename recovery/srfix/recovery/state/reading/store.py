@@ -117,7 +117,7 @@ class StateStore:
         if self.format is StoreFormat.VERSIONED:
             return self.version_at(key)
         if not self.format.is_key_value:
-            raise StateDirectoryError(f"store {self.name} ({self.format.value}) has no single row of a key.")
+            raise StateDirectoryError(f"store {self.name} ({self.format.value}) can have several rows for a key.")
         for path in self._databases():
             note = partial(self._note, path)
             row = look_up(path, self.format, key, note, salvages=self.salvages, is_in_use=self.is_in_use)
@@ -306,7 +306,11 @@ def _detected_of_damaged(directory: StoreDirectory, *, salvages: bool) -> Detect
     if salvages:
         with suppress(StateDirectoryError):
             detection = detect_format(directory, opening=salvaged)
-            return Detected(format=detection.format, why=f"of what can be saved: {detection.why}", is_certain=False)
+            return Detected(
+                format=detection.format,
+                why=f"judged by the rows that can be saved: {detection.why}",
+                is_certain=False,
+            )
     is_key_value = directory.kind is StoreKind.KEY_VALUE
     guess = StoreFormat.TIMESTAMPED_KV if is_key_value else StoreFormat.TIMESTAMPED_WINDOW
     return Detected(format=guess, why="it could not be read", is_certain=False)

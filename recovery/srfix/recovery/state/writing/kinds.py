@@ -153,7 +153,7 @@ def stored_keys(kind: WrittenKind, key: bytes) -> tuple[bytes, bytes | None]:
         return row, layout.windows.encode_key_first(own, window) if layout.has_index else None
     except FormatError as error:
         raise StateDirectoryError(
-            f"the key {key.hex()} is none of a store of the kind {kind.value}: {error.message}. Check --kind"
+            f"the key {key.hex()} does not belong to a store of the kind {kind.value}: {error.message}. Check --kind"
         ) from None
 
 

@@ -223,4 +223,4 @@ def _piece(content: bytes, at: int, left: int, path: str) -> tuple[int, bytes]:
 
 
 def _bad_frame(path: str, at: int, problem: str) -> StateDirectoryError:
-    return StateDirectoryError(f"{path}, byte {at:,}: {problem}. The file is damaged; write the directory anew.")
+    return StateDirectoryError(f"{path}, byte {at:,}: {problem}. The file is damaged; write the directory again.")

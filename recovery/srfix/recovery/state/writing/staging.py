@@ -56,7 +56,7 @@ class Staging:
         """What to say of an earlier run; None if there was none."""
         if not self.replaces:
             return None
-        return "A run before this one was killed on the way: what it had written was thrown away, and all was written anew."
+        return "An earlier run was killed before it finished. srfix discarded its files, and wrote everything again."
 
 
 def unfinished_path(target: Path) -> Path:
@@ -158,7 +158,8 @@ def _refuse_foreign(unfinished: Path) -> None:
         is_ours = all(name.startswith(_TEMPORARY) for name in foreign_names)
     if not is_ours:
         raise StateDirectoryError(
-            f"{unfinished} is not what an unfinished run of srfix leaves, and it is in the way: move it, and run again."
+            f"{unfinished} is in the way, and it is not what an unfinished run of srfix leaves. Move it, then "
+            "run again."
         )
 
 
@@ -181,7 +182,8 @@ def _locked(unfinished: Path, target: Path) -> Iterator[IO[bytes]]:
             yield lock_file
     except portalocker.LockException:
         raise StateDirectoryError(
-            f"Another srfix builds {target} now (it holds {unfinished / _LOCK}). Wait for it, or name another directory."
+            f"Another srfix process is building {target} now (it holds the lock {unfinished / _LOCK}). Wait for "
+            "it, or name another directory."
         ) from None
 
 

@@ -56,12 +56,13 @@ def form_to_change(store: StoreDirectory, change: StoreChange) -> StoreFormat:
         form, why = detection.format, detection.why
     if form is StoreFormat.SUBSCRIPTION and change.payload is not None:
         raise UsageError(
-            f"{store.path} is a store of the kind {form.value} ({why}), whose rows hold no value but its hash; srfix "
-            "takes them over as they are."
+            f"{store.path} is a store of the kind {form.value} ({why}), whose rows hold only the hash of a value; "
+            "srfix takes them over as they are."
         )
     if change.kind is not None and change.kind not in _kinds_of(form):
         raise UsageError(
-            f"{store.path} is a store of the kind {form.value} ({why}), which does not become a {change.kind.value} one."
+            f"{store.path} is a store of the kind {form.value} ({why}). srfix cannot change it to the kind "
+            f"{change.kind.value}."
         )
     return form
 

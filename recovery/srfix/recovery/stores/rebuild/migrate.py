@@ -138,9 +138,11 @@ class _Task:
         databases = database_paths(store)
         if not databases:
             if store.name in self._migration.changes:
-                raise UsageError(f"{store.path} is no RocksDB, so its rows cannot be written anew.")
+                raise UsageError(f"{store.path} is not a RocksDB database, so srfix cannot rewrite its rows.")
             shutil.copytree(store.path, self._folder.path / relative)
-            self._tally.notes.append(f"{store.path} is no RocksDB of Kafka Streams; it was copied as it is.")
+            self._tally.notes.append(
+                f"{store.path} is not a RocksDB database of Kafka Streams, so srfix copied it as it is."
+            )
             return
         wanted_change = self._migration.changes.get(store.name)
         form = None if wanted_change is None else form_to_change(store, wanted_change)
@@ -178,10 +180,11 @@ def refuse_open(offsets: StoreOffsets, path: str) -> None:
     """:raises StateDirectoryError: if a database of Kafka Streams 4.3 or later was not closed."""
     if offsets.is_open:
         raise StateDirectoryError(
-            f"{path} was left open (`status` 1 in its column family `offsets`): its process was killed. An application that "
-            "runs exactly-once throws such a store away and restores it, for its rows may be ahead of what was committed. "
-            "Start the application once on the directory and close it, or fill the store from its topic with "
-            "`srfix state rebuild`; if the application runs at-least-once, say --take-open."
+            f"{path} was left open (`status` 1 in its column family `offsets`): its process was killed. An "
+            "application that runs exactly-once throws such a store away and restores it, because its rows may be "
+            "ahead of what was committed. Start the application once on the directory and close it, or fill the "
+            "store from its topic with `srfix state rebuild`; if the application runs at-least-once, say "
+            "--take-open."
         )
 
 

@@ -142,7 +142,8 @@ def rebuild(
         tally.refuse_unreadable(job.on_error)
         if job.payload is None:
             tally.notes.append(
-                f"Of {job.store.name} the records put are counted: of a key the last one stays, and a tombstone leaves none."
+                f"{job.store.name}: srfix counts the records that it wrote. Of several records of a key only "
+                "the last one remains, and a tombstone removes the key."
             )
         staging.report = tally.as_json() | {"ranges": json_of(ranges)}
     return staging.report
@@ -154,7 +155,9 @@ def _ranges(job: Rebuild, cluster: TopicReader) -> tuple[ReadRange, ...]:
         raise UsageError(f"There is no topic {job.topic!r} among those that this user may see. Check --from-topic.")
     partitions = list(range(count)) if job.partitions is None else sorted(set(job.partitions))
     if beyond := [partition for partition in partitions if partition >= count]:
-        raise UsageError(f"The topic {job.topic!r} has the partitions 0 to {count - 1}; {beyond[0]} is none of them.")
+        raise UsageError(
+            f"The topic {job.topic!r} has the partitions 0 to {count - 1}; {beyond[0]} is not one of them."
+        )
     logs = cluster.watermarks(job.topic, partitions)
     if job.isolation is Isolation.READ_COMMITTED:
         stable = cluster.stable_ends(job.topic, partitions)

@@ -93,7 +93,7 @@ class Tally:
         """:raises RowsUnreadableError: if there are unreadable rows, and they are not to be kept."""
         if self.unreadable_rows and on_error is OnError.FAIL:
             raise RowsUnreadableError(
-                f"{self.unreadable_rows:,} rows cannot be written anew, so no directory was completed: "
+                f"srfix cannot rewrite {self.unreadable_rows:,} rows, so it completed no directory: "
                 + "; ".join(map(str, self.unreadable))
                 + (" …" if self.unreadable_rows > len(self.unreadable) else "")
                 + ". Register what is missing, or keep their bytes as they are with --on-error keep-raw."

@@ -100,5 +100,6 @@ def _writer(
     if schema.schema_type == _JSON:
         return JsonSchemaSerializer(registry, version=version, subjects=subjects, register=False, times=_TIMES)
     raise UsageError(
-        f"The subject {subject} holds a schema of the type {schema.schema_type}, which srfix does not write under."
+        f"The subject {subject} holds a schema of the type {schema.schema_type}, and srfix cannot write rows "
+        "under such a schema."
     )
