@@ -145,7 +145,7 @@ class TestAnIdThatNoRegistryGives:
     def test_it_is_one_bad_row_and_no_registry_is_asked(self) -> None:
         done = srfix("decode", "--registry", "http://127.0.0.1:1", "--payload", "008000000002")
         assert done.returncode == 1
-        assert "the schema id in it would be 2147483648 (-2147483648 to Java)" in done.stdout + done.stderr
+        assert "its schema id would be 2147483648 (-2147483648 to Java)" in done.stdout + done.stderr
 
 
 class TestRowsThatDoNotFit:
@@ -157,7 +157,7 @@ class TestRowsThatDoNotFit:
         assert line_3.startswith("Line 3: The row 'not json' is not JSON (")
         assert line_4.startswith("Line 4: ")
         assert line_6.startswith("Line 6: The row ")
-        assert "'$decimal' is no such value: 'x'" in line_6
+        assert "'x' is not a valid value for the mark '$decimal'" in line_6
         assert line_7.startswith("Line 7: The row ")
         assert len(line_7) < 400
 
@@ -189,7 +189,7 @@ class TestWhatMakesNoSense:
             (("decode", "--payload", "00"), "No schema registry was named"),
             (("schema", "A INT", "--format", "kafka"), "has no schemas"),
             (("schema", "A INT", "--format", "json_sr", "--full-name", "a.B"), "has no full name"),
-            (("schema", "A INT", "--generation", "soon"), "no version"),
+            (("schema", "A INT", "--generation", "soon"), "not a version"),
             (("schema", "A INT", "--source-name", "S"), "give --role key, too"),
             (("schema", "A INT", "--columns", "B INT"), "Give the columns once"),
         ],

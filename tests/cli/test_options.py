@@ -269,7 +269,7 @@ class TestRegistryProperties:
             ("ssl.truststore.location=x", r"^For the registry: The file 'x' of ssl\.truststore\.location cannot"),
             ("bearer.auth.scope=x", r"^The registry property bearer\.auth\.scope is not supported\."),
             ("proxy.host=x", r"^The registry property proxy\.host is not supported\."),
-            ("nonsense=x", r"^There is no registry property \(not shown, .*\)\. Known are: basic\.auth"),
+            ("nonsense=x", r"^Unknown registry property \(not shown, .*\)\. The known properties are: basic\.auth"),
             ("http.read.timeout.ms=soon", r"property http\.read\.timeout\.ms must be a whole number"),
             ("basic.auth.credentials.source=ELSEWHERE", r"must be one of USER_INFO, URL, SASL_INHERIT\.$"),
             ("basic.auth.credentials.source=USER_INFO", r"needs basic\.auth\.user\.info=USER:PASSWORD"),
@@ -319,7 +319,7 @@ class TestConfigFile:
         with pytest.raises(UsageError) as refused:
             connect("--config", str(file))
         first, *wrong = refused.value.message.split("\n- ")
-        assert first == f"The configuration file {str(file)!r} has 7 things that srfix cannot take:"
+        assert first == f"The configuration file {str(file)!r} has 7 entries that srfix cannot use:"
         for words, message in zip(
             ("line 1", "'deadline'", "line 10", "'kafka.", "'source.users'", "line 8", "'verify.quiet'"),
             wrong,

@@ -68,7 +68,9 @@ class TestNamesOfProperties:
     def test_a_name_that_begins_like_a_secret_stays_readable(self) -> None:
         redactor = Redactor()
         redactor.note_text("basic.auth.user.inf=ada:topsecret")
-        said = "did you mean basic.auth.user.info? Known are: basic.auth.user.info, basic.auth.user.info."
+        said = (
+            "did you mean basic.auth.user.info? The known properties are: basic.auth.user.info, basic.auth.user.info."
+        )
         assert redactor.scrub(f"{said} topsecret") == f"{said} ***"
 
     @pytest.mark.parametrize("word", ["topsecret", "xtopsecret.y", "client.id.topsecret", "topsecret."])

@@ -313,7 +313,7 @@ class TestWindowedDeserializer:
 
     def test_a_size_must_be_one_and_be_missing(self) -> None:
         inner = KafkaDeserializer(self.COLUMNS)
-        with pytest.raises(UsageError, match=r"^A window of 0 ms is none"):
+        with pytest.raises(UsageError, match=r"^A window cannot have a size of 0 ms"):
             WindowedDeserializer(inner, WindowKind.TIME, size_ms=0)
         with pytest.raises(UsageError, match=r"^Sessions have no size: their end is in the bytes"):
             WindowedDeserializer(inner, WindowKind.SESSION, size_ms=1)

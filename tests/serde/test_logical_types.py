@@ -144,7 +144,12 @@ class TestInstants:
     ("column", "unit", "reason", "words"),
     [
         ("TIME", "micros", Reason.TYPE_MISMATCH, "The writer's type int64 (timestamp-micros) cannot be read as"),
-        ("TIMESTAMP", "nanos", Reason.OVERFLOW, "it is no whole microsecond, and TIMESTAMP has none finer"),
+        (
+            "TIMESTAMP",
+            "nanos",
+            Reason.OVERFLOW,
+            "it is not a whole number of microseconds, and TIMESTAMP has nothing finer",
+        ),
     ],
 )
 def test_a_refusal_names_the_type_and_what_the_column_has_not(

@@ -49,7 +49,7 @@ def test_python_turns_the_kernel_off() -> None:
         (NONE, None, "srfix-kernel is not installed"),
         pytest.param(NONE, "", "srfix-kernel is not installed", marks=pytest.mark.slow),
         pytest.param(NONE, "spark", "srfix-kernel is not installed", marks=pytest.mark.slow),
-        ("__version__ = '99.0.0'\n", None, "srfix-kernel 99.0.0 is installed, and this srfix needs 0.1.0"),
+        ("__version__ = '99.0.0'\n", None, "srfix-kernel 99.0.0 is installed, but this srfix needs 0.1.0"),
         ("raise ImportError('no such symbol')\n", None, "srfix-kernel cannot be loaded: no such symbol"),
     ],
 )
@@ -62,13 +62,13 @@ def test_without_a_kernel_that_fits_python_does_the_work(
 def test_who_demands_the_kernel_is_told_why_there_is_none(tmp_path: Path) -> None:
     code, said = ask("native", at=installed(tmp_path, NONE))
     assert code == 1
-    assert "SRFIX_ENGINE is native, and srfix-kernel is not installed. Install srfix-kernel 0.1.0" in said
+    assert "SRFIX_ENGINE is set to native, but srfix-kernel is not installed. Install srfix-kernel 0.1.0" in said
 
 
 def test_another_word_is_refused_by_the_command_too() -> None:
     command = "import sys; from srfix.cli.main import main; sys.argv[1:] = ['--version']; sys.exit(main())"
     code, said = ask("rust", code=command)
-    assert (code, "SRFIX_ENGINE is 'rust'; it is native or python" in said) == (2, True)
+    assert (code, "SRFIX_ENGINE is 'rust'; it must be native or python" in said) == (2, True)
 
 
 def test_the_versions_of_both_distributions_are_one() -> None:

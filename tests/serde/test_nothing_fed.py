@@ -231,9 +231,9 @@ class TestPlans:
         assert "COLUMN_NOT_FED" in strict.explain()
 
     def test_what_they_cannot_mean(self, client: RegistryClient) -> None:
-        with pytest.raises(UsageError, match="strict=True asks for every column"):
+        with pytest.raises(UsageError, match="strict=True requires every column"):
             plan_read(client, "users", COLUMNS, strict=True, missing_columns="null")
-        with pytest.raises(UsageError, match="missing_columns='ignore' is none of error, null"):
+        with pytest.raises(UsageError, match="missing_columns='ignore' must be one of error, null"):
             plan_read(client, "users", COLUMNS, missing_columns="ignore")  # type: ignore[arg-type]
 
     @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ class TestBadRows:
         assert not isinstance(first, BadRow)
         assert not isinstance(last, BadRow)
         assert bad.reason is Reason.BEYOND_BOUNDS
-        assert "4,097 bytes, and at most 4,096 are converted" in bad.error.message
+        assert "4,097 bytes; srfix converts at most 4,096" in bad.error.message
         assert "srfix.serde.bounds: decimal_bytes" in bad.error.message
 
     @pytest.mark.usefixtures("bounded")

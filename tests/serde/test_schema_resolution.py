@@ -105,7 +105,7 @@ class TestDeserializer:
 
     @pytest.mark.parametrize("rule", [CaseRule.KSQLDB, CaseRule.KSQLDB_2020])
     def test_ksqldb_knows_neither(self, rule: CaseRule) -> None:
-        with pytest.raises(UsageError, match="reader_schema= asks for Avro's schema"):
+        with pytest.raises(UsageError, match="reader_schema= needs Avro's schema"):
             AvroDeserializer(ById(MemoryRegistry()), case_rule=rule, reader_schema=json.dumps(NEW))
 
     def test_what_is_no_schema_is_said_at_once(self) -> None:
@@ -390,13 +390,13 @@ class TestPlans:
         ):
             assert plan.columns == given.columns
             assert plan.deserializer()(payload, USERS) == READ
-        with pytest.raises(UsageError, match="reader_version= and reader_id= each say what the reader's schema is"):
+        with pytest.raises(UsageError, match="reader_version= and reader_id= each give the reader's schema"):
             plan_read(client, "users", reader_version=2, reader_id=second.schema_id)
-        with pytest.raises(UsageError, match="leave NEWEST out"):
+        with pytest.raises(UsageError, match="leave out NEWEST"):
             plan_read(client, "users", NEWEST, reader_version=2)
         with pytest.raises(RegistryError, match="40402"):
             plan_read(client, "users", reader_version=9)
-        with pytest.raises(UsageError, match="the case rule 'ksqldb' reads as ksqlDB"):
+        with pytest.raises(UsageError, match="the case rule 'ksqldb' reads like ksqlDB"):
             plan_read(client, "users", "ID BIGINT", reader_version=2, case_rule=CaseRule.KSQLDB)
 
     def test_under_named_columns_they_do_not_count_and_it_says_so_first(
@@ -425,17 +425,17 @@ class TestPlans:
         old, new = record(a="int"), record_of("R", field("a", "int"), field("b", "double", default="NaN"))
         registry.seed("users-value", json.dumps(old))
         plan = plan_read(client, "users", "`a` INT, `b` DOUBLE", reader_schema=json.dumps(new))
-        with pytest.raises(Exception, match="Java does not take the default"):
+        with pytest.raises(Exception, match="Java does not accept the default"):
             jvm_read(plan)
 
     def test_what_they_cannot_mean(self, registry: FixtureRegistry, client: RegistryClient) -> None:
         self._seed(registry)
         text = json.dumps(NEW)
-        with pytest.raises(UsageError, match=r"^Name the columns of the rows, or say NEWEST"):
+        with pytest.raises(UsageError, match=r"^Name the columns of the rows, or pass NEWEST"):
             plan_read(client, "users")
-        with pytest.raises(UsageError, match="leave NEWEST out"):
+        with pytest.raises(UsageError, match="leave out NEWEST"):
             plan_read(client, "users", NEWEST, reader_schema=text)
-        with pytest.raises(UsageError, match="read Avro"):
+        with pytest.raises(UsageError, match="any format but Avro"):
             plan_read(client, "users", "ID INT", format=Format.JSON, reader_schema=text)
-        with pytest.raises(UsageError, match="the case rule 'ksqldb' reads as ksqlDB"):
+        with pytest.raises(UsageError, match="the case rule 'ksqldb' reads like ksqlDB"):
             plan_read(client, "users", "ID INT", case_rule=CaseRule.KSQLDB, reader_schema=text)

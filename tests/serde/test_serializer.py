@@ -202,7 +202,7 @@ class TestSubjects:
         ]
 
     def test_a_schema_without_a_record_is_refused(self) -> None:
-        with pytest.raises(UsageError, match="RecordSubject makes the subject of a record's"):
+        with pytest.raises(UsageError, match="RecordSubject builds the subject from a record's"):
             AvroSerializer(MemoryRegistry(), HALVES, subjects=RecordSubject())({"ID": 1}, KEY)
 
 
@@ -242,7 +242,7 @@ class TestFraming:
         self, client: RegistryClient, headers: tuple[tuple[str, bytes], ...] | None, has: str
     ) -> None:
         write = AvroSerializer.for_schema(client, TEXT, schema_id_framing=Framing.HEADER_GUID)
-        with pytest.raises(UsageError, match="The schema's GUID goes into the record header"):
+        with pytest.raises(UsageError, match="srfix writes the schema's GUID to the record header"):
             write({"id": 7}, SerdeContext("orders", headers=headers))
 
     def test_a_row_that_does_not_fit_leaves_the_headers_alone(self, client: RegistryClient) -> None:
@@ -267,7 +267,7 @@ class TestFraming:
     def test_a_registry_without_guids_is_named(self, framing: Framing) -> None:
         with FixtureRegistry(emulate="7.9") as server, RegistryClient(server.url) as client:
             write = AvroSerializer.for_schema(client, TEXT, schema_id_framing=framing)
-            with pytest.raises(UsageError, match="The registry tells no GUID of the schema with"):
+            with pytest.raises(UsageError, match="The registry gives no GUID for the schema"):
                 write({"id": 7}, SerdeContext("orders", headers=[]))
 
 
@@ -318,7 +318,7 @@ class TestSchemasThatExist:
             AvroSerializer(client, schema_id=schema_id)({"id": 7}, VALUE)
         elsewhere = FixedSubject(value="elsewhere-value")
         assert AvroSerializer(client, schema_id=schema_id, subjects=elsewhere)({"id": 7}, VALUE) is not None
-        with pytest.raises(UsageError, match="The schema is the registry's"):
+        with pytest.raises(UsageError, match="The schema comes from the registry"):
             _ = AvroSerializer(client, schema_id=schema_id).schema
 
     @pytest.mark.parametrize("version", [1, 2, "latest"])
@@ -370,7 +370,7 @@ class TestSchemasThatExist:
             AvroSerializer(client)
         with pytest.raises(UsageError, match="Give either the schema_id to write under or the"):
             AvroSerializer(client, schema_id=1, version=1)
-        with pytest.raises(UsageError, match="The version of a subject that is made of the"):
+        with pytest.raises(UsageError, match="version= does not work if the subject is built from the"):
             AvroSerializer(client, version=1, subjects=RecordSubject())
 
 
@@ -455,9 +455,12 @@ class TestWindowedSerializer:
         ("key", "message"),
         [
             ({"ID": 7}, r"A windowed key is a WindowedKey\(key, window\), not of the type dict\.$"),
-            (WindowedKey({"ID": None}, Window(1)), r"The key within the window is null; only a whole key can be\.$"),
+            (
+                WindowedKey({"ID": None}, Window(1)),
+                r"The key inside the window is null\. Only the whole windowed key can be null\.$",
+            ),
             (WindowedKey({"ID": "x"}, Window(1)), r".*->ID needs"),
-            (WindowedKey({"ID": 7}, Window(1)), r"A session has an end"),
+            (WindowedKey({"ID": 7}, Window(1)), r"The end of a session window is part"),
         ],
     )
     def test_what_cannot_be_written_says_where(self, key: object, message: str) -> None:

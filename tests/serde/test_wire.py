@@ -72,7 +72,7 @@ class TestParse:
 
     @given(impossible, st.binary(max_size=3))
     def test_an_id_that_no_registry_gives_is_an_error_of_its_own(self, schema_id: int, body: bytes) -> None:
-        words = rf"the schema id in it would be {schema_id}( \(-\d+ to Java\))?;"
+        words = rf"its schema id would be {schema_id}( \(-\d+ to Java\))?;"
         with pytest.raises(ImpossibleSchemaIdError, match=words) as caught:
             wire.parse(b"\x00" + schema_id.to_bytes(4, "big") + body)
         assert caught.value.schema_id == schema_id

@@ -18,7 +18,7 @@ from srfix.serde.spark.packages import packages
 from srfix.serde.spark.releases import lacks_source, takes_jars_later
 from tests.spark.conftest import RELEASE
 
-later = pytest.mark.skipif(not takes_jars_later(), reason="A Spark before 4.0 takes no jars once it runs")
+later = pytest.mark.skipif(not takes_jars_later(), reason="A Spark before 4.0 cannot add jars once it runs")
 COORDINATES: Final = str(packages(pyspark.__version__))
 
 
@@ -72,7 +72,7 @@ def test_a_session_that_lacks_jars_says_which_and_start_session_brings_them(tmp_
     for said in (avro, kafka, none):
         assert ('spark.read.format("srfix")' in said) is (lacks_source() is None)
     assert (first, second) == (COORDINATES, COORDINATES)
-    assert "The jar srfix.none:none:0 cannot be had" in none
+    assert "Spark cannot get the jar srfix.none:none:0" in none
     assert there == "They are there, for every thread."
 
 
@@ -101,7 +101,7 @@ def test_an_old_spark_is_started_with_its_jars_or_says_that_it_takes_none_later(
     """
     said = lines_of(script.replace("PACKAGES", "()"), tmp_path)
     assert "lacks the jar spark-avro" in said[-1]
-    assert "A Spark before 4.0 takes no jars once it runs" in said[-1]
+    assert "A Spark before 4.0 cannot add jars once it runs" in said[-1]
     assert lines_of(script.replace("PACKAGES", "None"), tmp_path)[-1] == "They are there, for every thread."
 
 

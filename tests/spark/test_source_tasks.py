@@ -183,7 +183,7 @@ class TestStreams:
         delete_topic(topic)
         topic.broker.create_topic(topic.name, 2)
         topic.fill([b"x"] * 20)
-        with pytest.raises(DataLossError, match=r"was deleted and created anew"):
+        with pytest.raises(DataLossError, match=r"was deleted and created again"):
             streamed(topic).latest(begun)
         lenient = streamed(topic, failOnDataLoss="false")
         end = lenient.latest(begun, 6)
@@ -262,7 +262,7 @@ class TestWriting:
         )
 
     def test_a_tombstone_is_refused_unless_asked_for(self, topic: Topic) -> None:
-        with pytest.raises(EncodeError, match=r"Row 1 .*_srfix_reason says TOMBSTONE"):
+        with pytest.raises(EncodeError, match=r"Row 1 .*_srfix_reason is TOMBSTONE"):
             write(topic, self.batch(None, "TOMBSTONE"), self.SCHEMA, metadata="key")
         assert write(topic, self.batch(None, "TOMBSTONE"), self.SCHEMA, metadata="key", tombstones="write") == 2
         found = rows(planned(topic, columns=COLUMNS, metadata="key"))
@@ -274,7 +274,7 @@ class TestWriting:
             write(topic, batch, schema)
 
     def test_a_bad_row_is_not_written_back(self, topic: Topic) -> None:
-        with pytest.raises(EncodeError, match=r"Row 0 .*_srfix_reason says TRUNCATED"):
+        with pytest.raises(EncodeError, match=r"Row 0 .*_srfix_reason is TRUNCATED"):
             write(topic, self.batch("TRUNCATED"), self.SCHEMA, metadata="key", tombstones="write")
 
     def test_raw_records_are_written_as_they_are(self, topic: Topic) -> None:
@@ -321,10 +321,10 @@ class TestWriting:
         ("schema", "given", "message"),
         [
             ({"ID": "long", "offset": "long"}, {"metadata": "offset"}, "A record's offset is not written"),
-            ({"ID": "long"}, {"metadata": "key"}, "has no column 'key', which metadata says"),
+            ({"ID": "long"}, {"metadata": "key"}, "has no column 'key', which metadata names"),
             ({"ID": "long", "key": "long"}, {"metadata": "key"}, "'key' must be binary or string"),
-            ({"ID": "long"}, {"role": "key"}, "by its key alone, a record would be a tombstone"),
-            ({"value": "binary", "topic": "string"}, {"format": "raw"}, "has topic besides"),
+            ({"ID": "long"}, {"role": "key"}, "A record with only a key would be a tombstone"),
+            ({"value": "binary", "topic": "string"}, {"format": "raw"}, "it also has topic"),
             ({"key": "binary"}, {"format": "raw"}, "the frame lacks value"),
             ({"key": "binary"}, {"metadata": "key"}, "has no column of a row"),
         ],

@@ -193,7 +193,7 @@ class TestKafka:
             ClusterError, match=rf"^One of the topics '{there}', '{lacking}' is not in the Kafka cluster"
         ):
             read_topic(spark, {there: plan, lacking: plan}, bootstrap_servers=at)
-        with pytest.raises(UsageError, match=r"no regular expression of Java's: Unclosed group"):
+        with pytest.raises(UsageError, match=r"not a regular expression of Java's: Unclosed group"):
             read_topic(spark, plan, bootstrap_servers=at, subscribe_pattern="(")
         for read in (read_topic, read_stream):
             with pytest.raises(UsageError, match=r"names a partition that its topic lacks"):

@@ -444,13 +444,13 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("columns", "frame", "reason"),
         [
-            ("A INT", "1L AS a", "->A is bigint, of which not every value fits int"),
-            ("A DOUBLE", "1L AS a", "->A is bigint, of which not every value fits double"),
-            ("A DECIMAL(4, 2)", "1.000BD AS a", "->A is decimal(4,3), of which not every value fits bytes (decimal 4, 2)"),
-            ("A DECIMAL(4, 2)", "100BD AS a", "->A is decimal(3,0), of which not every value fits bytes (decimal 4, 2)"),
+            ("A INT", "1L AS a", "->A is bigint, and not every such value fits int"),
+            ("A DOUBLE", "1L AS a", "->A is bigint, and not every such value fits double"),
+            ("A DECIMAL(4, 2)", "1.000BD AS a", "->A is decimal(4,3), and not every such value fits bytes (decimal 4, 2)"),
+            ("A DECIMAL(4, 2)", "100BD AS a", "->A is decimal(3,0), and not every such value fits bytes (decimal 4, 2)"),
             ("A DECIMAL(40, 2)", "1BD AS a", "->A is written as bytes (decimal 40, 2), and Spark's decimals have 38 digits"),
-            ("A STRUCT<B ARRAY<INT>>", "struct(array(1L) b) a", "->A->B->ARRAY is bigint, of which not every value fits int"),
-            ("A MAP<STRING, INT>", "map('x', 1L) AS a", "->A->MAP_VAL is bigint, of which not every value fits int"),
+            ("A STRUCT<B ARRAY<INT>>", "struct(array(1L) b) a", "->A->B->ARRAY is bigint, and not every such value fits int"),
+            ("A MAP<STRING, INT>", "map('x', 1L) AS a", "->A->MAP_VAL is bigint, and not every such value fits int"),
         ],
     )  # fmt: skip
     def test_a_cast_that_could_lose_is_not_spark_s(
@@ -490,7 +490,7 @@ class TestRefusals:
         spark.sql("SELECT 1 AS a").transform(to_registry(plan, workers_have_srfix=False))
         with pytest.raises(
             WorkerPackageError,
-            match=r"^The values of topic 't' are for the arrow engine \(->A is bigint, of which not every value fits int\), "
+            match=r"^The values of topic 't' need the arrow engine \(->A is bigint, and not every such value fits int\), "
             r"which runs on the workers, and workers_have_srfix=False says that they lack srfix\. ",
         ):
             spark.sql("SELECT 1L AS a").transform(to_registry(plan, workers_have_srfix=False))

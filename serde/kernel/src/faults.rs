@@ -35,7 +35,7 @@ pub fn fault(program: &Program, payload: &[u8], body_offset: usize) -> Option<Fa
             (left > 0).then(|| Fault {
                 reason: Reason::Trailing,
                 words: format!(
-                    "{left} bytes are left over behind the last field, of a body of {}: it was written under another \
+                    "{left} of the body's {} bytes are left over after the last field: the body was written under another \
                      schema, or is corrupt.",
                     body.len()
                 ),
@@ -195,7 +195,7 @@ impl<'a> Walk<'a> {
         Err(End::Fault(Fault {
             reason: Reason::Truncated,
             words: format!(
-                "The body ends at byte {}, within {}: {size} bytes should follow byte {}, {left} do.",
+                "The body ends at byte {}, inside {}: after byte {} there should be {size} bytes, but there are {left}.",
                 self.body.len(),
                 self.shown_path(),
                 self.at

@@ -46,7 +46,7 @@ def member(name: str, kind: type[_E], value: object) -> _E:
             return one
     words = ", ".join(repr(one.value) for one in kind)
     what = repr(value) if isinstance(value, str) else type_words(value)
-    raise UsageError(f"{name} is {what}; it must be a {kind.__name__}, or its word: one of {words}.")
+    raise UsageError(f"{name} is {what}; it must be a {kind.__name__}, or one of the words {words}.")
 
 
 def word(name: str, value: object, words: tuple[str, ...]) -> None:
@@ -86,8 +86,8 @@ def usable_context(ctx: object) -> Context:
         return SerdeContext(ctx)
     if inspect.isclass(ctx) or not all(hasattr(ctx, part) for part in ("topic", "field", "headers")):
         raise UsageError(
-            f"The context is {type_words(ctx)}; it must be a SerdeContext, a confluent_kafka SerializationContext, or a "
-            "topic's name (which stands for the topic's values)."
+            f"The context is {type_words(ctx)}; it must be a SerdeContext, a confluent_kafka SerializationContext, or "
+            "a topic's name (then the payload is a value)."
         )
     return cast("Context", ctx)
 
@@ -114,4 +114,4 @@ def check_callable(what: str, value: object, signature: str) -> None:
 def check_instance(name: str, value: object) -> None:
     """:raises UsageError: unless it can be called and is no class."""
     if inspect.isclass(value) or not callable(value):
-        raise UsageError(f"{name} is {type_words(value)}; it must be one that was made, an instance.")
+        raise UsageError(f"{name} is {type_words(value)}; it must be a callable instance, not a class.")

@@ -205,7 +205,8 @@ class UnknownIdBounds:
     def __post_init__(self) -> None:
         if self.remember_s < 0 or self.most < 0:
             raise UsageError(
-                f"Unknown ids are remembered for 0 s or longer, and 0 or more of them; not {self.remember_s} s and {self.most}."
+                "The time to remember unknown ids, and the number of ids to remember, must not be negative; they are "
+                f"{self.remember_s} s and {self.most}."
             )
 
 

@@ -68,8 +68,9 @@ class DataclassDeserializer(Generic[R]):
         columns = getattr(deserializer, "columns", None)
         if columns is None:
             raise UsageError(
-                f"{type(deserializer).__name__} has no columns, of which {into.__qualname__} could be made. Make it with "
-                f"columns={into.__qualname__}; one of srfix.serde.confluent takes into={into.__qualname__} in place of this."
+                f"{type(deserializer).__name__} has no columns from which {into.__qualname__} could be built. Create "
+                f"it with columns={into.__qualname__}. For a deserializer of srfix.serde.confluent, pass "
+                f"into={into.__qualname__} instead."
             )
         self._deserializer, self._into, self._name_of = deserializer, into, name_of
         self._builders: dict[Role, Callable[[object], object]] = {}

@@ -50,7 +50,9 @@ def read_file(path: str | Path, *, most_bytes: int) -> bytes:
         while chunk := file.read(_CHUNK) or b"":
             content += chunk
             if len(content) > most_bytes:
-                raise OSError(errno.EFBIG, f"it is longer than {_in_words(most_bytes)}, more than srfix reads of such")
+                raise OSError(
+                    errno.EFBIG, f"it is longer than {_in_words(most_bytes)}, the most that srfix reads of such a file"
+                )
         return bytes(content)
 
 

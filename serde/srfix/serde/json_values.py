@@ -41,8 +41,8 @@ def to_json(value: Value) -> Json:
     most = payload_bounds().shown_levels
     if _nests_deeper(value, most):
         raise PayloadBoundError(
-            f"The row nests deeper than {most} levels, and is not shown: no reader of JSON follows it. Read it into columns, "
-            "or raise the bound (srfix.serde.bounds: shown_levels).",
+            f"The row nests deeper than {most} levels. srfix does not show it, because JSON readers could not read it. "
+            "Read it into columns, or raise the bound (srfix.serde.bounds: shown_levels).",
             bound="shown_levels",
         )
     return _json_of(value)
@@ -143,8 +143,8 @@ def _marked(document: dict[str, Json]) -> Value:
         try:
             return _READERS[mark](content)
         except (ValueError, ArithmeticError) as error:  # of decimals
-            raise ValueError(f"What is marked {mark!r} is no such value: {content[:_SHOWN_CHARACTERS]!r}.") from error
-    raise ValueError(f"An object is marked {mark!r}, which is no mark of a value, or holds more than the mark.")
+            raise ValueError(f"{content[:_SHOWN_CHARACTERS]!r} is not a valid value for the mark {mark!r}.") from error
+    raise ValueError(f"{mark!r} is not a known mark, or the object has other keys besides it.")
 
 
 _NAMES_OF_FLOATS: Final = {math.inf: "Infinity", -math.inf: "-Infinity"}

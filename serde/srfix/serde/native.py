@@ -33,7 +33,10 @@ def kernel() -> Any:
     """The module `srfix_kernel`; None where Python does the work."""
     module, why = _load_kernel()
     if module is None and os.environ.get(ENGINE_VARIABLE) == "native":
-        raise UsageError(f"{ENGINE_VARIABLE} is native, and {why}. Install srfix-kernel {_VERSION}, or leave it unset.")
+        raise UsageError(
+            f"{ENGINE_VARIABLE} is set to native, but {why}. Install srfix-kernel {_VERSION}, or unset "
+            f"{ENGINE_VARIABLE}."
+        )
     return module
 
 
@@ -47,7 +50,7 @@ def _load_kernel() -> tuple[Any, str]:
     """The kernel, or None and why there is none."""
     wanted = os.environ.get(ENGINE_VARIABLE, "")
     if wanted not in ("", *CODEC_ENGINES, *_CENSUS_ENGINES):
-        raise UsageError(f"{ENGINE_VARIABLE} is {wanted!r}; it is native or python, or not set.")
+        raise UsageError(f"{ENGINE_VARIABLE} is {wanted!r}; it must be native or python, or not set.")
     if wanted == "python":
         return None, f"{ENGINE_VARIABLE}=python"
     try:
@@ -58,7 +61,7 @@ def _load_kernel() -> tuple[Any, str]:
         return None, f"srfix-kernel cannot be loaded: {error}"
     if module.__version__ == _VERSION:
         return module, ""
-    return None, f"srfix-kernel {module.__version__} is installed, and this srfix needs {_VERSION}"
+    return None, f"srfix-kernel {module.__version__} is installed, but this srfix needs {_VERSION}"
 
 
 def native_decoder_of(decode: object) -> object:

@@ -264,7 +264,9 @@ class WindowedSerializer:
             raise written_to(error, ctx)
         payload = self._serializer(key.key, ctx)
         if payload is None:
-            raise written_to(EncodeError("The key within the window is null; only a whole key can be."), ctx)
+            raise written_to(
+                EncodeError("The key inside the window is null. Only the whole windowed key can be null."), ctx
+            )
         try:
             return join(payload, key.window, self._kind)
         except UsageError as error:

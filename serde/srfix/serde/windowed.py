@@ -72,7 +72,7 @@ class Window:
         :raises UsageError: if the size is not positive.
         """
         if size_ms < 1:
-            raise UsageError(f"A window of {size_ms} ms is none. Give its size in milliseconds, at least 1.")
+            raise UsageError(f"A window cannot have a size of {size_ms} ms. Give its size in milliseconds, at least 1.")
         return replace(self, end_ms=min(self.start_ms + size_ms, _MAX_TIME))
 
 
@@ -107,8 +107,8 @@ def split(payload: bytes, kind: WindowKind) -> tuple[bytes, Window]:
         return key, Window(start, end, number)
     except UsageError as error:
         raise DecodeError(
-            f"The last bytes of a key of {len(payload)} are no window of the kind {kind.value!r}: {error.message} The key "
-            "is of another kind, or not windowed."
+            f"The last bytes of a key of {len(payload)} bytes are not a window of the kind {kind.value!r}: "
+            f"{error.message} The key is of another kind, or not windowed."
         ) from error
 
 
@@ -121,7 +121,7 @@ def join(key: bytes, window: Window, kind: WindowKind) -> bytes:
             return key + _TIME.pack(window.start_ms)
         case WindowKind.SESSION:
             if window.end_ms is None:
-                raise UsageError("A session has an end, and it is written: give the window its end_ms.")
+                raise UsageError("The end of a session window is part of the key: set end_ms.")
             return key + _TIMES.pack(window.end_ms, window.start_ms)
         case WindowKind.TIME_STORE:
             return key + _STORED.pack(window.start_ms, window.sequence_number or 0)

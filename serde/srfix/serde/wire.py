@@ -128,8 +128,8 @@ def set_header_guid(headers: Headers, role: Role, guid: UUID) -> None:
     else:
         has = "none" if headers is None else f"a {type(headers).__name__}"
         raise UsageError(
-            f"The schema's GUID goes into the record header {name}, which needs headers that can be added to, a list or a "
-            f"dict; the context has {has}. Pass headers=[] when producing, or use another framing."
+            f"srfix writes the schema's GUID to the record header {name}. For this, the context must have headers as a "
+            f"list or a dict, but it has {has}. Pass headers=[] when producing, or use another framing."
         )
 
 
@@ -152,8 +152,8 @@ def parse(payload: bytes | None, *, headers: Headers = None, role: Role = Role.V
         return Frame(framing=Framing.HEADER_GUID, schema_id=None, guid=guid, payload=payload, body_offset=0)
     if not payload:
         raise PayloadTooShortError(
-            "The payload is empty (0 bytes), which is not a tombstone: a framed payload starts with a magic byte. "
-            "Its producer uses no schema registry serializer."
+            "The payload is empty (0 bytes), which is not a tombstone: a framed payload starts with a magic byte. It "
+            "is corrupt, or its producer uses no schema registry serializer."
         )
     magic = payload[0]
     if magic == _MAGIC_ID:
@@ -165,9 +165,9 @@ def parse(payload: bytes | None, *, headers: Headers = None, role: Role = Role.V
         schema_id = schema_id_of(payload)
         if not is_schema_id(schema_id):
             raise ImpossibleSchemaIdError(
-                f"The payload begins as a framed one does, and the schema id in it would be {schema_id}{_to_java(schema_id)}; "
-                f"registries give {MIN_SCHEMA_ID} … {MAX_SCHEMA_ID}. It is corrupt, or its producer uses no schema registry "
-                "serializer (a BIGINT key, say).",
+                f"The payload begins like a framed one, but its schema id would be {schema_id}{_to_java(schema_id)}; "
+                f"registries give only {MIN_SCHEMA_ID} to {MAX_SCHEMA_ID}. It is corrupt, or its producer uses no "
+                "schema registry serializer (a BIGINT key, say).",
                 schema_id=int(schema_id),
             )
         return Frame(
@@ -192,8 +192,8 @@ def parse(payload: bytes | None, *, headers: Headers = None, role: Role = Role.V
         )
     looks = " It looks like plain JSON." if payload[:1] in b'{["' else ""
     raise UnknownMagicByteError(
-        f"The payload starts with the byte {magic:02x}; a framed one starts with 00 (schema id) or 01 (schema GUID)."
-        f"{looks} Its producer uses no schema registry serializer."
+        f"The payload starts with the byte {magic:02x}; a framed one starts with 00 (schema id) or 01 (schema "
+        f"GUID).{looks} It is corrupt, or its producer uses no schema registry serializer."
     )
 
 
@@ -224,7 +224,8 @@ def given_schema_id(schema_id: int) -> SchemaId:
     """An id out of an argument or a document."""
     if not is_schema_id(schema_id):
         raise ImpossibleSchemaIdError(
-            f"There is no schema id {schema_id}{_to_java(schema_id)}: registries give {MIN_SCHEMA_ID} … {MAX_SCHEMA_ID}.",
+            f"There is no schema id {schema_id}{_to_java(schema_id)}: registries give only {MIN_SCHEMA_ID} to "
+            f"{MAX_SCHEMA_ID}.",
             schema_id=schema_id,
         )
     return SchemaId(schema_id)

@@ -148,7 +148,7 @@ class TestBadRows:
         payloads: Payloads = pa.array(given, pa.binary()) if as_array else given
         rows = to_arrow(payloads, VALUE, deserializer, on_error="quarantine").to_pylist()
         messages = [row["_srfix_message"] for row in rows]
-        assert messages[2].startswith("A value of topic 'orders', schema id 1: 1 bytes are left over")
+        assert messages[2].startswith("A value of topic 'orders', schema id 1: 1 of the body's 6 bytes are left over")
         assert rows == [
             ROW | about(),
             NULLS | about("TOMBSTONE"),

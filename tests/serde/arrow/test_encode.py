@@ -137,11 +137,11 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("type_", "number", "words"),
         [
-            (pa.timestamp("ns", tz="UTC"), 1001, r"1001 ns is no whole number of microseconds"),
-            (pa.time64("ns"), 1, r"1 ns is no whole number of microseconds"),
-            (pa.time32("s"), 86400, r"86400000000 us is no time of day"),
-            (pa.time32("ms"), -1, r"-1000 us is no time of day"),
-            (pa.date64(), 1, r"1 ms is no whole day"),
+            (pa.timestamp("ns", tz="UTC"), 1001, r"1001 ns is not a whole number of microseconds"),
+            (pa.time64("ns"), 1, r"1 ns is not a whole number of microseconds"),
+            (pa.time32("s"), 86400, r"86400000000 us is not a time of day"),
+            (pa.time32("ms"), -1, r"-1000 us is not a time of day"),
+            (pa.date64(), 1, r"1 ms is not a whole day"),
             (pa.date32(), -719163, r"ordinal must be >= 1"),
             (pa.date32(), 2**31 - 1, r""),
             (pa.timestamp("s", tz="UTC"), 2**62, r""),
@@ -154,7 +154,7 @@ class TestRefusals:
         width = pa.int32() if type_.bit_width == 32 else pa.int64()
         array = pa.array([0, number, 0], width).view(type_)
         batch = pa.RecordBatch.from_arrays([array], names=["A"])
-        with pytest.raises(EncodeError, match=rf"^Row 1 of the batch: .*->A holds .*{words}") as caught:
+        with pytest.raises(EncodeError, match=rf"^Row 1 of the batch: .*->A has .*{words}") as caught:
             from_arrow(batch, seen, VALUE)
         assert caught.value.paths == ("->A",)
         encoded = from_arrow(batch, seen, VALUE, on_error="quarantine")
@@ -164,7 +164,7 @@ class TestRefusals:
     def test_microseconds_pass_unless_they_are_not_wanted(self) -> None:
         array = pa.array([1_000], pa.int64()).view(pa.timestamp("ns", tz="UTC"))
         assert values(array) == [datetime.datetime(1970, 1, 1, 0, 0, 0, 1, datetime.UTC)]
-        with pytest.raises(EncodeError, match=r"1000 ns is no whole number of milliseconds"):
+        with pytest.raises(EncodeError, match=r"1000 ns is not a whole number of milliseconds"):
             values(array, time_unit="ms")
 
     def test_two_entries_with_one_key_are_refused(self) -> None:
@@ -218,7 +218,7 @@ class TestRows:
 
     def test_a_null_struct_is_no_tombstone_unless_it_is_said_to_be(self) -> None:
         rows = pa.array([{"A": 1}, None], pa.struct([("A", pa.int32())]))
-        with pytest.raises(EncodeError, match=r"^Row 1 of the batch: .* not said to be a tombstone\."):
+        with pytest.raises(EncodeError, match=r"^Row 1 of the batch: .* not marked as a tombstone\."):
             from_arrow(rows, serializer("A INT"), VALUE)
         assert from_arrow(rows, serializer("A INT"), VALUE, tombstones=[False, True]).null_count == 1
         encoded = from_arrow(rows, serializer("A INT"), VALUE, on_error="quarantine")

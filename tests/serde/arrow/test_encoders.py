@@ -369,5 +369,5 @@ class TestTheFirstRow:
             found = list(headers.items() if isinstance(headers, dict) else headers)
             assert found == [("trace", b"1"), *(one.headers or ())]
         if framing is Framing.HEADER_GUID:
-            with pytest.raises(UsageError, match=r"needs headers that can be added to"):
+            with pytest.raises(UsageError, match=r"must have headers as a list or a dict"):
                 from_arrow(batch, serialize, VALUE)

@@ -65,15 +65,15 @@ class TestColumnsFromJson:
     @pytest.mark.parametrize(
         ("values", "message"),
         [
-            (["1", '"x"'], r"a whole number and a text at \$\.a, which fits no column type"),
-            (["true", "1"], r"^The samples hold a boolean and a whole number at \$\.a, "),
-            (["[1]", '{"b": 1}'], r"^The samples hold an array and an object at \$\.a, "),
-            (['[1, "x"]'], r"^The samples hold a whole number and a text at \$\.a\[\], "),
-            (['{"b": 1}', '{"b": [1]}'], r"^The samples hold a whole number and an array at \$\.a\.b, "),
+            (["1", '"x"'], r"a whole number and a text at \$\.a; no column type fits this"),
+            (["true", "1"], r"^The samples have a boolean and a whole number at \$\.a; no column"),
+            (["[1]", '{"b": 1}'], r"^The samples have an array and an object at \$\.a; no column"),
+            (['[1, "x"]'], r"^The samples have a whole number and a text at \$\.a\[\]; no column"),
+            (['{"b": 1}', '{"b": [1]}'], r"^The samples have a whole number and an array at \$\.a\.b; no column"),
             (["9007199254740993", "0.5"], r"neither BIGINT nor DOUBLE holds exactly at \$\.a"),
             (["9223372036854775809"], r"neither BIGINT nor DOUBLE holds exactly at \$\.a"),
-            (["1" + "0" * 310], r"^The samples hold numbers that neither"),
-            (["1e999"], r"^The samples hold numbers that neither"),
+            (["1" + "0" * 310], r"^The samples have numbers that neither"),
+            (["1e999"], r"^The samples have numbers that neither"),
         ],
     )
     def test_a_conflict_is_refused_or_a_string(self, values: list[str], message: str) -> None:
@@ -92,7 +92,7 @@ class TestColumnsFromJson:
     @pytest.mark.parametrize(
         ("samples", "message"),
         [
-            (["{}", "[1]"], r"^Sample 2 is not a JSON object\. A row is one\.$"),
+            (["{}", "[1]"], r"^Sample 2 is not a JSON object; a row must be one\.$"),
             (["{"], r"^Sample 1 is not JSON: "),
             ([b"\xff"], r"^Sample 1 is not JSON: "),
             (['{"a": NaN}'], r"^Sample 1 is not JSON: NaN is not JSON\.$"),

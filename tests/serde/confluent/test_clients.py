@@ -85,7 +85,7 @@ class TestErrors:
     def test_a_registry_without_guids(self) -> None:
         with FixtureRegistry() as server, RegistryClient(server.url) as client:
             serialize = AvroSerializer(client, RECORD, conf={"schema.id.serializer": Framing.HEADER_GUID})
-            with pytest.raises(EncodeError, match=r"only Confluent 8\.0 and later do"):
+            with pytest.raises(EncodeError, match=r"Confluent's registry gives one only from 8\.0 on"):
                 serialize({"a": 1}, peers.context(headers=[]))
 
     def test_an_asynchronous_client_is_refused(self, server: FixtureRegistry) -> None:
@@ -128,7 +128,7 @@ class TestFramings:
         for _ in range(3):
             rows = [read(small, by_header), read(framed, CTX), read(framed, other)]
             assert rows == [{"a": 1}, {"a": 2}, {"a": 2}]
-        with pytest.raises(EncodeError, match=r"into the record header __value_schema_id, .*; the context has none"):
+        with pytest.raises(EncodeError, match=r"to the record header __value_schema_id.*, but it has none"):
             AvroSerializer(client, RECORD, conf=conf)({"a": 1}, CTX)
         with pytest.raises(DecodeError, match="A value of topic 't', schema GUID ") as caught:
             read(b"\xff", by_header)
@@ -166,7 +166,7 @@ class TestPickling:
             def __init__(self) -> None:
                 self._conf = {"url": "http://registry.test", **config}
 
-        with pytest.raises(SecretError, match="would travel in clear") as caught:
+        with pytest.raises(SecretError, match="would be sent to other processes unencrypted") as caught:
             pickle.dumps(AvroDeserializer(Client()))
         assert "secret@" not in str(caught.value)
         assert ":secret" not in str(caught.value)

@@ -80,7 +80,7 @@ WRONG: list[tuple[SerdeClass, dict[str, object], str]] = [
     (READ, {"use.latest.with.metadata": {"a": 1}}, "must be a dict of texts"),
     (WRITE, {"subject.name.strategy": "TOPIC"}, r"is of the type str.*\.type\.$"),
     (WRITE, {"subject.name.strategy.type": "TPIC"}, r"is 'TPIC'\. Use one of"),
-    (WRITE, {"subject.name.strategy.type": "NONE"}, "is NONE, which is a fallback's only"),
+    (WRITE, {"subject.name.strategy.type": "NONE"}, "cannot be NONE; only a fallback can"),
     (WRITE, {"subject.name.strategy.conf": "x"}, "is of the type str"),
     (
         WRITE,
@@ -90,7 +90,7 @@ WRONG: list[tuple[SerdeClass, dict[str, object], str]] = [
     (
         WRITE,
         {"subject.name.strategy.type": "ASSOCIATED", "subject.name.strategy.conf": {f"{FALLBACK}.type": "ASSOCIATED"}},
-        "is ASSOCIATED, which is what has failed then",
+        "cannot be ASSOCIATED: the fallback is used only after",
     ),
     (WRITE, {"schema.id.serializer": "header"}, "is of the type str"),
     (READ, {"schema.id.deserializer": 1}, "is of the type int"),
@@ -144,9 +144,9 @@ class TestArguments:
             ),
             (lambda: AvroDeserializer(cast("str", None)), "schema_registry_client is None"),
             (lambda: AvroSerializer(cast("str", 7), AVRO), "schema_registry_client is of the type int"),
-            (lambda: AvroSerializer(REGISTRY), "AvroSerializer needs schema_str"),
+            (lambda: AvroSerializer(REGISTRY), "AvroSerializer needs one of these: schema_str"),
             (lambda: AvroSerializer(REGISTRY, cast("AnySchema", json.loads(AVRO))), "schema_str is of the type dict"),
-            (lambda: JSONDeserializer(None), "schema_registry_client is needed where there is no schema_str"),
+            (lambda: JSONDeserializer(None), "schema_registry_client is needed if there is no schema_str"),
             (lambda: JSONSerializer(JSON, REGISTRY, json_encode=cast("None", 1)), "json_encode is of the type int"),
         ],
     )
@@ -162,7 +162,7 @@ class TestArguments:
             (lambda: AvroDeserializer(REGISTRY, "{"), r"^The schema text is not JSON"),
             (lambda: JSONSerializer("[]", REGISTRY), r"^The schema text is not a JSON Schema: it is neither"),
             (lambda: JSONSerializer('{"type":"nothing"}', REGISTRY), "is not a JSON Schema that can be"),
-            (lambda: JSONSerializer('{"$ref":"http://192.0.2.1/x"}', REGISTRY), r"nothing is fetched"),
+            (lambda: JSONSerializer('{"$ref":"http://192.0.2.1/x"}', REGISTRY), r"srfix fetches nothing"),
         ],
     )
     def test_a_schema_that_is_none_is_refused(self, make: Callable[[], object], message: str) -> None:

@@ -73,7 +73,7 @@ def test_a_small_body_behind_a_header_is_read(theirs: SchemaRegistryClient) -> N
 def test_bytes_behind_the_last_field_are_an_error(theirs: SchemaRegistryClient) -> None:
     payload = (AvroSerializer(theirs, RECORD)({"a": 1}, CTX) or b"") + b"more"
     assert peers.their_avro_deserializer(theirs)(payload, CTX) == {"a": 1}
-    with pytest.raises(TrailingBytesError, match="A value of topic 't', schema id 1: 4 bytes are"):
+    with pytest.raises(TrailingBytesError, match="A value of topic 't', schema id 1: 4 of the body's 5 bytes are"):
         AvroDeserializer(theirs)(payload, CTX)
 
 
@@ -103,7 +103,7 @@ def test_a_block_of_the_least_count_is_an_error_with_a_readers_schema_too(theirs
     payload = frame_id(theirs.register_schema("t-value", Schema(text)), b"\xff" * 9 + b"\x01\x00\x00")
     assert peers.their_avro_deserializer(theirs)(payload, CTX) == {"a": []}
     for deserialize in (AvroDeserializer(theirs), AvroDeserializer(theirs, text)):
-        with pytest.raises(DecodeError, match="should follow byte 12"):
+        with pytest.raises(DecodeError, match="after byte 12 there should be"):
             deserialize(payload, CTX)
 
 
@@ -285,7 +285,7 @@ def test_reading_as_the_latest_needs_the_schema_under_the_subject(server: Fixtur
     schema_id = server.seed("source-value", RECORD)
     server.seed("t-value", EMPTY)
     read = AvroDeserializer(client, conf={"use.latest.version": True})
-    with pytest.raises(SubjectVersionError, match="does not hold the schema that it was written") as caught:
+    with pytest.raises(SubjectVersionError, match="must be registered under that subject") as caught:
         read(frame_id(schema_id, b"\x02"), CTX)
     assert caught.value.subject == "t-value"
     with pytest.raises(SubjectVersionError, match="but subject 't-value' does not hold its schema"):

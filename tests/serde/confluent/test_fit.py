@@ -150,5 +150,5 @@ class TestTheDropIn:
         plain = Producer({"bootstrap.servers": bootstrap})
         plain.produce("bad", b"\0" + schema_id.to_bytes(4, "big") + b"\x02more")
         assert plain.flush(DEADLINE_S) == 0
-        cause = _cause(self.consumer(bootstrap, server.url, "bad"), "4 bytes are left over")
+        cause = _cause(self.consumer(bootstrap, server.url, "bad"), "4 of the body's 5 bytes are left over")
         assert isinstance(cause, TrailingBytesError)

@@ -35,10 +35,13 @@ class TestRefusal:
         error = refusal(I64, DATE, "->A->ARRAY->B")
         assert error is not None
         assert (error.path, error.writer_type, error.column_type) == ("->A->ARRAY->B", "int64", "int32")
-        assert "int64 cannot be read as type int32, at ->A->ARRAY->B, by a column of the type DATE" in error.message
+        assert (
+            "At ->A->ARRAY->B, a column of the type DATE cannot read the writer's type int64 as type int32"
+            in error.message
+        )
         root = refusal(ConnectType.STRING, Struct(()), "")
         assert root is not None
-        assert root.message.startswith("The writer's type string cannot be read as type struct, at the root,")
+        assert root.message.startswith("At the root, a column of the type ")
 
 
 MILLIS = 1_767_323_045_678

@@ -21,5 +21,5 @@ class TestOf:
 
     @pytest.mark.parametrize("text", ["", "7", "latest", "7.x", "0.29rc1", "-1.2", "7.4,0"])
     def test_what_is_no_version_is_refused(self, text: str) -> None:
-        with pytest.raises(UsageError, match=r" is no version of ksqlDB or of its platform\. Give one such as"):
+        with pytest.raises(UsageError, match=r" is not a version of ksqlDB or of its platform\. Give one such as"):
             Generation.of(text)

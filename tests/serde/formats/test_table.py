@@ -31,9 +31,7 @@ class TestModuleOf:
             schema_module_of(format_)
 
     def test_a_schema_type_without_a_serde_is_named(self) -> None:
-        with pytest.raises(
-            SchemaError, match=r"^The schema is of the type PROTOBUF, for which there is no serde here; "
-        ):
+        with pytest.raises(SchemaError, match=r"^The schema is of the type PROTOBUF, for which srfix has no serde; "):
             format_of("PROTOBUF")
 
 

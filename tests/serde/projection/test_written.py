@@ -79,7 +79,9 @@ class TestWritten:
         assert encode({"next": {"next": None}}, b"") == b"\x02\x00"
 
     def test_another_number_of_columns_is_refused(self) -> None:
-        with pytest.raises(SchemaError, match=r"^The record R has 1 fields, but there are 2 columns for it"):
+        with pytest.raises(
+            SchemaError, match=r"^The record R has 1 fields, but there are 2 columns, so it is not the schema of these"
+        ):
             _fields(_record(_field("a", "int")), "A INT, B INT")
 
 

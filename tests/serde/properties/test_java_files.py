@@ -90,7 +90,7 @@ class TestSyntax:
         assert sorted_out("x", properties).kafka["sasl.password"] == "\xe4"
         named.write_bytes(b"p=topsecret\xe4")
         (problem,) = sorted_out("x", properties).problems
-        assert "is no UTF-8, which Kafka's FileConfigProvider reads" in problem
+        assert "is not UTF-8, as Kafka's FileConfigProvider requires" in problem
         assert "topsecret" not in problem
 
     @given(properties=st.dictionaries(names, texts.filter(bool), max_size=4))
@@ -105,7 +105,7 @@ class TestSyntax:
             ("a=1\\\n2\n\ntopsecret", "^Line 4 of the properties file '.*' is not key=value"),
             ('"topsecret"=1', "^Line 1 of"),
             (r"a=\utopsecret", r"^The properties file '.*' holds a \\u that four hexadecimal digits do not follow\.$"),
-            ("\xfe\xed\xfe\xed\0\0\0\2", "is no text"),
+            ("\xfe\xed\xfe\xed\0\0\0\2", "is not text"),
             ("a=\\\n" * 1_002, "^Line 1001 .* more than 1,000 lines"),  # read in quadratic time: minutes for 600 KiB
             ("a=b\\\n" + "x" * 70_000 + "\\\n", "^Line 2 .* 65,536 characters"),
         ],
@@ -137,17 +137,17 @@ class TestJaas:
     @pytest.mark.parametrize(
         ("entry", "why"),
         [
-            ("", "holds no login modules"),
+            ("", "has no login modules"),
             (f'{PLAIN} required password="topsecret"', "does not end in a semicolon"),
             (f"{PLAIN} required password=1topsecret;", "The option 1 of the login module"),
-            (f'{PLAIN} password="topsecret";', "begins with no login module and one of required"),
-            (f'{PLAIN} required; {PLAIN} required password="topsecret";', "holds 2 login modules"),
+            (f'{PLAIN} password="topsecret";', "must begin with a login module and one of required"),
+            (f'{PLAIN} required; {PLAIN} required password="topsecret";', "has 2 login modules"),
             (f'{PLAIN} required username="u";', "has no option password"),
             (f'{SCRAM} required username="u" password="topsecret" tokenauth="true";', "no delegation tokens"),
             ("com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true;", "give sasl.mechanism=GSSAPI"),
             ("software.amazon.msk.auth.iam.IAMLoginModule required;", "Use a SCRAM user"),
             ("topsecret required;", "names a login module of another kind"),
-            (f"{OAUTH} required clientId='u' clientSecret='topsecret';", "takes sasl.oauthbearer.token.endpoint.url"),
+            (f"{OAUTH} required clientId='u' clientSecret='topsecret';", "also needs sasl.oauthbearer.token.endpoint.url"),
         ],
     )  # fmt: skip
     def test_what_librdkafka_cannot_do_is_told(self, entry: str, why: str) -> None:
@@ -183,7 +183,7 @@ class TestJaas:
         }
         assert "names Java code" in refused(given | {"sasl.login.callback.handler.class": "com.example.Handler"})
         more = given["sasl.jaas.config"].replace(";", " ssl.truststore.password='topsecret';")
-        assert "librdkafka has nothing for: ssl.truststore.password" in refused(given | {"sasl.jaas.config": more})
+        assert "librdkafka does not support: ssl.truststore.password" in refused(given | {"sasl.jaas.config": more})
 
 
 class TestMechanism:
@@ -191,7 +191,7 @@ class TestMechanism:
     def test_sasl_without_one_says_which_there_are(self, protocol: str) -> None:
         with pytest.raises(UsageError) as refusal:
             ReadOnlyClient({"bootstrap.servers": "h:1", "security.protocol": protocol})
-        assert "no sasl.mechanism says which" in refusal.value.message
+        assert "sasl.mechanism is missing" in refusal.value.message
         ReadOnlyClient({"bootstrap.servers": "h:1", "security.protocol": protocol, "sasl.mechanism": "PLAIN"})
 
 
@@ -309,12 +309,12 @@ class TestReferences:
     @pytest.mark.parametrize(
         ("reference", "why"),
         [
-            ("${other:a:b}", "${other:…} names no provider of config.providers"),
-            ("${vault:a:b}", "${vault:…} is of a provider that srfix does not know"),
-            ("${file:DIR/secrets.properties:topsecret}", "holds no such property"),
+            ("${other:a:b}", "${other:…} uses a provider that is not in config.providers"),
+            ("${vault:a:b}", "${vault:…} uses a provider that srfix does not know"),
+            ("${file:DIR/secrets.properties:topsecret}", "has no such property"),
             ("${file:/nowhere:a}", "The properties file '/nowhere' cannot be read"),
-            ("${dir:/nowhere:a}", "the folder '/nowhere' gives it not: No such file"),
-            ("${env:TOPSECRET_UNSET}", "${env:…} names no environment variable that is set here"),
+            ("${dir:/nowhere:a}", "the folder '/nowhere' does not provide it: No such file"),
+            ("${env:TOPSECRET_UNSET}", "${env:…} does not name an environment variable that is set here"),
         ],
     )
     def test_what_cannot_be_resolved_is_told(

@@ -68,7 +68,7 @@ class TestTrustStores:
         [
             (TRUST["JKS"](), "other-pass", "it has another password, or was changed"),
             (TRUST["JKS"]()[:-30], None, "it is cut off"),
-            (TRUST["PKCS12"](), "other-pass", "it has another password, or is in a form"),
+            (TRUST["PKCS12"](), "other-pass", "it has another password, or a form"),
             (TRUST["PKCS12"](), None, "it is PKCS#12, and its password is missing"),
             (with_rounds(TRUST["PKCS12"]()), PASSWORD, "it asks for 2,147,483,647 rounds of its password's hash"),
             (jks(PASSWORD), PASSWORD, "it holds no certificate"),
@@ -85,7 +85,9 @@ class TestTrustStores:
         assert "keytool -list -rfc -keystore STORE > ca.pem" in message
 
     def test_a_password_without_a_store_is_refused_as_java_does(self) -> None:
-        assert refused({"ssl.truststore.password": PASSWORD}).startswith("ssl.truststore.password is given and no")
+        assert refused({"ssl.truststore.password": PASSWORD}).startswith(
+            "ssl.truststore.password is given without ssl.truststore.location"
+        )
 
 
 class TestKeyStores:
@@ -132,7 +134,7 @@ class TestKeyStores:
         key = (key_der(KEY), PASSWORD, der(CHAIN))
         (tmp_path / "key").write_bytes(jks(PASSWORD, keys=[key, key]))
         message = refused({"ssl.keystore.location": str(tmp_path / "key"), "ssl.keystore.password": PASSWORD})
-        assert "it holds 2 private keys, and srfix takes a store of one." in message
+        assert "it holds 2 private keys, but srfix needs a store with exactly one." in message
 
 
 class TestJks:

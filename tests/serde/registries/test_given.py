@@ -159,7 +159,10 @@ HOSTILE: list[tuple[Make, str]] = [
     (lambda r: AvroSerializer(r, cast("Any", b"ID INT")), r"^Columns are of the type bytes\."),
     (lambda r: AvroSerializer(r, COLUMNS, subjects=cast("Any", "users-value")), r"^subjects is of the type str;"),
     (lambda r: AvroSerializer(r, COLUMNS, subjects=cast("Any", TopicSubject)), r"^subjects is the class TopicSubject;"),
-    (lambda r: AvroSerializer(r, COLUMNS, case_rule="no"), r"^case_rule is 'no'; it must be a CaseRule, or its word"),
+    (
+        lambda r: AvroSerializer(r, COLUMNS, case_rule="no"),
+        r"^case_rule is 'no'; it must be a CaseRule, or one of the words",
+    ),
     (lambda r: AvroSerializer(r, COLUMNS, schema_id=cast("Any", "7")), r"^schema_id is of the type str;"),
     (lambda r: AvroSerializer(r, COLUMNS, generation=cast("Any", 1)), r"^generation is of the type int;"),
     (lambda r: AvroSerializer(r, COLUMNS, cut_times=cast("Any", None)), r"^cut_times is None;"),

@@ -60,7 +60,7 @@ class TestSecret:
 
     def test_a_literal_refuses_to_be_pickled(self) -> None:
         for holder in (Secret("s3cret"), RegistryClient("http://a:8081", auth=BearerAuth(Secret("s3cret")))):
-            with pytest.raises(SecretError, match="A literal secret is not pickled"):
+            with pytest.raises(SecretError, match="srfix does not pickle a literal secret"):
                 pickle.dumps(holder)
 
 
@@ -70,7 +70,7 @@ class TestBasicAuth:
         assert BasicAuth.parse("reader:env:PASSWORD").password == Secret.parse("env:PASSWORD") != Secret("env:PASSWORD")
 
     def test_text_without_a_colon_and_a_name_with_one_are_refused(self) -> None:
-        with pytest.raises(UsageError, match="Credentials are USER:PASSWORD,"):
+        with pytest.raises(UsageError, match="Credentials must be USER:PASSWORD,"):
             BasicAuth.parse("s3cret")
         with pytest.raises(UsageError, match="A user name for basic authentication cannot hold"):
             BasicAuth("a:b", Secret("c"))
@@ -150,7 +150,7 @@ class TestBearerAuth:
         assert SECRET not in shown
 
     def test_a_function_that_fails_is_named_and_what_it_said_is_not(self) -> None:
-        with pytest.raises(SecretError, match="The bearer token cannot be had: partial raised") as caught:
+        with pytest.raises(SecretError, match="The bearer token is not available: partial raised") as caught:
             BearerAuth(functools.partial(burst, SECRET)).credentials()
         with pytest.raises(SecretError, match="The secret file:/no/such cannot be read"):  # our own errors pass
             BearerAuth(Secret.parse("file:/no/such").reveal).credentials()
@@ -176,7 +176,7 @@ class TestCredentials:
     def test_they_show_nothing_and_refuse_to_be_pickled(self) -> None:
         credentials = BasicAuth("reader", Secret("s3cret")).credentials()
         assert repr(credentials) == str(credentials) == "Credentials(***)"
-        with pytest.raises(SecretError, match=r"^Credentials are not pickled: they would travel"):
+        with pytest.raises(SecretError, match=r"^srfix does not pickle credentials, because they would be sent"):
             pickle.dumps(credentials)
 
 

@@ -105,7 +105,7 @@ def test_a_key_may_be_locked_and_its_texts_are_not_shown(registry: FixtureRegist
         shown = repr((opened, opened.__dict__, opened._transport.settings))
         assert "PRIVATE" not in shown
         assert KEY.decode().splitlines()[2] not in shown
-        with pytest.raises(SecretError, match="not pickled"):
+        with pytest.raises(SecretError, match="does not pickle"):
             pickle.dumps(opened)
 
 
@@ -116,7 +116,7 @@ def test_a_key_may_be_locked_and_its_texts_are_not_shown(registry: FixtureRegist
         ({"ssl_key_pem": CA.issue_cert("x").private_key_pem.bytes().decode()}, "do not belong together"),
         ({"ssl_ca_pem": "topsecret"}, "they are no PEM certificates"),
         ({"ssl_certificate_pem": "topsecret"}, "do not belong together"),
-        ({"ssl_endpoint_identification_algorithm": ""}, "srfix always looks whether the certificate is the host's"),
+        ({"ssl_endpoint_identification_algorithm": ""}, "srfix always checks that the certificate is the host's"),
     ],
 )
 def test_what_cannot_be_used_is_told_and_not_shown(registry: FixtureRegistry, given: dict[str, str], why: str) -> None:

@@ -179,5 +179,5 @@ class TestWhatIsNotRemembered:
 
     @pytest.mark.parametrize("bounds", [{"remember_s": -1.0}, {"most": -1}])
     def test_less_than_nothing(self, bounds: dict[str, float]) -> None:
-        with pytest.raises(UsageError, match="Unknown ids are remembered for 0 s or longer,"):
+        with pytest.raises(UsageError, match="The time to remember unknown ids, and"):
             UnknownIdBounds(**bounds)  # type: ignore[arg-type]

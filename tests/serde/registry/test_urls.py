@@ -59,7 +59,7 @@ class TestSubjectsInPaths:
     def test_what_no_url_can_carry_is_refused_before_anything_is_sent(
         self, subject: str, server: ScriptedRegistry, client: RegistryClient
     ) -> None:
-        with pytest.raises(UsageError, match=r"The name '.*' cannot stand in a registry's URL:"):
+        with pytest.raises(UsageError, match=r"The name '.*' cannot be part of a registry URL:"):
             client.versions(subject)
         assert server.seen == []
 

@@ -158,7 +158,9 @@ class TestDualSubject:
     def test_neither_keeps_and_shows_both_errors(self) -> None:
         registry = _registry("elsewhere-value")
         registry.seed("orders-value", OTHER)
-        with pytest.raises(DualSubjectError, match="Schema id 1, carried by a value of topic") as caught:
+        with pytest.raises(
+            DualSubjectError, match="A value of topic 'orders' has schema id 1, which neither"
+        ) as caught:
             _dual(registry).resolve(1, topic="orders", role=Role.VALUE)
         for error in (caught.value, pickle.loads(pickle.dumps(caught.value))):
             assert (error.first_error.error_code, error.second_error.error_code) == (40401, 40403)
@@ -233,7 +235,7 @@ class TestOfRecords:
     def test_a_schema_without_a_record_is_refused_as_confluent_does(self) -> None:
         registry = MemoryRegistry()
         registry.seed("orders-value", '"string"')
-        with pytest.raises(UsageError, match="TopicRecordSubject makes the subject of a"):
+        with pytest.raises(UsageError, match="TopicRecordSubject builds the subject from a"):
             UnderOneSubject(registry, TopicRecordSubject()).resolve(1, topic="orders", role=Role.VALUE)
 
     def test_the_context_of_the_subject_is_that_of_the_id(self) -> None:

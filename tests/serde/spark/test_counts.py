@@ -42,5 +42,5 @@ class TestCountsOf:
         ("metrics", "what"), [({"rows": 1, "max": 2}, "max, rows"), ({}, "there are none"), (None, "there are none")]
     )
     def test_other_metrics_are_refused(self, metrics: object, what: str) -> None:
-        with pytest.raises(UsageError, match="These metrics are not those of a reader of"):
+        with pytest.raises(UsageError, match="These metrics do not come from a"):
             counts_of(metrics)

@@ -103,4 +103,4 @@ class TestNoSource:
         monkeypatch.setattr(errors, "lacks_source", lambda: None)
         error = srfix_error_of(RuntimeError(self.SAID))
         assert type(error) is SparkError
-        assert error.message.startswith('Spark finds no format("srfix"): the module pyspark_srfix is')
+        assert error.message.startswith('Spark does not find format("srfix"), because the module pyspark_srfix is')

@@ -20,16 +20,16 @@ class TestKafkaErrorOf:
             ("errors.TimeoutException: Timed out waiting for a node assignment. Call: listNodes", ClusterError,
              "No broker of the Kafka cluster at b:9092 answered about the topic 'users' in time."),
             ("errors.TimeoutException: Partition 2 of topic users with partition count 1 is not present in metadata after "
-             "60000 ms.", ClusterError, "A row is to go to partition 2 of the topic 'users', which has one partition, 0."),
+             "60000 ms.", ClusterError, "A row names partition 2 of the topic 'users', which has one partition, 0."),
             ("errors.TimeoutException: Topic users not present in metadata after 60000 ms.", ClusterError,
-             "The Kafka cluster at b:9092 said nothing of the topic 'users' in time: it is not there, "),
+             "The Kafka cluster at b:9092 said nothing of the topic 'users' in time: the topic does not exist, "),
             ("KafkaException: Failed\nCaused by: org.apache.kafka.common.config.ConfigException: No resolvable bootstrap urls "
              "given in bootstrap.servers", ClusterError, "Spark does not find the Kafka cluster at b:9092: "),
             ("errors.TopicAuthorizationException: Not authorized to access topics: [users]", AccessDeniedError,
-             "Spark may not read the topic 'users' in the Kafka cluster at b:9092. The ACL to ask for is Describe and Read on "
-             "the topic 'users'."),
+             "Spark is not allowed to read the topic 'users' in the Kafka cluster at b:9092. The ACL to ask for is Describe "
+             "and Read on the topic 'users'."),
             ("errors.GroupAuthorizationException: Not authorized to access group: spark-kafka-1", AccessDeniedError,
-             "Spark may not read the topic 'users'"),
+             "Spark is not allowed to read the topic 'users'"),
             ("errors.SaslAuthenticationException: Authentication failed: Invalid username or password", ClusterError,
              "Spark reached the Kafka cluster at b:9092, but it refused the credentials."),
             ("errors.SslAuthenticationException: SSL handshake failed", ClusterError, "Spark reached the Kafka cluster at "),
@@ -46,7 +46,7 @@ class TestKafkaErrorOf:
         error = kafka_error_of(KAFKAS + said, topic="users", servers="b:9092", writes=True)
         assert isinstance(error, AccessDeniedError)
         assert error.acl == "Describe and Write on the topic 'users'"
-        assert error.message.startswith("Spark may not write the topic 'users'")
+        assert error.message.startswith("Spark is not allowed to write the topic 'users'")
 
     @pytest.mark.parametrize(
         ("said", "named"),

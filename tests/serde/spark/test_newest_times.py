@@ -50,15 +50,15 @@ def test_the_data_source_plans_as_plan_read_does(client: RegistryClient, columns
     [
         (
             {"columns": "NOPE INT"},
-            "give the option subject whose versions feed them, or say the option missing.columns (null)",
+            "give the option subject whose versions have these fields, or set the option missing.columns (null)",
         ),
         (
             {"columns": "T TIME", "strict": "true", "missing.columns": "null"},
-            "^The option strict (true) asks for every column",
+            "^The option strict (true) requires every column",
         ),
         (
             {"columns": "T TIME", "reader.schema": SCHEMA, "case.rule": "ksqldb"},
-            "^The option reader.schema asks for Avro's",
+            "^The option reader.schema needs Avro's",
         ),
     ],
 )

@@ -56,7 +56,7 @@ class TestPackages:
 
     @pytest.mark.parametrize("text", ["", "four", "4", "4.x"])
     def test_what_is_no_version_is_refused(self, text: str) -> None:
-        with pytest.raises(UsageError, match=rf"{re.escape(repr(text))} is no version of Spark\."):
+        with pytest.raises(UsageError, match=rf"{re.escape(repr(text))} is not a version of Spark\."):
             packages(text)
 
     def test_without_pyspark_the_version_must_be_named(self, monkeypatch: pytest.MonkeyPatch) -> None:

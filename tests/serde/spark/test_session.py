@@ -25,12 +25,12 @@ class TestNoGateway:
         monkeypatch.delenv("JAVA_HOME", raising=False)
         monkeypatch.setenv("PATH", str(tmp_path))
         message = _no_gateway({"spark.jars.packages": "a:b:1"}, "4.3.0").message
-        assert "Spark needs Java 17 or later, and there is no java on the" in message
+        assert "Spark needs Java 17 or later, but there is no java on the" in message
 
     def test_with_packages_it_is_they(self, java: Path) -> None:
         error = _no_gateway({"spark.jars.packages": "a:b:1"}, "4.3.0")
         assert type(error) is JarMissingError
-        assert error.message.startswith("Spark ended before it had started. It was to fetch a:b:1:")
+        assert error.message.startswith("Spark ended during its start. It was to fetch a:b:1;")
         assert 'Without jars, spark.read.format("srfix")' in error.message
 
     def test_otherwise_it_is_what_stands_above(self, java: Path) -> None:

@@ -125,7 +125,7 @@ def _mask(tombstones: Tombstones | None, rows: int) -> pa.BooleanArray | None:
     mask = list(tombstones) if isinstance(tombstones, Sequence) else tombstones.to_pylist()
     if len(mask) != rows or not all(isinstance(is_tombstone, bool) for is_tombstone in mask):
         raise UsageError(
-            f"tombstones= needs True or False for each of the {rows} rows; it has {len(mask)} values, "
-            f"{sum(value is None for value in mask)} of them null."
+            f"tombstones= needs True or False for each of the {rows} rows; it has {len(mask)} values, and "
+            f"{sum(value is None for value in mask)} of these are null."
         )
     return pa.array(mask, pa.bool_())

@@ -85,14 +85,14 @@ def _payload(row: object, serializer: Serializer, ctx: Context) -> bytes | None:
         raise encode_error(row) from row.group()
     if row is None:
         raise EncodeError(
-            "The row is null, and not said to be a tombstone. Say so in tombstones=, or leave the row out: written, it "
-            "would delete its key."
+            "The row is null but not marked as a tombstone. If it is written, it deletes its key. Mark it in "
+            "tombstones=, or leave it out."
         )
     payload = serializer(row, ctx)
     if payload is None and role_of(ctx.field) is Role.VALUE:
         raise EncodeError(
-            "The serializer gives no payload for the row, and it is not said to be a tombstone. Say so in tombstones=, "
-            "or leave the row out: written, it would delete its key."
+            "The serializer gives no payload for the row, but the row is not marked as a tombstone. If it is written, "
+            "it deletes its key. Mark it in tombstones=, or leave it out."
         )
     return payload
 

@@ -115,7 +115,7 @@ def _time(type_: ScalarType, value: datetime.datetime | datetime.time, path: str
             yield _misfit(CoercionError, type_, path, f"is {value}, an instant: {type_.value} has no time zone")
     elif isinstance(value, datetime.datetime):
         if value.tzinfo is None:
-            yield _misfit(CoercionError, type_, path, "is a time without zone, which is no instant")
+            yield _misfit(CoercionError, type_, path, "is a time without a zone, so it is not an instant")
             return
         try:
             value.astimezone(datetime.UTC)
@@ -131,7 +131,7 @@ def _decimal(type_: Decimal, value: object, path: str) -> Iterator[DecodeError]:
         return
     _, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
-        yield _misfit(CoercionError, type_, path, f"is {value}, which is no number")
+        yield _misfit(CoercionError, type_, path, f"is {value}, which is not a number")
         return
     zeros = len(digits) - len("".join(map(str, digits)).rstrip("0"))
     if -exponent - zeros > type_.scale and any(digits):

@@ -160,7 +160,8 @@ def _column_type(type_: pa.DataType, path: str) -> ColumnType:
     if types.is_struct(type_):
         return Struct(tuple(Column(field.name, _column_type(field.type, f"{path}->{field.name}")) for field in type_))
     raise ColumnError(
-        f"The Arrow type {type_}, at {path!r}, is no column's type. Cast it to a type that a column has, or leave it out."
+        f"No column type corresponds to the Arrow type {type_}, at {path!r}. Cast it to a type that a column has, or "
+        "leave it out."
     )
 
 

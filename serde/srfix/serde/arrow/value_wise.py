@@ -131,7 +131,7 @@ class ValueWise:
 
 
 def _never(_payload: bytes, _offset: int) -> NoReturn:
-    raise DecodeError("Only the row-wise way reads it.")
+    raise DecodeError("Only row-wise decoding can read it.")
 
 
 def _values_of_row(deserialize: Deserializer, ctx: Context, payload: bytes, _offset: int) -> Iterable[object]:

@@ -147,7 +147,7 @@ def _each_number(convert: Callable[[int], object], path: str) -> Read:
         try:
             return [None if number is None else convert(number) for number in numbers]
         except (OverflowError, ValueError) as error:
-            raise Misfit([(path, f"holds {array.type} that Python cannot hold, or not exactly ({error})")]) from error
+            raise Misfit([(path, f"has a {array.type} that Python holds inexactly or not at all ({error})")]) from error
 
     return read
 
@@ -159,7 +159,7 @@ def _date(days: int) -> datetime.date:
 def _date_of_ms(milliseconds: int) -> datetime.date:
     days, rest = divmod(milliseconds, _DAY_MS)
     if rest:
-        raise ValueError(f"{milliseconds} ms is no whole day")
+        raise ValueError(f"{milliseconds} ms is not a whole day")
     return _date(days)
 
 
@@ -169,7 +169,7 @@ def _in_unit(have: str, want: TimeUnit, convert: Callable[[int], object]) -> Cal
 
     def scaled(number: int) -> object:
         if number * nanoseconds % finest:
-            raise ValueError(f"{number} {have} is no whole number of {_UNITS[want]}")
+            raise ValueError(f"{number} {have} is not a whole number of {_UNITS[want]}")
         return convert(number * nanoseconds // 1000)
 
     return scaled
@@ -177,7 +177,7 @@ def _in_unit(have: str, want: TimeUnit, convert: Callable[[int], object]) -> Cal
 
 def _time(microseconds: int) -> datetime.time:
     if not 0 <= microseconds < _DAY_MS * 1000:
-        raise ValueError(f"{microseconds} us is no time of day")
+        raise ValueError(f"{microseconds} us is not a time of day")
     return (_EPOCH + datetime.timedelta(microseconds=microseconds)).time()
 
 
@@ -214,7 +214,7 @@ def _map_reader(type_: pa.DataType, path: str, unit: TimeUnit) -> Read:
         for length in pyarrow_compute().list_value_length(entries).to_pylist():
             entry = dict(islice(left, length or 0))
             if len(entry) < (length or 0):
-                raise Misfit([(path, "has two entries with the same key, of which a map can hold one")])
+                raise Misfit([(path, "has two entries with the same key, but a map can hold only one")])
             maps.append(None if length is None else entry)
         return maps
 

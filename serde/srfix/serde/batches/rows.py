@@ -83,8 +83,8 @@ def refuse_malformed(array: pa.Array, what: str) -> None:
         _check(array)
     except (pa.ArrowInvalid, IndexError) as error:
         raise UsageError(
-            f"{what} come as an Arrow array that is malformed ({error}): nothing of it was read. Have the library that "
-            "made it write it anew."
+            f"{what} come as a malformed Arrow array ({error}); srfix read nothing of it. Create it again with the "
+            "library that made it."
         ) from None
 
 

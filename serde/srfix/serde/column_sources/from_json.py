@@ -84,7 +84,7 @@ def infer_json(
     for number, sample in enumerate(samples, start=1):
         document = _loaded(sample, number)
         if not isinstance(document, dict):
-            raise SchemaError(f"Sample {number} is not a JSON object. A row is one.")
+            raise SchemaError(f"Sample {number} is not a JSON object; a row must be one.")
         root.add(document, "$", depth=0)
     settling = _Settling(names, integers, conflicts)
     columns = settling.columns(root, "$")
@@ -204,6 +204,6 @@ class _Settling:
         if self._conflicts == "string":
             return STRING
         raise ColumnError(
-            f"The samples hold {what} at {path}, which fits no column type. "
-            "Take it with conflicts='string', or name the columns."
+            f"The samples have {what} at {path}; no column type fits this. Use conflicts='string' to read it as text, "
+            "or name the columns."
         )

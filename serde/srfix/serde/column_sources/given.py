@@ -23,14 +23,14 @@ def given_columns(columns: GivenColumns, *, names: NameRule = "keep", dataclass_
         for column in columns:
             if not isinstance(column, Column):
                 raise ColumnError(
-                    f"Columns are a sequence of Column, and one of it is of the type {type(column).__name__}. Pass their text: "
-                    "'ID BIGINT, NAME STRING'."
+                    f"Columns must be a sequence of Column, but one element has the type {type(column).__name__}. Pass "
+                    "the columns as text: 'ID BIGINT, NAME STRING'."
                 )
         return usable_columns(tuple(columns))
     if isinstance(columns, type):
         if row_class(columns) is None:
             raise ColumnError(
-                f"Columns are given as the class {columns.__qualname__}, which is no dataclass. Pass their text "
+                f"Columns are given as the class {columns.__qualname__}, which is not a dataclass. Pass their text "
                 "('ID BIGINT, NAME STRING'), a dataclass, or an instance of StructType."
             )
         return columns_from_dataclass(columns, names=dataclass_names)

@@ -102,10 +102,10 @@ class _Reader:
         where = f"the dataclass {class_.__qualname__}" if isinstance(class_, type) else repr(class_)
         if not isinstance(class_, type) or not dataclasses.is_dataclass(class_):
             raise ColumnError(
-                f"Columns can only be taken from a dataclass; {where.removeprefix('the dataclass ')} is none."
+                f"Columns can be taken only from a dataclass, and {where.removeprefix('the dataclass ')} is not one."
             )
         if class_ in self._open:
-            raise ColumnError(f"The field {path} makes {where} hold itself, which no column can.")
+            raise ColumnError(f"Through the field {path}, {where} contains itself; a column cannot do that.")
         hints = _hints(class_)
         self._open.append(class_)
         fields = [
@@ -126,8 +126,8 @@ class _Reader:
         types = [mark for mark in (*declared, *annotated) if _is_column_type(mark)]
         if len(types) > 1 or len(namespaces) > 1 or len(types) + len(namespaces) < len(declared):
             raise ColumnError(
-                f"The field {path} says its column type or its namespace twice, or as something else. "
-                "Say a column type and a Namespace once at most."
+                f"The field {path} gives more than one column type or namespace, or something that is neither. Give at "
+                "most one column type and one Namespace."
             )
         type_ = self._type(hint, types[0] if types else None, path=path, depth=depth)
         return self._name_of(field.name), type_, namespaces[0] if namespaces else Namespace.VALUE
@@ -144,7 +144,7 @@ class _Reader:
             if not isinstance(declared, Decimal):
                 raise ColumnError(
                     f"The field {path} is a decimal.Decimal without precision and scale. "
-                    "Say them: Annotated[decimal.Decimal, Decimal(10, 2)]."
+                    "Give them: Annotated[decimal.Decimal, Decimal(10, 2)]."
                 )
             return declared
         scalars = _SCALARS.get(hint) if isinstance(hint, type) else None
@@ -152,7 +152,8 @@ class _Reader:
             return _chosen(scalars, declared, hint, path)
         if declared is not None:
             raise ColumnError(
-                f"The field {path} says a column type for {_hint_text(hint)}. Say it of the part it is meant for."
+                f"The field {path} gives a column type for {_hint_text(hint)} as a whole. Annotate the part that it is "
+                "meant for."
             )
         return self._composite(hint, path=path, depth=depth)
 
@@ -210,7 +211,8 @@ def _chosen(allowed: tuple[ScalarType, ...], declared: object, hint: object, pat
             return type_
     said_text = print_type(declared) if _is_column_type(declared) else repr(declared)
     raise ColumnError(
-        f"The field {path} is {_hint_text(hint)} and says {said_text}. It can be {' or '.join(t.value for t in allowed)}."
+        f"The field {path} is {_hint_text(hint)}, but gives the column type {said_text}. It can be "
+        f"{' or '.join(t.value for t in allowed)}."
     )
 
 
@@ -243,7 +245,7 @@ def dataclass_builder(
 def _record(class_: type, columns: tuple[Column, ...], rule: _Rule, *, path: str) -> Build:
     if not isinstance(class_, type) or not dataclasses.is_dataclass(class_):
         what = class_.__qualname__ if isinstance(class_, type) else f"an instance of {type(class_).__qualname__}"
-        raise ColumnError(f"Rows become instances of a dataclass, and {what} is none. Pass the dataclass itself.")
+        raise ColumnError(f"Rows become instances of a dataclass, and {what} is not one. Pass the dataclass itself.")
     name = class_.__qualname__
     hints = _hints(class_)
     fields = {rule.name_of(field.name): field for field in dataclasses.fields(class_) if field.init}
@@ -251,7 +253,7 @@ def _record(class_: type, columns: tuple[Column, ...], rule: _Rule, *, path: str
     try:
         fed = match_fields(tuple(fields), tuple(by_name), rule.case_rule, where="the columns")
     except CasingError as error:
-        raise ColumnError(f"The fields of {name} and the columns do not go together: {error.message}") from error
+        raise ColumnError(f"The fields of {name} and the columns do not match: {error.message}") from error
     surplus = [column for column in by_name if column not in fed.values()]
     if surplus:
         raise ColumnError(
@@ -261,8 +263,8 @@ def _record(class_: type, columns: tuple[Column, ...], rule: _Rule, *, path: str
         has_default = field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
         if called not in fed and not has_default:
             raise ColumnError(
-                f"The field {name}.{called} is fed by no column ({', '.join(by_name) or 'there is none'}) and has no "
-                "default. Give it one, or add the column."
+                f"No column feeds the field {name}.{called} (columns: {', '.join(by_name) or 'none'}), and the field "
+                "has no default. Give the field a default, or add the column."
             )
     fed_fields = ((fields[called].name, column) for called, column in fed.items())
     parts = [
@@ -318,8 +320,8 @@ def _not_null(hint: object, type_: ColumnType, rule: _Rule, path: str, field: st
             return _same
         case _:
             raise ColumnError(
-                f"The column {path} is {print_type(type_)}, and the field {field} is {_hint_text(hint)}. Let one follow the "
-                "other."
+                f"The column {path} is {print_type(type_)}, but the field {field} is {_hint_text(hint)}. Change one of "
+                "them to match the other."
             )
 
 

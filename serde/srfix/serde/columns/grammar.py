@@ -104,7 +104,9 @@ class Parser:
             self._advance()
         self._name("the name of the stream or table")
         if not self._is("("):
-            self._fail("'(' and the columns; a statement without them tells none: paste what DESCRIBE prints instead")
+            self._fail(
+                "'(' and the columns; a statement without them names no columns: paste the output of DESCRIBE instead"
+            )
         columns = self._in_brackets()
         if self._keyword() == "WITH":
             self._advance()
@@ -128,6 +130,12 @@ class Parser:
         where = "the end of the text" if token.kind == "end" else repr(token.text)
         ends = "" if expected.endswith("?") else "."
         raise ColumnError(f"The column list has {where} at character {token.start + 1}; expected {expected}{ends}")
+
+    def _refuse_bare(self, what: str, kind: str, name: str) -> NoReturn:
+        token = self._token
+        raise ColumnError(
+            f"{token.text} (character {token.start + 1} of the column list) {kind}. To use it as {what}, quote it: `{name}`."
+        )
 
     def _is(self, sign: str) -> bool:
         return self._token.kind == "sign" and self._token.text == sign
@@ -190,14 +198,14 @@ class Parser:
             case "word":
                 name = declared_name(token.text)
                 if name in RESERVED_WORDS:
-                    self._fail(f"{what}; a reserved word is one only in quotes: `{name}`")
+                    self._refuse_bare(what, "is a reserved word", name)
             case "quoted":
                 quote = token.text[0]
                 name = token.text[1:-1].replace(quote * 2, quote)
                 if not name:
                     self._fail(f"{what} that is not empty")
             case "integer" | "number":
-                self._fail(f"{what}; what reads as a number is one only in quotes: `{token.text}`")
+                self._refuse_bare(what, "reads as a number", token.text)
             case "variable":
                 self._fail(f"{what}; variables are not substituted here")
             case _:
@@ -271,7 +279,7 @@ class Parser:
             while self._take(","):
                 fields.append(self._field(depth))
         if self._keyword() in ("KEY", "PRIMARY"):
-            self._fail("',' or '>'; a field of a STRUCT is no key")
+            self._fail("',' or '>'; a field of a STRUCT cannot be a key")
         self._expect(">", instead="',' or '>'")
         return Struct(tuple(fields))
 
@@ -293,7 +301,7 @@ class Parser:
         try:
             return Decimal(precision, scale)
         except ColumnError as error:
-            raise ColumnError(f"{error.message} It stands at character {start + 1}.") from error
+            raise ColumnError(f"{error.message} It is at character {start + 1}.") from error
 
     def _integer(self, what: str) -> int:
         sign = -1 if self._take("-") else 1

@@ -105,8 +105,8 @@ def half_of(columns: Columns, role: Role, wrap: bool | None) -> Half:
         )
     if not half:
         raise ColumnError(
-            f"All columns are marked as KEY, so there is none for a {role.value}. Declare the columns of the {role.value} "
-            "too, or leave the marks out."
+            f"All columns are marked as KEY, so no column is left for a {role.value}. Declare columns for the "
+            f"{role.value}, too, or remove the marks."
         )
     if is_key:
         check_key_columns(half)

@@ -98,8 +98,8 @@ def described_rows(text: str) -> Columns | None:
     for line in lines:
         if line not in alike:
             raise ColumnError(
-                f'The text has "name | type" as DESCRIBE prints it, {alike[0][:60]!r}, and the line {line[:60]!r}, which is '
-                'none. Paste the rows alone, or with the line "Field | Type" above them.'
+                f"The text looks like the output of DESCRIBE ({alike[0][:60]!r}), but the line {line[:60]!r} is not "
+                '"name | type". Paste the rows alone, or with the line "Field | Type" above them.'
             )
     return _columns(_rows("\n".join(lines)), where='a line like DESCRIBE\'s, "name | type",')
 
@@ -141,8 +141,8 @@ def _rows(table: str) -> list[tuple[str, str, str]]:
         match = _ROW.fullmatch(line)
         if match is None:
             raise ColumnError(
-                f'What DESCRIBE printed has the line {line[:60]!r}, which is no "name | type". '
-                "Paste the table with whole lines."
+                f'In the output of DESCRIBE, the line {line[:60]!r} is not "name | type". Paste the table with whole '
+                "lines."
             )
         rows.append((match["name"], match["type"], match["marks"]))
     return rows

@@ -152,7 +152,8 @@ def check_columns(columns: Iterable[Column], *, what: str) -> None:
     for column in columns:
         if column.name in names:
             raise ColumnError(
-                f"There are two {what} named {column.name!r}. Names must differ, if only by case (quoted)."
+                f"There are two {what} named {column.name!r}. Names must be different; a difference in letter case is "
+                "enough if they are quoted."
             )
         names.add(column.name)
 
@@ -163,7 +164,7 @@ def columns_of_one_half(columns: Columns, *, holder: str) -> Columns:
         check_columns(usable_columns(columns), what="columns")
     except ColumnError as error:
         raise ColumnError(
-            f"{error.message} {holder} holds one half: give the columns of the key, or of the value."
+            f"{error.message} {holder} is for keys or for values: give only the columns of one."
         ) from None
     return columns
 

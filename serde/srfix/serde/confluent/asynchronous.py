@@ -65,7 +65,7 @@ class LoopClient:
 
     def _wait(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self.loop is None:
-            raise UsageError("An asynchronous client was asked before an event loop ran. Await the serde.")
+            raise UsageError("The asynchronous client was called before an event loop was running. Await the serde.")
         answer = getattr(self._client, name)(*args, **kwargs)
         if not inspect.isawaitable(answer):
             return answer

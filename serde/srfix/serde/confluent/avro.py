@@ -184,9 +184,9 @@ class AvroDeserializer(ConfluentDeserializer[T]):
                 f"return_record_name is of the type {type(return_record_name).__name__}; it must be a bool."
             )
         if schema_registry_client is None:
-            raise UsageError("schema_registry_client is None, and the writer's schema is found by nothing else.")
+            raise UsageError("schema_registry_client is None, but only a registry can give the writer's schema.")
         shape = shape_of(columns, into=into, case_rule=case_rule, wrap=wrap, strict=strict)
         if shape is not None and return_record_name:
-            raise UsageError("return_record_name is for rows as the writer has them, not for columns. Leave one out.")
+            raise UsageError("return_record_name does not work together with columns. Leave one of them out.")
         codec_options = {"return_record_name": return_record_name}
         self._begin(schema_registry_client, schema_str, from_dict, conf, shape, policy, codec_options)

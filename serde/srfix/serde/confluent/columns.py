@@ -96,7 +96,7 @@ def policy_of(policy: AnyPolicy | None, registry: Registry | None) -> Resolver |
     if policy is None:
         return None
     if registry is None:
-        raise UsageError("policy is given, and there is no registry to ask. Pass a schema_registry_client.")
+        raise UsageError("policy is given, but there is no registry to ask. Pass a schema_registry_client.")
     if policy == "by-id":
         return ById(registry)
     if policy == "one-subject":
@@ -123,7 +123,8 @@ def check_no_latest(settings: SerdeSettings) -> None:
     """:raises UsageError: if a configuration asks for the latest version as the reader's schema beside columns."""
     if settings.latest or settings.metadata is not None:
         raise UsageError(
-            "columns say what a row has, and so do use.latest.version and use.latest.with.metadata. Leave one of them out."
+            "Both columns and use.latest.version (or use.latest.with.metadata) define what a row has. Leave one of "
+            "them out."
         )
 
 
@@ -150,8 +151,8 @@ class WrittenColumns:
         """Takes what the serializer knows; `is_own` if the rows are written under the columns' internal schema."""
         if not is_own and self._says_case_rule and self._spec.case_rule is not CaseRule.EXACT:
             raise UsageError(
-                "case_rule is given, and a schema to write under, whose names are exact (as ksqlDB's with a "
-                "VALUE_SCHEMA_ID). Leave out one of them."
+                "case_rule does not work together with a schema to write under: its names must match exactly (as with "
+                "ksqlDB's VALUE_SCHEMA_ID). Leave out one of them."
             )
         # Nobody needs to check bodies against a schema that was made for them, unless it is asked for.
         validate = validate and (not is_own or (conf or {}).get("validate") is True)
@@ -211,6 +212,6 @@ def _refuse_without_columns(what: str, **arguments: object) -> None:
     for name, value in arguments.items():
         if value is not None:
             raise UsageError(
-                f"{name} is given, and says how columns are {what}; but there are none. Pass columns='ID BIGINT, …', or "
-                f"leave {name} out."
+                f"{name} is only for columns (how they are {what}), but no columns were given. Pass columns='ID "
+                f"BIGINT, …', or leave {name} out."
             )

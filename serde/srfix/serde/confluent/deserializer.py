@@ -101,12 +101,13 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
         self._identify = None if isinstance(framings, frozenset) else framings
         self._framings = framings if isinstance(framings, frozenset) else frozenset[Framing]()
         if client is None and schema is None:
-            raise UsageError("schema_registry_client is needed where there is no schema_str: schemas are found by id.")
+            raise UsageError("schema_registry_client is needed if there is no schema_str, to find schemas by id.")
         if shape is not None:
             check_no_latest(serde_settings)
             if shape.into is not None and serde_settings.times == "integers":
                 raise UsageError(
-                    "times is 'integers' in the configuration, which a dataclass does not hold. Leave one of them out."
+                    "With times='integers' in the configuration, rows have integers for times, which a dataclass does "
+                    "not hold. Leave one of them out."
                 )
         self._start(client, serde_settings, codec_options, needs_client=False)
         self._shape = shape
@@ -248,9 +249,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
             rest = self._identify(payload, ctx, schema_id)
             identity = schema_id.guid if schema_id.id is None else schema_id.id
             if identity is None:
-                raise UsageError(
-                    "schema.id.deserializer has set neither id nor guid of the schema_id that it was given."
-                )
+                raise UsageError("schema.id.deserializer set neither id nor guid on the schema_id that it was given.")
             return identity, rest if isinstance(rest, bytes) else rest.read(), 0
         headers = ctx.headers if ctx is not None and Framing.HEADER_GUID in self._framings else None
         role = header_role(ctx)
@@ -311,9 +310,9 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
             source = registry.lookup(subject, writer, deleted=True)
         except (SchemaNotFoundError, SubjectNotFoundError) as error:
             raise SubjectVersionError(
-                f"A record is to be read as the latest version of subject {subject!r} has it, but that subject does not hold "
-                f"the schema that it was written under (id {schema_id}, error code {error.error_code}). Register it there, or "
-                "read without use.latest.version.",
+                f"To read a record as the latest version of subject {subject!r} has it, its own schema (id "
+                f"{schema_id}) must be registered under that subject too, but it is not (error code "
+                f"{error.error_code}). Register it there, or read without use.latest.version.",
                 schema_id=schema_id,
                 subject=subject,
                 error_code=error.error_code,
@@ -337,7 +336,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
 
     def _accepted(self, policy: Resolver, identity: _Identity, ctx: Context | None) -> Schema:
         if ctx is None:
-            raise UsageError("The policy asks by topic, and there is no context. Pass one, or the topic's name.")
+            raise UsageError("The policy asks by topic, but there is no context. Pass one, or the topic's name.")
         if isinstance(identity, UUID):
             return policy.resolve_guid(identity, topic=ctx.topic, role=self._role(ctx)).schema
         return policy.resolve(identity, topic=ctx.topic, role=self._role(ctx)).schema

@@ -127,8 +127,8 @@ def header_role(ctx: Context | None) -> Role:
 def required_guid(guid: UUID | None) -> UUID:
     if guid is None:
         raise EncodeError(
-            "The registry gave no GUID for the schema: only Confluent 8.0 and later do. Write the id into the payload "
-            "(schema.id.serializer = prefix_schema_id_serializer)."
+            "The registry gave no GUID for the schema; Confluent's registry gives one only from 8.0 on. Write the id "
+            "into the payload instead (schema.id.serializer = prefix_schema_id_serializer)."
         )
     return guid
 
@@ -137,7 +137,7 @@ def add_header(ctx: Context | None, guid: UUID) -> None:
     """Puts the header that carries a schema's GUID into the context's headers."""
     if ctx is None:
         raise EncodeError(
-            "The schema's GUID is to go into a header, but there is no context. Call the serializer with a "
+            "The schema's GUID must go into a header, but there is no context. Call the serializer with a "
             "SerializationContext that has headers."
         )
     try:

@@ -199,7 +199,8 @@ class JSONSerializer(ConfluentSerializer):
         written = written_columns(**options)
         if written is not None and json_encode is not None:
             raise UsageError(
-                "json_encode writes objects as they are, and columns say how rows are written. Leave one out."
+                "json_encode and columns contradict each other: json_encode writes objects unchanged, columns convert "
+                "rows. Leave one out."
             )
         codec_options = {"json_encode": json_encode}
         self._begin(schema_registry_client, schema_str, to_dict, conf, written, options, codec_options)
@@ -277,6 +278,9 @@ class JSONDeserializer(ConfluentDeserializer[T]):
         schema_str, schema_registry_client = in_order(schema_str, schema_registry_client)
         shape = shape_of(columns, into=into, case_rule=case_rule, wrap=wrap, strict=strict)
         if shape is not None and json_decode is not None:
-            raise UsageError("json_decode reads documents as they are, and columns say what a row has. Leave one out.")
+            raise UsageError(
+                "json_decode and columns contradict each other: json_decode returns documents unchanged, columns "
+                "convert them. Leave one out."
+            )
         codec_options = {"json_decode": json_decode}
         self._begin(schema_registry_client, schema_str, from_dict, conf, shape, policy, codec_options)

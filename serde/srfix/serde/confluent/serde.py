@@ -38,7 +38,7 @@ from srfix.serde.specs import ReadSpec
 
 def missing_context(called: str) -> UsageError:
     """The error where there is no context, and `to_dict` or `from_dict` is called with one."""
-    error = UsageError(f"{called} is called with a context, and there is none. Pass a SerializationContext.")
+    error = UsageError(f"{called} is called with a context, but there is none. Pass a SerializationContext.")
     error.__class__ = _both(UsageError, TypeError)
     return error
 
@@ -125,9 +125,9 @@ def check_rules(rule_set: Mapping[str, Json] | None, direction: Direction, *, wh
     active = [] if rule_set is None else sorted(set(_active(rule_set, direction)))
     if active:
         raise UsageError(
-            f"{where} carries rules for {direction.name}: {', '.join(active)}. Rules (data contracts, CSFLE) are not "
-            "executed here, and a record must not pass them by. Use confluent_kafka's own serde for this topic, or disable "
-            "the rules in the registry."
+            f"{where} carries rules for {direction.name}: {', '.join(active)}. srfix does not execute rules (data "
+            "contracts, CSFLE), and a record must not skip them. Use confluent_kafka's own serde for this topic, or "
+            "disable the rules in the registry."
         )
 
 
@@ -251,8 +251,8 @@ def references_of(registry: Registry | None, schema: Schema, subject: str | None
         return tuple(dict.fromkeys((name, version.schema.text) for name, version in named))
     except (SubjectNotFoundError, VersionNotFoundError) as error:
         raise ResolveError(
-            f"A schema is referred to that the registry does not have: {error} Register that one again, under the version "
-            "that is named."
+            f"A reference leads to a schema that the registry does not have: {error} Register the missing schema "
+            "again, under the version named there."
         ) from error
     except SchemaError as error:
         raise ResolveError(str(error)) from error
@@ -267,7 +267,7 @@ def check_no_columns(schema_str: object) -> None:
     except ColumnError:
         return
     raise UsageError(
-        f"schema_str holds columns ({columns[0].name}, …), and no schema. Pass them by name: columns='ID BIGINT, …'."
+        f"schema_str contains columns ({columns[0].name}, …), not a schema. Pass them as columns='ID BIGINT, …'."
     )
 
 

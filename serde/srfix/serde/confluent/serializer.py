@@ -106,8 +106,9 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
             self._encoding_of(Role.VALUE)
         elif not self._asks_latest:
             raise UsageError(
-                f"{self._kind.value} needs schema_str, a schema to write under; or columns; or use.latest.version, "
-                "use.latest.with.metadata or use.schema.id in its configuration, by which the registry has it."
+                f"{self._kind.value} needs one of these: schema_str (the schema to write under); columns; or, in its "
+                "configuration, use.latest.version, use.latest.with.metadata or use.schema.id, to take the schema "
+                "from the registry."
             )
         self._is_stable = self._is_by_topic and not (self._asks_latest and self._latest_may_change)
         self._targets: dict[tuple[str, str], _Target] = {}

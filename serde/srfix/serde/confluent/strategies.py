@@ -108,11 +108,13 @@ def _of_type(
         case "TOPIC_RECORD":
             return _asking(TopicRecordSubject())
         case "NONE":
-            raise UsageError(f"subject.name.strategy.type is NONE, which is a fallback's only. {_TYPES}")
+            raise UsageError(f"subject.name.strategy.type cannot be NONE; only a fallback can. {_TYPES}")
     _check_keys(conf)
     fallback = _type(conf.get(FALLBACK_TYPE), key=FALLBACK_TYPE)
     if fallback == "ASSOCIATED":
-        raise UsageError(f"{FALLBACK_TYPE} is ASSOCIATED, which is what has failed then. {_FALLBACKS}")
+        raise UsageError(
+            f"{FALLBACK_TYPE} cannot be ASSOCIATED: the fallback is used only after ASSOCIATED has failed. {_FALLBACKS}"
+        )
     then = None if fallback == "NONE" else _of_type(fallback, {}, None, cluster_id)
     if registry is None:
         raise UsageError("Associations are kept by the registry: pass a schema_registry_client.")
@@ -153,7 +155,7 @@ def _takes_client(strategy: Callable[..., object]) -> bool:
 def _required(ctx: Context | None, strategy: str) -> Context:
     if ctx is None:
         raise UsageError(
-            f"{strategy} makes the subject of the topic, but there is no context. Call the serde with a "
+            f"{strategy} builds the subject from the topic, but there is no context. Call the serde with a "
             "SerializationContext, or use record_subject_name_strategy."
         )
     return ctx
@@ -180,7 +182,7 @@ def _user_strategy(call: Callable[..., object], more: tuple[object, ...]) -> Ask
         subject = call(ctx, record_name, *more)
         if subject is not None and not isinstance(subject, str):
             raise UsageError(
-                f"subject.name.strategy answered {type(subject).__name__}; it must answer a subject (a text), or None."
+                f"subject.name.strategy returned {type(subject).__name__}; it must return a subject (a text), or None."
             )
         return None if subject is None else Subject(subject)
 

@@ -144,8 +144,8 @@ def incompatible(writer: str, column: ColumnType, path: str) -> IncompatibleType
     """The error for a writer's type, by its Connect word, that cannot feed a column."""
     wanted = connect_type_of(column).word
     return IncompatibleTypeError(
-        f"The writer's type {writer} cannot be read as type {wanted}, at {path or 'the root'}, by a column of the type "
-        f"{type_name(column)}. Declare the column as a type that takes it, or leave it out.",
+        f"At {path or 'the root'}, a column of the type {type_name(column)} cannot read the writer's type {writer} as "
+        f"type {wanted}. Declare a column type that can read it, or leave the column out.",
         path=path,
         writer_type=writer,
         column_type=wanted,
@@ -322,7 +322,10 @@ def _to_micros(column: ScalarType, path: str, per_second: int) -> Callable[[int]
     def micros(number: int) -> int:
         whole, rest = divmod(number, finer)
         if rest:
-            what = f"it is no whole microsecond, and {column.value} has none finer. A BIGINT column holds the number"
+            what = (
+                f"it is not a whole number of microseconds, and {column.value} has nothing finer. A BIGINT column "
+                "holds the number"
+            )
             raise _misfit(number, what, column, path)
         return whole
 

@@ -182,14 +182,14 @@ class _Inference:
 
     def _struct(self, schema: ConnectSchema, *, path: str, depth: int) -> Struct:
         if self._for_spark and schema.fields and any(schema.fields is fields for fields in self._open):
-            raise _UnsupportedTypeError("The type contains itself, and no column's does")
+            raise _UnsupportedTypeError("The type contains itself, but no column type can do that")
         self._open.append(schema.fields)
         try:
             fields = self.fields(schema, path=path, depth=depth + 1)
         finally:
             self._open.pop()
         if self._for_spark and schema.fields and not fields:
-            raise _UnsupportedTypeError("No column holds any of its fields")
+            raise _UnsupportedTypeError("No column type fits any of its fields")
         return Struct(fields)
 
 

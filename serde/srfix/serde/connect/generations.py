@@ -35,7 +35,7 @@ class Generation(Enum):
         match = _VERSION.fullmatch(version.strip())
         if match is None:
             raise UsageError(
-                f"{version!r} is no version of ksqlDB or of its platform. Give one such as 0.23.1 or 7.3.2."
+                f"{version!r} is not a version of ksqlDB or of its platform. Give one such as 0.23.1 or 7.3.2."
             )
         release = (int(match["major"]), int(match["minor"]))
         first = (0, 29) if release[0] < _FIRST_PLATFORM else (7, 4)

@@ -64,7 +64,7 @@ def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...
             raise encode_error(misfit) from misfit.group()
         except UnicodeEncodeError as error:
             raise EncodeError(
-                f"->{name} holds half a surrogate pair, which no bytes can be written for.", paths=(f"->{name}",)
+                f"->{name} contains half a surrogate pair, which cannot be encoded.", paths=(f"->{name}",)
             ) from error
 
     return encode
@@ -72,7 +72,9 @@ def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...
 
 def _only(columns: Columns | None) -> Column:
     if columns is None:
-        raise ColumnError("The KAFKA format says nothing about its bytes: name the column, such as 'ID BIGINT'.")
+        raise ColumnError(
+            "In the KAFKA format, the bytes do not show their type: name the column, such as 'ID BIGINT'."
+        )
     if len(usable_columns(columns)) != 1:
         raise ColumnError(f"The KAFKA format only supports a single column. Got: {print_columns(columns)}.")
     (column,) = columns
@@ -95,8 +97,8 @@ def _fixed(layout: str, java: str) -> _Read:
             return value
         kind = TruncatedBodyError if len(body) < size else TrailingBytesError
         raise kind(
-            f"The size of the data is {len(body)} bytes, and {java} takes {size}. The column has another type, or its "
-            "producer another serializer."
+            f"The data has {len(body)} bytes, but {java} needs {size}. The column's type is wrong, or the producer "
+            "uses another serializer."
         )
 
     return read

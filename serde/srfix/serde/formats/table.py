@@ -88,7 +88,7 @@ def format_of(schema_type: str) -> Format:
     format_ = _BY_SCHEMA_TYPE.get(schema_type)
     if format_ is None:
         raise SchemaError(
-            f"The schema is of the type {schema_type}, for which there is no serde here; there are those of "
+            f"The schema is of the type {schema_type}, for which srfix has no serde; it has those of "
             f"{' and '.join(_BY_SCHEMA_TYPE)}."
         )
     return format_

@@ -193,8 +193,8 @@ def read_client_file(path: str) -> ClientFile:
     file = sorted_out(path, properties.values, in_utf_8=properties.in_utf_8)
     if file.left_out and not file.kafka and not file.registry and not file.problems:
         raise UsageError(
-            f"The properties file {path!r} says nothing of a cluster or a registry: no bootstrap.servers, no "
-            "security.protocol, no schema.registry.url. Is it the file of the application?"
+            f"The properties file {path!r} names neither a cluster nor a registry: no bootstrap.servers, no "
+            "security.protocol, no schema.registry.url. Is it the right file?"
         )
     return file
 
@@ -262,8 +262,8 @@ def _place(name: str) -> _Place | str | None:
             continue
         if rest in _CODE:
             return (
-                f"The Kafka property {rest} names Java code, which srfix does not run. Where the brokers take another way "
-                "in, give that: sasl.mechanism, sasl.username and sasl.password, or PEM certificates."
+                f"The Kafka property {rest} names Java code, which srfix does not run. If the brokers accept another "
+                "way to log in, give that: sasl.mechanism, sasl.username and sasl.password, or PEM certificates."
             )
         if rest in DECIDED_HERE or rest in _IDLE:
             return None

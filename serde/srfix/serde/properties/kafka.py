@@ -109,7 +109,7 @@ def together(what: str, wrong: list[str]) -> str:
     """One message of all that is wrong."""
     if len(wrong) == 1:
         return wrong[0]
-    return f"{what} has {len(wrong)} things that srfix cannot take:" + "".join(f"{_ITEM}{problem}" for problem in wrong)
+    return f"{what} has {len(wrong)} entries that srfix cannot use:" + "".join(f"{_ITEM}{problem}" for problem in wrong)
 
 
 def apart(message: str) -> list[str]:
@@ -139,9 +139,10 @@ def refuse_without_mechanism(config: Mapping[str, str]) -> None:
     if any(name.startswith("sasl.kerberos.") for name in config):
         return
     raise UsageError(
-        f"security.protocol={asking} asks for a log-in, and no "
-        "sasl.mechanism says which. Name the one that the brokers take: -X sasl.mechanism=PLAIN, SCRAM-SHA-256 or "
-        "SCRAM-SHA-512, with -X sasl.username=NAME -X sasl.password=env:VARIABLE (in a file also sasl.jaas.config=…); or "
-        "OAUTHBEARER, with sasl.oauthbearer.method=oidc, sasl.oauthbearer.token.endpoint.url, sasl.oauthbearer.client.id and "
-        "sasl.oauthbearer.client.secret. An API key of Confluent Cloud is name and password of PLAIN."
+        f"security.protocol={asking} needs a log-in, but sasl.mechanism is missing. Give the mechanism that the "
+        "brokers accept. PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512: -X sasl.mechanism=PLAIN (for example) -X "
+        "sasl.username=NAME -X sasl.password=env:VARIABLE (in a file also sasl.jaas.config=…). OAUTHBEARER: also "
+        "sasl.oauthbearer.method=oidc, sasl.oauthbearer.token.endpoint.url, sasl.oauthbearer.client.id and "
+        "sasl.oauthbearer.client.secret. For Confluent Cloud, use PLAIN, with the API key as name and its secret as "
+        "password."
     )

@@ -122,21 +122,23 @@ class ReadOnlyClient:
         """What librdkafka says about a configuration that it does not take."""
         return UsageError(
             f"librdkafka refuses the Kafka configuration: {self._refusal(_text(error).strip())}. "
-            "Its names are those of librdkafka's CONFIGURATION.md."
+            "librdkafka's CONFIGURATION.md lists the properties."
         )
 
     def _refusal(self, text: str) -> str:
         """librdkafka quotes names and values, cuts them off, too: what is shown is put together anew."""
         unknown = _NO_SUCH.match(text)
         if unknown is not None:
-            return f"there is no property {shown(unknown[1])}"
+            return f"unknown property {shown(unknown[1])}"
         named = _ABOUT_ONE.search(text)
         if named is None:
             return self._redacted(text)
         if not is_known(named[1]):
-            return f"it takes no such value for {shown(named[1])}"
+            return f"it does not accept this value for {shown(named[1])}"
         allowed = _RANGE.search(text)
-        return f"it takes no such value for {named[1]}{f', which is one of {allowed[1]}' if allowed else ''}"
+        return (
+            f"it does not accept this value for {named[1]}{f', which must be one of {allowed[1]}' if allowed else ''}"
+        )
 
     def failed(self, doing: str, error: Exception | KafkaError | str, *, acl: str | None = None) -> ClusterError:
         """The error to raise when something that was asked of the cluster failed. `doing` is what was being done, as in

@@ -74,8 +74,8 @@ def to_java(config: Mapping[str, str]) -> dict[str, str]:
             continue
         if name not in _SAME and name not in _RENAMED:
             raise UsageError(
-                f"The Kafka property {shown(name)} is one of librdkafka's and means nothing to the Java clients of Spark. "
-                "Leave it out, or count with the local engine (--engine local)."
+                f"The Kafka property {shown(name)} is one of librdkafka's and means nothing to the Java clients of "
+                "Spark. Leave it out, or use the local engine (--engine local)."
             )
         java[_RENAMED.get(name, name)] = value
     if java.get("ssl.endpoint.identification.algorithm") == "none":
@@ -123,7 +123,7 @@ def _tls(config: Mapping[str, str]) -> dict[str, str]:
         return java
     if chain is None or key is None:
         present, absent = (_KEY, _CHAIN) if chain is None else (_CHAIN, _KEY)
-        raise UsageError(f"The Kafka property {present[0]} needs {absent[0]} beside it.")
+        raise UsageError(f"The Kafka property {present[0]} also needs {absent[0]}.")
     if "-----BEGIN PRIVATE KEY-----" not in key and "-----BEGIN ENCRYPTED PRIVATE KEY-----" not in key:
         raise UsageError(
             "The key of ssl.key.location is not in PKCS#8, the only form that Java's PEM key stores read. Convert it: "

@@ -36,8 +36,8 @@ ANSWER_BOUNDS: Final = {
 }
 """The property that changes each field of `AnswerBounds`."""
 _FETCH_IT_YOURSELF: Final = (
-    "srfix fetches no tokens: let something else write one to a file, and give bearer.auth.token=file:PATH; "
-    "the file is read anew for each request."
+    "srfix fetches no tokens. Let another program write the token to a file, and give bearer.auth.token=file:PATH; "
+    "srfix reads the file again for each request."
 )
 _REFUSED: Final = (
     (
@@ -47,7 +47,7 @@ _REFUSED: Final = (
     ),
     (
         re.compile(r"ssl\.endpoint\.identification\.algorithm"),
-        "srfix always looks whether the certificate is the host's, as https says; leave it out.",
+        "srfix always checks that the certificate is the host's, as https requires; leave it out.",
     ),
     (re.compile(r"bearer\.auth\..+"), _FETCH_IT_YOURSELF),
     (re.compile(r"(?:https?\.)?proxy.*"), "Give proxy=http://HOST:PORT."),
@@ -197,7 +197,7 @@ def _known_name(name: str) -> str:
     for pattern, advice in _REFUSED:
         if pattern.fullmatch(name):
             raise UsageError(f"The registry property {shown(name)} is not supported. {advice}")
-    raise UsageError(f"There is no registry property {shown(name)}. Known are: {', '.join(_KNOWN)}.")
+    raise UsageError(f"Unknown registry property {shown(name)}. The known properties are: {', '.join(_KNOWN)}.")
 
 
 def _number(name: str, value: str) -> int:

@@ -273,8 +273,8 @@ class FromConfig:
         if secret or "@" in urls:
             what = ", ".join(secret) or "the URL"
             raise SecretError(
-                f"The SchemaRegistryClient's configuration holds secrets ({what}), which would travel in clear. Pass a "
-                "srfix.serde.RegistryClient whose password is env:NAME or file:PATH."
+                f"The SchemaRegistryClient's configuration holds secrets ({what}), which would be sent to other "
+                "processes unencrypted. Pass a srfix.serde.RegistryClient whose password is env:NAME or file:PATH."
             )
         return cls(dict(config))
 

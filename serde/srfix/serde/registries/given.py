@@ -124,8 +124,8 @@ def _theirs(config: Mapping[str, Any], name: str) -> ConfluentClient:
     except (ValueError, TypeError) as error:
         # Its texts name keys; of values only a URL that it does not like, so what was raised is not shown whole.
         raise UsageError(
-            f"{name} is a configuration that confluent_kafka's client does not take ({type(error).__name__}). Its keys are "
-            f"{', '.join(sorted(map(str, config)))}; look for one that is misspelt or lacks its partner."
+            f"{name} is a configuration that confluent_kafka's client does not accept ({type(error).__name__}). Its "
+            f"keys are {', '.join(sorted(map(str, config)))}; look for one that is misspelt or lacks its partner."
         ) from None
 
 

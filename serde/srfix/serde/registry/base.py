@@ -230,7 +230,10 @@ class ClientBase(Closing):
             raise EndpointNotSupportedError(
                 f"{method} {path}",
                 why=f"it answers HTTP {error.status}",
-                instead="Another registry, a newer version or another way is needed; check the URL's base path, too.",
+                instead=(
+                    "You need another registry, a newer version, or another way to do this; check the URL's base "
+                    "path, too."
+                ),
             ) from error
 
 
@@ -278,7 +281,7 @@ def ask_by_id(transport: Transport, schema_id: int, subject: Subject | None) -> 
         raise SchemaNotFoundError(
             error.status,
             error.error_code,
-            f"{error.registry_message} No code of a schema registry's: is the URL's base path right?".strip(),
+            f"{error.registry_message} This is not an error code of a schema registry. Is the URL's base path right?".strip(),
             error.url,
             method="GET",
             earlier_attempt_lost=error.earlier_attempt_lost,

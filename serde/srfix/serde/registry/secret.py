@@ -104,7 +104,7 @@ class Secret:
             if _travels.get():
                 return Secret, (self._text,)
             raise SecretError(
-                "A literal secret is not pickled: it would travel to other processes in clear. "
+                "srfix does not pickle a literal secret, because it would be sent to other processes unencrypted. "
                 "Give it as env:NAME or file:PATH, which each process reads for itself."
             )
         return Secret.parse, (str(self),)

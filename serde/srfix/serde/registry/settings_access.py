@@ -148,7 +148,7 @@ class SettingsAccess(ClientBase):
         body = {("compatibility" if name == "compatibilityLevel" else name): value for name, value in fields.items()}
         if not body or len(body) != len(fields):
             raise UsageError(
-                f"The configuration for subject {subject!r} needs at least one field, and the level once: as "
+                f"The configuration for subject {subject!r} needs at least one field. Give the level only once, as "
                 "compatibility or as compatibilityLevel."
             )
         self._transport.request("PUT", path_of("config", subject), body=body, write=True)

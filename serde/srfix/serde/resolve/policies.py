@@ -31,7 +31,6 @@ from srfix.serde.closing import Closing
 from srfix.serde.errors import DualSubjectError, RegistryError, SubjectVersionError, UsageError
 from srfix.serde.forking import ForkLock
 from srfix.serde.interface import SchemaLookup, SchemaSource, SerdeRegistry
-from srfix.serde.printable import capitalized
 from srfix.serde.registries.given import AnyClient, given_registry, is_registry
 from srfix.serde.resolve.resolved import (
     Identity,
@@ -304,8 +303,8 @@ class DualSubject(_Policy):
 def _under_neither(question: Question, first: SubjectVersionError, second: SubjectVersionError) -> DualSubjectError:
     identity = words_for(question.identity)
     return DualSubjectError(
-        f"{capitalized(identity)}, carried by a {question.role.value} of topic {question.topic!r}, is "
-        f"registered under neither of two subjects. First: {first} Second: {second}",
+        f"A {question.role.value} of topic {question.topic!r} has {identity}, which neither of the two subjects holds. "
+        f"First: {first} Second: {second}",
         first_error=first,
         second_error=second,
         **attributes_of(question.identity),

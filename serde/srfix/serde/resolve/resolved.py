@@ -31,9 +31,9 @@ _KEY_NOTE: Final = (
     "reader's side would write. Keys are never registered by a reader."
 )
 _FIRST_NOTE: Final = (
-    "There was no such subject before: the application's own schema, when it comes, is compared with this one, and under "
-    "BACKWARD, say, refused (409). Soft-delete this version to prevent that: readers find it all the same, comparisons "
-    "do not."
+    "There was no such subject before: when the application registers its own schema, the registry compares it with "
+    "this one, and refuses it under BACKWARD, for example (409). Soft-delete this version to prevent that: readers "
+    "still find it, comparisons ignore it."
 )
 
 
@@ -198,9 +198,9 @@ class Question:
             return reference_texts(registry, schema, subject=subject)
         except (SubjectNotFoundError, VersionNotFoundError) as error:
             raise self._error(
-                f"The schema behind {self._what} {self.identity}, carried by a {self.role.value} of topic {self.topic!r}, "
-                f"refers to a schema that the registry does not have: {error} Register that one again, under the version that "
-                "is named."
+                f"The schema behind {self._what} {self.identity}, carried by a {self.role.value} of topic "
+                f"{self.topic!r}, refers to a schema that the registry does not have: {error} Register the missing "
+                "schema again, under the version named there."
             ) from error
         except SchemaError as error:
             raise self._error(

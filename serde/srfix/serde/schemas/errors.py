@@ -99,8 +99,8 @@ class RegistryProtocolError(RegistryError):
         body = f"It begins {beginning!r}." if beginning else "Its body is empty."
         kind = foreign(content_type) or "without a content type"
         super().__init__(
-            f"The answer to {method} {foreign(url)} is not a schema registry's: {problem} (HTTP {status}, {kind}). "
-            f"{body} Check that the URL is the registry's REST address, base path included, and that no "
+            f"The answer to {method} {foreign(url)} does not come from a schema registry: {problem} (HTTP {status}, "
+            f"{kind}). {body} Check that the URL is the registry's REST address, base path included, and that no "
             "proxy, log-in page or web console answers in its place.",
             status=status,
             content_type=content_type,
@@ -284,8 +284,8 @@ class OperationNotPermittedError(RegistryAnswerError, codes=(42205,)):
     """The mode forbids it: READONLY, not IMPORT, or an id that holds another schema."""
 
     advice = (
-        "See the mode of the subject and of the registry. A follower takes no writes: name the leader's URL, or both, "
-        "separated by a comma."
+        "See the mode of the subject and of the registry. A follower accepts no writes: name the leader's URL, or "
+        "both, separated by a comma."
     )
 
 
@@ -334,13 +334,18 @@ class InvalidAssociationError(RegistryAnswerError, codes=(42212,)):
 class StoreError(RegistryAnswerError, codes=(50001,)):
     """The registry could not use its own Kafka topic."""
 
-    advice = "The registry is in trouble with its own Kafka cluster: see its log."
+    advice = (
+        "The registry reports a problem with its data store, usually its own Kafka cluster: see the registry's log."
+    )
 
 
 class StoreTimeoutError(RegistryAnswerError, codes=(50002,)):
     """The registry's own Kafka topic did not answer in time; a write may have taken effect."""
 
-    advice = "The registry is in trouble with its own Kafka cluster: see its log. Look before you repeat a write."
+    advice = (
+        "The registry reports a problem with its data store, usually its own Kafka cluster: see the registry's log. "
+        "Look before you repeat a write."
+    )
 
 
 class ForwardingError(RegistryAnswerError, codes=(50003,)):

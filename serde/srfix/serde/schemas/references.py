@@ -98,8 +98,8 @@ def _followed(registry: SchemaVersions, schema: Schema, subject: str) -> Iterato
             continue
         if len(reached) == bounds.REFERENCES:
             raise SchemaError(
-                f"The schema refers to more than {bounds.REFERENCES:,} versions, directly or not, and the rest is not asked "
-                "for (srfix.serde.bounds.REFERENCES)."
+                f"The schema refers to more than {bounds.REFERENCES:,} versions, directly or indirectly; srfix does "
+                "not fetch the rest (srfix.serde.bounds.REFERENCES)."
             )
         number: int | Literal["latest"] = "latest" if reference.version == _LATEST else reference.version
         version = registry.version(target, number, deleted=number != "latest")

@@ -246,7 +246,7 @@ class FramedSerializer(FramedWriter, Closing):
         :raises ColumnError: if the columns cannot be written.
         """
         if isinstance(self._choice, ExistingSchema):
-            raise UsageError("The schema is the registry's: it is known with the first row that is written.")
+            raise UsageError("The schema comes from the registry, so it is known only after the first row is written.")
         if isinstance(self._choice, SettledSchema):
             return self._choice.schema
         return self._choice.written("", role).schema
@@ -346,7 +346,7 @@ def _check(subjects: object, schema_id_framing: object, **flags: object) -> None
 def _guid(published: Published) -> UUID:
     if published.guid is None:
         raise UsageError(
-            f"The registry tells no GUID of the schema with the id {published.schema_id}: Confluent's does from 8.0 on. "
-            "Write its id into the payload (schema_id_framing=Framing.PREFIX_ID)."
+            f"The registry gives no GUID for the schema id {published.schema_id}; Confluent's registry gives one only "
+            "from 8.0 on. Write the id into the payload instead (schema_id_framing=Framing.PREFIX_ID)."
         )
     return published.guid

@@ -58,8 +58,8 @@ def _check_local(format_: Format, columns: Columns | None) -> None:
         return
     if ScalarType.TIMESTAMP_NTZ in scalars_of(columns):
         raise ColumnError(
-            f"{format_.value} has no local times, and a column is TIMESTAMP_NTZ. Write Avro; or take TIMESTAMP, for "
-            "instants, or STRING."
+            f"{format_.value} has no local times, but a column is TIMESTAMP_NTZ. Use Avro, or declare the column as "
+            "TIMESTAMP (an instant) or STRING."
         )
 
 
@@ -74,8 +74,8 @@ def usable_reader(reader_schema: str | ReaderSchema | None, case_rule: CaseRule)
     reader = ReaderSchema(text=reader_schema) if isinstance(reader_schema, str) else reader_schema
     if not reads_units(case_rule):
         raise UsageError(
-            f"reader_schema= asks for Avro's schema resolution, and the case rule {case_rule.value!r} reads as ksqlDB, which "
-            "knows neither aliases nor a reader's defaults. Leave one of them out."
+            f"reader_schema= needs Avro's schema resolution, but the case rule {case_rule.value!r} reads like ksqlDB, "
+            "without aliases and without a reader's defaults. Leave one of them out."
         )
     try:
         schema_module_of(RESOLVING).check_schema(reader.text, reader.references)

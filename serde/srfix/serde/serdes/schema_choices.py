@@ -156,8 +156,8 @@ class ExistingSchema:
             raise UsageError("Give either the schema_id to write under or the version of the subject, not both.")
         if version is not None and needs_record(subjects):
             raise UsageError(
-                "The version of a subject that is made of the record's name cannot be written under: the name is known only "
-                "with the schema. Give the schema_id, or the subject (FixedSubject)."
+                "version= does not work if the subject is built from the record's name, because the name is known "
+                "only once the schema is known. Give the schema_id, or a FixedSubject."
             )
         self._registry = registry
         self.make_encode = make_encode
@@ -228,8 +228,8 @@ class SettledSchema:
     def written(self, topic: str, role: Role) -> WrittenSchema:
         if (topic, role) != (self.topic, self.role):
             raise UsageError(
-                f"This serializer was settled for the {self.role.value}s of topic {self.topic!r}; it was called for the "
-                f"{role.value}s of {topic!r}. Settle another one for those."
+                f"This serializer is bound to the {self.role.value}s of topic {self.topic!r}, but was called for the "
+                f"{role.value}s of {topic!r}. Use another serializer for those."
             )
         encode = self.make_encode(self.schema, self.references, role)
         return WrittenSchema(schema=self.schema, references=self.references, encode=encode, published=self.published)
@@ -255,7 +255,8 @@ def _reference_texts(registry: object, schema: Schema, subject: str) -> tuple[st
 def _publisher(registry: object) -> SchemaPublisher:
     if not isinstance(registry, SchemaPublisher):
         raise UsageError(
-            f"The registry given, a {type(registry).__name__}, cannot look schemas up or say GUIDs (`register_version`, "
-            "`lookup`), which register=False, normalize=True and the framings with a GUID need. Use RegistryClient."
+            f"The registry given, a {type(registry).__name__}, cannot look up schemas or give GUIDs "
+            "(`register_version`, `lookup`), which register=False, normalize=True and the framings with a GUID need. "
+            "Use RegistryClient."
         )
     return registry

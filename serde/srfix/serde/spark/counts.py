@@ -43,8 +43,8 @@ def counts_of(metrics: object) -> ReadCounts:
     values = _mapping(metrics)
     if not values.keys() >= {"rows", "tombstones", "bad"}:
         raise UsageError(
-            f"These metrics are not those of a reader of srfix: {', '.join(sorted(values)) or 'there are none'}. Give what "
-            "Spark has under the name that from_registry(…, observe=…) was given."
+            f"These metrics do not come from a srfix reader: {', '.join(sorted(values)) or 'there are none'}. Pass the "
+            "metrics that Spark has under the name in from_registry(…, observe=…)."
         )
     found = {reason: _number(values.get(reason.value)) for reason in Reason if reason.is_error}
     return ReadCounts(

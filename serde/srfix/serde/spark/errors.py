@@ -42,8 +42,8 @@ _ACLS: Final = {
 }
 _UNKNOWN_USER: Final = re.compile(_KAFKAS + r"(Sasl|Ssl)AuthenticationException\b|javax\.net\.ssl\.SSL\w*Exception\b")
 _REFUSED: Final = (
-    ", which is not repeated here, for it may be a secret. Compare it with the manual of Kafka's Java client; librdkafka's "
-    "spellings are others."
+    ", which srfix does not show, because it may be a secret. Compare it with the manual of Kafka's Java client; "
+    "librdkafka's spellings differ."
 )
 _OFFSETS_ARE: Final = (
     "Give earliest, latest, or an offset for each partition of the topic: {{0: 23, 1: -2}}; -2 is the earliest, -1 the "
@@ -64,14 +64,14 @@ _SAID: Final[tuple[tuple[str, type[ClusterError | UsageError], str], ...]] = (
     (
         r"javax\.security\.auth\.login\.LoginException|in the JAAS configuration|JAAS config entry",
         UsageError,
-        "Kafka's client refuses what kafka.sasl.jaas.config or kafka.sasl.mechanism says" + _REFUSED,
+        "Kafka's client refuses the value of kafka.sasl.jaas.config or kafka.sasl.mechanism" + _REFUSED,
     ),
     (_CONFIG + r"\b", UsageError, "Kafka's client refuses one of the options kafka.…" + _REFUSED),
     (
         _KAFKAS + r"UnknownTopicOrPartitionException\b",
         ClusterError,
-        "{Topic} is not in {where}, or this user may not know of it. Check its spelling (letter case counts) and the "
-        "cluster; Spark creates no topic.",
+        "{Topic} is not in {where}, or this user is not allowed to see it. Check its spelling (letter case counts) "
+        "and the cluster; Spark does not create topics.",
     ),
     (
         r"Partitions specified for Kafka \w+ offsets don't match",
@@ -83,21 +83,21 @@ _SAID: Final[tuple[tuple[str, type[ClusterError | UsageError], str], ...]] = (
         _KAFKAS + r"TimeoutException: Partition (?P<partition>\d+) of topic (?P<named>\S+) with partition count "
         r"(?P<count>\d+) is not present in metadata",
         ClusterError,
-        "A row is to go to partition {partition} of the topic {named!r}, which has {has}. Leave the column partition out, "
-        "and Kafka chooses by the key; or give the topic more partitions.",
+        "A row names partition {partition} of the topic {named!r}, which has {has}. Leave the column partition out, "
+        "so that Kafka chooses by the key; or give the topic more partitions.",
     ),
     (
         _KAFKAS + r"TimeoutException: Topic (?P<named>\S+) not present in metadata",
         ClusterError,
-        "{Where} said nothing of the topic {named!r} in time: it is not there, and is not created by itself; or this user "
-        "may not know of it; or no broker answered. Check its spelling, and bootstrap_servers.",
+        "{Where} said nothing of the topic {named!r} in time: the topic does not exist, and is not created by itself; "
+        "or this user is not allowed to see it; or no broker answered. Check its spelling, and bootstrap_servers.",
     ),
     (
         _KAFKAS + r"(?:TimeoutException|DisconnectException)\b",
         ClusterError,
-        "No broker of {where} answered about {topic} in time. Check bootstrap_servers, and that Spark's driver and executors "
-        "reach every broker under the name that it advertises (advertised.listeners); and kafka.security.protocol: a broker "
-        "that speaks TLS is silent to who does not.",
+        "No broker of {where} answered about {topic} in time. Check bootstrap_servers, and that Spark's driver and "
+        "executors reach every broker under the name that it advertises (advertised.listeners); and "
+        "kafka.security.protocol: a broker that speaks TLS does not answer a client that does not.",
     ),
 )
 """What Spark said → what it is here; the first counts. Java's words are repeated only where they can hold no option's value."""
@@ -119,7 +119,9 @@ def kafka_error_of(
     if (found := _DENIED.search(text)) is not None:
         verb = "write" if writes else "read"
         acl = f"Describe and {verb.capitalize()} on {of_topic}" if found[1] == "Topic" else _ACLS[found[1]]
-        return AccessDeniedError(f"Spark may not {verb} {of_topic} in {where}. The ACL to ask for is {acl}.", acl=acl)
+        return AccessDeniedError(
+            f"Spark is not allowed to {verb} {of_topic} in {where}. The ACL to ask for is {acl}.", acl=acl
+        )
     if (found := _UNKNOWN_USER.search(text)) is not None:
         is_sasl = found[1] == "Sasl"
         what = "it refused the credentials" if is_sasl else "TLS with it failed"
@@ -223,13 +225,13 @@ def _no_source() -> SparkError:
     """Why Spark does not know `format("srfix")`."""
     if (lacking := lacks_source()) is not None:
         return EngineRefusedError(
-            f"{lacking}. Read with srfix.serde.spark.read_topic and write with write_topic, which take Spark's jars of Avro "
-            "and Kafka (srfix.serde.spark.packages).",
+            f"{lacking}. Read with srfix.serde.spark.read_topic and write with write_topic, which use Spark's jars of "
+            "Avro and Kafka (srfix.serde.spark.packages).",
             reasons=(f"{lacking}.",),
         )
     return SparkError(
-        'Spark finds no format("srfix"): the module pyspark_srfix is not where Spark\'s driver runs. Install srfix there (for '
-        "Spark Connect: on the server), and start a new session."
+        'Spark does not find format("srfix"), because the module pyspark_srfix is not where Spark\'s driver runs. '
+        "Install srfix there (for Spark Connect: on the server), and start a new session."
     )
 
 

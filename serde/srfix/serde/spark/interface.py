@@ -142,4 +142,4 @@ def reason_columns(role: Role) -> ReasonColumns:
 
 def check_word(name: str, given: str, words: tuple[str, ...]) -> None:
     if given not in words:
-        raise UsageError(f"{name}={given!r} is none of {', '.join(words)}.")
+        raise UsageError(f"{name}={given!r} must be one of {', '.join(words)}.")

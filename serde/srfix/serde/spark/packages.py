@@ -118,7 +118,7 @@ def _line_of(spark_version: str) -> tuple[str, str | None]:
 def _numbers(spark_version: str) -> tuple[int, int]:
     found = re.match(r"(\d+)\.(\d+)(?!\d)", spark_version)
     if found is None:
-        raise UsageError(f"{spark_version!r} is no version of Spark. Give one as in 4.3.0.")
+        raise UsageError(f"{spark_version!r} is not a version of Spark. Give one such as 4.3.0.")
     return int(found[1]), int(found[2])
 
 

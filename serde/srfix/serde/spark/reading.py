@@ -200,8 +200,8 @@ def _no_plan(first: object) -> UsageError:
             "registry)."
         )
     return UsageError(
-        f"from_registry was given {type(first).__name__}, which is no plan. Give what plan_read gives: one, several in a list, "
-        "or a mapping from topics to plans."
+        f"from_registry was given {type(first).__name__}, which is not a plan. Give what plan_read gives: one, several "
+        "in a list, or a mapping from topics to plans."
     )
 
 

@@ -115,8 +115,8 @@ def _with_jars_from_the_start(
             check_session(spark)
         except JarMissingError as missing:
             raise JarMissingError(
-                f"{missing.message} A Spark before 4.0 takes no jars once it runs: stop the session (spark.stop()) and "
-                "start it anew, or a new process.",
+                f"{missing.message} A Spark before 4.0 cannot add jars once it runs: stop the session (spark.stop()) "
+                "and start it again, or start a new process.",
                 packages=missing.packages,
             ) from None
     return spark
@@ -197,7 +197,7 @@ def _no_gateway(config: Mapping[str, str], spark_version: str | None = None) -> 
     java = shutil.which("java", path=str(Path(home) / "bin") if home else None)
     if java is None:
         where = f"in {home}/bin (JAVA_HOME)" if home else "on the PATH, and JAVA_HOME is not set"
-        return SparkError(f"Spark needs Java 17 or later, and there is no java {where}. Install it, or set JAVA_HOME.")
+        return SparkError(f"Spark needs Java 17 or later, but there is no java {where}. Install it, or set JAVA_HOME.")
     if asked := config.get("spark.jars.packages"):
         wanted = packages_for(spark_version)
         instead = (
@@ -206,13 +206,13 @@ def _no_gateway(config: Mapping[str, str], spark_version: str | None = None) -> 
             else 'Put the jars on spark.jars (config={"spark.jars": …}).'
         )
         return JarMissingError(
-            f"Spark ended before it had started. It was to fetch {asked}: one of these, or one that they need in turn, "
-            f"cannot be had (the lines above say which). {instead} Or name other versions: {wanted} are those that were seen "
-            f"to work.{without_jars()}",
+            f"Spark ended during its start. It was to fetch {asked}; one of these jars, or one that they depend on, is "
+            f"not available (the lines above name it). {instead} Or name other versions: {wanted} are known to "
+            f"work.{without_jars()}",
             packages=wanted.coordinates,
         )
     return SparkError(
-        f"Spark ended before it had started; what it said stands above. It ran {java}: it needs Java 17 or later, and its "
+        f"Spark ended during its start; its messages are above. It ran {java}: it needs Java 17 or later, and its "
         "configuration must be one that this Spark knows."
     )
 
@@ -226,8 +226,9 @@ def _add(spark: SparkSession, coordinates: tuple[str, ...]) -> None:
             if "unresolved dependency" not in str(error) and "Ivy" not in str(error):
                 raise
             raise JarMissingError(
-                f"The jar {coordinate} cannot be had: no Maven repository that Spark asks has it, or none can be reached. "
-                f"Name another version (packages=…), or put the jars on spark.jars (config=…).{without_jars()}",
+                f"Spark cannot get the jar {coordinate}: none of its Maven repositories has it, or none can be "
+                "reached. Name another version (packages=…), or put the jars on spark.jars "
+                f"(config=…).{without_jars()}",
                 packages=coordinates,
             ) from None
 

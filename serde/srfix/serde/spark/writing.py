@@ -101,7 +101,7 @@ def to_registry(
         names = reason_columns(plan.role)
         if is_quarantine and (taken := [name for name in (names.reason, names.message) if name in df.columns]):
             raise UsageError(
-                f"The frame has a column {taken[0]} already. Drop it, or leave out the rows that it is about."
+                f"The frame already has a column {taken[0]}. Drop the column, or leave out the rows that it describes."
             )
         from srfix.serde.spark._pyspark.write import encode_frame
 
@@ -121,9 +121,10 @@ def to_registry(
 def _unmarked(plan: WritePlan) -> UsageError:
     name = reason_columns(plan.role).tombstone
     return UsageError(
-        f"null_rows='tombstone' writes what is marked as a tombstone, and the frame has no column {name}: a null row may as "
-        "well be one that could not be read. from_registry and read_topic add it, so keep it in the select; for keys that "
-        f'are to be deleted by other reasons, add it: withColumn("{name}", lit(True)) on their rows.'
+        f"null_rows='tombstone' needs the column {name}, which marks tombstones, but the frame has no such column. "
+        "Without it, a null row may also be a row that could not be read. from_registry and read_topic add the "
+        f'column: keep it in your select. To delete keys for other reasons, add it yourself: withColumn("{name}", '
+        "lit(True)) on their rows."
     )
 
 
@@ -221,17 +222,19 @@ def write_stream(
     told = sink_options(plan.topic, bootstrap_servers=bootstrap_servers, options=options or {})
     check_word("on_error", on_error, get_args(OnUnwritable))
     if not df.isStreaming:
-        raise UsageError("write_stream writes a stream, and this frame is none: write_topic writes it.")
+        raise UsageError("write_stream writes only a streaming frame, and this is not one: use write_topic.")
     halves = _halves(plan, from_, null_rows, key, key_from)
     if on_error == "fail":
         if quarantine is not None:
-            raise UsageError("quarantine= keeps rows that on_error='fail' fails of. Say on_error='quarantine'.")
+            raise UsageError(
+                "With on_error='fail' a bad row fails the job, so quarantine= has no use. Set on_error='quarantine'."
+            )
         frame = _encoded(df, halves, engine, workers_have_srfix)
         return frame.writeStream.format("kafka").options(**told)
     if quarantine is None:
         raise UsageError(
-            "on_error='quarantine' of a stream needs to know where bad rows go: quarantine=lambda bad, batch_id: "
-            "bad.write.mode('append').parquet(PATH), say."
+            "on_error='quarantine' of a stream needs to know where bad rows go, for example quarantine=lambda bad, "
+            "batch_id: bad.write.mode('append').parquet(PATH)."
         )
     _check_quarantine(quarantine)
     # What is wrong with the frame is said now, and not by the first micro-batch.
@@ -255,8 +258,9 @@ def _check_quarantine(quarantine: object) -> None:
     """That it can be called: the first bad row may come when nobody looks any more."""
     if not callable(quarantine):
         raise UsageError(
-            f"quarantine= is called with a frame of bad rows and the batch's id, and {type(quarantine).__name__} cannot be "
-            "called: quarantine=lambda bad, batch_id: bad.write.mode('append').parquet(PATH), say."
+            f"quarantine= is called with a frame of bad rows and the batch's id, but {type(quarantine).__name__} "
+            "cannot be called. Pass, for example, quarantine=lambda bad, batch_id: "
+            "bad.write.mode('append').parquet(PATH)."
         )
     try:
         signature = inspect.signature(quarantine)
@@ -266,8 +270,8 @@ def _check_quarantine(quarantine: object) -> None:
         signature.bind(None, 0)
     except TypeError as error:
         raise UsageError(
-            f"quarantine= is called with a frame of bad rows and the batch's id, quarantine(bad, batch_id), and what was given "
-            f"does not take them: {message(str(error))}."
+            "quarantine= is called with a frame of bad rows and the batch's id, quarantine(bad, batch_id), but the "
+            f"given function does not accept them: {message(str(error))}."
         ) from None
 
 
@@ -277,8 +281,8 @@ def _keep(quarantine: Quarantine, bad: DataFrame, batch_id: int) -> None:
     except (SystemExit, KeyboardInterrupt) as error:
         # Py4J answers exceptions alone: by these two its thread ends, and the JVM waits for ever.
         raise SparkError(
-            f"quarantine= was left by {type(error).__name__} with the bad rows of batch {batch_id}. Raise an exception to end "
-            "the query, or stop it from outside."
+            f"quarantine= ended with {type(error).__name__} for the bad rows of batch {batch_id}. Raise an exception "
+            "to end the query, or stop it from outside."
         ) from error
 
 
@@ -360,13 +364,14 @@ def _engine(
     chosen = "arrow" if write is None or engine == "arrow" else "jvm"
     if chosen == "arrow" and (lacking := lacks_arrow()) is not None:
         raise EngineRefusedError(
-            f"The {plan.role.value}s of topic {plan.topic!r} are for the arrow engine ({'; '.join(why)}). {lacking}.",
+            f"The {plan.role.value}s of topic {plan.topic!r} need the arrow engine ({'; '.join(why)}). {lacking}.",
             reasons=(*why, lacking),
         )
     if chosen == "arrow" and told is False:
         raise WorkerPackageError(
-            f"The {plan.role.value}s of topic {plan.topic!r} are for the arrow engine ({'; '.join(why)}), which runs on the "
-            "workers, and workers_have_srfix=False says that they lack srfix. Bring it there (make pyfiles, or pip install)."
+            f"The {plan.role.value}s of topic {plan.topic!r} need the arrow engine ({'; '.join(why)}), which runs on "
+            "the workers, but workers_have_srfix=False says that they lack srfix. Bring it there (make pyfiles, or "
+            "pip install)."
         )
     _LOG.info(
         "The %ss of topic %r are written by the engine %s: %s.",
@@ -380,7 +385,7 @@ def _require_jvm(df: DataFrame, *, is_quarantine: bool) -> None:
 
     if is_quarantine:
         raise EngineRefusedError(
-            "Spark's own Avro fails the job of a row that it cannot write: for quarantine "
+            "Spark's own Avro fails the whole job if it cannot write a row. For quarantine, "
             + arrow_or(f"the arrow engine is needed. {lacks_arrow()}.", advice="use the engine 'arrow'."),
             reasons=("a row that cannot be written fails the job, and is not kept",),
         )

@@ -78,7 +78,7 @@ def join_context(context: str, name: str) -> Subject:
     """The subject of that name in that context; the inverse of `split_context`."""
     if ":" in context or not (context.startswith(DEFAULT_CONTEXT) or context == EVERY_CONTEXT):
         raise UsageError(
-            f"{context!r} is no registry context: it begins with a dot and has no colon, as .staging does."
+            f"{context!r} is not a registry context: one begins with a dot and has no colon, as .staging does."
         )
     if context == DEFAULT_CONTEXT and split_context(name) == (DEFAULT_CONTEXT, name):
         return Subject(name)

@@ -201,9 +201,9 @@ class ApartFromTopicSubject:
         subject = subject_of(self.strategy, topic, role, lambda: record)
         if same_subject(subject, subject_for(topic, role)):
             raise UsageError(
-                f"{subject!r} is the own subject of topic {topic!r}, whose {role.value}s others write too. Map the topic "
-                "to another subject (MappedSubject, TemplateSubject, ChangelogSubject), or drop ApartFromTopicSubject "
-                "if the schema is meant to be theirs."
+                f"{subject!r} is the subject of topic {topic!r} itself, and others write its {role.value}s, too. Map "
+                "the topic to another subject (MappedSubject, TemplateSubject, ChangelogSubject). If the schema is "
+                "meant for their subject, drop ApartFromTopicSubject."
             )
         return subject
 
@@ -228,9 +228,9 @@ def _placeholders(template: str) -> Iterator[tuple[str, bool]]:
 def _named(record: str | None, topic: str, role: Role, strategy: str) -> str:
     if not record:
         raise NoSubjectError(
-            f"{strategy} makes the subject of a record's name, and the {role.value} of topic {topic!r} has none: only an "
-            "Avro record and a JSON Schema with a title have one. Name the schema's record, or use another strategy, "
-            "such as TopicSubject()."
+            f"{strategy} builds the subject from a record's name, but the {role.value} of topic {topic!r} has no "
+            "record name: only an Avro record and a JSON Schema with a title have one. Name the schema's record, or "
+            "use another strategy, such as TopicSubject()."
         )
     return record
 

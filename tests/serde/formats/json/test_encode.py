@@ -146,11 +146,11 @@ class TestRows:
 
     @pytest.mark.parametrize("text", ["\ud800", "a\udfffb"])
     def test_half_a_surrogate_pair_is_refused(self, text: str) -> None:
-        with pytest.raises(EncodeError, match=r"^A string of the row holds half a surrogate pair"):
+        with pytest.raises(EncodeError, match=r"^A string of the row contains half a surrogate pair"):
             _write("A STRING", {"A": text})
 
     def test_a_null_that_is_not_wrapped_has_no_bytes(self) -> None:
-        with pytest.raises(EncodeError, match=r"->A is null: un-wrapped, that is a record without"):
+        with pytest.raises(EncodeError, match=r"->A is null; without wrapping the record has no bytes"):
             _write("A INT", {"A": None}, wrapped=False)
 
     @given(columns_and_row, st.sampled_from([CaseRule.UNIQUE, CaseRule.EXACT]))
@@ -191,13 +191,13 @@ class TestWithoutColumns:
         ],
     )
     def test_what_has_none_is_refused(self, value: object) -> None:
-        with pytest.raises(EncodeError, match=r"^The value has no JSON \("):
+        with pytest.raises(EncodeError, match=r"^The value cannot be written as JSON \("):
             json.encoder(None, WriteSpec())(value, b"")
 
     def test_a_value_that_holds_itself_is_refused(self) -> None:
         value: list[object] = []
         value.append(value)
-        with pytest.raises(EncodeError, match=r"^The value has no JSON \(it nests too deep\)"):
+        with pytest.raises(EncodeError, match=r"^The value cannot be written as JSON \(it nests too deep\)"):
             json.encoder(None, WriteSpec())(value, b"")
 
 

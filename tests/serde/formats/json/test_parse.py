@@ -87,7 +87,7 @@ class TestBoth:
             read(body)
 
     def test_trailing_bytes_have_their_own_error(self) -> None:
-        with pytest.raises(TrailingBytesError, match=r"^Something stands behind the JSON value, of a body of 3 bytes"):
+        with pytest.raises(TrailingBytesError, match=r"^There is more text after the JSON value \(a body of 3 bytes\)"):
             parse(b"1 x")
 
     @PARSERS

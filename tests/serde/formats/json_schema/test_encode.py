@@ -103,7 +103,7 @@ class TestEncoderUnder:
 
     @pytest.mark.parametrize("row", [{"a": None}, {}])
     def test_null_is_refused_where_the_schema_does_not_allow_it(self, row: object) -> None:
-        with pytest.raises(EncodeError, match=r"->a is null, which the schema does not allow"):
+        with pytest.raises(EncodeError, match=r"->a is null; the schema neither allows null"):
             _under(_A, "`a` BIGINT", row)
 
     def test_a_column_that_the_schema_misses_is_refused(self) -> None:

@@ -38,7 +38,7 @@ INCIDENT: Final = (
     "  ADDRESS->CITY <- address->city",
     "  not read internal, address->zip",
     "  bad rows AMBIGUOUS_CASE: Column 'USERID' could be fed by several fields of the writer schema that differ only by",
-    "  bad rows TYPE_MISMATCH: The writer's type array cannot be read as type string, at ->NAME",
+    "  bad rows TYPE_MISMATCH: At ->NAME, a column of the type STRING cannot read the writer's type array as type",
     "  id 99 UNKNOWN_ID: The registry does not know schema id 99",
 )
 """What it says of it; blanks within a line are one."""

@@ -62,11 +62,11 @@ class TestKafkaOptions:
         ],
     )
     def test_what_a_parameter_says_is_no_option(self, name: str, parameter: str) -> None:
-        with pytest.raises(UsageError, match=rf"^The option {name} is not to be given: {parameter} says it\.$"):
+        with pytest.raises(UsageError, match=rf"^Do not give the option {name}: {parameter} already sets it\.$"):
             options(more={name: "secret"})
 
     def test_an_option_of_the_client_without_its_front_is_refused_without_its_value(self) -> None:
-        with pytest.raises(UsageError, match=r"is called kafka\.sasl\.jaas\.config\.$") as caught:
+        with pytest.raises(UsageError, match=r"For the Kafka client, write kafka\.sasl\.jaas\.config\.$") as caught:
             options(more={"sasl.jaas.config": "secret"})
         assert "secret" not in str(caught.value)
 
@@ -80,9 +80,9 @@ class TestSinkOptions:
     @pytest.mark.parametrize(
         ("name", "said"),
         [
-            ("Topic", "The option Topic is not to be given: the plan says it"),
-            ("kafka.bootstrap.servers", r"kafka\.bootstrap\.servers is not to be given: bootstrap_servers says it"),
-            ("security.protocol", r"What is for Kafka's client is called kafka\.security\.protocol"),
+            ("Topic", "Do not give the option Topic: the plan already sets it"),
+            ("kafka.bootstrap.servers", r"kafka\.bootstrap\.servers: bootstrap_servers already sets it"),
+            ("security.protocol", r"For the Kafka client, write kafka\.security\.protocol"),
         ],
     )
     def test_what_is_said_elsewhere_or_would_be_ignored_is_refused(self, name: str, said: str) -> None:

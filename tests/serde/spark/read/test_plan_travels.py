@@ -85,7 +85,7 @@ class TestPickling:
         copy: ReadPlan = pickle.loads(task)
         assert copy == plan
         for one in (plan, copy):
-            with pytest.raises(SecretError, match=r"^A literal secret is not pickled"):
+            with pytest.raises(SecretError, match=r"^srfix does not pickle a literal secret"):
                 pickle.dumps(one)
             assert "hunter2" not in one.explain(extended=True) + repr(one)
             assert len(one.digest) == 64

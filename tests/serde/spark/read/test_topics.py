@@ -52,9 +52,9 @@ class TestTopicPlans:
         ("plans", "message"),
         [
             ([], "There is no plan"),
-            ({"": plan("users")}, "'' is the name of none"),
-            ({None: plan("users")}, "None is the name of none"),
-            (["users"], "A plan is what plan_read gives, not str"),
+            ({"": plan("users")}, "'' is not a topic's name"),
+            ({None: plan("users")}, "None is not a topic's name"),
+            (["users"], "A plan must be what plan_read gives, not str"),
             ([plan("users"), plan("users", "ID INT")], "Two plans are of the topic 'users'"),
             ([plan("users"), plan("orders", "K STRING KEY", Role.KEY)], "Some plans read keys, others values"),
         ],
@@ -81,7 +81,7 @@ class TestTopicPlans:
             from_registry(plans[kind])  # type: ignore[call-overload]
 
     def test_a_column_is_read_by_one_plan(self) -> None:
-        with pytest.raises(UsageError, match=r"A plan is what plan_read gives, not list\. A"):
+        with pytest.raises(UsageError, match=r"A plan must be what plan_read gives, not list\. A"):
             from_registry("value", [plan("a"), plan("b")])  # type: ignore[call-overload]
 
 
@@ -105,7 +105,7 @@ class TestTopicsAsked:
     @pytest.mark.parametrize(
         ("plans", "options", "message"),
         [
-            (plan("a"), {"subscribe_pattern": "a", "assign": {"a": [0]}}, "each say which topics are read"),
+            (plan("a"), {"subscribe_pattern": "a", "assign": {"a": [0]}}, "each choose the topics to read"),
             (plan("a"), {"subscribe_pattern": ""}, "is empty"),
             (plan("a"), {"assign": {}}, "does not name the topic 'a'"),
             ([plan("a")], {"assign": {"A": [0]}}, "names the topic 'A', which has no plan; there are plans for a"),
@@ -143,7 +143,7 @@ class TestWords:
         said = "java.util.regex.PatternSyntaxException: Unclosed group near index 1\n(\n\tat java.base/java.util.regex"
         error = asked.error_of(said)
         assert error is not None
-        assert "subscribe_pattern= is no regular expression of Java's:" in error.message
+        assert "subscribe_pattern= is not a regular expression of Java's:" in error.message
         assert topics_asked([plan("a")]).error_of(said) is None
         assert asked.error_of("something else") is None
 
@@ -159,5 +159,5 @@ class TestPattern:
         assert [is_topic_of("user.", topic) for topic in ("users", "users2", "Users")] == [True, False, False]
 
     def test_what_is_none_is_refused(self) -> None:
-        with pytest.raises(UsageError, match="subscribePattern is a regular expression of"):
+        with pytest.raises(UsageError, match="subscribePattern must be a regular expression for"):
             is_topic_of("(", "users")

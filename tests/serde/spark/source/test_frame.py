@@ -116,7 +116,7 @@ class TestByASchema:
     def test_raw_columns_are_chosen_by_name_and_type(self) -> None:
         frame = frame_of(options(format="raw"), schema(("offset", "long"), ("value", "binary")))
         assert names(frame) == ["offset", "value"]
-        with pytest.raises(UsageError, match=r"The schema's field 'ID' \(long\) is no column of"):
+        with pytest.raises(UsageError, match=r"The schema's field 'ID' \(long\) is not a column of"):
             frame_of(options(format="raw"), schema(("ID", "long")))
 
     def test_the_default_schema_read_back_is_the_default_frame(self) -> None:
@@ -154,6 +154,6 @@ class TestWithColumns:
     def test_a_bare_value_is_asked_for_wrap(self) -> None:
         with FixtureRegistry() as registry:
             registry.seed("users-value", '"long"')
-            with pytest.raises(UsageError, match=r'one column, ROWVAL\. Say \.option\("wrap", "false"\)\.$'):
+            with pytest.raises(UsageError, match=r'one column, ROWVAL\. Set \.option\("wrap", "false"\)\.$'):
                 with_columns(self.given(registry))
             assert with_columns(self.given(registry, wrap="false")).columns == "ROWVAL BIGINT"

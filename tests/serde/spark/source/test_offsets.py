@@ -50,13 +50,13 @@ class TestStatedOffsets:
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            ("newest", "is earliest, latest, or JSON as "),
-            ('{"others": {"0": 1}}', "is earliest, latest, or JSON"),
-            ('{"users": {"0": true, "1": 2}}', "is earliest, latest, or JSON"),
-            ('{"users": {"0": -3, "1": 2}}', "is earliest, latest, or JSON"),
+            ("newest", "must be earliest, latest, or JSON such as "),
+            ('{"others": {"0": 1}}', "must be earliest, latest, or JSON"),
+            ('{"users": {"0": true, "1": 2}}', "must be earliest, latest, or JSON"),
+            ('{"users": {"0": -3, "1": 2}}', "must be earliest, latest, or JSON"),
             ('{"users": {"0": 9}}', "lacks partition 1 of the topic 'users'"),
             ('{"users": {"0": 9, "1": 0, "2": 0}}', r"names partition 2, which it does not have of the topic 'users'"),
-            ('{"users": {"0": 21, "1": 0}}', r"says 21 for partition 0 of the topic 'users', whose log ends at 20\.$"),
+            ('{"users": {"0": 21, "1": 0}}', r"gives 21 for partition 0 of the topic 'users', whose log ends at 20\.$"),
         ],
     )
     def test_what_it_is_not_is_refused(self, text: str, message: str) -> None:
@@ -100,7 +100,7 @@ class TestCheckpoint:
         assert StreamCheckpoint.from_json(json.loads(json.dumps(one)), "users").to_json() == one
 
     def test_one_of_another_topic_or_source_is_refused(self) -> None:
-        with pytest.raises(UsageError, match="The checkpoint is one of the topic 'users', and"):
+        with pytest.raises(UsageError, match="The checkpoint belongs to the topic 'users', but"):
             StreamCheckpoint.from_json(StreamCheckpoint.of(LOG, {}).to_json(), "orders")
         with pytest.raises(UsageError, match=r"^The checkpoint was not written by this source\."):
             StreamCheckpoint.from_json({"users": {"0": 1}}, "users")
@@ -108,7 +108,7 @@ class TestCheckpoint:
     def test_a_topic_that_was_created_anew_is_told_by_its_id(self) -> None:
         before = StreamCheckpoint(topic="users", topic_id="another", offsets={0: 5})
         assert is_recreated(before, LOG)
-        with pytest.raises(DataLossError, match="the topic 'users' was deleted and created anew"):
+        with pytest.raises(DataLossError, match="the topic 'users' was deleted and created again"):
             check_not_recreated(before, LOG)
 
     def test_where_there_are_no_ids_by_a_log_that_went_back(self) -> None:

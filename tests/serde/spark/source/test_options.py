@@ -72,10 +72,10 @@ class TestSourceOptions:
     @pytest.mark.parametrize(
         ("option", "value", "message"),
         [
-            ("subscribe", "a,,b", "is one topic or several, as users,orders, not 'a,,b'"),
-            ("subscribePattern", "(", "is a regular expression of topics' names"),
+            ("subscribe", "a,,b", "must be one or more topics, such as users,orders, not 'a,,b'"),
+            ("subscribePattern", "(", "must be a regular expression for the names of topics"),
             *(
-                ("assign", value, "is JSON of topics and their partitions")
+                ("assign", value, "must be JSON of topics and their partitions")
                 for value in ("users", "{}", '{"a": [0], "b": []}', '{"a": 0}', '{"a": [-1]}', '{"": [0]}')
             ),
         ],
@@ -102,7 +102,9 @@ class TestSourceOptions:
 
     def test_files_are_of_one_topic(self) -> None:
         given = {"path": "/x", "subscribe": "a,b", "registry": "http://r", "columns": "ID INT"}
-        with pytest.raises(UsageError, match=r"^Files are read of one topic, or raw of all\."):
+        with pytest.raises(
+            UsageError, match=r"^A read of files returns the rows of one topic, or raw records of all topics\."
+        ):
             source_options(given, Use.BATCH)
 
     @pytest.mark.parametrize("columns", [{}, {"columns": "ID INT"}])
@@ -149,14 +151,14 @@ class TestSourceOptions:
             (Use.BATCH, {"minPartitions": "0"}, "The option minPartitions is a whole number from 1 on, not '0'"),
             (Use.BATCH, {"metadata": "offset,size"}, "The option metadata is all, none, or some of key, .*: 'size'"),
             (Use.BATCH, {"metadata": "offset,offset"}, "The option metadata .* each once: 'offset'"),
-            (Use.BATCH, {"format": "raw", "metadata": "all"}, "With format=raw every column is metadata"),
+            (Use.BATCH, {"format": "raw", "metadata": "all"}, "With format=raw all columns are metadata"),
             (Use.BATCH, {"includeHeaders": "true"}, "The option includeHeaders goes with format=raw"),
             (Use.BATCH, {"policy": "dual-subject"}, r"policy=dual-subject needs subject\.first and subject\.second"),
             (Use.BATCH, {"subject.first": "a"}, r".*subject\.second go with policy=dual-subject"),
             (Use.BATCH, {"subject": "a"}, "The option subject goes with policy=one-subject"),
-            (Use.BATCH, {"kafka.group.id": "mine"}, r"The option kafka\.group\.id is not taken"),
-            (Use.BATCH, {"kafka.sasl.jaas.config": "x"}, r"sasl\.jaas\.config begins with no login module"),
-            (Use.BATCH, {"registry.basic.auth.user": "x"}, r"There is no registry property basic\.auth\.user"),
+            (Use.BATCH, {"kafka.group.id": "mine"}, r"The option kafka\.group\.id is not allowed"),
+            (Use.BATCH, {"kafka.sasl.jaas.config": "x"}, r"sasl\.jaas\.config must begin with a login module"),
+            (Use.BATCH, {"registry.basic.auth.user": "x"}, r"Unknown registry property basic\.auth\.user"),
             (Use.BATCH, {"path": "/x"}, r"Give path, to read files, or bootstrap\.servers and topic"),
         ],
     )

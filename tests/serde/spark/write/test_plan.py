@@ -115,7 +115,7 @@ class TestPlanWrite:
 
     def test_a_plan_is_for_one_topic_and_half(self, client: RegistryClient) -> None:
         plan = plan_write(client, "users", COLUMNS)
-        with pytest.raises(UsageError, match="This serializer was settled for the values of"):
+        with pytest.raises(UsageError, match="This serializer is bound to the values of"):
             plan.serializer()({"id": 1}, SerdeContext("others"))
 
     @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ class TestPlanWrite:
         [
             ({"format": Format.JSON, "schema_id": 3}, "JSON has no schemas, so schema_id= cannot be used"),
             ({"format": Format.KAFKA, "columns": None}, "KAFKA writes a key or a value of one column"),
-            ({"schema": OTHER}, "schema= says all that is written under"),
+            ({"schema": OTHER}, "schema= defines all that is written"),
             ({"validate": True}, "validate= is for JSON_SR"),
             ({"format": Format.JSON_SR, "full_name": "a.B"}, "full_name= for AVRO"),
         ],

@@ -186,9 +186,7 @@ def _finished(schema: ConnectSchema, node: AvroNode, default: object, *, optiona
         parameters[f"{_OWN}.field.default"] = "true"
     name = _name_of(node)
     if None not in (name, schema.name) and schema.name != name and node.kind != "fixed":
-        raise SchemaError(
-            f"Mismatched names: {schema.name}, which the type is by its logicalType, differs from connect.name {name}."
-        )
+        raise SchemaError(f"Mismatched names: the logicalType gives {schema.name}, but connect.name gives {name}.")
     return replace(
         schema,
         name=schema.name or name,

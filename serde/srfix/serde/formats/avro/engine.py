@@ -104,8 +104,8 @@ def fastavro_encoder(
 def trailing_bytes(left: int, size: int) -> TrailingBytesError:
     """The error for a body of so many bytes, of which some are left over."""
     return TrailingBytesError(
-        f"{left} bytes are left over behind the last field, of a body of {size}: it was written under another schema, or is "
-        "corrupt."
+        f"{left} of the body's {size} bytes are left over after the last field: the body was written under another "
+        "schema, or is corrupt."
     )
 
 

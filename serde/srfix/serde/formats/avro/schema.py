@@ -280,7 +280,7 @@ def _field_name(name: object, record: str) -> str:
     # fastavro takes anything that JSON has.
     if isinstance(name, str):
         return name
-    raise SchemaError(f"A field of the record {record} has the name {json.dumps(name)}, where a text must stand.")
+    raise SchemaError(f"A field of the record {record} has the name {json.dumps(name)}; a name must be a text.")
 
 
 def _text(value: object) -> str | None:
@@ -398,7 +398,8 @@ class _Analyser:
         self._open.pop()
         if total > self._most_parts:
             raise SchemaError(
-                f"The schema's types multiply to more than {self._most_parts:,} parts a record: {describe(node)}."
+                f"The schema's nested types expand to more than {self._most_parts:,} parts for each record: "
+                f"{describe(node)}."
             )
         self.levels[node] = 1 + max((self.levels.get(part, 1) for part in parts), default=0)
         self._visits[node] = total

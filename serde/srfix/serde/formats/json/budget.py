@@ -55,9 +55,9 @@ class Budget(local):
         self._left -= values
         if self._left < 0:
             raise PayloadBoundError(
-                f"The rows of the JSON have more than {self._bounds.budget(self._size):,} values, which is all that a body of "
-                f"{self._size} bytes may make. It is hostile, or the bounds are to be raised (srfix.serde.bounds: values, "
-                "values_per_byte).",
+                f"The rows of the JSON have more than {self._bounds.budget(self._size):,} values, the limit for a body "
+                f"of {self._size} bytes. It is hostile or corrupt, or you must raise the limits (srfix.serde.bounds: "
+                "values, values_per_byte).",
                 bound="values",
             )
 

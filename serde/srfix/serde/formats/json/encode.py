@@ -130,7 +130,9 @@ def _carefully(value: object) -> bytes:
 
 def _no_json(error: Exception) -> EncodeError:
     why = "it nests too deep" if isinstance(error, RecursionError) else error
-    return EncodeError(f"The value has no JSON ({why}). Declare columns, which say how each value is written.")
+    return EncodeError(
+        f"The value cannot be written as JSON ({why}). Declare columns; they define how each value is written."
+    )
 
 
 def column_encoder(spec: WriteSpec, *, maps_as_entries: bool = False) -> Encode:
@@ -173,7 +175,7 @@ def _explained(row: object, check: ValueCheck, error: Exception) -> EncodeError:
         return EncodeError("The row nests too deep to be written.")
     if isinstance(error, Misfit):
         return encode_error(error)
-    return EncodeError("A string of the row holds half a surrogate pair, which no bytes can be written for.")
+    return EncodeError("A string of the row contains half a surrogate pair, which cannot be encoded.")
 
 
 class _Plan:

@@ -44,8 +44,8 @@ def _bounded(text: str) -> decimal.Decimal:
     most = payload_bounds().number_characters
     if len(text) > most:
         raise PayloadBoundError(
-            f"A number of the JSON has {len(text):,} characters, and at most {most:,} are read. It is hostile, "
-            "or the bound is to be raised (srfix.serde.bounds: number_characters).",
+            f"A number of the JSON has {len(text):,} characters; srfix reads at most {most:,}. It is hostile or "
+            "corrupt, or you must raise the limit (srfix.serde.bounds: number_characters).",
             bound="number_characters",
         )
     return decimal.Decimal(text)
@@ -102,15 +102,19 @@ def _refusal(body: bytes, error: Exception) -> DecodeError:
         return PayloadBoundError(beyond.message, bound=beyond.bound)
     size = f"a body of {len(body)} bytes"
     if isinstance(error, UnicodeError) or "UTF-8" in str(error):  # the latter is msgspec's word from 0.23 on
-        return DecodeError(f"The body is not UTF-8, nor UTF-16 or UTF-32 ({size}). Its producer does not write JSON.")
+        return DecodeError(
+            f"The body is not UTF-8, nor UTF-16 or UTF-32 ({size}). It is corrupt, or its producer does not write JSON."
+        )
     match error:
         case RecursionError():
-            return DecodeError(f"The JSON nests too deep ({size}): beyond what Jackson reads, too. It is hostile.")
+            return DecodeError(
+                f"The JSON nests too deep ({size}), deeper than even Jackson reads. It is hostile or corrupt."
+            )
         case ArithmeticError() | msgspec.ValidationError():
             return DecodeError(f"A number of the JSON is larger than anything can hold ({size}).")
     if _is_half_a_pair(body):
         return DecodeError(
-            f"A string of the JSON holds half a surrogate pair as an escape ({size}); it is no text that could be "
+            f"A string of the JSON holds half a surrogate pair as an escape ({size}), so the string could not be "
             "written again."
         )
     words = str(error)
@@ -119,9 +123,9 @@ def _refusal(body: bytes, error: Exception) -> DecodeError:
         return TruncatedBodyError(f"The JSON {what} ({size}). It was cut off, or its producer does not write JSON.")
     if "trailing characters" in words:
         return TrailingBytesError(
-            f"Something stands behind the JSON value, of {size}: it is corrupt, or several values."
+            f"There is more text after the JSON value ({size}): the body is corrupt, or holds several values."
         )
-    return DecodeError(f"The body is not JSON ({words}), {size}. Its producer does not write JSON, or it is corrupt.")
+    return DecodeError(f"The body is not JSON ({words}; {size}). It is corrupt, or its producer does not write JSON.")
 
 
 def _is_half_a_pair(body: bytes) -> bool:

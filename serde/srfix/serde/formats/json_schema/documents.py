@@ -26,7 +26,7 @@ def parsed(text: str) -> Object:
     except RecursionError:
         raise too_deep() from None
     if not isinstance(document, dict):
-        raise SchemaError("The schema is not a JSON object, so it is no schema that a registry takes.")
+        raise SchemaError("The schema is not a JSON object, and registries accept only an object.")
     return document
 
 
@@ -107,7 +107,8 @@ def pointed_at(document: Document, fragment: str) -> object:
             raise SchemaError(f"The schema refers to {shown(fragment)}, which is not in it.")
     if not fragment.startswith("#/") and fragment != "#":
         raise SchemaError(
-            f"The schema refers to {shown(fragment)}, which is no pointer, and nothing in it has that id."
+            f"The schema refers to {shown(fragment)}. This is not a JSON pointer, and no part of the schema has it as "
+            "its id."
         )
     return target
 

@@ -82,7 +82,7 @@ def _with_null(schema: ConnectSchema, column: ColumnType, path: str, spec: Write
             if value is not None:
                 return convert(value)
             if default is None and not nullable:
-                raise Misfit([("", "is null, which the schema does not allow, and has no default")])
+                raise Misfit([("", "is null; the schema neither allows null nor has a default")])
             return default
 
         return converted

@@ -164,7 +164,7 @@ def _decimal(writer: ConnectSchema, column: Decimal, path: str) -> Read:
         if type(node) is not str:
             raise wrong_node(node, "a number, or a string of base64", column, path)
         if of_bytes is None:
-            raise SchemaError(f"The writer's Decimal at {path} has no scale, so its bytes are no number.")
+            raise SchemaError(f"The writer's Decimal at {path} has no scale, so its bytes do not give a number.")
         return of_bytes(_decoded(node, column, path))  # type: ignore[no-any-return]
 
     return convert

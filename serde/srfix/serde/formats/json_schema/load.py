@@ -150,7 +150,7 @@ class _Loader:
         if isinstance(schema, bool):
             return Node(kind=NodeKind.TRUE if schema else NodeKind.FALSE)
         if not isinstance(schema, dict):
-            raise SchemaError(f"A part of the schema is {shown(schema)}, where a schema must stand.")
+            raise SchemaError(f"A part of the schema is {shown(schema)}; it must be a schema.")
         identifier = schema.get(document.draft.id_word)
         if depth and isinstance(identifier, str):
             base = urljoin(base, identifier)
@@ -185,8 +185,8 @@ class _Loader:
             other = self._documents[url] = Document(self._unnamed.pop(), url)
         if other is None:
             raise SchemaError(
-                f"The schema refers to {shown(ref)}, which is not among the {len(self._documents)} texts that came with "
-                "it. Give the text that is registered under that name; nothing is fetched."
+                f"The schema refers to {shown(ref)}, which is not among the {len(self._documents)} texts that came "
+                "with the schema. Pass the text that is registered under that name, too; srfix fetches nothing."
             )
         if not fragment:
             return other.root, other, other.base
@@ -324,7 +324,7 @@ class _Object:
         if isinstance(items, bool) and self._draft is Draft.MODERN:
             return Node(kind=NodeKind.ARRAY)
         if isinstance(items, bool) and self._draft is Draft.DRAFT_4:
-            raise SchemaError('"items" of a part of the schema is a boolean, which is no schema in draft 4.')
+            raise SchemaError('A part of the schema has a boolean as "items", which draft 4 does not allow.')
         return Node(kind=NodeKind.ARRAY, items=self._child(items))
 
     def _object(self) -> Node:
@@ -369,7 +369,7 @@ class _Object:
 
 
 def _misplaced(word: str, value: object, needed: str) -> SchemaError:
-    return SchemaError(f'"{word}" of a part of the schema is {shown(value)}, where {needed} must stand.')
+    return SchemaError(f'"{word}" of a part of the schema is {shown(value)}; it must be {needed}.')
 
 
 def _combined_first(nodes: Sequence[Node]) -> tuple[Node, ...]:

@@ -48,7 +48,7 @@ def validator(schema_text: str, *, references: tuple[str, ...] = ()) -> Validate
         is_body = isinstance(value, bytes)
         document = parse_exact(value) if isinstance(value, bytes) else value
         if _may_nest_deep(value) and nests_deeper(document, JSON_LEVELS):
-            raise _failure(is_body, f"nests deeper than {JSON_LEVELS} levels, which is not validated", "$")
+            raise _failure(is_body, f"nests deeper than {JSON_LEVELS} levels; srfix does not validate that", "$")
         try:
             error = next(checker.iter_errors(document), None)
         except (ValueError, TypeError, OverflowError) as failed:
@@ -56,7 +56,7 @@ def validator(schema_text: str, *, references: tuple[str, ...] = ()) -> Validate
             raise _failure(is_body, f"cannot be validated ({type(failed).__name__}: {failed})", "$") from failed
         if error is not None:
             path = _path(error.instance_path)
-            raise _failure(is_body, f"is not what its schema says at {path}: {error.message}", path)
+            raise _failure(is_body, f"does not match its schema at {path}: {error.message}", path)
 
     return validate
 
@@ -72,14 +72,14 @@ def first_misfit_of(document: Json, references: Mapping[str, Json]) -> FirstMisf
         for name in sorted(references, key=len, reverse=True):
             if uri.endswith(f"/{name}"):
                 return references[name]
-        raise LookupError(f"{uri} is not among the schema's references, and nothing is fetched")
+        raise LookupError(f"{uri} is not among the schema's references, and srfix fetches nothing")
 
     def refusal(error: Exception) -> str:
         words = str(error).partition("\n")[0]
         return f"The schema text is not a JSON Schema that can be used: {shortened(words)}"
 
     missing = (
-        "Validating takes the library jsonschema-rs, which is not installed: pip install 'srfix[json-schema]', or set "
+        "Validation needs the library jsonschema-rs, which is not installed: pip install 'srfix[json-schema]', or set "
         "validate to False."
     )
     checker = _compiled(
@@ -166,9 +166,11 @@ def _parsed(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise SchemaError(f"The schema is not JSON ({type(error).__name__}: {error}).") from error
     if not isinstance(document, dict):
-        raise SchemaError("The schema is not a JSON object, so it is no schema that a registry takes.")
+        raise SchemaError("The schema is not a JSON object, and registries accept only an object.")
     if nests_deeper(document, JSON_TEXT_LEVELS):
-        raise SchemaError(f"The schema nests deeper than {JSON_TEXT_LEVELS} levels, which is not validated against.")
+        raise SchemaError(
+            f"The schema nests deeper than {JSON_TEXT_LEVELS} levels; srfix does not validate against that."
+        )
     return document
 
 
@@ -201,7 +203,7 @@ class _Documents:
 
     def _miss(self, name: str) -> NoReturn:
         self.missed = (
-            f"it refers to {name!r:.80}, which is not among the texts that came with it. Give the text that is registered "
-            "under that name; nothing is fetched."
+            f"it refers to {name!r:.80}, which is not among the texts that came with it. Pass the text that is registered "
+            "under that name, too; srfix fetches nothing."
         )
         raise LookupError(self.missed)

@@ -223,7 +223,7 @@ class RecordCheck:
         try:
             matched = match_fields(columns, names, self._case_rule, where="the row")
         except AmbiguousFieldError as error:
-            raise Misfit([("", f"has keys that leave a choice: {error.message}")]) from error
+            raise Misfit([("", f"has keys that are ambiguous: {error.message}")]) from error
         used = set(matched.values())
         unknown = tuple((f"->{key}", "has no column or field to go to") for key in keys if key not in used)
         return matched, unknown

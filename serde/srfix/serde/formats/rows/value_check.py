@@ -105,7 +105,7 @@ def bare_value(row: object, name: str) -> object:
     value = row.get(name) if isinstance(row, Mapping) else None
     if value is None:
         raise Misfit(
-            [(f"->{name}", "is null: un-wrapped, that is a record without these bytes, so give None for the whole row")]
+            [(f"->{name}", "is null; without wrapping the record has no bytes here, so pass None for the whole row")]
         )
     return value
 

@@ -69,10 +69,10 @@ def read_properties_file(path: str, *, encoding: Literal["iso-8859-1", "utf-8"] 
         text = None  # raised out here: the other error has the content
     if text is None:
         raise UsageError(
-            f"The properties file {path!r} is no UTF-8, which Kafka's FileConfigProvider reads. Save it so."
+            f"The properties file {path!r} is not UTF-8, as Kafka's FileConfigProvider requires. Save it as UTF-8."
         )
     if _NO_TEXT.search(text):
-        raise UsageError(f"The properties file {path!r} is no text. It takes name=value, one to a line.")
+        raise UsageError(f"The properties file {path!r} is not text. Write name=value, one to a line.")
     _refuse_endless(text, path)
     try:
         return _properties(text, path, is_latin=encoding == "iso-8859-1")
@@ -159,28 +159,29 @@ def _resolved(provider: str, path: str, key: str, properties: Mapping[str, str])
     named = f"${{{provider}:…}}" if _WORD.fullmatch(provider) else "it"
     if provider not in (name.strip() for name in properties.get("config.providers", "").split(",")):
         raise UsageError(
-            f"{named} names no provider of config.providers. Write the value itself, or env:NAME or file:PATH."
+            f"{named} uses a provider that is not in config.providers. Write the value itself, or env:NAME or "
+            "file:PATH."
         )
     match properties.get(f"config.providers.{provider}.class", "").removeprefix(_PACKAGE):
         case "FileConfigProvider":
             values = read_properties_file(path, encoding="utf-8").values
             if key not in values:
-                raise UsageError(f"the file {path!r} holds no such property.")
+                raise UsageError(f"the file {path!r} has no such property.")
             return values[key]
         case "DirectoryConfigProvider":
             try:
                 return read_file(os.path.join(path, key), most_bytes=bounds.MOST_SECRET_BYTES).decode("utf-8")
             except OSError as error:
-                raise UsageError(f"the folder {path!r} gives it not: {error.strerror}.") from None
+                raise UsageError(f"the folder {path!r} does not provide it: {error.strerror}.") from None
             except UnicodeDecodeError:
                 pass
-            raise UsageError(f"the folder {path!r} gives it not: it is no UTF-8 text.")
+            raise UsageError(f"the folder {path!r} does not provide it: it is not UTF-8 text.")
         case "EnvVarConfigProvider":
             if path or key not in os.environ:
-                raise UsageError(f"{named} names no environment variable that is set here.")
+                raise UsageError(f"{named} does not name an environment variable that is set here.")
             return os.environ[key]
         case _:
             raise UsageError(
-                f"{named} is of a provider that srfix does not know: it resolves those of Kafka for files, folders and the "
-                "environment. Give the property by itself: -X NAME=env:VARIABLE, or file:PATH."
+                f"{named} uses a provider that srfix does not know. srfix knows Kafka's providers for files, folders "
+                "and the environment. Set the property separately: -X NAME=env:VARIABLE, or file:PATH."
             )

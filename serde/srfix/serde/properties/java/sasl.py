@@ -58,7 +58,9 @@ def parse_jaas(text: str) -> LoginModule:
     tokens = _tokens(text)
     entries = [_entry(token, tokens) for token in tokens]
     if len(entries) != 1:
-        raise UsageError(f"sasl.jaas.config holds {len(entries) or 'no'} login modules; Kafka's clients take one.")
+        raise UsageError(
+            f"sasl.jaas.config has {len(entries) or 'no'} login modules; Kafka's clients accept exactly one."
+        )
     return entries[0]
 
 
@@ -66,7 +68,7 @@ def _entry(first: _Token, tokens: Iterator[_Token]) -> LoginModule:
     flag = next(tokens, _Token(None)).text
     if first.text is None or flag is None or not is_among(flag, _FLAGS):
         raise UsageError(
-            f"sasl.jaas.config begins with no login module and one of {', '.join(_FLAGS)}: "
+            f"sasl.jaas.config must begin with a login module and one of {', '.join(_FLAGS)}, for example: "
             'MODULE required username="…" password="…";'
         )
     options: dict[str, str] = {}
@@ -76,9 +78,9 @@ def _entry(first: _Token, tokens: Iterator[_Token]) -> LoginModule:
         equals, value = next(tokens, _Token(None)), next(tokens, _Token(None)).text
         if token.text is None or equals.character != "=" or value is None:
             raise UsageError(
-                f'The option {count} of the login module in sasl.jaas.config is not NAME="VALUE". A value with other '
-                'characters than letters, or that begins with a digit, stands in double quotes, with \\ before each " and \\; '
-                "in a .properties file each \\ is written twice."
+                f'The option {count} of the login module in sasl.jaas.config is not NAME="VALUE". Put a value '
+                "in double quotes if it begins with a digit or has characters other than letters. Write \\ before each "
+                '" and \\. In a .properties file, double each \\.'
             )
         options[token.text] = value
     raise UsageError("The login module in sasl.jaas.config does not end in a semicolon.")
@@ -188,13 +190,13 @@ def from_jaas(config: Mapping[str, str]) -> dict[str, str]:
         advice = next((advice for pattern, advice in _OTHERS if pattern.fullmatch(module.name)), None)
         raise UsageError(
             f"sasl.jaas.config names {_class_name(module.name)}, which is Java code that srfix does not run. "
-            + (advice or f"It takes {', '.join(_KAFKA + module_name for module_name in _MODULES)}.")
+            + (advice or f"It must name one of {', '.join(_KAFKA + module_name for module_name in _MODULES)}.")
         )
     fits, properties = taken
     if mechanism is not None and not is_among(mechanism, fits):
         raise UsageError(
-            f"sasl.jaas.config names {name.rpartition('.')[2]}, which is not for the sasl.mechanism that stands beside it. "
-            f"It is for {' and '.join(fits)}."
+            f"sasl.jaas.config names {name.rpartition('.')[2]}, which does not fit the sasl.mechanism that is given "
+            f"with it. It is for {' and '.join(fits)}."
         )
     return properties(module, config)
 
@@ -241,7 +243,7 @@ def _oidc(module: LoginModule, config: Mapping[str, str]) -> dict[str, str]:
     if extensions:
         taken["sasl.oauthbearer.extensions"] = ",".join(f"{name}={value}" for name, value in extensions.items())
     if _ENDPOINT not in config:
-        raise UsageError(f"OAuthBearerLoginModule in sasl.jaas.config takes {_ENDPOINT} beside it, which is missing.")
+        raise UsageError(f"OAuthBearerLoginModule in sasl.jaas.config also needs {_ENDPOINT}, which is missing.")
     _refuse(options)
     return taken
 
@@ -261,7 +263,8 @@ def _unsecured(module: LoginModule) -> dict[str, str]:
     set_values = {name: value for name, value in settings.items() if value is not None}
     if any(not value or " " in value for value in set_values.values()):
         raise UsageError(
-            "The options of OAuthBearerLoginModule in sasl.jaas.config hold a blank, or nothing; librdkafka takes neither."
+            "An option of OAuthBearerLoginModule in sasl.jaas.config is empty or contains a blank; librdkafka accepts "
+            "neither."
         )
     return {
         "enable.sasl.oauthbearer.unsecure.jwt": "true",
@@ -278,7 +281,7 @@ def _refuse(options: Mapping[str, str]) -> None:
     if options:
         named = [name for name in sorted(options) if is_known(name)]
         raise UsageError(
-            f"OAuthBearerLoginModule in sasl.jaas.config has {len(options)} options that librdkafka has nothing for"
+            f"OAuthBearerLoginModule in sasl.jaas.config has {len(options)} options that librdkafka does not support"
             f"{': ' if named else ''}{', '.join(named)}. Leave them out; for the endpoint's CA give https.ca.location."
         )
 

@@ -138,7 +138,7 @@ def _read(reader: _Reader) -> JavaKeyStore:
         elif tag == _CERTIFICATE_ENTRY:
             trusted.append(certificate())
         else:
-            raise ValueError("it holds an entry of a kind that JKS has not")
+            raise ValueError("it has an entry of a kind that JKS does not define")
     return JavaKeyStore(keys=tuple(keys), trusted=tuple(trusted))
 
 
@@ -155,7 +155,7 @@ def _octets(der: bytes) -> bytes:
 def _element(der: bytes, tag: int) -> tuple[bytes, bytes]:
     """The content of a DER element, and what stands behind it."""
     if len(der) < 2 or der[0] != tag:
-        raise ValueError("the key in it is hidden in a way that JKS has not")
+        raise ValueError("its key is protected in a way that JKS does not define")
     length, start = der[1], 2
     if length & 0x80:
         start += length & 0x7F
@@ -223,8 +223,8 @@ def private_key_and_chain(content: bytes, password: str | None, key_password: st
     store = read_jks(content, password)
     if len(store.keys) != 1:
         raise ValueError(
-            f"it holds {len(store.keys)} private keys, and srfix takes a store of one. Take one out: {_TO_PKCS12} "
-            "-srcalias ALIAS"
+            f"it holds {len(store.keys)} private keys, but srfix needs a store with exactly one. Extract one: "
+            f"{_TO_PKCS12} -srcalias ALIAS"
         )
     (entry,) = store.keys
     shown = shown_key(entry.hidden_key, key_password or password or "")
@@ -263,8 +263,8 @@ def _pkcs12(
     rounds = max(_iteration_counts(content), default=0)
     if rounds > _MOST_ITERATIONS:
         raise ValueError(
-            f"it asks for {rounds:,} rounds of its password's hash, and Java takes {_MOST_ITERATIONS:,} at most: it is "
-            "hostile, or no store of Java's"
+            f"it asks for {rounds:,} rounds of its password's hash, but Java allows at most {_MOST_ITERATIONS:,}: it "
+            "is hostile or corrupt, or not a store of Java's"
         )
     try:
         store = pkcs12.load_pkcs12(content, password.encode("utf-8"))
@@ -274,7 +274,8 @@ def _pkcs12(
         key_certificate = store.cert.certificate if store.cert is not None else None
         return store.key, key_certificate, [additional.certificate for additional in store.additional_certs]
     raise WrongPasswordError(
-        f"it has another password, or is in a form of PKCS#12 that OpenSSL cannot read; then Java writes it anew: {_TO_PKCS12}"
+        "it has another password, or a form of PKCS#12 that OpenSSL cannot read; in that case write it again with Java: "
+        f"{_TO_PKCS12}"
     )
 
 

@@ -37,9 +37,9 @@ OWN_TRUST_NAMES: Final = frozenset({"ssl.ca.location", "ssl.ca.pem"})
 OWN_KEY_NAMES: Final = frozenset({"ssl.certificate.location", "ssl.certificate.pem", "ssl.key.location", "ssl.key.pem"})
 """librdkafka's names for a client certificate: they win over Java's."""
 _KEY_PASSWORD: Final = "ssl.key.password"  # noqa: S105 - a property's name
-_TRUST_ADVICE: Final = "Or give PEM: keytool -list -rfc -keystore STORE > ca.pem, and ssl.ca.location=ca.pem."
+_TRUST_ADVICE: Final = "You can also give PEM: keytool -list -rfc -keystore STORE > ca.pem, and ssl.ca.location=ca.pem."
 _KEY_ADVICE: Final = (
-    "Or give PEM: openssl pkcs12 -in STORE.p12 -nodes -out client.pem, and that file as ssl.certificate.location and "
+    "You can also give PEM: openssl pkcs12 -in STORE.p12 -nodes -out client.pem, and that file as ssl.certificate.location and "
     "ssl.key.location."
 )
 
@@ -114,7 +114,7 @@ def _key(stores: Mapping[str, str], taken: dict[str, str]) -> None:
 def _refuse_without_store(stores: Mapping[str, str], prefix: str) -> None:
     """As Java does."""
     if f"{prefix}password" in stores:
-        raise UsageError(f"{prefix}password is given and no {prefix}location, which it is for.")
+        raise UsageError(f"{prefix}password is given without {prefix}location, to which it belongs.")
 
 
 def _password(config: Mapping[str, str], name: str) -> str | None:

@@ -44,7 +44,9 @@ class Credentials:
         return f"Credentials({HIDDEN})"
 
     def __reduce__(self) -> NoReturn:
-        raise SecretError("Credentials are not pickled: they would travel to other processes in clear.")
+        raise SecretError(
+            "srfix does not pickle credentials, because they would be sent to other processes unencrypted."
+        )
 
 
 def _percent_encoded(secret: str) -> str:
@@ -83,7 +85,8 @@ class BasicAuth:
         if not colon:
             # The text is not shown: it may be the password alone.
             raise UsageError(
-                "Credentials are USER:PASSWORD, and this has no colon. The password may be env:NAME or file:PATH."
+                "Credentials must be USER:PASSWORD, but this text has no colon. The password may be env:NAME or "
+                "file:PATH."
             )
         return cls(username, Secret.parse(password))
 
@@ -184,7 +187,7 @@ def _call_secret(function: Callable[[], str], what: str) -> str:
     origin = _origin(function)
     del function  # a traceback shows the variables of this frame, and a functools.partial its arguments
     # Raised out here: that error's frames and text may hold secrets, and would come along as context.
-    raise SecretError(f"{what} cannot be had: {origin} raised {kind}. Call it by itself to see the whole error.")
+    raise SecretError(f"{what} is not available: {origin} raised {kind}. Call it by itself to see the whole error.")
 
 
 def _origin(secret: Secret | Callable[[], str]) -> str:

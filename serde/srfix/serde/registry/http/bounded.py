@@ -64,7 +64,7 @@ class _Exchange(threading.local):
         left = self.read_timeout_s if self.ends == float("inf") else self.ends - self.clock()
         if left <= slack_s:
             raise AnswerBoundError(
-                f"its answer was not complete after {self.allowed_s:g} s, and was not waited for any longer "
+                f"its answer was not complete after {self.allowed_s:g} s, so srfix stopped waiting "
                 "(http.answer.deadline.ms)"
             )
         return min(left, self.read_timeout_s)
@@ -82,7 +82,7 @@ class _Received(io.RawIOBase):
         self._bytes = 0
         self.most = _current.bounds.head_bytes
         self.beyond = (
-            f"its answer does not come to its body within {self.most:,} bytes of headers, and was not read on "
+            f"its answer has more than {self.most:,} bytes of headers, so srfix stopped reading "
             "(http.answer.max.head.bytes)"
         )
 
@@ -243,8 +243,8 @@ def check_json_parts(body: bytes, bounds: AnswerBounds) -> None:
     parts = body.count(b",") + body.count(b"[") + body.count(b"{")
     if parts > bounds.json_parts:
         raise AnswerBoundError(
-            f"its answer has {parts:,} parts (commas and opening brackets) where {bounds.json_parts:,} are allowed, and is "
-            "not parsed (http.answer.max.parts)"
+            f"its answer has {parts:,} parts (commas and opening brackets), more than the allowed "
+            f"{bounds.json_parts:,}, so srfix does not parse it (http.answer.max.parts)"
         )
 
 
@@ -310,8 +310,8 @@ def _decompressor(content_encoding: str) -> _Decompressor | None:
     if len(codings) == 1 and codings[0] in ("gzip", "deflate"):
         return _Decompressor(codings[0])
     raise AnswerBoundError(
-        f"its answer is compressed in {len(codings)} layers, or otherwise than by gzip or deflate, which are asked for "
-        "(Content-Encoding); let the server, or what stands before it, compress once, or not at all"
+        f"its answer is compressed in {len(codings)} layers, or not with gzip or deflate, as srfix asked "
+        "(Content-Encoding); configure the server, or the proxy before it, to compress once or not at all"
     )
 
 

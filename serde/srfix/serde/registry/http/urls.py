@@ -120,7 +120,7 @@ def _segment(text: str) -> str:
         encoded = ""
     if not encoded:
         raise UsageError(
-            f"The name {text!r} cannot stand in a registry's URL: it is empty or not valid Unicode. Check the subject."
+            f"The name {text!r} cannot be part of a registry URL: it is empty or not valid Unicode. Check the subject."
         )
     return encoded.replace(".", "%2E") if encoded in (".", "..") else encoded
 

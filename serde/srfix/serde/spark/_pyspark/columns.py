@@ -104,6 +104,6 @@ def _session() -> SparkSession:
         return SparkSession.active()  # the thread's, else the one that was started in another
     except PySparkException:
         raise UsageError(
-            "There is no active Spark session, and a column's engine is chosen for one. Start it first, or use "
-            "df.transform(from_registry(plan)), which knows the frame's."
+            "There is no active Spark session, and srfix needs one to choose a column's engine. Start a session "
+            "first, or use df.transform(from_registry(plan)), which uses the frame's."
         ) from None

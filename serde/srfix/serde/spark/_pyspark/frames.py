@@ -229,7 +229,7 @@ def payloads_again(df: DataFrame, role: Role, column: str) -> DataFrame:
     bad = bad_rows(df, role)
     if names.payload not in df.columns:
         raise UsageError(
-            f"The frame has no column {names.payload}, which has the bytes of bad {role.value}s. Keep it beside "
+            f"The frame has no column {names.payload}, which has the bytes of bad {role.value}s. Keep it together with "
             f"{names.reason}: bad_rows(df) has both."
         )
     added = (names.reason, names.message, names.payload, names.tombstone)
@@ -275,8 +275,8 @@ def check_payloads(df: DataFrame, column: str, ours: tuple[str, ...]) -> None:
         )
     if taken := [name for name in df.columns if name in ours]:
         raise UsageError(
-            f"The frame has a column {taken[0]} already, which is one of those that srfix adds. Rename or drop it; keys and "
-            "values of one frame are read with a plan each, with different roles."
+            f"The frame already has a column {taken[0]}, a name that srfix needs for a column that it adds. Rename or "
+            "drop it. To read keys and values of one frame, use two plans with different roles."
         )
 
 

@@ -42,8 +42,8 @@ _LEFT: Final = "left"
 _MANY_IDS: Final = 10
 _LIKE_JSON: Final = (b"{", b"[", b'"')
 _FAILED: Final = (
-    "Spark's Avro could not read the body under its writer schema, or bytes are left over behind it. "
-    f"{arrow_or('srfix decode', advice='The arrow engine')} says what is wrong."
+    "Spark's Avro could not read the body under its writer schema, or bytes are left over after it. "
+    f"{arrow_or('srfix decode', advice='The arrow engine')} shows what is wrong."
 )
 _NEWER: Final = "Read these rows with Spark 4.1 or newer, whose arrow engine does, or see them with srfix decode."
 _PLAN_AGAIN: Final = (

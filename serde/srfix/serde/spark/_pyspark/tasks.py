@@ -56,7 +56,8 @@ def judged(reader: JudgedReader, payload: Column, headers: Column) -> Column:
     be read. Several such columns in one projection travel to the workers together."""
     if (lacking := lacks_arrow()) is not None:
         raise EngineRefusedError(
-            f"Whether rows can be read is asked of srfix on Spark's workers. {lacking}. Verify without Spark (--engine local).",
+            f"The check whether rows can be read runs in srfix on Spark's workers. {lacking}. Verify without Spark "
+            "(--engine local).",
             reasons=(f"{lacking}.",),
         )
     shipped = Shipped(FACTORY, pickled_with_secrets(reader))

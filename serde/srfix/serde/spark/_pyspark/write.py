@@ -26,8 +26,8 @@ _PAYLOAD = "_srfix_encoded_payload"
 _MESSAGE = "_srfix_encoded_message"
 _SINK = ("key", "value", "partition", "headers")
 _NOT_ASKED = (
-    "The row is null, and written it would delete its key. If it is to, say null_rows='tombstone'; if not, leave the "
-    "row out."
+    "The row is null. If it is written, it deletes its key. If it should, set null_rows='tombstone'; if not, leave "
+    "the row out."
 )
 _NOT_MARKED = (
     "The row is null, and is not marked as a tombstone: it may be one that could not be read, or that a join made, and written "

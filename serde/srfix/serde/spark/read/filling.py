@@ -264,9 +264,10 @@ def check_fed(plan: ReadDecisions) -> None:
     one = len(missing) == 1
     raise ColumnError(
         f"No version of the {plan.role.value}s of topic {plan.topic!r} feeds {'the column' if one else 'the columns'} "
-        f"{shown}{more}: {'it' if one else 'they'} would be null in every row.{_near(missing, told)} Asked: "
-        f"{', '.join(map(repr, plan.subjects)) or 'ids alone'}. Name the fields that the writers have, give subjects= whose "
-        "versions feed them, or say missing_columns='null'."
+        f"{shown}{more}: {'it' if one else 'they'} would be null in every row.{_near(missing, told)} srfix looked "
+        f"under {', '.join(map(repr, plan.subjects)) or 'no subject, only for ids'}. "
+        "Use the field names that the writers have, give subjects= whose versions have these fields, or set "
+        "missing_columns='null'."
     )
 
 
@@ -318,7 +319,7 @@ def _by_ksqldb(column_type: str) -> str:
     """ksqlDB takes a number for a day, a time or an instant, and has no local times."""
     if column_type == ScalarType.TIMESTAMP_NTZ.value:
         return ""
-    return f" To have the number taken as ksqlDB takes it, use the case rule {CaseRule.KSQLDB.value!r}."
+    return f" To read the number as ksqlDB does, use the case rule {CaseRule.KSQLDB.value!r}."
 
 
 def _check_numbers(by_schema: Sequence[tuple[PlannedSchema, dict[str, Feed]]], topic: str) -> None:
@@ -332,9 +333,9 @@ def _check_numbers(by_schema: Sequence[tuple[PlannedSchema, dict[str, Feed]]], t
         if len(numbers) > 1:
             kinds = ", ".join(f"{kind} (schema id {schema_id})" for kind, schema_id in numbers.items())
             raise ColumnError(
-                f"The column {column} would hold numbers of different units, and no row says which: in topic {topic!r} they "
-                f"are {kinds}. Declare a column that is read by the unit (DATE, TIME, TIMESTAMP), or leave it out. To have the "
-                f"numbers as they are, use the case rule {CaseRule.KSQLDB.value!r}."
+                f"The column {column} would hold numbers of different units, and no row would show which: in topic "
+                f"{topic!r} they are {kinds}. Declare a column that is read by the unit (DATE, TIME, TIMESTAMP), or "
+                f"leave it out. To read the numbers as they are, use the case rule {CaseRule.KSQLDB.value!r}."
             )
 
 

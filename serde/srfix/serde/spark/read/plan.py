@@ -232,16 +232,16 @@ def plan_read(
     reader, times = usable_reader(reader_schema, case_rule), given_times(times)
     has_reader = _is_one_given(reader_schema=reader_schema, reader_version=reader_version, reader_id=reader_id)
     if columns is None and not has_reader:
-        raise UsageError("Name the columns of the rows, or say NEWEST: those of the newest schema.")
+        raise UsageError("Name the columns of the rows, or pass NEWEST for those of the newest schema.")
     if has_reader and (isinstance(columns, Newest) or format not in (RESOLVING, None)):
         raise UsageError(
-            "A reader's schema (reader_schema=, reader_version=, reader_id=) is an Avro schema beside which there is none: "
-            "leave NEWEST out, and read Avro (format)."
+            "A reader's schema (reader_schema=, reader_version=, reader_id=) is an Avro schema and defines the "
+            "columns itself: leave out NEWEST, and any format but Avro."
         )
     check_word("missing_columns", missing_columns, get_args(MissingColumns))
     if strict and missing_columns == "null":
         raise UsageError(
-            "strict=True asks for every column, and missing_columns='null' says that some are not there. Leave one of them out."
+            "strict=True requires every column, but missing_columns='null' allows missing ones. Leave one of them out."
         )
     spec = ReadSpec(
         wrap=flag_or_none("wrap", wrap),
@@ -313,7 +313,7 @@ def _is_one_given(**given: object) -> bool:
     """
     names = [f"{name}=" for name, value in given.items() if value is not None]
     if len(names) > 1:
-        raise UsageError(f"{' and '.join(names)} each say what the reader's schema is. Leave all but one of them out.")
+        raise UsageError(f"{' and '.join(names)} each give the reader's schema. Leave all but one of them out.")
     return bool(names)
 
 
@@ -356,7 +356,7 @@ def _context_of(subjects: Iterable[Subject]) -> str:
     contexts = sorted({split_context(subject)[0] for subject in subjects})
     if len(contexts) > 1:
         raise UsageError(
-            f"The subjects are in several registry contexts ({', '.join(contexts)}), each of which has ids of its own. Plan "
-            "one context at a time, or pass a policy that says which one is asked: ById(registry, context=…)."
+            f"The subjects are in several registry contexts ({', '.join(contexts)}), and each context has its own ids. "
+            "Plan one context at a time, or pass a policy that names the one to ask: ById(registry, context=…)."
         )
     return contexts[0] if contexts else DEFAULT_CONTEXT

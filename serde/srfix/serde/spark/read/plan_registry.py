@@ -115,7 +115,7 @@ class Asked:
 
     def register(self, subject: str, schema: Schema) -> SchemaId:
         """Refuses: planning writes nothing."""
-        raise UsageError(f"A plan registers nothing, and something was to be registered under {subject!r}.")
+        raise UsageError(f"A plan registers no schemas, but something tried to register one under {subject!r}.")
 
 
 def listed(asked: Asked, subjects: Iterable[Subject], known: Iterable[ListedVersion] = ()) -> Iterator[ListedVersion]:

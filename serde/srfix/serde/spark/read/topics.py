@@ -98,7 +98,8 @@ class TopicsAsked:
         """What is wrong with the pattern or the partitions, by what Spark said; None if that is about neither."""
         if self.option == "subscribePattern" and (found := _NO_PATTERN.search(text)) is not None:
             return UsageError(
-                f"subscribe_pattern= is no regular expression of Java's: {foreign(found[1])}, in {foreign(self.value)!r}."
+                f"subscribe_pattern= is not a regular expression of Java's: {foreign(found[1])}, in "
+                f"{foreign(self.value)!r}."
             )
         if self.option == "assign" and _OTHER_PARTITIONS in text:
             return UsageError(
@@ -133,7 +134,7 @@ def topics_asked(
 ) -> TopicsAsked:
     """What is read: the plans' topics, unless a pattern or an assignment says so."""
     if subscribe_pattern is not None and assign is not None:
-        raise UsageError("subscribe_pattern= and assign= each say which topics are read. Give one of them.")
+        raise UsageError("subscribe_pattern= and assign= each choose the topics to read. Give only one of them.")
     given = topic_plans([plans] if isinstance(plans, ReadPlan) else plans)
     only = plans if isinstance(plans, ReadPlan) else None
     if subscribe_pattern is not None:
@@ -166,13 +167,13 @@ def topics_asked(
 def plan_given(given: object, more: str = "") -> ReadPlan:
     """The plan, if it is one; else an error, which ends in `more`."""
     if not isinstance(given, ReadPlan):
-        raise UsageError(f"A plan is what plan_read gives, not {type(given).__name__}. {more}".rstrip())
+        raise UsageError(f"A plan must be what plan_read gives, not {type(given).__name__}. {more}".rstrip())
     return given
 
 
 def _check_topic(topic: object, who: str) -> None:
     if not isinstance(topic, str) or not topic:
-        raise UsageError(f"{who} names topics by strings, and {topic!r} is the name of none.")
+        raise UsageError(f"{who} must name topics by strings, and {topic!r} is not a topic's name.")
 
 
 def _partitions(assign: Assignment) -> dict[str, list[int]]:
@@ -185,7 +186,9 @@ def _partitions(assign: Assignment) -> dict[str, list[int]]:
         _check_topic(topic, "assign=")
         given = list(partitions) if isinstance(partitions, Iterable) else []
         if not given or not all(type(one) is int and 0 <= one <= _LAST_PARTITION for one in given):
-            raise UsageError(f"assign= names no partitions of the topic {topic!r}: {{{topic!r}: [0, 2]}}, say.")
+            raise UsageError(
+                f"assign= names no partitions of the topic {topic!r}. Give, for example, {{{topic!r}: [0, 2]}}."
+            )
         found[topic] = sorted(set(given))
     return found
 
@@ -238,9 +241,7 @@ def is_topic_of(pattern: str, topic: str) -> bool:
     try:
         return re.fullmatch(pattern, topic) is not None
     except re.error as error:
-        raise UsageError(
-            f"subscribePattern is a regular expression of topics' names, and this is none: {error}."
-        ) from None
+        raise UsageError(f"subscribePattern must be a regular expression for the names of topics: {error}.") from None
 
 
 Offsets: TypeAlias = str | Mapping[int, int] | Mapping[str, Mapping[int, int]]
@@ -298,11 +299,9 @@ def _check(options: Options, taken: Mapping[str, str]) -> None:
     for name in options:
         for ours, parameter in taken.items():
             if is_same(ours, name):
-                raise UsageError(f"The option {name} is not to be given: {parameter} says it.")
+                raise UsageError(f"Do not give the option {name}: {parameter} already sets it.")
         if (dotted := _DOTTED.fullmatch(name)) and not is_same(dotted[1], "kafka"):
-            raise UsageError(
-                f"Spark would ignore the option {name}. What is for Kafka's client is called kafka.{name}."
-            )
+            raise UsageError(f"Spark would ignore the option {name}. For the Kafka client, write kafka.{name}.")
 
 
 def _offsets(parameter: str, asked: TopicsAsked, offsets: Offsets) -> str:

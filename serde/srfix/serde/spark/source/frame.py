@@ -173,7 +173,7 @@ def _chosen_raw(schema: Mapping[str, object]) -> SourceFrame:
         name = field.name
         if name not in _METADATA_TYPES or not _same(field.type, _METADATA_TYPES[name]):
             raise UsageError(
-                f"The schema's field {name!r} ({_named(field.type)}) is no column of a raw record. Those are "
+                f"The schema's field {name!r} ({_named(field.type)}) is not a column of a raw record. Its columns are "
                 f"{', '.join(f'{each} {_named(kind)}' for each, kind in _METADATA_TYPES.items())}."
             )
         fields.append(SourceFrameField(name=name, kind=FieldKind.METADATA, source=name))
@@ -202,8 +202,8 @@ def _chosen(options: SourceOptions, schema: Mapping[str, object]) -> SourceFrame
         options.on_error == "fail" and options.tombstones is Tombstones.DROP
     ):
         raise UsageError(
-            f"The schema lacks the column {reason_fields(columns).reason} STRING, by which tombstones and bad rows can be "
-            "told from rows of nulls. Add it, or give on.error=fail and tombstones=drop."
+            f"The schema lacks the column {reason_fields(columns).reason} STRING. Only that column shows whether a row "
+            "of nulls is a tombstone or a bad row. Add it, or set on.error=fail and tombstones=drop."
         )
     return frame
 
@@ -213,8 +213,8 @@ def _refuse_unclear(rows: Sequence[FrameField]) -> None:
         if field.name in METADATA and _same(field.type, _METADATA_TYPES[field.name]):
             name = field.name
             raise UsageError(
-                f"The schema's field {name!r} may be the record's {name} or a field of its row. Say "
-                f'.option("metadata", "{name}") for the record\'s, or .option("metadata", "none") for the row\'s.'
+                f"The schema's field {name!r} may be the record's {name} or a field of its row. If it is the record's, "
+                f'set .option("metadata", "{name}"). If it is the row\'s, set .option("metadata", "none").'
             )
 
 
@@ -250,8 +250,8 @@ def _given_fields(schema: Mapping[str, object]) -> tuple[FrameField, ...]:
     for field in cast("Sequence[Mapping[str, object]]", schema["fields"]):
         if field["nullable"] is False:
             raise UsageError(
-                f"The schema's field {field['name']!r} is NOT NULL; every field of such a frame may be null, in tombstones "
-                "for one. Declare it nullable."
+                f"The schema's field {field['name']!r} is NOT NULL; every field of such a frame may be null, for "
+                "example in a tombstone. Declare it nullable."
             )
     return fields_of(schema)
 
@@ -262,8 +262,8 @@ def _distinct(frame: SourceFrame) -> SourceFrame:
         # Spark does not tell names apart by letter case.
         if field.kind is not FieldKind.ROW and declared_name(field.name) in rows:
             raise UsageError(
-                f"Two columns are called {field.name!r}, letter case apart: the row's and the record's. Give "
-                '.option("metadata.prefix", "_record_"), say, or leave it out of metadata.'
+                f"Two columns are called {field.name!r}, letter case apart: the row's and the record's. Set a prefix, "
+                'for example .option("metadata.prefix", "_record_"), or leave the record\'s out of metadata.'
             )
     return frame
 

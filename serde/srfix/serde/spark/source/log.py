@@ -89,8 +89,8 @@ class TopicLog:
                 code = error.code
                 if code == KafkaError.UNKNOWN_TOPIC_OR_PART:
                     raise ClusterError(
-                        f"There is no topic {self._topic!r} on the Kafka cluster at {self._client.bootstrap_servers}, or "
-                        "this user may not see it. Check its spelling, letter case and the cluster."
+                        f"There is no topic {self._topic!r} on the Kafka cluster at {self._client.bootstrap_servers}, "
+                        "or this user is not allowed to see it. Check its spelling, letter case and the cluster."
                     ) from None
                 if code != KafkaError.LEADER_NOT_AVAILABLE or time.monotonic() > deadline:
                     raise error.error from None

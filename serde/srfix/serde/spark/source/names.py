@@ -163,8 +163,8 @@ class GivenOptions:
         }
         for name in sorted(given.keys() & _DECIDED):
             raise UsageError(
-                f"The option kafka.{name} is not taken: this source decides on it itself, as Spark's checkpoint, not a "
-                "consumer group, keeps the offsets. Leave it out."
+                f"The option kafka.{name} is not allowed: this source sets it itself, because Spark's checkpoint keeps "
+                "the offsets, not a consumer group. Leave it out."
             )
         servers = self._values.get("bootstrap.servers")
         return to_librdkafka(given | ({} if servers is None else {"bootstrap.servers": servers}))

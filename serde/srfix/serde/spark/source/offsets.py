@@ -73,12 +73,12 @@ class StreamCheckpoint:
         offsets = document.get("offsets")
         if not isinstance(offsets, Mapping):
             raise UsageError(
-                "The checkpoint was not written by this source. Give the query a checkpoint location of its own."
+                "The checkpoint was not written by this source. Give the query its own checkpoint location."
             )
         if document.get("topic") != topic:
             raise UsageError(
-                f"The checkpoint is one of the topic {document.get('topic')!r}, and the query reads {topic!r}. Give it a "
-                "checkpoint location of its own."
+                f"The checkpoint belongs to the topic {document.get('topic')!r}, but the query reads {topic!r}. Give "
+                "the query its own checkpoint location."
             )
         topic_id = document.get("topic_id")
         return cls(
@@ -115,7 +115,7 @@ def stated_offsets(option: str, text: str, log: Log) -> Mapping[int, int]:
         lacking, unknown = sorted(log.ends.keys() - stated.keys()), sorted(stated.keys() - log.ends.keys())
         what = f"lacks {_partitions(lacking)}" if lacking else f"names {_partitions(unknown)}, which it does not have"
         raise UsageError(
-            f"The option {option} {what} of the topic {log.topic!r}. It names every partition once: "
+            f"The option {option} {what} of the topic {log.topic!r}. It must name each partition exactly once: "
             f"{_partitions(sorted(log.ends))}."
         )
     found = {}
@@ -124,8 +124,8 @@ def stated_offsets(option: str, text: str, log: Log) -> Mapping[int, int]:
         found[partition] = offset if word is None else log.at(word)[partition]
         if found[partition] > log.ends[partition]:
             raise UsageError(
-                f"The option {option} says {offset} for partition {partition} of the topic {log.topic!r}, whose log ends "
-                f"at {log.ends[partition]}."
+                f"The option {option} gives {offset} for partition {partition} of the topic {log.topic!r}, whose log "
+                f"ends at {log.ends[partition]}."
             )
     return found
 
@@ -146,8 +146,8 @@ def _parsed(option: str, text: str, topic: str) -> dict[int, int]:
 def _unreadable(option: str, topic: str) -> UsageError:
     example = json.dumps({topic: {"0": 23, "1": -2}})
     return UsageError(
-        f"The option {option} is earliest, latest, or JSON as {example}: partition by partition an offset, -2 for the "
-        "earliest, -1 for the latest."
+        f"The option {option} must be earliest, latest, or JSON such as {example}: an offset for each partition, -2 "
+        "for the earliest, -1 for the latest."
     )
 
 
@@ -195,7 +195,7 @@ def is_recreated(checkpoint: StreamCheckpoint, log: Log) -> bool:
 def check_not_recreated(checkpoint: StreamCheckpoint, log: Log) -> None:
     """:raises DataLossError: if the topic is not the one that the checkpoint is of, or its log went back."""
     if is_recreated(checkpoint, log):
-        raise _data_loss(f"the topic {log.topic!r} was deleted and created anew (its id is another)", log.topic, None)
+        raise _data_loss(f"the topic {log.topic!r} was deleted and created again (it has another id)", log.topic, None)
     for partition, offset in checkpoint.offsets.items():
         end = log.ends.get(partition)
         if end is None or end < offset:
@@ -210,8 +210,8 @@ def check_not_recreated(checkpoint: StreamCheckpoint, log: Log) -> None:
 
 def _data_loss(what: str, topic: str, partition: int | None) -> DataLossError:
     return DataLossError(
-        f"Records were lost before they were read: {what}. Start anew with a new checkpoint location, or go on with what is "
-        "there by failOnDataLoss=false.",
+        f"Records were lost before they were read: {what}. Start again with a new checkpoint location, or set "
+        "failOnDataLoss=false to continue with the records that are left.",
         topic=topic,
         partition=partition,
     )

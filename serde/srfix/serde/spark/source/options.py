@@ -124,7 +124,7 @@ def _place(given: GivenOptions) -> dict[str, tuple[int, ...] | None]:
     for a pattern."""
     told = [name for name in ("topic", "subscribe", "subscribePattern", "assign") if given.get(name) is not None]
     if len(told) > 1:
-        raise UsageError(f"The options {' and '.join(told)} each name the topic. Give one of them.")
+        raise UsageError(f"The options {' and '.join(told)} each name the topic. Give only one of them.")
     if (assigned := given.get("assign")) is not None:
         return _assigned(assigned)
     if (pattern := given.get("subscribePattern")) is not None:
@@ -136,7 +136,9 @@ def _place(given: GivenOptions) -> dict[str, tuple[int, ...] | None]:
         return {}
     topics = [topic.strip() for topic in subscribed.split(",")]
     if not all(topics):
-        raise UsageError(f"The option subscribe is one topic or several, as users,orders, not {foreign(subscribed)!r}.")
+        raise UsageError(
+            f"The option subscribe must be one or more topics, such as users,orders, not {foreign(subscribed)!r}."
+        )
     return dict.fromkeys(topics)
 
 
@@ -150,7 +152,8 @@ def _assigned(text: str) -> dict[str, tuple[int, ...] | None]:
         found[topic] = tuple(sorted(set(numbers)))
     if not found or not all(found.values()):
         raise UsageError(
-            f'The option assign is JSON of topics and their partitions, as {{"users": [0, 2]}}, not {foreign(text)!r}.'
+            f'The option assign must be JSON of topics and their partitions, such as {{"users": [0, 2]}}, not '
+            f"{foreign(text)!r}."
         )
     return found
 
@@ -193,8 +196,8 @@ def _metadata(given: GivenOptions, *, is_raw: bool) -> tuple[str, ...] | None:
     if is_raw and given.use is not Use.WRITE:
         if value is not None or given.get("metadata.prefix") is not None:
             raise UsageError(
-                "With format=raw every column is metadata: leave metadata and metadata.prefix out, and choose columns "
-                "by .schema(…)."
+                "With format=raw all columns are metadata, so leave out metadata and metadata.prefix. Choose columns "
+                "with .schema(…)."
             )
         has_headers = flag("includeHeaders", given.get("includeHeaders") or "false")
         return tuple(name for name in METADATA if name != "headers" or has_headers)
@@ -215,7 +218,10 @@ def _check_together(options: SourceOptions, use: Use) -> None:
     if options.path is not None and options.kafka:
         raise UsageError("Give path, to read files, or bootstrap.servers and topic, to read a topic: not both.")
     if options.path is not None and options.is_several:
-        raise UsageError("Files are read of one topic, or raw of all. Read each topic of them, and union the frames.")
+        raise UsageError(
+            "A read of files returns the rows of one topic, or raw records of all topics. Read each topic separately, "
+            "and union the frames."
+        )
     if options.path is None:
         if not options.is_several:
             options.required_topic()

@@ -76,7 +76,7 @@ def with_columns(options: SourceOptions) -> SourceOptions:
     if options.wrap is None and half_of(columns, options.role, None).wrapped != half.wrapped:
         raise UsageError(
             f"The newest schema for the {options.role.value}s of topic {options.topic!r} has one column, "
-            f'{columns[0].name}. Say .option("wrap", "{"true" if half.wrapped else "false"}").'
+            f'{columns[0].name}. Set .option("wrap", "{"true" if half.wrapped else "false"}").'
         )
     counts = (
         {} if half.reader_schema is None or options.reader_schema is not None else {options.required_topic(): newest}

@@ -141,7 +141,7 @@ class RecordReader:
             end = _offset(event)
             if end >= range_.end or not self.fail_on_data_loss:
                 return max(end, range_.end)
-            raise self._lost(f"{where} ends at offset {end} now; it was to be read up to {range_.end}", range_)
+            raise self._lost(f"{where} now ends at offset {end}, but srfix was to read up to {range_.end}", range_)
         if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
             raise self._lost(f"the offset {position} of {where} is gone", range_)
         if error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED or error.retriable():
@@ -150,8 +150,8 @@ class RecordReader:
 
     def _lost(self, what: str, range_: OffsetRange) -> DataLossError:
         return DataLossError(
-            f"Records were lost before they were read: {what}. Read again from what is there, or go on without them by "
-            "failOnDataLoss=false.",
+            f"Records were lost before they were read: {what}. Read again from the records that are left, or set "
+            "failOnDataLoss=false to continue without the lost ones.",
             topic=self.topic,
             partition=range_.partition,
         )

@@ -31,8 +31,8 @@ def each_topic(options: SourceOptions) -> dict[str, SourceOptions]:
         places = dict.fromkeys(_matching(options))
         if not places:
             raise UsageError(
-                f"No topic matches subscribePattern={options.pattern!r}, or this user may not see it. The whole name counts, "
-                "and its letter case."
+                f"No topic matches subscribePattern={options.pattern!r}, or this user is not allowed to see it. The "
+                "whole name counts, and its letter case."
             )
     starts = _shared("startingOffsets", options.starting_offsets, places)
     ends = _shared("endingOffsets", options.ending_offsets, places)
@@ -136,8 +136,9 @@ class StreamReads:
         gone = sorted(found.keys() - self._reads.keys())
         if gone and self._options.fail_on_data_loss:
             raise DataLossError(
-                f"The checkpoint has the topic {gone[0]!r}, which is read no more: it is not asked for, or is gone. Ask for "
-                "it, start with a new checkpoint location, or go on without it by failOnDataLoss=false.",
+                f"The checkpoint contains the topic {gone[0]!r}, but the query no longer reads it: it is not named, or "
+                "is gone. Name it, start with a new checkpoint location, or set failOnDataLoss=false to continue "
+                "without it.",
                 topic=gone[0],
                 partition=None,
             )
@@ -148,9 +149,9 @@ class StreamReads:
             return
         if born := [topic for topic in _matching(self._options) if topic not in self._reads]:
             raise ClusterError(
-                f"The topic {born[0]!r} matches subscribePattern={self._options.pattern!r}, and was born since the query "
-                "began: there is no plan for it. Start the query again, with its checkpoint: it plans the topic, and reads it "
-                "from its beginning."
+                f"The topic {born[0]!r} matches subscribePattern={self._options.pattern!r}, but was created after the "
+                "query started, so there is no plan for it. Restart the query with its checkpoint; it then plans the "
+                "topic and reads it from the beginning."
             )
 
 

@@ -107,7 +107,7 @@ class WriteTask:
         if not self.writes_tombstones and any(nothing):
             position = nothing.index(True)
             is_said = self.reason is not None and batch.column(self.reason)[position].is_valid
-            said = f"{self.reason} says TOMBSTONE" if is_said else f"{self.mark} is true"
+            said = f"{self.reason} is TOMBSTONE" if is_said else f"{self.mark} is true"
             raise EncodeError(f"Row {position} of the batch: {said}. {_TO_DELETE}")
         return encoder.payloads(rows, nothing)
 
@@ -118,7 +118,7 @@ class WriteTask:
         for position, word in enumerate(words):
             if word is not None and word != Reason.TOMBSTONE.value:
                 raise EncodeError(
-                    f"Row {position} of the batch could not be read ({self.reason} says {word}), so there is nothing to "
+                    f"Row {position} of the batch could not be read ({self.reason} is {word}), so there is nothing to "
                     "write. Leave such rows out."
                 )
         if self.reason is None and self.mark is None and any(empty):
@@ -188,7 +188,8 @@ class _Delivery:
         if self._failed:
             raise ClusterError(
                 f"{self._failed} of {self._sent} records were not written to the topic {self._topic!r}: "
-                f"{'; '.join(self._failures)}. The others may have been: written again, they are there twice."
+                f"{'; '.join(self._failures)}. The others may have been written; if you write them again, they are "
+                "there twice."
             )
         return self._sent
 
@@ -257,10 +258,10 @@ def _plan(options: SourceOptions, fields: Sequence[FrameField]) -> WritePlan:
 def _raw_metadata(fields: Mapping[str, FrameField]) -> dict[str, str]:
     others = [name for name in fields if name not in _WRITABLE]
     if others or "value" not in fields:
-        problem = f"has {', '.join(others)} besides" if others else "lacks value"
+        problem = f"also has {', '.join(others)}. Drop or rename these" if others else "lacks value. Add it"
         raise UsageError(
-            f"A raw record is written of the columns {', '.join(_WRITABLE)}, of which value must be there; the frame "
-            f"{problem}. Drop or rename what is not to be written."
+            f"To write raw records, the frame may have only the columns {', '.join(_WRITABLE)}, and must have value; it "
+            f"{problem}."
         )
     return {name: name for name in _WRITABLE if name in fields}
 
@@ -273,13 +274,13 @@ def _metadata(options: SourceOptions, fields: Mapping[str, FrameField]) -> dict[
     for name, column in found.items():
         if name not in writable:
             raise UsageError(
-                f"A record's {name} is not written; of metadata, {', '.join(sorted(writable))} are. Drop the column "
-                f"{column!r} and leave it out of metadata."
+                f"srfix cannot write a record's {name}. The metadata that it can write is "
+                f"{', '.join(sorted(writable))}. Drop the column {column!r} and leave it out of metadata."
             )
         if column not in fields:
-            raise UsageError(f"The frame has no column {column!r}, which metadata says. It has {', '.join(fields)}.")
+            raise UsageError(f"The frame has no column {column!r}, which metadata names. It has {', '.join(fields)}.")
     if options.role is Role.KEY and "value" not in found:
-        raise UsageError("Written by its key alone, a record would be a tombstone. Name value in metadata.")
+        raise UsageError("A record with only a key would be a tombstone. Add value to metadata.")
     return found
 
 

@@ -64,7 +64,7 @@ def frame_row(plan: WriteDecisions, schema: SparkSchema, from_: str | Sequence[s
     if word_of(by_name[from_].type) != "struct":
         raise UsageError(
             f"The column {from_!r} is {ddl(by_name[from_].type)}, not a struct that could be the row. If it is the row's only "
-            f"column, say from_=[{from_!r}]."
+            f"column, set from_=[{from_!r}]."
         )
     return _row(plan, frame, fields_of(by_name[from_].type), from_)
 

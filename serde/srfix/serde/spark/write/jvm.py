@@ -153,7 +153,7 @@ class _Writer:
         """A value that may be null, though the type does not say so."""
         word, how, writer = word_of(given), value.how, value.writer
         if isinstance(how, Free) or (writer.node.kind == "union" and not writer.is_nullable):
-            return self._refuse(path, f"is written as a {describe(writer.node)}, of which Spark cannot choose a branch")
+            return self._refuse(path, f"is written as a {describe(writer.node)}, and Spark cannot choose its branch")
         match how:
             case WriteFields():
                 if word == "struct":

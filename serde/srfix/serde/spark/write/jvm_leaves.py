@@ -127,7 +127,7 @@ def scalar(
         own = _OWN[kind]
         return Piece(schema=kind, sql=sql if word == own else f"CAST({sql} AS {ddl(own)})", is_as_it_is=word == own)
     if word in _SOMETIMES.get(kind, ()):
-        return JvmRefusal(why=f"is {ddl(given)}, of which not every value fits {describe(node)}")
+        return JvmRefusal(why=f"is {ddl(given)}, and not every such value fits {describe(node)}")
     return _never(node, given)
 
 
@@ -158,7 +158,7 @@ def missing(field: WriteField[AvroType]) -> Piece | JvmRefusal:
         return Piece(schema="long", sql=f"CAST({default} AS BIGINT)")
     if node.kind == "string" and isinstance(default, str):
         return Piece(schema="string", sql=sql_text(default))
-    return JvmRefusal(why=f"is missing, and its default {default!r} is one of {describe(node)}")
+    return JvmRefusal(why=f"is missing, and its default {default!r} is a value of {describe(node)}")
 
 
 def _never(node: AvroNode, given: FrameType) -> JvmRefusal:
@@ -182,7 +182,7 @@ def _decimal(node: AvroNode, given: FrameType, sql: str) -> Piece | JvmRefusal:
         return JvmRefusal(why=f"is written as {describe(node)}, and Spark's decimals have {_MAX_PRECISION} digits")
     have_precision, have_scale = int(found[1]), int(found[2])
     if have_scale > scale or have_precision - have_scale > precision - scale:
-        return JvmRefusal(why=f"is {ddl(given)}, of which not every value fits {describe(node)}")
+        return JvmRefusal(why=f"is {ddl(given)}, and not every such value fits {describe(node)}")
     schema: dict[str, SchemaJson] = {"logicalType": "decimal", "precision": precision, "scale": scale}
     schema |= {"type": "fixed", "name": "", "size": node.size} if node.kind == "fixed" else {"type": "bytes"}
     is_same = (have_precision, have_scale) == (precision, scale)

@@ -216,7 +216,7 @@ def plan_write(
     if format not in FRAMED:
         given = _schema_options(schema, schema_id, version, schema_id_framing)
         if given:
-            raise UsageError(f"{format.name} has no schemas, so {given} cannot be used. Leave it out, or take AVRO.")
+            raise UsageError(f"{format.name} has no schemas, so {given} cannot be used. Leave it out, or use AVRO.")
         if format.is_bare and declared is None:
             raise UsageError(f"{format.word} writes a key or a value of one column: give that column.")
         plan = WritePlan(
@@ -241,7 +241,7 @@ def plan_write(
     own |= {"subjects": subjects, "register": register, "normalize": normalize, "schema_id_framing": schema_id_framing}
     if schema is not None:
         if declared is not None or exists:
-            raise UsageError("schema= says all that is written under: give no columns, schema_id or version beside it.")
+            raise UsageError("schema= defines all that is written: give no columns, schema_id or version with it.")
         serializer = kind.for_schema(
             registry,  # what it lacks is said when it is asked
             schema,

@@ -183,7 +183,9 @@ class TestWithColumns:
     ) -> None:
         """`test_connect_path` has every other pair of types."""
         read = _decoder(numbered(type_), "F0 INT")
-        with pytest.raises(IncompatibleTypeError, match=f"type {writer} cannot .* int32, at ->F0, by") as caught:
+        with pytest.raises(
+            IncompatibleTypeError, match=rf"^At ->F0, .* cannot read the writer's type {writer} as type int32\."
+        ) as caught:
             read(body(numbered(type_), {"f0": value}), 0)
         assert (caught.value.path, caught.value.writer_type, caught.value.column_type) == ("->F0", writer, "int32")
 
@@ -192,7 +194,9 @@ class TestWithColumns:
         assert _decode(schema, b"\x04\x02x\x0a", "F1 INT") == {"F1": 5}
 
     def test_a_root_that_is_no_record_is_refused(self) -> None:
-        with pytest.raises(IncompatibleTypeError, match=r"type string cannot .* struct, at the root,"):
+        with pytest.raises(
+            IncompatibleTypeError, match=r"^At the root, .* cannot read the writer's type string as type struct\."
+        ):
             _decode("string", b"\x00", "A INT")
 
     def test_fields_that_differ_only_by_case_name_where_they_are(self) -> None:
@@ -205,12 +209,12 @@ class TestWithColumns:
 class TestBadBodies:
     @pytest.mark.parametrize("cut", range(1, 12))
     def test_a_body_that_ends_too_early_is_truncated(self, cut: int) -> None:
-        with pytest.raises(TruncatedBodyError, match=r"^The body ends at byte \d+, within "):
+        with pytest.raises(TruncatedBodyError, match=r"^The body ends at byte \d+, inside "):
             _decode(WRITER, body(WRITER, ROW)[:-cut])
 
     @pytest.mark.parametrize("columns", [None, "ITEM STRING"])
     def test_bytes_behind_the_last_field_are_an_error(self, columns: str | None) -> None:
-        with pytest.raises(TrailingBytesError, match=r"^2 bytes are left over .* of a body of \d+"):
+        with pytest.raises(TrailingBytesError, match=r"^2 of the body's \d+ bytes are left over"):
             _decode(WRITER, body(WRITER, ROW) + b"xx", columns)
 
     @pytest.mark.parametrize(
@@ -243,11 +247,13 @@ BOMB = b"\x80\x80\x80\x80\x02\x00"
 class TestBombs:
     @pytest.mark.parametrize("items", ["null", record("Empty", n="null"), fixed(0), record("N")])
     def test_an_array_that_claims_endless_items_without_bytes_is_refused_at_once(self, items: object) -> None:
-        with pytest.raises(DecodeError, match=r"claims 268,435,456 array items that take no bytes, at ->f0"):
+        with pytest.raises(
+            DecodeError, match=r"^At ->f0, byte \d+, the body claims 268,435,456 array items of zero bytes"
+        ):
             _decode(numbered(array(items)), BOMB)
 
     def test_the_claims_of_all_arrays_of_a_body_count_together(self) -> None:
-        with pytest.raises(DecodeError, match=r"claims 70,000 array items that take no bytes"):
+        with pytest.raises(DecodeError, match=r"claims 70,000 array items of zero bytes"):
             _decode(array(array("null")), b"\xc8\x01" + b"\x90\x4e\x00" * 100 + b"\x00")
 
     def test_a_modest_number_of_empty_items_is_read(self) -> None:

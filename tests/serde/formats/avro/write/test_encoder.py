@@ -218,7 +218,7 @@ class TestRows:
         [
             ("A INT", {"a": 1}, CaseRule.EXACT, r"->a has no column or field"),
             ("A INT, `a` INT", {"A": 1, "x": 2}, CaseRule.KSQLDB_2020, r"->x has no column or field"),
-            ("FOO INT", {"foo": 1, "Foo": 2}, CaseRule.UNIQUE, r"the row has keys that leave a choice: Column 'FOO'"),
+            ("FOO INT", {"foo": 1, "Foo": 2}, CaseRule.UNIQUE, r"the row has keys that are ambiguous: Column 'FOO'"),
             ("FOO INT", {"FOO": 1, "foo": 2}, CaseRule.UNIQUE, r"->foo has no column or field"),
             ("A INT", {1: 1}, CaseRule.UNIQUE, r"->1 has no column"),
             ("M MAP<STRING, INT>", {"M": {1: 1}}, CaseRule.UNIQUE, r"->M->1 needs a string as its key, got int 1"),
@@ -361,7 +361,7 @@ class TestWithColumnsAsTheEngine:
     @pytest.mark.parametrize(
         ("row", "refusal"),
         [
-            ({"F": None}, "->F is null, and un-wrapped there are no bytes"),
+            ({"F": None}, "->F is null; without wrapping, null has no bytes"),
             ({}, "->F is missing"),
             ({"F": "x"}, r"->F needs an integer from .*, got str 'x'\.$"),
             ({"F": 1, "G": 1}, "->G has no column"),

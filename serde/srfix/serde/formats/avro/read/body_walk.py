@@ -90,9 +90,9 @@ class _Skimmer:
         self._spent += values
         if self._spent > self._budget:
             raise PayloadBoundError(
-                f"The body makes more than {self._budget:,} values, at {path}, byte {self._at - self._start}: that is all "
-                f"that {len(self._payload) - self._start} bytes may make. It is hostile, or the bounds are to be raised "
-                "(srfix.serde.bounds: values, values_per_byte).",
+                f"At {path}, byte {self._at - self._start}, the body expands to more than {self._budget:,} values, the "
+                f"limit for {len(self._payload) - self._start} bytes. It is hostile or corrupt, or you must raise the "
+                "limits (srfix.serde.bounds: values, values_per_byte).",
                 bound="values",
             )
 
@@ -158,8 +158,8 @@ class _Skimmer:
             most = self._costs.bounds.empty_items
             if self._empty_items > most:
                 raise PayloadBoundError(
-                    f"The body claims {self._empty_items:,} array items that take no bytes, at {task.path}, byte "
-                    f"{self._at - self._start}; at most {most:,} are read.",
+                    f"At {task.path}, byte {self._at - self._start}, the body claims {self._empty_items:,} array items "
+                    f"of zero bytes; srfix reads at most {most:,}.",
                     bound="empty_items",
                 )
             task.items_left = 0
@@ -196,8 +196,9 @@ class _Skimmer:
         most = self._costs.bounds.decimal_bytes
         if size > most and self._costs.converts_decimals:
             raise PayloadBoundError(
-                f"The decimal that ends at byte {self._at - self._start}, at {path}, has {size:,} bytes, and at most {most:,} "
-                "are converted. It is hostile, or the bound is to be raised (srfix.serde.bounds: decimal_bytes).",
+                f"The decimal that ends at byte {self._at - self._start}, at {path}, has {size:,} bytes; srfix "
+                f"converts at most {most:,}. It is hostile or corrupt, or you must raise the limit "
+                "(srfix.serde.bounds: decimal_bytes).",
                 bound="decimal_bytes",
             )
 
@@ -239,8 +240,8 @@ class _Skimmer:
         left = len(self._payload) - self._at
         if size > left:
             raise TruncatedBodyError(
-                f"The body ends at byte {len(self._payload) - self._start}, within {path}: {size} bytes "
-                f"should follow byte {self._at - self._start}, {left} do."
+                f"The body ends at byte {len(self._payload) - self._start}, inside {path}: after byte "
+                f"{self._at - self._start} there should be {size} bytes, but there are {left}."
             )
         self._at += size
 

@@ -92,7 +92,7 @@ def _text(value: bytes, path: str) -> str:
         return value.decode()
     except UnicodeDecodeError as error:
         raise DecodeError(
-            f"At {path or 'the root'}, bytes that the reader's schema has as a string are no UTF-8: {error}."
+            f"At {path or 'the root'}, the reader's schema says string, but the bytes are not UTF-8: {error}."
         ) from None
 
 
@@ -100,8 +100,9 @@ def decimal_of_unscaled(value: bytes, scale: int, most_bytes: int, path: str) ->
     """Unscaled bytes → a decimal of any size that is converted in no time."""
     if len(value) > most_bytes:
         raise PayloadBoundError(
-            f"{f'At {path}, the' if path else 'The'} body has a decimal of {len(value):,} bytes, and at most {most_bytes:,} "
-            "are converted. It is hostile, or the bound is to be raised (srfix.serde.bounds: decimal_bytes).",
+            f"{f'At {path}, the' if path else 'The'} body has a decimal of {len(value):,} bytes; srfix converts at "
+            f"most {most_bytes:,}. It is hostile or corrupt, or you must raise the limit (srfix.serde.bounds: "
+            "decimal_bytes).",
             bound="decimal_bytes",
         )
     return decimal.Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-scale, _EXACT)
@@ -113,7 +114,7 @@ def decimal_of_bytes(scale: int, column: Decimal, path: str) -> Finish:
     Java refuses a number of no bytes; so does this.
     """
     if abs(scale) > _MAX_SCALE:
-        raise SchemaError(f"The decimal at {path or 'the root'} has the scale {scale}, which no number has.")
+        raise SchemaError(f"The decimal at {path or 'the root'} has an impossible scale, {scale}.")
     fit = ensure_fit(column, path)
     # Compared as an integer first: a decimal of a megabyte is never made.
     bound = 10 ** min(max(column.precision - column.scale + scale, 0), MAX_DIGITS)

@@ -254,8 +254,9 @@ class FastavroPlan:
             return step, ((columns, step.whole(targets[0].value.path)),)
         if not all(isinstance(type_, ScalarType | Decimal) for type_ in types):
             raise ColumnError(
-                f"The columns {', '.join(repr(target.column.name) for target in targets)} are fed by one field under the "
-                "rule 'ksqldb-2020', but have different types with parts. Declare them with the same type, or leave one out."
+                "Under the rule 'ksqldb-2020' one field feeds the columns "
+                f"{', '.join(repr(target.column.name) for target in targets)}, but their types differ and are not all "
+                "scalar. Declare them with the same type, or leave one out."
             )
         steps = [self._field(target.value, is_shared=True) for target in targets]
         made = tuple(

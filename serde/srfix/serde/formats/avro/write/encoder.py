@@ -74,8 +74,8 @@ class _Walk:
         columns = column.fields if isinstance(column, Struct) else (None,) * len(node.fields)
         if len(columns) != len(node.fields):
             raise SchemaError(
-                f"The record {node.name} has {len(node.fields)} fields, but there are {len(columns)} columns for it: "
-                "it is not their schema. `encoder_under` writes columns under a schema that exists."
+                f"The record {node.name} has {len(node.fields)} fields, but there are {len(columns)} columns, so it is "
+                "not the schema of these columns. Use `encoder_under` to write columns under an existing schema."
             )
         return record.complete(
             tuple(
@@ -144,7 +144,7 @@ def _unless_none(careful: Convert) -> Convert:
     def check(value: object) -> object:
         if value is None:
             raise Misfit(
-                [("", "is null, and un-wrapped there are no bytes for that: the payload is null, a tombstone")]
+                [("", "is null; without wrapping, null has no bytes, so the whole payload would be null, a tombstone")]
             )
         return careful(value)
 

@@ -67,7 +67,7 @@ def schemas(projection: Projection[AvroType]) -> Schemas:
         raise Unrepresentable("the schema is recursive: a body decides how deep Spark goes, and Spark has no such type")
     if analysis.has_unbounded_arrays:
         raise Unrepresentable(
-            "it has an array of items that take no bytes: a few bytes would make Spark build millions"
+            "it has an array whose items take no bytes, so a few bytes would make Spark build millions of items"
         )
     made = _Schemas()
     own = _can_be_fields([column.name for column in projection.columns])
@@ -165,7 +165,7 @@ class _Schemas:
         part = self._field(default.value, level=level)
         made = default_of(default.field.type.node, part.reader, default.field.default)
         if made is None:
-            _refuse(default.value, "Java does not take the default of the reader's schema")
+            _refuse(default.value, "Java does not accept the default of the reader's schema")
         reader, json = made
         fix = without_voids(part.fix, reader)
         return replace(part, reader=reader, fix=fix, is_exact=part.is_exact and reader == part.reader), json

@@ -44,25 +44,25 @@ that fewer bytes left over cannot look like it; and none is zero, with which a n
 needs. What the schemas need for it is short, since their text is in every plan, several times."""
 
 UNSEEN: Final = (
-    "Why a body cannot be read: the reason is DECODE_FAILED, whatever the arrow engine says of it (TRUNCATED, "
+    "Why a body cannot be read: the reason is DECODE_FAILED, also where the arrow engine gives another (TRUNCATED, "
     "TRAILING_BYTES, OVERFLOW, …).",
     "Why a row with a string that is not UTF-8, or a date or timestamp outside of the years 1 to 9999, is bad: the reason is "
     "DECODE_FAILED.",
-    "Why, of a body that cannot be read under a schema of which no row can be: the reason is the schema's.",
+    "Why a body cannot be read, if no row can be read under its schema: the reason is the schema's.",
     "A boolean of another byte than 0 and 1: it is false.",
     "An int, or the number of a union's branch, of more than 32 bits: it is cut, or the body cannot be "
     "read. Nor can one with a number in more bytes than Avro "
     "has for it (five for an int, ten for a long), which the deserializer reads.",
-    "What is wrong within a field that no column wants, as long as its end is found. Of arrays and maps there it takes the "
-    "sizes of blocks at their word; the deserializer reads the items.",
+    "What is wrong inside a field that no column reads, as long as its end is found. In arrays and maps there it trusts the "
+    "sizes of blocks; the deserializer reads the items.",
     "A string that is not UTF-8 in an entry of a map that a later entry of the same key replaces.",
-    "A null key in a map, which the deserializer reads: the row is bad, as Spark's maps have none.",
+    "A null key in a map, which the deserializer reads: the row is bad, because Spark's maps cannot have one.",
     f"Bytes left over that begin with {AFTER.hex(' ')}.",
     "A schema GUID, in front of the body or in a record header: a row without an id is bad, unless the arrow engine reads "
     "what this one does not know.",
-    f"What bounds a length: in a session of start_session a string or bytes of more than {AVRO_JVM_TEXT_BYTES} bytes, and an "
-    f"array or map of more than {AVRO_JVM_ITEMS} items, is a bad row. In a session without bounds one that claims 2³⁰ of them "
-    "takes the memory, and costs the executor: auto does not take this engine there.",
+    f"A length beyond its limit: in a session of start_session a string or bytes of more than {AVRO_JVM_TEXT_BYTES} bytes, and "
+    f"an array or map of more than {AVRO_JVM_ITEMS} items, is a bad row. In a session without limits one that claims 2³⁰ of "
+    "them uses up the memory and ends the executor: auto does not choose this engine there.",
 )
 """What the jvm engine cannot see, in sentences."""
 
@@ -195,7 +195,7 @@ def _refused(reasons: Iterable[str]) -> EngineRefusedError:
         "The jvm engine cannot read this plan exactly as the deserializer does:\n"
         + "\n".join(f"- {reason}" for reason in listed)
         + "\n"
-        + arrow_or("Declare the columns otherwise.", advice="Use the arrow engine, or declare the columns otherwise."),
+        + arrow_or("Declare other column types.", advice="Use the arrow engine, or declare other column types."),
         reasons=listed,
     )
 
