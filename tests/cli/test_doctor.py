@@ -40,7 +40,7 @@ class TestAHealthyPlace:
             "list the subjects": "ok",
             "read a subject's versions": "ok",
             "look a schema up by content": "ok",
-            "keep schemas as Java's readers ask for them": "ok",
+            "find a schema by the text that Java's readers send": "ok",
             "read the global compatibility": "ok",
             "read the global mode": "ok",
         }

@@ -83,7 +83,7 @@ class TestKsqldb:
             assert "has more than 10 bytes, decompressed" in skipped["reason"]
             done = parts.srfix("diagnose", "--ksqldb", server.url, "--ksqldb-config", "max.bytes=10")
         assert (done.returncode, done.stdout) == (2, "")
-        assert "There is no property max.bytes of ksqlDB's client." in done.stderr
+        assert "Unknown property max.bytes of the ksqlDB client." in done.stderr
 
 
 class TestNoAutoRegister:

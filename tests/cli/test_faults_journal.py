@@ -41,8 +41,8 @@ def whole_lines(directory: Path) -> list[dict[str, Any]]:
 
 
 NO_ROOM = (
-    "The journal p.json.journal.jsonl cannot be written (File too large), and nothing is changed that it does not tell "
-    "of. Make room or give another place with --journal, and run the same command again."
+    "The journal p.json.journal.jsonl cannot be written (File too large). srfix changes nothing that it cannot record "
+    "there first. Make room, or name another file with --journal, and run the same command again."
 )
 
 
@@ -109,5 +109,5 @@ class TestARefusedPlan:
         done = srfix("apply", "p.json", "--yes", "--registry", registry.url, "--journal", place, cwd=directory)
         assert (done.returncode, registry.writes) == (2, 0)
         assert done.stderr == (
-            f"srfix: The journal {place} is no file: what is written there cannot be read back. Name a file.\n"
+            f"srfix: The journal {place} is not a regular file, so srfix could not read it back. Name a file.\n"
         )

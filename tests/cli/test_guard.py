@@ -171,7 +171,7 @@ class TestUsage:
             ),
             ((*TOPOLOGY, "--to", "next"), "--to next: expected a Kafka Streams version"),
             ((*TOPOLOGY, "--streams-version", "2"), "--streams-version 2: expected a Kafka Streams version"),
-            ((*TOPOLOGY, "--store", "other"), "nothing to judge: the given files and servers name no store"),
+            ((*TOPOLOGY, "--store", "other"), "No store with this name is in the files and servers"),
             ((*TOPOLOGY, "--optimization", "yes"), "'yes' is no value of topology.optimization. It is none, all"),
         ],
     )

@@ -44,7 +44,7 @@ class TestDiagnose:
         words = " ".join(done.stdout.split())
         assert "(at least " in words
         assert "srfix did not read the topic to its end, so these are the keys of the records that it read" in words
-        assert "At least, for the topic was not read to its end" in words
+        assert "At least this many: the topic was not read to its end" in words
         found = document(parts.srfix("diagnose", "--details", "--max-records", "13", "--output", "json").stdout)[
             "findings"
         ]

@@ -126,7 +126,7 @@ class TestStoppedInPart:
             "Step 1 of 6: set the compatibility to NONE.",
             "Step 2 of 6: register schema id 1.",
         ]
-        assert "The repair stopped after 2 of 6 steps; the journal p.json.journal.jsonl says which." in done.stderr
+        assert "The repair stopped after 2 of 6 steps; the journal p.json.journal.jsonl names the steps." in done.stderr
         assert done.stderr.endswith("run the same srfix apply again, or undo it with srfix rollback.\n")
         assert apply(directory, registry).returncode == 0
         assert registry.dump() == repaired
@@ -178,6 +178,6 @@ class TestTwoAtOnce:
             assert (refused.returncode, refused.stdout) == (2, "")
             assert refused.stderr == (
                 f"srfix: The journal p.json.journal.jsonl is in use: process {first.pid} on {socket.gethostname()} (since "
-                f"{journal(directory)[0]['at']}) carries out or rolls back this plan right now. Wait for it.\n"
+                f"{journal(directory)[0]['at']}) is applying this plan or rolling it back. Wait until it has finished.\n"
             )
         assert registry.dump() == repaired

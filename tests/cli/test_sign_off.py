@@ -46,7 +46,7 @@ class TestExpectDigest:
         for command in ("apply", "verify"):
             yes = ["--yes"] if command == "apply" else []
             said = sentence(parts.srfix(command, path, *yes, "--expect-digest", digest))
-            assert f"not the one that was signed off: its digest is {other}, and {digest} is expected" in said
+            assert f"not the one that was reviewed: its digest is {other}, expected {digest}" in said
         assert parts.registry.writes == 0
 
     def test_a_journal_of_another_plan_is_refused(self, parts: Parts, path: Path) -> None:
@@ -54,7 +54,7 @@ class TestExpectDigest:
         parts.registry.forget_requests()
         for command in ("verify", "rollback"):
             said = sentence(parts.srfix(command, f"{path}.journal.jsonl", "--expect-digest", "sha256:" + "0" * 64))
-            assert "is not the one that was signed off" in said
+            assert "is not the one that was reviewed" in said
         assert parts.registry.writes == 0
         assert parts.srfix("rollback", path, "--yes").returncode == 0
 
@@ -102,7 +102,7 @@ class TestSignature:
         if what == "the signature":
             signature.write_text("-----BEGIN SSH SIGNATURE-----\nAAAA\n-----END SSH SIGNATURE-----\n")
         said = sentence(parts.srfix("apply", path, "--yes", *self.options(signature, key)))
-        assert said.startswith(f"The signature {signature} is not good for the plan {path} under the key {key}.pub. ")
+        assert said.startswith(f"The signature {signature} does not match the plan {path} and the key {key}.pub. ")
         assert parts.registry.writes == 0
         assert not Path(f"{path}.journal.jsonl").exists()
 
@@ -114,9 +114,9 @@ class TestSignature:
         signature = self.signed(key, path)
         Path(f"{key}.pub").write_text(content)
         said = sentence(srfix("apply", path, "--yes", *self.options(signature, key)))
-        assert said.startswith(f"The signer's key {key}.pub is not one public key of OpenSSH on one line")
+        assert said.startswith(f"{key}.pub does not contain exactly one OpenSSH public key on one line")
 
     def test_without_ssh_keygen(self, path: Path, key: Path) -> None:
         signature = self.signed(key, path)
         said = sentence(srfix("apply", path, "--yes", *self.options(signature, key), env={"PATH": "/nowhere"}))
-        assert said.startswith("There is no ssh-keygen on this machine")
+        assert said.startswith("srfix checks signatures with ssh-keygen, which is not on this machine")

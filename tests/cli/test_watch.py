@@ -106,7 +106,7 @@ class TestRefused:
     def test_a_plan_that_is_not_the_one_that_was_signed_off(self, parts: Parts, directory: Path) -> None:
         done = parts.srfix("watch", "--once", "--allow", directory / "p.json", "--expect-digest", f"sha256:{'0' * 64}")
         assert (done.returncode, done.stdout) == (2, "")
-        assert "is not the one that was signed off" in done.stderr
+        assert "is not the one that was reviewed" in done.stderr
 
     @pytest.mark.parametrize(
         ("options", "said"),

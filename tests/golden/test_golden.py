@@ -158,7 +158,7 @@ def test_a_repair_at_a_terminal(tmp_path: Path, snapshot: SnapshotAssertion) -> 
             ("apply", screen("apply", "plan.json", typed="y\n")),
             ("apply again", screen("apply", "plan.json", "--yes")),
             ("verify", screen("verify", "plan.json")),
-            ("hurried", screen("verify", "plan.json", "--max-records", "3")),
+            ("hurried", screen("verify", "plan.json", "--deadline", "0.000001")),
             ("rollback", screen("rollback", "plan.json", typed="y\n")),
         ):
             assert f"{settled(shown.text, tmp_path)}\n[exit {shown.code}]" == snapshot(name=name)

@@ -185,7 +185,7 @@ class TestFromEitherUrl:
         found = reached.findings(reader=Reader.PLAIN, streams_version="2.7")
         assert found["SRF001"].severity is Severity.NOTE
         assert found["SRF004"].severity is Severity.BREAKS_ON_UPGRADE
-        assert "a plain reader does not need" not in found["SRF004"].explanation
+        assert "a plain reader can read the rows" not in found["SRF004"].explanation
 
     def test_a_plain_reader_needs_the_ids_under_the_sources_subject(self, reached: World) -> None:
         client = reached.client()

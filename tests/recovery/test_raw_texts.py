@@ -168,7 +168,7 @@ class TestSoftDeletedVersions:
 def test_a_checkup_tells_which_kind_it_is(world: World) -> None:
     stage(world, phantom=())
     found = {check.what: check for check in check_registry(world.client())}[
-        "keep schemas as Java's readers ask for them"
+        "find a schema by the text that Java's readers send"
     ]
     assert "Redpanda's, no: it keeps texts as they were sent" in found.detail
     assert found.advice is not None

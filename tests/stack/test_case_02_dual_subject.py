@@ -65,7 +65,7 @@ def test_it_never_fails_and_changes_nothing_in_the_registry(unreadable: Scene, v
     assert (broken["code"], broken["subject"]) == ("SRF001", scene.phantom)
     (note,) = [finding for finding in diagnose(scene, "--reader", "dual", code=0) if finding["code"] == "SRF001"]
     assert note["severity"] == "note"
-    assert "a dual reader does not need that version" in note["explanation"]
+    assert "a dual reader can read the rows without the versions under this subject" in note["explanation"]
 
 
 def test_it_repairs_what_it_reads_where_it_is_asked_to_and_the_registry_lets_it(

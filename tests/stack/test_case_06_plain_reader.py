@@ -31,7 +31,7 @@ def test_srfix_says_that_it_depends_on_the_reader_and_notes_it_where_that_is_kno
     (note,) = [finding for finding in diagnose(scene, "--reader", "plain", code=0) if finding["code"] == "SRF001"]
     assert (note["severity"], note["subject"]) == ("note", scene.phantom)
     assert [fault["id"] for fault in note["schema_ids"]] == [scene.writer_id]
-    assert "a plain reader does not need that version" in note["explanation"]
+    assert "a plain reader can read the rows without the versions under this subject" in note["explanation"]
     assert {finding["severity"] for finding in diagnose(scene, "--reader", "plain", code=0)} == {"note"}
 
     # Nothing tells whose reader it is: the words leave it open, where Connect's converter leaves no doubt.

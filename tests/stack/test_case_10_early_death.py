@@ -38,7 +38,7 @@ def test_a_process_that_was_killed_before_its_first_commit_cannot_read_its_store
         (told,) = [skipped for skipped in after["skipped"] if "checkpoint" in skipped["what"]]
         tasks = ", ".join(f"0_{partition}" for partition in range(PARTITIONS))
         assert told["what"] == f"the checkpoint of tasks {tasks} in {state}"
-        assert "Streams 2.6.0 to 2.6.3 delete it after loading it" in told["reason"]
+        assert "Streams 2.6.0 to 2.6.3 delete a checkpoint after they load it" in told["reason"]
         assert told["could_hide_a_finding"] is False
         (finding,) = [finding for finding in after["findings"] if finding["severity"] != "note"]
         assert (finding["code"], finding["subject"]) == ("SRF001", scene.phantom)

@@ -127,7 +127,7 @@ class TestATopicThatMayNotBeDescribed:
         report = estate.diagnose("no-changelogs", "--application", "desk")
         assert (report.code, report.broken) == (2, [])
         reason = report.skipped()["the subjects of desk-store-changelog"]
-        assert "The ACL to ask for is Describe on topic 'desk-store-changelog'" in reason
+        assert "Ask for the ACL Describe on topic 'desk-store-changelog'" in reason
 
     def test_it_is_examined_once_the_person_says_where_it_restores_from(self, estate: Estate) -> None:
         report = estate.diagnose("no-changelogs", "--application", "desk", "--source", "store=orders")

@@ -121,13 +121,16 @@ class TestSeedChangelog:
         assert main([*SEED, plan]) == 0
         broker.create_topic(CHANGELOG, 2)
         assert main(["apply", plan, "--yes"]) == 2
-        assert f"there is a topic {CHANGELOG}. Nothing was written for it" in capsys.readouterr().err
+        assert (
+            f"the topic {CHANGELOG} exists now; when the plan was made it did not. srfix wrote nothing after"
+            in capsys.readouterr().err
+        )
         Path(plan).unlink()
         assert main([*SEED, plan]) == 0
         with monkeypatch.context() as patched:
             patched.setattr(KafkaHand, "append", lambda _self, _topic, records: len(list(records)))  # keeps nothing
             assert main(["apply", plan, "--yes"]) == 3
-        assert "holds 0 of 1 rows after 1 were written" in capsys.readouterr().err
+        assert "srfix wrote 1 row, but shop-users-store-changelog[0] holds only 0 of 1" in capsys.readouterr().err
         assert main(["apply", plan, "--yes"]) == 0
         assert live(broker, CHANGELOG) == ROWS
         assert main(["rollback", plan, "--yes"]) == 0
@@ -157,7 +160,7 @@ class TestPlanExpiry:
     def test_nothing_old_is_no_plan(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         plan = tmp_path / "p.json"
         assert main(["30000w" if word == "30d" else word for word in (*EXPIRY, str(plan))]) == 2
-        assert "--older-than reaches beyond 1970" in capsys.readouterr().err
+        assert "seconds goes back before 1970" in capsys.readouterr().err
         assert main(["2500w" if word == "30d" else word for word in (*EXPIRY, str(plan))]) == 0
         assert list(tmp_path.iterdir()) == []
 
@@ -185,7 +188,7 @@ class TestOtherCommands:
         assert main(["verify", plan]) == 1
         shown = capsys.readouterr()
         assert "users does not hold the planned records" in shown.out
-        assert "0 of 1 key without a row, 1 with the row that was to be deleted" in " ".join(shown.out.split())
+        assert "0 of 1 key deleted; 1 still with the row that the plan deletes" in " ".join(shown.out.split())
         assert main(["apply", plan, "--yes"]) == 0
         capsys.readouterr()
         for path in (plan, f"{plan}.journal.jsonl"):
@@ -197,13 +200,13 @@ class TestOtherCommands:
         assert capsys.readouterr() == ("", "")
         Path(f"{plan}.records.jsonl").unlink()
         assert main(["verify", plan]) == 2
-        assert "which keys were to be deleted is not known" in " ".join(capsys.readouterr().out.split())
+        assert "srfix does not know which keys the plan deletes" in " ".join(capsys.readouterr().out.split())
 
     def test_verify_refuses_what_it_would_not_look_at(self, plan: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["verify", plan, "--only", "SRF001"]) == 2
         assert "--only: these options are only for plans of srfix plan." in capsys.readouterr().err
         assert main(["verify", plan, "--expect-digest", "sha256:" + "0" * 64]) == 2
-        assert "is not the one that was signed off" in capsys.readouterr().err
+        assert "is not the one that was reviewed" in capsys.readouterr().err
 
     def test_a_plan_is_not_written_over_another(
         self, plan: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

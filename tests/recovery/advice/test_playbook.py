@@ -128,7 +128,7 @@ class TestRestart:
     def test_a_ksqldb_that_nobody_asked_may_do_either(self) -> None:
         said = self.words(running(replace(QUERY, query_state="ERROR"), 0))
         assert "query CTAS_T_7 (ERROR) has no members now (Empty)" in said
-        assert "ksqlDB 0.13 (Confluent Platform 6.1) and later" in said
+        assert "ksqlDB 0.13 and later (in Confluent Platform from 6.1 on)" in said
         assert "--ksqldb URL" in said
 
     def test_standbys_hold_the_source_and_a_global_store_has_none(self) -> None:
@@ -184,7 +184,7 @@ class TestPrevention:
             (on(NOTHING_KNOWN, None, "2.6"), "srfix diagnose after every new schema of topic users"),
             *(
                 (on(NOTHING_KNOWN, None, "2.6"), each)
-                for each in ("Fill this changelog first", "SRF004", "SRF016", "SRF017")
+                for each in ("fill a changelog of the store's own", "SRF004", "SRF016", "SRF017")
             ),
             (replace(NOTHING_KNOWN, stores=(GLOBAL,)), "upgrade to Kafka Streams 2.7"),
             (on(NOTHING_KNOWN, "3.3", None), "Kafka Streams 3.3 or later asks the source's own subject"),
@@ -192,16 +192,19 @@ class TestPrevention:
             (replace(NOTHING_KNOWN, reader=Reader.DUAL), "a dual reader does not need the phantom subject's"),
             (
                 QUERY,
-                "upgrade to ksqlDB 0.11 (Confluent Platform 6.1) or later (srfix does not know which version runs)",
+                "upgrade to ksqlDB 0.11 or later, in Confluent Platform from 6.1 on (srfix does not know which version runs)",
             ),
-            (replace(QUERY, ksqldb_version="0.10.2"), "upgrade to ksqlDB 0.11 (Confluent Platform 6.1) or later:"),
+            (
+                replace(QUERY, ksqldb_version="0.10.2"),
+                "upgrade to ksqlDB 0.11 or later, in Confluent Platform from 6.1 on:",
+            ),
             (replace(QUERY, ksqldb_version="0.11.0"), "ksqlDB 0.11.0 itself asks the source's subject"),
         ],
     )
     def test_it_depends_on_what_runs(self, known: Circumstances, says: str) -> None:
         (said,) = prevention(known)
         assert says in said
-        assert ("Fill this changelog first" in said) is (known == on(NOTHING_KNOWN, None, "2.6"))
+        assert ("fill a changelog of the store's own" in said) is (known == on(NOTHING_KNOWN, None, "2.6"))
         assert "Kafka Streams 2.7" not in said or known.query is None
 
     def test_an_upgrade_is_not_advised_while_it_would_fail(self) -> None:
@@ -257,14 +260,14 @@ class TestInShort:
     def test_what_not_to_do_until_it_is_done(self, known: list[Circumstances], forbidden: set[str]) -> None:
         said = until_repaired(known)
         assert said is not None
-        assert {word for word in EVERYTHING if word in said.partition("Until the repair is done, ")[2]} == forbidden
+        assert {word for word in EVERYTHING if word in said.partition("Until the repair is done: ")[2]} == forbidden
 
     @pytest.mark.parametrize(
         ("known", "says"),
         [
             (NOTHING_KNOWN, "Restart the instances whose stream thread died"),
             (running(NOTHING_KNOWN, 0), "has no members when the repair was planned. Start the application"),
-            (QUERY, "ksqlDB 0.13 (Confluent Platform 6.1) and later retry"),
+            (QUERY, "ksqlDB 0.13 and later (in Confluent Platform from 6.1 on) retry"),
         ],
     )
     def test_afterwards_it_says_what_the_evidence_does(self, known: Circumstances, says: str) -> None:
@@ -333,11 +336,11 @@ class TestUponFindings:
     @pytest.mark.parametrize(
         ("found", "may_wipe", "says"),
         [
-            ([proven(MIRROR)], True, "or wipe the state after 2.7 or later runs everywhere"),
-            ([proven(MIRROR, weight=Weight.STRONG)], False, "do not wipe it as long as no evidence is conclusive"),
-            ([proven(MIRROR, weight=Weight.WEAK)], False, "do not wipe it as long as no evidence is conclusive"),
+            ([proven(MIRROR)], True, "Or, after 2.7 or later runs everywhere, wipe the state instead"),
+            ([proven(MIRROR, weight=Weight.STRONG)], False, "Do not wipe it as long as no evidence is conclusive"),
+            ([proven(MIRROR, weight=Weight.WEAK)], False, "Do not wipe it as long as no evidence is conclusive"),
             ([proven(MIRROR), finding("SRF018", Severity.SILENT)], False, "that retention deleted (SRF018)"),
-            ([MIRROR, finding("SRF017", Severity.BROKEN)], False, "wiping the state does not help here"),
+            ([MIRROR, finding("SRF017", Severity.BROKEN)], False, "Wiping the state does not help here"),
         ],
     )
     def test_the_upgrade_mirror_allows_a_wipe_only_where_a_restore_is_sure_to_bring_all_back(
@@ -346,7 +349,7 @@ class TestUponFindings:
         said = list(upon_findings(NOTHING_KNOWN, found))
         assert "older than the upgrade of shop" in said[0]
         assert says in said[0]
-        assert ("or wipe the state" in " ".join(said)) is may_wipe
+        assert ("wipe the state instead" in " ".join(said)) is may_wipe
 
 
 class TestUponVerification:

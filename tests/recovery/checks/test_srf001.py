@@ -248,7 +248,10 @@ class TestTheReader:
     def test_one_that_needs_no_version_makes_it_a_note(self, staged: World, reader: Reader) -> None:
         finding = incident(staged, reader=reader)
         assert finding.severity is Severity.NOTE
-        assert f"Nothing fails, because a {reader.value} reader does not need that version" in finding.explanation
+        assert (
+            f"Nothing fails, because a {reader.value} reader can read the rows without the versions under this subject"
+            in finding.explanation
+        )
         assert finding.next.startswith("Nothing to do as long as this reader stays")
         assert not staged.examine(reader=reader).diagnosis.has_findings
 

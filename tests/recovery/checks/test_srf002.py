@@ -143,7 +143,7 @@ class TestSrf001Stays:
         rewrite(staged, 0, {b"u1": frame_id(3, b"\x08"), b"u2": b"\x01" + bytes(16)}, last=4)
         hand_over(world, staged)
         assert "SRF001" in world.findings()
-        assert any("name their schema by GUID" in skipped.reason for skipped in of_rows(world))
+        assert any("carry a GUID in place of a schema id" in skipped.reason for skipped in of_rows(world))
 
     def test_without_the_library_which_is_said(
         self, world: World, staged: damage.Staged, monkeypatch: pytest.MonkeyPatch

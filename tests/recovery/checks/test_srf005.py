@@ -59,7 +59,10 @@ class TestTheFinding:
         assert (fault.schema_id, fault.live_keys) == (producer, 2)
         assert f"carry schema id {producer} (2 live keys: 2 in partition 0)" in finding.explanation
         assert f"{producer} is record Key (id long)" in finding.explanation
-        assert f"under schema id {reader}, its own under {PHANTOM_KEY}: record ROWKEY" in finding.explanation
+        assert (
+            f"under schema id {reader}. This is its own schema under {PHANTOM_KEY}: record ROWKEY"
+            in finding.explanation
+        )
         assert "No registration helps" in finding.next
 
     def test_rows_on_disk_tell_how_many_are_missed(
@@ -93,7 +96,7 @@ class TestTheFinding:
     )
     def test_the_readers_schema_is_told_in_short(self, world: World, producer: int, schema: str, said: str) -> None:
         world.registry.seed(PHANTOM_KEY, schema)
-        assert f"its own under {PHANTOM_KEY}: {said}." in asymmetric(world).explanation
+        assert f"its own schema under {PHANTOM_KEY}: {said}." in asymmetric(world).explanation
 
 
 class TestARepair:
@@ -119,7 +122,7 @@ class TestARepair:
         assert {finding.role for finding in masked} == {Role.KEY, Role.VALUE}
         for finding in masked:
             assert beside in finding.explanation
-            assert "not found by their keys" in finding.explanation
+            assert "cannot be found by their keys" in finding.explanation
             assert "the store can be read" not in finding.explanation
 
 
@@ -164,4 +167,7 @@ def test_from_2_7_on_rows_on_disk_alone_tell_what_the_reader_writes(tmp_path: Pa
         world.supplied = Supplied(state=read_state_directory(tmp_path))
         finding = asymmetric(world)
     assert [fault.schema_id for fault in finding.schema_ids] == [producer]
-    assert f"under schema id {own}, as the ids in rows on disk show: record ROWKEY" in finding.explanation
+    assert (
+        f"under schema id {own}. This is its own schema, as the ids in rows on disk show: record ROWKEY"
+        in finding.explanation
+    )

@@ -59,7 +59,7 @@ class TestTheDamage:
         (application,) = examined(world, of_topology(damage.TOPOLOGY)).diagnosis.applications
         assert "wipe a state directory" in application.do_not
         assert any("its own full copy of the global store users-global" in line for line in application.advice)
-        assert not any("turn the reuse off" in line for line in application.advice)
+        assert not any("stop the reuse" in line for line in application.advice)
 
     def test_is_planned_applied_verified_and_rolled_back(self, world: World, tmp_path: Path) -> None:
         before = world.registry.dump()

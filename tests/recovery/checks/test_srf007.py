@@ -150,7 +150,7 @@ class TestItsLookAlikes:
         """A table that reuses its source topic leaves the same on cluster and registry."""
         (finding,) = examined(world).diagnosis.findings
         assert finding.code == "SRF001"
-        assert "A store without logging looks the same to srfix" in finding.explanation
+        assert "srfix cannot tell this store from one without logging" in finding.explanation
 
     @pytest.mark.parametrize(
         ("topology", "application"),

@@ -116,7 +116,7 @@ class TestOrphans:
         ("is_listed", "said"),
         [
             (False, "--gone says so; no group of that name has committed offsets (the cluster does not"),
-            (True, "--gone says so; the cluster lists no group of that name, and no such group has committed"),
+            (True, "--gone says so; the cluster lists no group of that name, no such group has committed"),
         ],
     )
     def test_one_that_a_person_says_is_gone_is_proved(self, world: World, is_listed: bool, said: str) -> None:
@@ -134,7 +134,7 @@ class TestOrphans:
         world.registry.seed(LEFT, R)
         world.commit("shop", users=0)
         world.listing("shop")
-        said = "" if topic else r"the cluster lists its group, or that has committed offsets\."
+        said = "" if topic else r"the cluster lists its group, or the group has committed offsets\."
         with pytest.raises(UsageError, match=rf"^Application 'shop' is not gone: {said}"):
             said_to_be_gone(world, "shop")
 

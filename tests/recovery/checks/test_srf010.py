@@ -90,7 +90,7 @@ class TestWhatShowsIt:
     def test_a_mark_of_connect_that_the_records_own_schemas_have_not(self, plain: World) -> None:
         stand(plain, [W1, marked(ALIKE)], [W1, marked(ALIKE)])
         (finding,) = found(plain)
-        assert f"{PHANTOM} holds it, and it has a mark of Connect's converter" in finding.explanation
+        assert f"{PHANTOM} holds it, too, and the schema has a mark of Connect's converter" in finding.explanation
 
     def test_rows_on_disk_where_no_phantom_subject_stands(self, plain: World) -> None:
         stand(plain, [W1, ALIKE])

@@ -42,4 +42,4 @@ class TestCheck:
         world.live(("a", value(numbers[-1])))
         finding = world.findings()["SRF011"]
         assert "know ids with these numbers (.eu: 4)" in finding.explanation
-        assert "(add /contexts/ and the context's name" in finding.explanation
+        assert "add the context to --registry, as in their address: /contexts/NAME" in finding.explanation

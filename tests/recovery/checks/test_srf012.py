@@ -68,7 +68,7 @@ class TestTraces:
         note = notes["SRF012"]
         assert (note.severity, note.repairable, note.schema_ids) == (Severity.NOTE, False, ())
         assert f"A repair of {PHANTOM} may have been interrupted" in note.explanation
-        for piece in ("PLAN.journal.jsonl", "Do not make a new plan before", f"DELETE /config/{PHANTOM}"):
+        for piece in ("PLAN.journal.jsonl", "Do not make a new plan first", f"DELETE /config/{PHANTOM}"):
             assert piece in note.next
         assert not examination.diagnosis.has_findings
         assert not examination.diagnosis.is_inconclusive
@@ -100,7 +100,7 @@ class TestTraces:
         assert "schema ids 1 and 2: the subject's mode is IMPORT (42205)." in note.explanation
         assert "may have been interrupted: the subject's own mode is IMPORT" in note.explanation
         assert [fault.schema_id for fault in note.schema_ids] == [1, 2]
-        assert "remove the reason of the refusal" not in note.next
+        assert "remove the cause of the refusal" not in note.next
 
     def test_of_a_store_whose_source_is_not_decided_too(self) -> None:
         with world_of({"users": 1, "buyers": 1}) as world:

@@ -78,7 +78,7 @@ class TestLostInChangelog:
         assert not diagnosis.is_inconclusive
         (skipped,) = of_changelogs(diagnosis)
         assert (skipped.what, skipped.could_hide) == ("records of 1 changelog topic", False)
-        assert "of 1, srfix looked only at the first and newest records; `srfix diagnose --ch" in skipped.reason
+        assert "in 1 topic srfix looked only at the first and newest records; `srfix diagnose --ch" in skipped.reason
         whole = look(world, whole=True)
         assert (whole.findings, of_changelogs(whole)) == ((), [])
 
@@ -137,7 +137,7 @@ class TestLostInChangelog:
             world.commit("shop", **{topic: 1})
             diagnosis = look(world)
             assert diagnosis.findings == ()
-            assert "no application with such a name lives" in of_changelogs(diagnosis)[0].reason
+            assert "no living application with such a name" in of_changelogs(diagnosis)[0].reason
 
     def test_without_an_application_it_is_said_and_no_finding(self) -> None:
         topic = "my-orders-changelog"
@@ -147,7 +147,9 @@ class TestLostInChangelog:
             diagnosis = look(other)
         assert diagnosis.findings == ()
         (skipped,) = of_changelogs(diagnosis)
-        assert "some ids in my-orders-changelog, but no application with such a name lives" in skipped.reason
+        assert (
+            "some ids in my-orders-changelog, but srfix found no living application with such a name" in skipped.reason
+        )
 
     def test_those_beyond_the_first_are_left_out_and_counted(
         self, world: World, monkeypatch: pytest.MonkeyPatch
@@ -157,7 +159,7 @@ class TestLostInChangelog:
         diagnosis = look(world)
         assert diagnosis.findings == ()
         (skipped,) = of_changelogs(diagnosis)
-        assert skipped.reason.endswith(": 1 were left out, beyond the first 0 by name")
+        assert skipped.reason.endswith(": srfix looked only at the first 0 topics by name, and left out 1")
 
     def test_one_whose_context_knows_the_id_is_healthy(self) -> None:
         with world_of(damage.TOPICS) as world:

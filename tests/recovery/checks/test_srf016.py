@@ -54,7 +54,7 @@ class TestTheDamage:
         assert ([fault.schema_id for fault in finding.schema_ids], finding.registered_ids) == ([2], (1,))
         assert "writes its values under schema id 2" in finding.explanation
         assert "not BACKWARD compatible with what the subject holds (409)" in finding.explanation
-        assert "Before the upgrade, turn the reuse off" in finding.next
+        assert "Before the upgrade, give the store a filled changelog of its own and stop the reuse" in finding.next
         assert "let the owner of users-value set" in finding.next
 
     def test_is_not_there_before_2_7(self, world: World) -> None:

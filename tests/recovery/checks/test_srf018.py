@@ -86,7 +86,7 @@ class TestCheck:
     def test_what_left_the_topic_stays_in_the_store_until_a_restore(self, world: World) -> None:
         finding = diagnosis(world, cleanup_policy="delete").findings[0]
         assert "the local state still has their rows" in finding.explanation
-        assert finding.next.startswith("Keep the state directories.")
+        assert finding.next.startswith("Keep the state directories, and choose one of two ways.")
         assert "set cleanup.policy=compact on topic users" in finding.next  # the source is proven
 
     def test_where_it_is_not_the_question_comes_first_and_nothing_is_to_be_changed(self, world: World) -> None:
@@ -102,6 +102,6 @@ class TestCheck:
         assert [finding.code for finding in found.findings] == ["SRF003"]
         skipped = found.skipped[-1]
         assert (skipped.what, skipped.could_hide) == ("cleanup.policy of topic users", False)
-        assert "the cluster has no controller" in skipped.reason
+        assert "only a controller could answer, and the cluster has none" in skipped.reason
         assert skipped.subjects == (PHANTOM, "shop-users-store-changelog-key")
         assert not found.is_inconclusive

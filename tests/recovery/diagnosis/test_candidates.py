@@ -138,7 +138,7 @@ class TestTheSplits:
         candidates = found(world)
         assert candidates.suspects == ()
         assert hidden(candidates) == []
-        assert "restores from no source topic" in candidates.skipped[-1].reason
+        assert "does not restore from a source topic" in candidates.skipped[-1].reason
 
     def test_the_store_of_an_unnamed_table_is_one(self, world: World) -> None:
         world.registry.seed("shop-users-STATE-STORE-0000000000-changelog-value", R)
@@ -167,7 +167,7 @@ class TestAChangelogThatMayBeHidden:
         assert names(candidates) == ["shop-orders-changelog"]
         assert hidden(candidates) == ["the subjects of shop-users-changelog"]
         (reason,) = [s.reason for s in candidates.skipped if s.could_hide]
-        assert "The ACL to ask for is Describe on topic 'shop-users-changelog'" in reason
+        assert "Ask for the ACL Describe on topic 'shop-users-changelog'" in reason
 
     def test_a_source_that_is_named_says_that_it_has_none(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
         world.registry.seed("shop-users-changelog-value", R)
@@ -287,5 +287,5 @@ class TestAStoreThatIsNamed:
         world.commit("shop", users=0)
         candidates = found(world, application="shop", store="kept")
         assert candidates.suspects == ()
-        assert "it has a changelog topic of its own, shop-kept-changelog" in candidates.skipped[-1].reason
+        assert "it restores from its own changelog topic, shop-kept-changelog" in candidates.skipped[-1].reason
         assert hidden(candidates) == []

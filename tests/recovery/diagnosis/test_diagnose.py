@@ -54,7 +54,7 @@ class TestTheSource:
         assert not finding.repairable
         assert finding.schema_ids == ()
         assert finding.next == (
-            "Say which: `srfix diagnose --source shop/users-store=users` or `srfix diagnose --source "
+            "Name the topic: `srfix diagnose --source shop/users-store=users` or `srfix diagnose --source "
             "shop/users-store=orders`."
         )
         assert [(each.application, each.store, each.topic) for each in finding.considered] == [
@@ -112,7 +112,7 @@ class TestTheSource:
         diagnosis = world.examine().diagnosis
         assert diagnosis.findings == ()
         assert diagnosis.is_inconclusive
-        assert "Say which: `srfix diagnose --source shop/users-store=users` or" in diagnosis.skipped[-1].reason
+        assert "Name the topic: `srfix diagnose --source shop/users-store=users` or" in diagnosis.skipped[-1].reason
 
     def test_candidates_that_are_all_fine_are_healthy(self, world: World) -> None:
         world.registry.seed("orders-value", W1)
@@ -148,7 +148,7 @@ class TestTheSource:
             diagnosis = world.examine(application="shop").diagnosis
         assert diagnosis.findings == ()
         assert diagnosis.is_inconclusive
-        assert "Name it: `srfix diagnose --source shop/users-store=TOPIC`." in diagnosis.skipped[-1].reason
+        assert "Name the topic: `srfix diagnose --source shop/users-store=TOPIC`." in diagnosis.skipped[-1].reason
 
 
 class TestAStoreThatLeftNoSchema:
@@ -229,7 +229,7 @@ class TestAnApplicationThatIsNamed:
         assert "shop/eu-kept" not in diagnosis.examined
         (skipped,) = [s for s in diagnosis.skipped if s.what == "the subjects of shop-eu-kept-changelog"]
         assert skipped.could_hide
-        assert "Examine them as its own: `srfix diagnose --application shop-eu`" in skipped.reason
+        assert "To examine them there: `srfix diagnose --application shop-eu`" in skipped.reason
 
     def test_those_that_a_plain_consumer_groups_name_begins_are_its_own(self, world: World) -> None:
         world.registry.seed("shop-users-kept-changelog-value", R)
@@ -247,7 +247,7 @@ class TestASourceThatIsGone:
             diagnosis = world.examine().diagnosis
         assert diagnosis.is_inconclusive
         (reason,) = [s.reason for s in diagnosis.skipped if s.could_hide]
-        assert "users (gone)" in reason or "is gone from this cluster: users" in reason
+        assert "users (gone)" in reason or "but this topic is gone from this cluster" in reason
 
 
 class TestGarbage:

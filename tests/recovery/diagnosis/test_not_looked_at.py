@@ -46,7 +46,7 @@ def test_where_each_live_value_can_be_read_nothing_is_said(world: World) -> None
         (value(77), "schema id 77, which the registry does not know"),
         (value(2), "schema id 2, not registered under users-value"),
         (value(1, b"\x80"), "not decodable: 1 live value"),
-        (frame_guid(UUID(int=7), b"\x02"), "named by GUID"),
+        (frame_guid(UUID(int=7), b"\x02"), "GUID in place of a schema id"),
     ],
     ids=["unframed", "unknown", "elsewhere", "damaged", "guid"],
 )

@@ -18,7 +18,7 @@ class TestGather:
         world.commit("shop", users=0)
         (piece,) = gathered(world)
         assert (piece.topic, piece.weight, piece.against) == ("users", Weight.WEAK, False)
-        assert piece.detail == "group shop has committed offsets in 1 of its 2 partitions"
+        assert piece.detail == "group shop has committed offsets in 1 of the topic's 2 partitions"
 
     def test_several_topics_are_weak_each(self, world: World) -> None:
         world.commit("shop", users=0, orders=0)

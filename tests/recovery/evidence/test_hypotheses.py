@@ -355,7 +355,7 @@ class TestTheApplication:
         for application in ("shop", "tills"):
             phantom(world, f"{application}-t-changelog")
             world.commit(application, users=0)
-        with pytest.raises(UsageError, match=r"Say which: --source shop/t=users, --source tills/t=users\.$"):
+        with pytest.raises(UsageError, match=r"Name the application: --source shop/t=users, --source tills/t=users\.$"):
             verdicts(world, t="users")
         assert [v.chosen is not None for v in verdicts(world, **{"tills/t": "users"}).values()] == [True, True]
 

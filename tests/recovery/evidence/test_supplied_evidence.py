@@ -131,7 +131,7 @@ class TestStateDirectory:
         with_phantom(world)
         examination = examine(world, state(tmp_path, None, "users-store"))
         assert source(incident(examination)) is None
-        said = f"the checkpoint of task 0_0 in {tmp_path}/shop: there is none, which proves nothing: Streams 2.6.0 to 2.6.3"
+        said = f"the checkpoint of task 0_0 in {tmp_path}/shop: there is none, but that proves nothing. Streams 2.6.0 to 2.6.3"
         assert said in reasons(examination)
 
     def test_a_store_that_restores_from_nowhere_is_no_candidate(self, world: World, tmp_path: Path) -> None:
@@ -179,11 +179,11 @@ class TestStateDirectory:
     def test_a_changelog_that_was_deleted_is_said_to_be_missing(self, world: World, tmp_path: Path) -> None:
         examination = examine(world, state(tmp_path, "shop-counts-changelog 0 7", "counts"))
         assert examination.diagnosis.findings == ()
-        assert "shop-counts-changelog, and there is no such topic" in reasons(examination)
+        assert "shop-counts-changelog, which does not exist here" in reasons(examination)
 
     def test_what_a_checkpoint_says_of_a_store_can_be_acknowledged(self, world: World, tmp_path: Path) -> None:
         examination = examine(world, state(tmp_path, "shop-counts-changelog 0 7\npeople 0 0", "counts"))
-        [deleted] = [skip for skip in examination.diagnosis.skipped if "a changelog topic of its own" in skip.reason]
+        [deleted] = [skip for skip in examination.diagnosis.skipped if "its own changelog topic" in skip.reason]
         assert deleted.subjects == SuspectStore(application="shop", name="counts").subjects
         kept = acknowledge(examination, ("shop-counts-changelog-*",), ()).diagnosis
         assert deleted not in kept.skipped
@@ -193,14 +193,16 @@ class TestStateDirectory:
         with_phantom(world)
         examination = examine(world, state(tmp_path, "people 0 0", "users-store"))
         assert seen(incident(examination), "state-directory") == set()
-        assert "people, named by the checkpoint of store users-store: there is no such topic" in reasons(examination)
+        assert "people, named by the checkpoint of store users-store: this cluster has no such topic" in reasons(
+            examination
+        )
 
     def test_another_applications_directory_is_left_out_and_said_to_be(self, world: World, tmp_path: Path) -> None:
         with_phantom(world)
         supplied = state(tmp_path, "users 0 0", "users-store", application="till")
         examination = examine(world, supplied, application="shop")
         assert source(incident(examination)) is None
-        assert "it is that of application 'till', not of 'shop'" in reasons(examination)
+        assert "the directory belongs to application 'till', not to 'shop'" in reasons(examination)
 
     def test_a_damaged_checkpoint_is_skipped_with_file_and_line(self, world: World, tmp_path: Path) -> None:
         with_phantom(world)
@@ -260,7 +262,7 @@ class TestTwoStoresAndOneTopic:
 
     def test_the_other_one_is_said_to_restore_from_nowhere_then(self, world: World, supplied: Supplied) -> None:
         examination = examine(world, supplied, **{"users-store": "users"})
-        assert "the only topic that it may restore from, users, is another store's" in reasons(examination)
+        assert "the only candidate topic, users, belongs to another store" in reasons(examination)
         assert not examination.diagnosis.is_inconclusive
 
     def test_the_one_whose_internal_schema_is_a_projection_of_the_topics_is_taken(
@@ -270,7 +272,7 @@ class TestTwoStoresAndOneTopic:
         world.registry.seed("shop-cache-changelog-value", OTHER)
         examination = examine(world, supplied)
         assert self.found(examination) == {"users-store": ("users", True)}
-        assert "store cache of application shop: nothing tells which topic it restores from" in reasons(examination)
+        assert "store cache of application shop: srfix found no evidence of its source topic" in reasons(examination)
         assert any(skipped.could_hide for skipped in examination.diagnosis.skipped)
 
     def test_a_topology_takes_it_for_certain(self, world: World, supplied: Supplied) -> None:
@@ -304,7 +306,7 @@ class TestTopology:
     def test_nobodys_topology_whose_stores_nothing_points_to_is_said_to_be_left_out(self, world: World) -> None:
         examination = examine(world, topology())
         assert any(skipped.could_hide for skipped in examination.diagnosis.skipped)
-        assert "the printed topology does not say whose it is" in reasons(examination)
+        assert "the printed topology does not name its application" in reasons(examination)
 
     @pytest.mark.parametrize(("stores", "owner"), [(["users-store"], "shop"), (["users-store", "other"], None)])
     def test_nobodys_topology_is_the_applications_whose_stores_on_disk_are_all_in_it(
@@ -333,7 +335,7 @@ class TestConflicts:
         assert seen(finding, "state-directory") == {("clients", Weight.CONCLUSIVE)}
         assert seen(finding, "topology") == {("users", Weight.CONCLUSIVE)}
         assert finding.next == (
-            "Say which: `srfix diagnose --source shop/users-store=users` or `srfix diagnose --source "
+            "Name the topic: `srfix diagnose --source shop/users-store=users` or `srfix diagnose --source "
             "shop/users-store=clients`."
         )
         assert {each.topic for each in finding.considered} == {"users", "clients"}
@@ -368,7 +370,9 @@ class TestKsqldb:
         assert (finding.application, finding.store, source(finding)) == (QUERY, KSQLDB_TABLE, "t")
         (piece,) = [piece for piece in finding.evidence if piece.kind == "ksqldb"]
         assert piece.weight is Weight.CONCLUSIVE
-        assert piece.detail.startswith("query CSAS_J_0 (ERROR) reads table T on this topic, values in AVRO: processor")
+        assert piece.detail.startswith(
+            "query CSAS_J_0 (ERROR) reads table T on this topic, values in AVRO: the store belongs to processor"
+        )
         assert ERROR.startswith("Error retrieving Avro value schema")
 
     def test_its_version_says_what_reads_the_store(self, world: World) -> None:

@@ -56,8 +56,10 @@ class TestUnseenSource:
         said = judged(world)
         assert said is not None
         assert said.could_hide
-        assert said.reason.startswith("it may restore from secret, which this user may not see: all 2 fields of the")
-        assert "The ACL to ask for is Describe and Read on topic 'secret'; or say" in said.reason
+        assert said.reason.startswith(
+            "it may restore from secret, which this user is not allowed to see: all 2 fields of the"
+        )
+        assert "Ask for the ACL Describe and Read on topic 'secret', or name" in said.reason
         assert sorted(asked) == ["gone", "secret"]
 
     def test_one_whose_schema_would_not_feed_it_is_none_of_its_business(self, world: World, asked: list[str]) -> None:

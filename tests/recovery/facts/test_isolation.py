@@ -106,7 +106,10 @@ class TestRestoreIsolation:
         monkeypatch.setattr("srfix.recovery.facts.isolation._DEADLINE_S", 0.0)
         with world_of({"users": 1, TRANSACTIONS: 1}) as made:
             skipped = staged(made).examine().diagnosis.skipped
-        (said,) = (each for each in skipped if "how a restore" in each.what)
-        assert (said.what, said.could_hide) == ("how a restore of application shop reads", False)
+        (said,) = (each for each in skipped if "committed or uncommitted" in each.what)
+        assert (said.what, said.could_hide) == (
+            "whether restores of application shop read committed or uncommitted records",
+            False,
+        )
         assert "(__transaction_state was not read to its end in 0 s)" in said.reason
         assert said.reason.endswith("say --isolation read_committed if it does")

@@ -120,7 +120,7 @@ class TestInDiagnosisAndPlan:
         assert not note.repairable
         whose = "the subject's" if subject else "the registry's"
         assert f"schema id 1: {whose} mode is READONLY (42205)" in note.explanation
-        assert note.next == "First let the registry's owner remove the reason of the refusal. Then plan the repair."
+        assert note.next == "First ask the registry's owner to remove the cause of the refusal. Then plan the repair."
         with pytest.raises(PlanError, match=rf"under {PHANTOM} \(schema id 1: {whose} mode is READONLY \(42205\)\)"):
             world.plan()
 

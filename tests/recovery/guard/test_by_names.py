@@ -116,7 +116,7 @@ class TestOnRestore:
     def test_a_reader_that_needs_no_version_makes_it_a_note(self, reader: Reader) -> None:
         found = forecast(TABLE, assumed(reader=reader))
         assert told(found) == [("SRF001", "note", "possible")]
-        assert f"A {reader.value} reader does not need that version" in only(found).explanation
+        assert f"A {reader.value} reader can read the rows without that version" in only(found).explanation
         assert not found.fails
 
     def test_an_unknown_reader_is_said(self) -> None:
@@ -237,7 +237,7 @@ class TestForetell:
         assert found.is_open
 
     def test_a_store_that_is_in_no_topology_is_an_error(self) -> None:
-        with pytest.raises(UsageError, match=r"^There is nothing to judge: the given files and servers name no store"):
+        with pytest.raises(UsageError, match=r"^No store with this name is in the files and servers"):
             foretell(supplied(TABLE), assumed(), store="other")
 
     def test_what_a_person_acknowledged_is_left_out(self) -> None:

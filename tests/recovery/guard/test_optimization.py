@@ -36,7 +36,7 @@ class TestParseOptimization:
             parse_optimization("on")
 
     def test_all_and_none_stand_alone(self) -> None:
-        message = "--optimization 'all,none': none and all stand alone, as Kafka Streams wants it."
+        message = "--optimization 'all,none': do not combine none or all with other values; Kafka Streams does not accept that."
         with pytest.raises(UsageError, match=rf"^{re.escape(message)}$"):
             parse_optimization("all,none")
 

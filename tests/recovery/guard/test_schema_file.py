@@ -69,15 +69,16 @@ class TestParseSchema:
         ("text", "message"),
         [
             (of_registry(schemaType="XML"), "--schema s: schemaType 'XML' is none of AVRO, JSON, PROTOBUF."),
-            (of_registry(references={"a": 1}), "--schema s: references is no list."),
+            (of_registry(references={"a": 1}), "--schema s: references is not a list."),
             (
                 of_registry(references=[{"name": "a", "subject": "b", "version": "1"}]),
-                "--schema s: a reference has a name, a subject and the number of a version.",
+                "--schema s: a reference needs a name, a subject and a version number.",
             ),
             (
                 'syntax = "proto3";',
-                "--schema s: it is no JSON (Expecting value: line 1 column 1 (char 0)). Give an Avro schema, a JSON Schema, or "
-                'what a registry takes, {"schema": "…", "schemaType": "JSON", "references": […]}.',
+                "--schema s: the file is not JSON (Expecting value: line 1 column 1 (char 0)). Give an Avro schema, a JSON "
+                "Schema, or "
+                'a registry request: {"schema": "…", "schemaType": "JSON", "references": […]}.',
             ),
         ],
     )

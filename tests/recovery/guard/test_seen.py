@@ -157,7 +157,7 @@ class TestOnUpgrade:
         refused = found["SRF016"]
         assert (refused.severity, refused.certainty) == (Severity.BREAKS_ON_UPGRADE, Certainty.CERTAIN)
         assert "the registry will refuse it (not BACKWARD" in refused.explanation
-        assert refused.first[0].startswith("Before the upgrade, turn the reuse off with a seeded changelog")
+        assert refused.first[0].startswith("Before the upgrade, give the store a filled changelog of its own")
 
     def test_a_registry_that_may_not_be_asked_is_not_told_to_take_it(self, world: World) -> None:
         stage(world)
@@ -165,7 +165,9 @@ class TestOnUpgrade:
         forecast = seen(world, assumed(to="3.9"))
         found = {each.code: each for each in forecast.foretold}
         assert "whether the registry accepts the schema. If it does not (409)" in found["SRF016"].explanation
-        assert "whether users-value takes a schema" in [each.what for each in forecast.skipped if each.could_hide]
+        assert "whether users-value would accept the schema" in [
+            each.what for each in forecast.skipped if each.could_hide
+        ]
 
     def test_a_source_that_takes_it_has_it_as_its_latest_version(self, world: World) -> None:
         stage(world)

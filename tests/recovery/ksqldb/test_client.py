@@ -69,7 +69,7 @@ class TestSurvey:
             answers = client.survey()
         assert [found.name for found in answers.sources] == ["S"]
         (problem,) = answers.problems
-        assert "not everything was asked within 60 s" in problem
+        assert "60 s were not enough to ask ksqlDB for everything" in problem
 
     def test_a_garbled_topology_is_a_problem_of_that_query(self, client: KsqldbClient, server: KsqldbServer) -> None:
         server.answers["SHOW QUERIES EXTENDED;"] = [{"queryDescriptions": [query(topology="none", sources=[])]}]
@@ -98,8 +98,8 @@ class TestSurvey:
         ("answers", "said"),
         [
             ({"password": "tr0ub4dor"}, r"GET /info: HTTP 401\. Check the user and the password"),
-            ({"info": {"hello": "world"}}, "this is no ksqlDB server"),
-            ({"body": b"<html>"}, "with HTTP 200 and no JSON"),
+            ({"info": {"hello": "world"}}, "so this is not a ksqlDB server"),
+            ({"body": b"<html>"}, "with HTTP 200, but not with JSON"),
         ],
     )
     def test_another_answer_is_an_error_with_what_to_check(

@@ -131,7 +131,7 @@ class TestParseSavedAnswers:
     @pytest.mark.parametrize(
         ("text", "said"),
         [
-            ('{"a": 1}\n{"b": ', r"ksql\.txt, line 2: it is not JSON"),
+            ('{"a": 1}\n{"b": ', r"ksql\.txt, line 2: this line is not JSON"),
             ("hello\n", r"ksql\.txt is neither JSON of ksqlDB nor the text of its command line"),
         ],
     )

@@ -201,7 +201,7 @@ class TestDeathAtEveryInstant:
             scene.roll_back()
         else:
             scene.journal.touch()  # what a process leaves that is really killed here
-            with pytest.raises(PlanError, match=r"holds no whole line"):
+            with pytest.raises(PlanError, match=r"has no complete line"):
                 scene.roll_back()
         assert scene.registry.dump() == scene.before
 

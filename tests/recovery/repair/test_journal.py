@@ -36,7 +36,7 @@ class TestReadJournal:
         ("before", "after", "said"),
         [
             (b'{"answer": {"compatibility"', b"garbage", r"Line 3 of the journal .* damaged or edited"),
-            (b'"answer": {"id": 1', b'"answer": {"id": 2147483648', r"Line \d+ of .* does not follow"),
+            (b'"answer": {"id": 1', b'"answer": {"id": 2147483648', r"Line \d+ of .* does not fit the line before it"),
             (b'"level": "NONE"', b'"level": "FULL"', r"The first line of .* was edited"),
         ],
         ids=["no JSON", "an id that no registry gives", "another plan"],

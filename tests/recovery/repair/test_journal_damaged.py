@@ -132,7 +132,7 @@ class TestDamagedJournals:
         repaired, journal = scene.registry.dump(), scene.journal.read_bytes()
         lines = (without_chain(journal) if is_old else journal).splitlines(keepends=True)
         scene.journal.write_bytes(b"".join(lines[:number] + lines[number + 1 :]))
-        with pytest.raises(PlanError, match=rf"Line {number + 1} of the journal .* does not follow"):
+        with pytest.raises(PlanError, match=rf"Line {number + 1} of the journal .* does not fit the line before it"):
             scene.roll_back()
         assert scene.registry.dump() == repaired
 
@@ -165,7 +165,7 @@ class TestOldJournals:
         assert REPAIR_JOURNALS.read(scene.journal).finished
         whole = scene.journal.read_bytes()
         scene.journal.write_bytes(whole.replace(b'"event": "resumed"', b'"event": "Resumed"'))
-        with pytest.raises(PlanError, match=r"Line 6 of the journal .* does not follow"):
+        with pytest.raises(PlanError, match=r"Line 6 of the journal .* does not fit the line before it"):
             REPAIR_JOURNALS.read(scene.journal)
         scene.journal.write_bytes(whole)
         scene.roll_back()

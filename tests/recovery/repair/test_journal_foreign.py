@@ -120,7 +120,7 @@ class TestCutLines:
         line = scene.journal.read_bytes()
         piece = line[: int(len(line) * share)]
         scene.journal.write_bytes(piece)
-        with pytest.raises(PlanError, match="holds no whole line"):
+        with pytest.raises(PlanError, match="has no complete line"):
             scene.roll_back()
         assert scene.journal.read_bytes() == piece
         aside = scene.journal.with_name("journal.1")

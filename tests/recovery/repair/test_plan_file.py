@@ -111,7 +111,7 @@ class TestPlanFrom:
 
     @pytest.mark.core
     def test_another_version_of_the_document_is_named(self) -> None:
-        with pytest.raises(PlanError, match=r"It is a srfix\.plan/2; .* reads srfix\.plan/1\."):
+        with pytest.raises(PlanError, match=r"It has the format srfix\.plan/2, .* reads only srfix\.plan/1\."):
             REPAIR_PLANS.plan_from({"schema": "srfix.plan/2"}, where="it")
 
     @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ class TestTheSubject:
     @pytest.mark.parametrize(
         ("holder", "says", "advises"),
         [
-            ("users-value", "the topic looks mirrored from the topic of that name", "Let the reader ask users-value"),
+            ("users-value", "this topic looks like a mirror of topic ", "Let the reader ask users-value"),
             ("clients-value", "the topic looks like a copy of another", "Let the reader ask clients-value"),
             ("source.users-value", ", the topic's own subject", "Let the reader ask source.users-value"),
             ("shop.User", "(RecordNameStrategy)", "Give the reader RecordNameStrategy"),

@@ -116,15 +116,18 @@ class TestPlanSeed:
         ("damage", "message"),
         [
             (lambda w: setattr(w, "members", 2), r"'shop' runs: its group has 2 members"),
-            (lambda w: setattr(w, "members", None), r"'shop' runs is not known: an ACL"),
+            (lambda w: setattr(w, "members", None), r"srfix does not know whether application 'shop' runs: an ACL"),
             (lambda w: w.commits.clear(), "has committed no offset of users"),
             (lambda w: w.commit(APP, SOURCE, 8), r"committed offset 8 of users\[0\]"),
-            (lambda w: w.logs.pop(SOURCE), "There is no topic 'users'"),
+            (lambda w: w.logs.pop(SOURCE), "'users' is not among them"),
             (lambda w: w.with_topic(CHANGELOG, 3), f"{CHANGELOG} has 3 partitions"),
             (lambda w: w.with_topic(CHANGELOG, 2, cleanup_policy="delete"), r"cleanup\.policy=delete"),
             (lambda w: w.with_topic(CHANGELOG, 2, message_timestamp_type="LogAppendTime"), r"type=LogAppendTime"),
             (lambda w: w.with_topic(CHANGELOG, 2).put(CHANGELOG, b"ann", b"x"), rf"{CHANGELOG}\[0\] holds 1 rows"),
-            (lambda w: w.put(SOURCE, b"x", b"y", 0, partition=1) or w.commit(APP, SOURCE, 6, 2), "no timestamp, or 0"),
+            (
+                lambda w: w.put(SOURCE, b"x", b"y", 0, partition=1) or w.commit(APP, SOURCE, 6, 2),
+                "no timestamp, or the timestamp 0",
+            ),
         ],
     )
     def test_refuses_what_would_not_be_the_same_store(self, damage: Callable[[World], object], message: str) -> None:
@@ -170,10 +173,16 @@ class TestApply:
         ("damage", "message"),
         [
             (lambda w: setattr(w, "members", 1), "'shop' runs"),
-            (lambda w: w.commit(APP, SOURCE, 7), r"users\[0\] is restored up to offset 7, and was up to 6"),
-            (lambda w: w.with_topic(CHANGELOG, 2), f"there is a topic {CHANGELOG}"),
-            (lambda w: (w.put(SOURCE, b"bob", b"new"), w.compact(SOURCE)), r"users\[0\] .*: 1 rows, and 2 were"),
-            (lambda w: w.logs[SOURCE].append(w.logs[SOURCE][0]), "users has 3 partitions and had 2"),
+            (
+                lambda w: w.commit(APP, SOURCE, 7),
+                r"a restore of users\[0\] now ends at offset 7; when the plan was made it ended at 6",
+            ),
+            (lambda w: w.with_topic(CHANGELOG, 2), f"the topic {CHANGELOG} exists now"),
+            (lambda w: (w.put(SOURCE, b"bob", b"new"), w.compact(SOURCE)), r"users\[0\] .*: 1, and 2 were"),
+            (
+                lambda w: w.logs[SOURCE].append(w.logs[SOURCE][0]),
+                "users has 3 partitions now; when the plan was made it had 2",
+            ),
         ],
     )
     def test_a_changed_world_is_refused_before_anything_is_written(
@@ -193,7 +202,7 @@ class TestApply:
         on = world(changelog=True)
         plan = planned(on)
         on.put(CHANGELOG, b"bob", frame_id(A, b"2"), 2_000, headers=(("h", b"x"), ("n", None)))
-        with pytest.raises(PlanError, match="holds 1 rows, which this run has not written"):
+        with pytest.raises(PlanError, match="holds 1 rows that this run did not write"):
             applied(plan, on, journal)
 
     def test_an_application_that_has_started_meanwhile_is_not_written_over(self, journal: Path) -> None:
@@ -202,7 +211,7 @@ class TestApply:
         killed(plan, on, journal, instants(on, plan, journal) - 4)
         on.put(CHANGELOG, b"ann", b"B", 9_000)
         before = logs_of(on)
-        with pytest.raises(AppliedInPartError, match=rf"{CHANGELOG}\[0\] offset 2 is not of this"):
+        with pytest.raises(AppliedInPartError, match=rf"{CHANGELOG}\[0\] offset 2 is not from this"):
             applied(plan, on, journal)
         assert logs_of(on) == before
 

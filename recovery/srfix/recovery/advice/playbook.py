@@ -149,13 +149,13 @@ def until_repaired(applications: Sequence[Circumstances]) -> str | None:
     do_not = list(dict.fromkeys(words for facts in applications for words in not_before_repair(facts)))
     return (
         "Before you apply the plan, stop clean-up jobs and deployments, and copy the state directory. Until the repair is "
-        f"done, do not {either(do_not)}."
+        f"done: do not {either(do_not)}."
     )
 
 
 def either(words: Sequence[str]) -> str:
-    """`a`, `a or b`, `a, b or c`."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+    """What must not be done, behind "do not": `a`, `a, and do not b`, `a, do not b, and do not c`."""
+    return words[0] if len(words) == 1 else f"{', do not '.join(words[:-1])}, and do not {words[-1]}"
 
 
 def afterwards_in_short(applications: Sequence[Circumstances], *, when: str = _PLANNED) -> Iterator[str]:
@@ -190,8 +190,8 @@ def _restart_in_short(facts: Circumstances, when: str) -> str:
             return f"{alive}ksqlDB {facts.ksqldb_version} never retries a failed query: restart its server."
         case None:
             return (
-                f"{alive}ksqlDB 0.13 (Confluent Platform 6.1) and later retry a failed query by themselves, after 15 s to "
-                "15 min. If your ksqlDB is older, restart its server."
+                f"{alive}ksqlDB 0.13 and later (in Confluent Platform from 6.1 on) retry a failed query by themselves, after "
+                "15 s to 15 min. If your ksqlDB is older, restart its server."
             )
 
 
@@ -276,7 +276,7 @@ def _restart_query(facts: Circumstances, when: str) -> str:
     retries = _retries(facts)
     if retries is None:
         return (
-            f"{alive}If the query has failed: ksqlDB 0.13 (Confluent Platform 6.1) and later retry it by "
+            f"{alive}If the query has failed: ksqlDB 0.13 and later (in Confluent Platform from 6.1 on) retry it by "
             "themselves, after 15 s to 15 min. Earlier versions never retry a query: restart the ksqlDB server. "
             "srfix does not know which version runs; with --ksqldb URL it asks."
         )
@@ -334,8 +334,8 @@ def prevention(facts: Circumstances, against_upgrade: str | None = None) -> Iter
     ways = [f"{again}, as long as the store reuses the topic"]
     if any(not store.is_global for store in facts.stores) or not facts.stores:
         ways.append(
-            "turn the reuse off (topology.optimization) and give the store a changelog of its own. Fill this "
-            "changelog first, otherwise the table starts empty"
+            "fill a changelog of the store's own, and then stop the reuse of the topic (topology.optimization); without "
+            "the filling the table starts empty"
         )
     if against_upgrade is not None:
         ways.append(f"upgrade to Kafka Streams 2.7 or later, {against_upgrade}")
@@ -358,7 +358,7 @@ def _with_another_ksqldb(facts: Circumstances, again: str) -> str:
         )
     unknown = " (srfix does not know which version runs)" if falls_back is None else ""
     return (
-        f"{again}. Or upgrade to ksqlDB 0.11 (Confluent Platform 6.1) or later{unknown}: existing queries then fall "
+        f"{again}. Or upgrade to ksqlDB 0.11 or later, in Confluent Platform from 6.1 on{unknown}: existing queries then fall "
         "back to the source's subject, and new queries get a changelog of their own."
     )
 

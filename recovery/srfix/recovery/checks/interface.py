@@ -202,7 +202,7 @@ class Check:
     """What the finding says of the rows themselves, in a clause; None if it is not about them."""
     is_of_repair: bool = False
     """True if it is a note on the repair of another finding, and is told with that."""
-    partial: str = "At least, for the topic was not read to its end"
+    partial: str = "At least this many: the topic was not read to its end"
 
     @property
     def code(self) -> str:

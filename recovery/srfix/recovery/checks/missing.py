@@ -138,8 +138,8 @@ def _unless_without_logging(facts: StoreFacts) -> str:
     if source is None or any(e.kind in _TELLS_OF_RESTORES and e.topic == source.topic for e in facts.evidence):
         return ""
     return (
-        " A store without logging looks the same to srfix, and nothing is restored into such a store (SRF007). "
-        "--state-dir may show which of the two it is."
+        " srfix cannot tell this store from one without logging, into which nothing is restored (SRF007). --state-dir may "
+        "show which of the two it is."
     )
 
 
@@ -171,7 +171,7 @@ def _what_happens(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, .
 def why_nothing_fails(role: RoleFacts, context: CheckContext) -> str:
     """Why ids that are missing make nothing fail, in a sentence; where they are a note."""
     why = (
-        f"a {context.reader.value} reader does not need that version"
+        f"a {context.reader.value} reader can read the rows without the versions under this subject"
         if context.does_without(role.subject)
         else "this Kafka Streams asks the source's subject"
     )

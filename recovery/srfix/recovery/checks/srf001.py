@@ -264,8 +264,8 @@ def _foretold_of_phantom(
     yield f"A restore loads the records of topic {store.topic}, byte for byte, into {what} {store.name}."
     if moment is Moment.UPGRADE:
         yield (
-            f"Kafka Streams {judged.assumed.to} asks {subject} for the schemas of these records, and of the rows "
-            "that were kept."
+            f"Kafka Streams {judged.assumed.to} asks {subject} for the schemas of these records and for the schemas "
+            "of the rows that were kept."
         )
     else:
         yield f"The store's serdes ask {subject} for the schemas."
@@ -281,7 +281,7 @@ def _foretold_of_phantom(
         )
         yield f"{subject} {does} {named_ids(pair.missing)}."
     if needless:
-        yield f"A {judged.reader.value} reader does not need that version, so nothing fails."
+        yield f"A {judged.reader.value} reader can read the rows without that version, so nothing fails."
         return
     if judged.looks_versions_up is not Certainty.CERTAIN:
         yield (
@@ -300,7 +300,7 @@ def _what_decides(judged: JudgedStore) -> str:
         missing.append("the version of Kafka Streams (--streams-version; 2.7 and later ask the source topic's subject)")
     if len(judged.wirings(judged.running)) > 1:
         missing.append("whether the source topic is reused (--optimization)")
-    return f"srfix does not know what decides this: {' and '.join(missing)}."
+    return f"This depends on {' and '.join(missing)}, which srfix does not know."
 
 
 def _plan_before_restore(judged: JudgedStore, *, is_known: bool) -> Iterator[str]:
@@ -348,7 +348,7 @@ def _foretold_of_new(
     else:
         yield f"{new.origin} is not registered under {lookup}."
     if needless:
-        yield f"A {judged.reader.value} reader does not need that version, so nothing fails."
+        yield f"A {judged.reader.value} reader can read the rows without that version, so nothing fails."
         return
     looks_up = judged.looks_versions_up is Certainty.CERTAIN
     if_so = "" if looks_up else ", if the store's reader looks up the version there"
@@ -390,13 +390,14 @@ CHECK: Final = Check(
         "carry the source's schema ids instead. Readers that look up a version under the subject (Connect's "
         "AvroConverter, and so ksqlDB) refuse these rows. Plain Avro deserializers do not notice.",
         detection=(
-            "srfix looks for subjects that are named like a changelog's, but whose topic is not in the full topic "
-            "listing. It finds the source topic by evidence. It counts the schema ids that a restore would load, "
-            "up to the group's committed offsets. For each id it looks up the schema under the phantom subject. It "
-            "does so by content and with deleted versions, as the failing reader does. If that subject does not "
+            "srfix looks for subjects that have the name of a changelog's subject, but whose topic is missing from the "
+            "full topic listing. It finds the source topic by evidence. It counts the schema ids that a restore would load, "
+            "up to the group's committed offsets. For each id it looks up the schema under the phantom subject. Like "
+            "the failing reader, it asks for the content of the schema and accepts soft-deleted versions. If that "
+            "subject does not "
             "exist, and only a state directory or a topology names the store, the version of Kafka Streams decides "
             "(--streams-version): 2.7 and later never ask the subject. If srfix does not know the version, it "
-            "reports nothing here, and says so."
+            "makes no finding, and says that it could not decide."
         ),
         remedy=(
             "Run srfix plan, srfix apply and srfix verify. These commands register the source's schemas under the "

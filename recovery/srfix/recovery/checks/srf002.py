@@ -110,7 +110,7 @@ CHECK: Final = Check(
             "The same as SRF001, with one difference: the phantom subject knows the ids of all rows in the state "
             "directories that you gave. Nothing fails today. Reads will fail after a restore."
         ),
-        cause="The same as SRF001, before the state directory was lost.",
+        cause="As for SRF001, but no state directory has been lost yet.",
         detection=(
             "srfix makes the checks of SRF001. It also reads the rows of every partition's store from the state "
             "directories (--state-dir, with pip install 'srfix[state]'). The rows prove SRF002 only if all of "

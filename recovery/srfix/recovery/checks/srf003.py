@@ -71,15 +71,14 @@ def _standing(
             "so it does not know whether the store can be read."
         )
     else:
-        can = (
-            "the store can be read"
-            if facts.key_asymmetry is None
-            else "the store's rows can be decoded, but not found by their keys"
-        )
+        misses = facts.key_asymmetry is not None
+        can = "the store's rows can be decoded" if misses else "the store can be read"
         yield (
-            f"All ids that a restore loads ({listed(ids)}) are {where}, by luck or by a repair. So {can}, until the "
-            f"topic gets a record with a new schema of {source}."
+            f"All ids that a restore loads ({listed(ids)}) are {where}, by luck or by a repair. So {can} until the topic "
+            f"gets a record with a new schema of {source}."
         )
+        if misses:
+            yield "They cannot be found by their keys, now or then."
     for subject, ids_answered in sorted(elsewhere.items()):
         yield f"The look-up of schema id {listed(ids_answered)} is {answered_through(role.subject, subject)}."
 
@@ -102,7 +101,9 @@ CHECK: Final = Check(
         meaning="The store depends on a phantom subject, and today that subject knows all live ids. This ends when the source "
         "topic gets records with a new schema, because nobody will register the new schema under the phantom subject. "
         "If an alias or another context answers for the subject, it also ends when that alias or context is removed.",
-        cause="Somebody repaired the store. Or the serdes write the writer's own schema back, as a generic Avro serde does.",
+        cause="Somebody repaired the store. Or the store's serdes write each row under its writer's schema, as a "
+        "generic Avro serde "
+        "does.",
         detection="srfix makes the checks of SRF001, and finds no id that is missing.",
         remedy="Nothing is broken. Run srfix diagnose again after each new schema of the source. Or remove the cause: "
         "upgrade to Kafka Streams 2.7.0 or later (read SRF004, SRF016 and SRF017 first), or give the store a real "

@@ -153,7 +153,9 @@ def _explanation(
     if _severity(role, subject, absent, context) is Severity.NOTE and context.is_dual:
         return f"{first} Nothing fails, because a dual-subject reader finds the schema under the phantom subject."
     if context.does_without(subject) and not context.is_dual:
-        return f"{first} Nothing fails, because a plain reader does not need that version."
+        return (
+            f"{first} Nothing fails, because a plain reader can read the rows without the versions under this subject."
+        )
     named = context.registry.context_of(subject)
     condition = (
         ""
@@ -250,14 +252,17 @@ def _advise(request: AdviceRequest) -> Iterator[str]:
     circumstances, mirrored = request.circumstances, request.findings
     stores = ", ".join(sorted({finding.store for finding in mirrored}))
     if request.rules.wiping is not None:
-        wipe = request.rules.wiping
+        wipe = f"{capitalized(request.rules.wiping)}."
     elif not all(f.source is not None and is_conclusive(f.evidence, f.source.topic) for f in mirrored):
-        wipe = "do not wipe it as long as no evidence is conclusive about the topic that a restore would load"
+        wipe = "Do not wipe it as long as no evidence is conclusive about the topic that a restore would load."
     else:
-        wipe = "or wipe the state after 2.7 or later runs everywhere: the restored rows then carry the source's own ids"
+        wipe = (
+            "Or, after 2.7 or later runs everywhere, wipe the state instead: the restored rows then carry the "
+            "source's own ids."
+        )
     yield (
         f"Is the state of {stores} older than the upgrade of {circumstances.application} to Kafka Streams 2.7? If not, do "
-        f"nothing. If it is older: plan the repair, apply and verify it, and keep the state; {wipe}."
+        f"nothing. If it is older, keep the state, and plan, apply and verify the repair. {wipe}"
     )
     yield f"After: {restart(circumstances, 'now')}"
 
@@ -331,7 +336,7 @@ def _plan_before_upgrade(judged: JudgedStore) -> Iterator[str]:
 CHECK: Final = Check(
     entry=CatalogueEntry(
         code=CODE,
-        title="Upgrade mirror: rows in local state carry ids that only the phantom subject knows",
+        title="Rows in local state carry ids that only the phantom subject knows: an upgrade makes them unreadable",
         severity="breaks on upgrade",
         meaning="From 2.7.0 on, Kafka Streams hands the source topic's name to the store's serdes. Rows that an older version "
         "wrote carry the id of its internal schema. That schema is registered under the phantom subject, and not "

@@ -53,7 +53,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     faults = at_fault(facts.census, Role.KEY, asymmetry.missed_ids)
     written = "; ".join(f"{i} is {_in_short(role.memberships[i].schema)}" for i in asymmetry.missed_ids[:MOST_NAMED])
     source_subject = store.source_subject(topic, Role.KEY)
-    such_a_key = "a key under another id than the reader's" if len(asymmetry.topic_ids) > 1 else "such a key"
+    such_a_key = "a key with an id other than the reader's" if len(asymmetry.topic_ids) > 1 else "such a key"
     yield facts.finding(
         CODE,
         Role.KEY,
@@ -101,8 +101,12 @@ def _what_it_writes(asymmetry: KeyAsymmetry, role: RoleFacts, registry: Readable
             f"holds {listed(role.state.schema_ids)}."
         )
     reader = _in_short(_text_of(registry, role, asymmetry.reader_id))
-    own = f"its own under {role.subject}" if role.state.versions else "as the ids in rows on disk show"
-    return f"writes its look-up keys under schema id {asymmetry.reader_id}, {own}: {reader}."
+    shown = (
+        f"its own schema under {role.subject}"
+        if role.state.versions
+        else "its own schema, as the ids in rows on disk show"
+    )
+    return f"writes its look-up keys under schema id {asymmetry.reader_id}. This is {shown}: {reader}."
 
 
 def _next(asymmetry: KeyAsymmetry, role: RoleFacts, source_subject: str) -> str:
@@ -111,7 +115,7 @@ def _next(asymmetry: KeyAsymmetry, role: RoleFacts, source_subject: str) -> str:
             "Write a new topic with all keys under the schema that the reader writes, and build the table from "
             "the new topic."
         )
-        stays = "this finding stays while the topic's keys carry several ids."
+        stays = "this finding stays as long as the topic's keys carry several ids."
     else:
         change = (
             f"Let the reader write keys under the schema that the producer uses ({listed(asymmetry.topic_ids)} under "
@@ -119,11 +123,11 @@ def _next(asymmetry: KeyAsymmetry, role: RoleFacts, source_subject: str) -> str:
             "the new topic."
         )
         holds = role.subject if role.state.versions else "a row on disk"
-        stays = f"this finding stays while {holds} holds {asymmetry.reader_id}."
+        stays = f"this finding stays as long as {holds} holds id {asymmetry.reader_id}."
     return (
         f"No registration helps, and srfix cannot repair this. {change} Then let the application rebuild the store, "
-        "because rows that the application wrote keep their key bytes. The registry does not show that the reader "
-        f"was changed: {stays}"
+        "because rows that the application wrote keep their key bytes. The registry cannot show whether you have "
+        f"changed the reader. So {stays}"
     )
 
 
@@ -247,9 +251,9 @@ CHECK: Final = Check(
         cause="Keys in a registry format whose schema differs between producer and reader, on any version of Kafka Streams.",
         detection=(
             "srfix compares the ids in the keys of the source topic with the application's own version under the "
-            "phantom key subject. This is the latest version that no key of the topic carries and that the "
-            "source's key subject does not have. The reader writes only one id. So if the keys carry several ids, "
-            "some look-ups always miss. Without a phantom key subject, srfix does not know what the reader writes, "
+            "phantom key subject. The application's own version is the latest one that is neither in a key of the topic nor "
+            "under the source's key subject. The reader writes only one id. So if the keys carry several ids, "
+            "look-ups of some keys always miss. Without a phantom key subject, srfix does not know what the reader writes, "
             "and claims nothing. With --state-dir, it counts the rows of each kind in the store."
         ),
         remedy="No registration repairs this, so srfix plan leaves it alone. Let the reader write keys under the producer's "

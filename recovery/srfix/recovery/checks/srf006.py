@@ -52,7 +52,8 @@ CHECK: Final = Check(
             "offsets of other topics, but none of this topic. The finding says how srfix knows."
         ),
         remedy="As for SRF001: srfix plan, srfix apply, srfix verify. Then upgrade to 2.7.0 or later, and read SRF004, "
-        "SRF016 and SRF017 first. Turning the reuse off does not help a global store.",
+        "SRF016 and SRF017 first. For a global store it does not help to stop the reuse of the source topic "
+        "(topology.optimization).",
         checked_since="0.1.0",
     ),
     find=check,

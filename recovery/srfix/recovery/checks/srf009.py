@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from srfix.recovery.checks.interface import CatalogueEntry, Check, Repair
 from srfix.recovery.findings import Evidence, Finding, Severity, Weight
+from srfix.serde.printable import capitalized
 
 if TYPE_CHECKING:
     from srfix.recovery.facts.applications import ApplicationFacts
@@ -43,7 +44,7 @@ def find(facts: ApplicationFacts, context: CheckContext) -> Iterator[Finding]:
 
 def _explanation(facts: ApplicationFacts, subject: str) -> str:
     group = (
-        "the cluster lists no group of that name, and no such group has committed offsets"
+        "the cluster lists no group of that name, no such group has committed offsets"
         if facts.is_listed_whole
         else "no group of that name has committed offsets (the cluster does not list its groups)"
     )
@@ -51,8 +52,9 @@ def _explanation(facts: ApplicationFacts, subject: str) -> str:
     if facts.proof is not None:
         return f"{subject} is left over from application {facts.application}, which is gone: {facts.proof}; {lacking}."
     return (
-        f"{subject} seems to be left over from application {facts.application}: {lacking}; "
-        f"{'; '.join(facts.signs)}. This is no proof. An application that was reset and not started since looks the "
+        f"{subject} seems to be left over from application {facts.application}. {capitalized(lacking)}. "
+        f"{''.join(f'{capitalized(sign)}. ' for sign in facts.signs)}This is no proof. An application that was reset "
+        "and not started since looks the "
         "same. So does an application with only global tables, because it has no group."
     )
 
@@ -96,8 +98,9 @@ CHECK: Final = Check(
         detection=(
             "All of these must be true:\n- The complete listing of groups has no group of the application.\n- The "
             "application has no committed offsets.\n- The application has no internal topic.\n- There is at least "
-            "one of these signs: there is a subject whose topic an application always leaves behind (repartition, "
-            "subscription, an operator's changelog); ksqlDB does not know the query (--ksqldb); you say that the "
+            "one of these signs: a subject is there but its topic is not, although every application that runs or is "
+            "only stopped has that topic (repartition, subscription, an operator's changelog); ksqlDB does not know "
+            "the query (--ksqldb); you say that the "
             "application is gone (--gone).\nA missing group alone is not enough, because committed offsets expire."
         ),
         remedy="Do nothing if the subjects disturb nobody: --ignore PATTERN acknowledges them. With proof (--gone, "

@@ -120,7 +120,7 @@ def _why_internal(
         marks = (marks_in(membership.schema.text) & MARKS_OF_CONNECT) - theirs
         if marks:
             named = ", ".join(sorted(marks))
-            return f"{role.subject} holds it, and it has a mark of Connect's converter or ksqlDB ({named})"
+            return f"{role.subject} holds it, too, and the schema has a mark of Connect's converter or ksqlDB: {named}"
     return None
 
 
@@ -152,7 +152,7 @@ def _explanation(
     reasons = "; ".join(f"schema id {schema_id}: {why}" for schema_id, why in internal.items())
     return (
         f"{subject} holds {'a version' if len(internal) == 1 else 'versions'} that no record of topic {topic} "
-        f"carries. The serde of {facts.store.in_words} "
+        f"carries. {'The evidence says that the' if is_sure else 'The'} serde of {facts.store.in_words} "
         f"{'registered it, not a producer' if is_sure else 'writes with it'} ({reasons}). When a producer registers "
         "its next schema, the registry checks that schema against such a version, too. Readers that take the "
         "latest version may get it."
@@ -160,8 +160,8 @@ def _explanation(
         ""
         if is_sure
         else (
-            " But a producer may have registered the version, if it has not written with it yet, or if the records "
-            "are gone: srfix cannot tell these apart."
+            " But a producer may have registered the version and not written with it yet, or its records may be gone: "
+            "srfix cannot tell these apart."
         )
     )
 
@@ -169,12 +169,12 @@ def _explanation(
 def _next(facts: StoreFacts, internal: Mapping[SchemaId, str]) -> str:
     ids = f"schema id{'s' if len(internal) > 1 else ''} {listed(sorted(internal))}"
     first = (
-        "first let the global table's application write the producers' schema, otherwise the next put "
+        "first let the global table's application write the producers' schema. Otherwise the next put "
         "registers the version again"
         if facts.is_global
         else (
-            "first turn the reuse off, with a seeded changelog of the store's own, otherwise the next put "
-            "registers the version again"
+            "first give the store a filled changelog of its own and stop the reuse of the topic. Otherwise the next "
+            "put registers the version again"
         )
     )
     return (
@@ -199,12 +199,13 @@ CHECK: Final = Check(
         ),
         detection=(
             "The source subject has a live version that no record in the whole log carries. In addition, at least "
-            "one of these is true:\n- Rows of the store on disk carry the id of this version.\n- The phantom "
-            "subject holds the same schema as its first version, before any copy of the source's schemas.\n- The "
+            "one of these is true:\n- Rows of the store on disk carry the id of this version.\n- The same schema "
+            "is the first version of the phantom subject, older than any copy of the source's schemas there.\n- The "
             "phantom subject holds the same schema, and the schema has marks of Connect's converter or of ksqlDB "
             "that the records' own schemas do not have."
         ),
-        remedy="Keep the version while a store may hold its id. Turn the reuse off before you remove the version.",
+        remedy="Keep the version while a store may hold its id. Before you remove the version, stop the "
+        "reuse of the source topic (topology.optimization).",
         checked_since="0.1.0",
     ),
     find=check,

@@ -38,8 +38,9 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             schema_ids=faults,
             explanation=(
                 f"Records of topic {facts.source.topic} carry schema ids that this registry does not know: "
-                f"{in_words(faults)}. No reader can decode these records, whatever subject it asks. Either this is "
-                "not the registry that the producer used, or the schemas were hard-deleted."
+                f"{in_words(faults)}. No reader can decode these records, whatever subject it asks. Perhaps this is "
+                "not the registry that the producer used, or the schemas were hard-deleted. `srfix explain SRF011` "
+                "lists more causes."
             )
             + known_elsewhere(unknown, role.subject, context)
             + _doubt(facts, role),
@@ -73,9 +74,9 @@ def known_elsewhere(unknown: Iterable[SchemaId], subject: Subject, context: Chec
         return ""
     ids_in_words = "; ".join(f"{foreign(other)}: {', '.join(map(str, ids))}" for other, ids in ids_by_context.items())
     return (
-        f" Other contexts of this registry know ids with these numbers ({ids_in_words}). If producers and application use "
-        "such a context, this finding is wrong: name the context in --registry, as they do (add /contexts/ and the "
-        "context's name to the address)."
+        f" Other contexts of this registry know ids with these numbers ({ids_in_words}). If the producers and the "
+        "application use such a context, this finding is wrong. Then add the context to --registry, as in their address: "
+        "/contexts/NAME."
     )
 
 

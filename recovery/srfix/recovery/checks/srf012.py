@@ -89,8 +89,8 @@ def _next(state: SubjectState, refusals: tuple[RegistrationRefusal, ...], traces
         yield (
             "If somebody ran srfix apply, look for its journal (PLAN.journal.jsonl, beside the plan). The journal "
             "says what the settings were before. Finish the repair with srfix apply and that plan, or undo it with "
-            "srfix rollback and that journal. Do not make a new plan before: it would treat the present settings "
-            "as the settings to go back to."
+            "srfix rollback and that journal. Do not make a new plan first: it would take today's settings for "
+            "the settings to go back to."
         )
         yield (
             "If somebody set this on purpose, do nothing. If nobody knows, reset it: "
@@ -105,7 +105,7 @@ def _next(state: SubjectState, refusals: tuple[RegistrationRefusal, ...], traces
             "old compatibility back."
         )
     elif not traces:
-        yield "First let the registry's owner remove the reason of the refusal. Then plan the repair."
+        yield "First ask the registry's owner to remove the cause of the refusal. Then plan the repair."
 
 
 def _put_back(subject: Subject, state: SubjectState) -> str:
@@ -139,11 +139,11 @@ def foretell_of_new(new: NewSchema, phantom: SubjectState, prospect: Prospect, r
 CHECK: Final = Check(
     entry=CatalogueEntry(
         code=CODE,
-        title="The registry would refuse the repair as it stands, or an earlier one was interrupted",
+        title="The registry would now refuse the repair, or an earlier repair may have been interrupted",
         severity="note",
         meaning="The registry would refuse to register the source's schema under the phantom subject, for one of these "
         "reasons: the schema is not compatible with what the subject holds (409); the subject is read-only; the "
-        "credentials may not write there. Or the subject's own compatibility is NONE, or its own mode is IMPORT, as an "
+        "credentials do not allow a write there. Or the subject's own compatibility is NONE, or its own mode is IMPORT, as an "
         "interrupted repair leaves it. In mode IMPORT the registry refuses the application's own "
         "registrations (42205).",
         cause="The internal schema and the writer's schema usually differ in more than BACKWARD allows, for example in the "
@@ -153,7 +153,7 @@ CHECK: Final = Check(
         remedy=(
             "If the compatibility is in the way, the plan sets the level of the phantom subject to NONE, registers "
             "the schemas, and puts the level back. The plan says what that costs. If the subject is read-only, or "
-            "the credentials may not write, ask the owner of the registry. Finish an interrupted repair with srfix "
+            "the credentials do not allow a write, ask the owner of the registry. Finish an interrupted repair with srfix "
             "apply, or undo it with srfix rollback, before you make a new plan."
         ),
         checked_since="0.1.0",

@@ -125,17 +125,16 @@ def _next(facts: StoreFacts, role: RoleFacts, undecodable: tuple[UndecodableRows
     who = f"Ask the producer of topic {topic} which serializer writes its {role.role.value}s"
     why = "."
     if not undecodable:
-        why = ": values of another format may be right there, and the store's serde may be wrong."
+        why = ": the values may be meant to have another format, and the store may use the wrong serde."
     elif not is_certain_role(facts, role):
         why = ": srfix has concluded only from the bytes that a schema registry serializer writes them."
     if not is_certain(facts):
         return f"{see} {who}{why} Change nothing in topic {topic} yet. {make_certain(facts, context)}"
     if facts.is_global and not facts.is_told_global:
         why = (
-            f". Also check whether store {facts.store.name} restores from this topic at all: group "
-            f"{facts.store.application} has no "
+            f". Also check whether store {facts.store.name} restores from this topic at all. Its group "
+            f"{facts.store.application} has no committed offsets there, as is normal for a global table."
         )
-        why += "committed offsets there, like the group of a global table."
         return f"{see} {who}{why}"
     if not undecodable or not is_certain_role(facts, role):
         return f"{see} {who}{why}"
@@ -245,8 +244,8 @@ CHECK: Final = Check(
         detection="srfix counts live keys with unframed values. It decodes the newest live record of each schema id and "
         "partition with the schema of its id. With --decode-values it decodes all of them.",
         remedy=(
-            "No registration helps. Look at such a row (srfix decode), and ask its producer: values of another "
-            "format may be right, and the store's serde may be wrong.\nWrite new values only if both of these are "
+            "No registration helps. Look at such a row (srfix decode), and ask its producer: the values may be "
+            "meant to have another format, and the store may use the wrong serde.\nWrite new values only if both of these are "
             "true:\n- The body does not fit the schema that it names.\n- It is proven that the store restores from "
             "this topic.\nThen write the same keys again with valid values, or with a tombstone if the row is not "
             "wanted. Let the application commit offsets after the new records."
@@ -257,5 +256,5 @@ CHECK: Final = Check(
     find_of_topic=find_of_topic,
     advice=Advice(do_not=keep_the_state),
     data="not intact: some rows are not framed, or do not decode",
-    partial="At least, for not every row was decoded",
+    partial="At least this many: not every row was decoded",
 )

@@ -56,10 +56,10 @@ def _of_store(facts: StoreFacts, role: RoleFacts, lost: tuple[SchemaId, ...], co
         schema_ids=tuple(IdAtFault(schema_id=i) for i in lost),
         explanation=(
             f"Rows of {facts.store.in_words} on disk carry schema ids that this registry does not know: {words}. "
-            f"The application itself wrote these ids, because no record that a restore loads from topic {topic} "
-            "carries them. No reader can read these rows, whatever subject it asks. A registration under another "
-            "subject does not help, because there is no schema to register. Either this is not the registry that "
-            "the application uses, or the schemas were hard-deleted."
+            f"No record that a restore loads from topic {topic} carries these ids, so the application probably wrote "
+            "them itself. No reader can read these rows, whatever subject it asks. A registration under another "
+            "subject does not help, because there is no schema to register. Perhaps this is not the registry that "
+            "the application uses, or the schemas were hard-deleted. `srfix explain SRF014` lists the causes."
         )
         + known_elsewhere(lost, role.subject, context),
         next_step=(
@@ -80,8 +80,8 @@ def _rebuild(facts: StoreFacts, context: CheckContext) -> str:
             "does not know whether this topic is compacted and has no retention."
         )
     return (
-        f"Or rebuild the store from topic {topic}. A restore copies the topic's bytes, so first repair the other "
-        "findings of this store, and only then wipe its state."
+        f"Or rebuild the store from topic {topic}. A restore copies the topic's bytes, so wipe the state only after you "
+        "have repaired the other findings of this store."
     )
 
 
@@ -120,7 +120,7 @@ def lost_in_changelog(facts: ChangelogFacts, context: CheckContext) -> Iterator[
                 f"{facts.topic}. Records of this topic carry schema ids that this registry does not know: "
                 f"{in_words(faults)}. The application itself wrote these ids. No reader can read these rows, "
                 "whatever subject it asks. A registration under another subject does not help, because there is no "
-                "schema to register. Either this is not the registry that the application uses, or the schemas "
+                "schema to register. Perhaps this is not the registry that the application uses, or the schemas "
                 f"were hard-deleted.{_doubt(lost)}"
             ),
             next=(

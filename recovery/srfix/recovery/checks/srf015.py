@@ -76,11 +76,13 @@ def _explanation(facts: StoreFacts, role: RoleFacts, put: NextPut, why: str, met
 
 def _next(put: NextPut, *, is_read_only: bool) -> str:
     schema = "the schema that the application's serde writes" if put.own_id is None else f"schema id {put.own_id}"
-    first = "Let the owner set the mode to READWRITE, or let the owner register" if is_read_only else "Register"
+    what = f"register {schema} under {put.subject}"
+    if is_read_only:
+        what = f"let the owner of {put.subject} set the mode to READWRITE, or register {schema} there"
     return (
-        f"{first} {schema} under {put.subject}, before the application puts its next row"
-        + (" (as long as the subject is read-only, only its owner can do this)" if is_read_only else "")
-        + ". srfix plan does not do this: it registers the source's schemas, not the application's."
+        f"Before the application puts its next row, {what}. "
+        + ("As long as the subject is read-only, only its owner can do this. " if is_read_only else "")
+        + "srfix plan does not do this: it registers the source's schemas, not the application's."
     )
 
 
@@ -179,18 +181,18 @@ CHECK: Final = Check(
         title="Writing to the store would be refused",
         severity="broken",
         meaning=(
-            "The store's serde may not register its schema under the subject that Kafka Streams names. So the "
+            "The store's serde is not allowed to register its schema under the subject that Kafka Streams names. So the "
             "first put fails (42205). With auto.register.schemas=false the serde only looks up its schema there, "
             "and the put fails with 40401 or 40403."
         ),
         cause="Registration is off or forbidden, and nobody registered the application's own schema under the phantom "
         "subject (from Kafka Streams 2.7 on: under the source topic's own subject).",
         detection=(
-            "Both of these must be true:\n- The schema is missing. That is: the subject has no live version; or "
-            "the phantom subject shows the application's own schema, and the subject that a put writes to lacks "
-            "it.\n- The application cannot register the schema. That is: the mode in force is READONLY or "
+            "Both of these must be true:\n- The schema is missing. Either the subject that a put writes to has no "
+            "live version. Or it lacks the application's own schema, which the phantom subject shows.\n- The "
+            "application cannot register the schema. That is: the mode in force is READONLY or "
             "READONLY_OVERRIDE; or --no-auto-register says that the application registers nothing.\nsrfix does not "
-            "know what the application's credentials may do."
+            "know what the application's credentials allow."
         ),
         remedy="Register the application's own schema under that subject, or let the application register it. A repair of "
         "SRF001 does not help, because it registers the source's schemas.",

@@ -85,7 +85,7 @@ def _explanation(
         f"From Kafka Streams 2.7 on, the first put registers the schema under {put.subject}."
     )
     if refusal is not None:
-        yield f"The registry would now refuse the schema ({refusal}): the put fails, and the stream thread dies."
+        yield f"The registry would now refuse the schema, so the put fails and the stream thread dies. The reason: {refusal}."
     elif untold is not None:
         yield f"srfix does not know whether the registry would accept the schema: {untold}."
     else:
@@ -99,8 +99,8 @@ def where_refused(subject: Subject, *, is_global: bool) -> str:
     """What to do before an upgrade whose first put the source's subject refuses."""
     return (
         f"Before the upgrade, {_ways(is_global=is_global)}. Or let the owner of {subject} set a compatibility that accepts "
-        "both schemas. No registration by srfix helps: if the version is soft-deleted, the put registers it again, and "
-        "the registry checks it then."
+        "both schemas. srfix cannot help by registering the schema first: once that version is soft-deleted, the put "
+        "registers it again, and the registry checks it then."
     )
 
 
@@ -108,7 +108,7 @@ def _ways(*, is_global: bool) -> str:
     if is_global:
         return "let the application write the producers' schema"
     return (
-        "turn the reuse off with a seeded changelog of the store's own, or let the application "
+        "give the store a filled changelog of its own and stop the reuse of the topic, or let the application "
         "write the producers' schema"
     )
 
@@ -125,8 +125,8 @@ def _next(facts: StoreFacts, put: NextPut, refusal: str | None, untold: str | No
         )
     return (
         f"This breaks nothing by itself. Tell the users of the latest version of {put.subject} (use.latest.version, "
-        "Connect, ksqlDB sources). Or keep the schema away from this subject: turn the reuse off with a seeded "
-        "changelog, or let the application write the producers' schema."
+        "Connect, ksqlDB sources). Or keep the schema away from this subject: give the store a filled "
+        "changelog of its own and stop the reuse of the topic, or let the application write the producers' schema."
     )
 
 
@@ -262,7 +262,7 @@ def _passes(version: int, new: NewSchema, sight: Sight) -> bool:
 CHECK: Final = Check(
     entry=CatalogueEntry(
         code=CODE,
-        title="After an upgrade the internal schema would go under your own subject",
+        title="After an upgrade the application would register its internal schema under your own subject",
         severity="breaks on upgrade",
         meaning=(
             "From 2.7.0 on, the first put registers the reader's schema under the source subject. Either the "
@@ -276,8 +276,9 @@ CHECK: Final = Check(
         "application's latest own schema from the phantom subject. It asks the registry whether the source subject "
         "would accept that schema at the level in force. It writes nothing. If the registry has no such check, srfix "
         "says that it does not know.",
-        remedy="Turn the reuse off with a seeded changelog, or let the application write the producers' schema. Then "
-        "upgrade.",
+        remedy="First fill a changelog of the store's own (srfix state seed-changelog), then stop the reuse of the "
+        "source topic. "
+        "Or let the application write the producers' schema. Then upgrade.",
         checked_since="0.1.0",
     ),
     find=check,

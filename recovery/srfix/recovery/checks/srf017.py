@@ -66,8 +66,8 @@ def _explanation(
     missing = "40403" if exists else "40401: there is no such subject"
     what = (
         f"Records of topic {topic} carry ids that are not registered under its own subject {subject} either "
-        f"({missing}): {in_words(faults)}. Either the producer uses another subject naming strategy, or the topic "
-        "was mirrored under a new name."
+        f"({missing}): {in_words(faults)}. Perhaps the producer uses another subject naming strategy, or the topic "
+        "was mirrored under a new name, or somebody hard-deleted the schemas there."
     )
     if context.is_dual:
         both = f"The dual-subject fallback asks {role.subject} and {subject}"
@@ -77,7 +77,9 @@ def _explanation(
             else f"{what} {both}."
         )
     if context.does_without(subject):
-        return f"{what} Nothing fails, because a plain reader does not need that version."
+        return (
+            f"{what} Nothing fails, because a plain reader can read the rows without the versions under this subject."
+        )
     if context.asks_the_source_subject:
         reader = (
             "a reader that looks up the version there"
@@ -99,7 +101,8 @@ CHECK: Final = Check(
             "Records of the topic carry ids of schemas that the subject <source>-value lacks. A reader on 2.7.0 or "
             "later would fail. The second try of a dual-subject reader would fail, too."
         ),
-        cause="The producer uses another subject naming strategy, or the topic was mirrored under a new name.",
+        cause="The producer uses another subject naming strategy, or the topic was mirrored under a new name. Or somebody "
+        "hard-deleted the schemas under the topic's own subject.",
         detection="srfix looks up each live id under the subject of the source topic, by content.",
         remedy="Register the schemas there, too. Or give the readers the strategy that the producer uses.",
         checked_since="0.1.0",

@@ -68,11 +68,11 @@ def _next(facts: StoreFacts, topic: Topic, context: CheckContext) -> str:
     if not is_certain(facts):
         return f"Change nothing on topic {topic} yet: it may be a stream of events. {make_certain(facts, context)}"
     return (
-        "Keep the state directories. Either turn the reuse off (topology.optimization=none), and give the store a "
-        "changelog of its own. Fill this changelog first, while the local state is whole, otherwise the table "
-        "starts empty. Or, if nobody needs the older records of a key, set cleanup.policy=compact on topic "
-        f"{topic}. Compaction deletes the older records, and does not bring back any deleted record: produce the "
-        "missing records again."
+        "Keep the state directories, and choose one of two ways. (1) Fill a changelog of the store's own while the local "
+        "state is whole, and then stop the reuse of the topic (topology.optimization=none); without the filling the table "
+        f"starts empty. (2) If nobody needs the older records of a key, set cleanup.policy=compact on topic {topic}. "
+        "Compaction deletes the older records. It does not bring back the records that retention deleted, so produce "
+        "those again."
     )
 
 
@@ -121,7 +121,8 @@ def foretell(prospect: Prospect) -> Iterator[Foretold]:
             "retention has deleted a key's latest record, the key is missing after a restore, without any error."
         ),
         first=(
-            "Before a restore, turn the reuse off with a seeded changelog of the store's own. Or, if nobody needs "
+            "Before a restore, give the store a filled changelog of its own and stop the reuse of the topic. Or, if "
+            "nobody needs "
             f"a key's older records, set cleanup.policy=compact on topic {store.topic}.",
         ),
     )
@@ -133,12 +134,13 @@ CHECK: Final = Check(
         title="A reused source topic whose retention deletes rows",
         severity="silent wrong results",
         meaning="Retention deletes the only copy of a table's rows. After a restore, old keys are missing. Until then the "
-        "local state still has them, with schema ids of their time.",
+        "local state still has the rows, with the schema ids from the time when they were written.",
         cause="cleanup.policy=delete, or compact,delete, on a topic that serves as changelog.",
         detection="srfix reads the topic's configuration: cleanup.policy, and whether a retention limit is set.",
         remedy="First make sure that the store restores from this topic (a topology, a state directory, --source). Do not "
-        "compact a topic of events: compaction deletes events. Then turn the reuse off with a seeded changelog. Or "
-        "set cleanup.policy=compact on the topic, if nobody needs older records of a key.",
+        "compact a topic of events: compaction deletes events. Then fill a changelog of the store's own (srfix "
+        "state seed-changelog), and after that stop the reuse of the source topic. Or, if nobody needs older records of a "
+        "key, set cleanup.policy=compact on the topic.",
         checked_since="0.1.0",
     ),
     find=check,

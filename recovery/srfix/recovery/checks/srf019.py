@@ -48,7 +48,7 @@ def _explanation(facts: StoreFacts, processed_rows: ProcessedRows) -> str:
     example = ""
     if processed_rows.example is not None:
         partition, offset = processed_rows.example
-        example = f", for example of the record in partition {partition} at offset {offset}"
+        example = f", for example from the record in partition {partition} at offset {offset}"
     happened = (
         f" srfix also compared {counted(processed_rows.untransformed, 'row')} that "
         f"{'is' if processed_rows.untransformed == 1 else 'are'} the same in the store and in the topic. Either a restore "
@@ -129,7 +129,7 @@ def _foretold(judged: JudgedStore, certainty: Certainty, explanation: str, first
 CHECK: Final = Check(
     entry=CatalogueEntry(
         code=CODE,
-        title="A global store whose processor transforms is restored untransformed",
+        title="A restore fills a global store without its processor, so the rows are not transformed",
         severity="silent wrong results",
         meaning="A custom processor of addGlobalStore runs while the application processes records, and not while it "
         "restores. So after a restore the store holds the topic's records, not the processor's rows.",

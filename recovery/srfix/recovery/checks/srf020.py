@@ -117,7 +117,7 @@ def _outcome(
 ) -> Iterator[str]:
     if not fails:
         reader = request.answers.question.read.reader.value
-        yield f"Nothing fails, because a {reader} reader does not need that version."
+        yield f"Nothing fails, because a {reader} reader can read the records without the versions under this subject."
         return
     by_trouble: dict[Trouble, list[AskedId]] = {}
     for asked_id in fails:
@@ -208,7 +208,7 @@ def _next(
     repair = command_line.plan_and_apply("--topic", question.topic, reads="what it costs")
     register = f"register the ids under the subject that the reader asks: {repair}"
     configure = reader_to_configure(origin, question.read.strategy)
-    return f"{configure}, or {register}." if configure else f"{capitalized(register)}."
+    return f"{configure}. Or {register}." if configure else f"{capitalized(register)}."
 
 
 def _is_at_fault(asked_id: AskedId) -> bool:
@@ -323,7 +323,7 @@ CHECK: Final = Check(
             "unchanged, and the schemas are registered only under the subject of the original topic.\n- The "
             "producers name subjects by the record (RecordNameStrategy, TopicRecordNameStrategy), and the reader "
             "does not.\n- Somebody cleaned up subjects, or did not copy the subjects together with the topic.\n- A "
-            "repair soft-deleted its versions, and the reader takes the latest version."
+            "repair soft-deleted the versions that it had registered, and the reader takes the latest version."
         ),
         detection=(
             "Run srfix check, with the --subject, --strategy, --group and --reader of your reader. It counts the "

@@ -201,7 +201,10 @@ def origin_in_words(origin: TopicOrigin, ids: Iterable[SchemaId]) -> Iterator[st
         case Origin.OWN:
             yield f"{named} under {origin.subjects[0]}, the topic's own subject."
         case Origin.MIRRORED:
-            yield f"{named} under {origin.subjects[0]}: the topic looks mirrored from the topic of that name."
+            _context, name = split_context(origin.subjects[0])
+            split = split_subject(name)
+            topic = "that subject's topic" if split is None else f"topic {split[0]}"
+            yield f"{named} under {origin.subjects[0]}, and this topic looks like a mirror of {topic}."
         case Origin.OTHER_TOPIC:
             yield (
                 f"{named} under {subjects}: the topic looks like a copy of another topic, or its producer uses "
@@ -228,5 +231,8 @@ def reader_to_configure(origin: TopicOrigin, strategy: Strategy) -> str | None:
         case Origin.TOPIC_RECORD if strategy is not Strategy.TOPIC_RECORD:
             return "Give the reader TopicRecordNameStrategy (check with --strategy topic-record)"
         case Origin.OWN | Origin.MIRRORED | Origin.OTHER_TOPIC | Origin.UNKNOWN:
-            return f"Let the reader ask {origin.subjects[0]} (a subject name strategy of its own; check with --subject)"
+            return (
+                f"Let the reader ask {origin.subjects[0]}: give it a subject name strategy of its own, and check the result "
+                "with --subject"
+            )
     return None

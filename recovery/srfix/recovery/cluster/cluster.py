@@ -217,7 +217,7 @@ class Cluster:
         if not wanted:
             return {}
         if self._lacks_controller:
-            nobody = "the cluster has no controller, which would answer this"
+            nobody = "only a controller could answer, and the cluster has none"
             return {Topic(r.name): TopicConfigs(topic=Topic(r.name), values=None, problem=nobody) for r in wanted}
         answers: dict[Topic, TopicConfigs] = {}
         for resource, future in self._open_admin().describe_configs(wanted, request_timeout=timeout_s).items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from srfix.recovery.cluster.cluster import Cluster
+from srfix.recovery.ids_in_words import counted
 from srfix.serde.casing import declared_name
 from srfix.serde.errors import UsageError
 from srfix.serde.hints import nearest_ones
@@ -19,8 +20,8 @@ def partitions_of(cluster: Cluster, topic: str) -> tuple[int, ...]:
     if count is None:
         meant = did_you_mean(topic, topics)
         raise UsageError(
-            f"There is no topic {topic!r} among the {len(topics)} that this user may see.{meant} Check its spelling, "
-            "letter case, the cluster (--bootstrap-servers), and the right to describe it."
+            f"This user can see {counted(len(topics), 'topic')}, and {topic!r} is not among them.{meant} Check its spelling "
+            "and letter case, the cluster (--bootstrap-servers), and the user's right to describe it."
         )
     return tuple(range(count))
 

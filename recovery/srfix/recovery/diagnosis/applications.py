@@ -111,13 +111,14 @@ def _refuse_gone(survey: Survey, lives: Iterable[str], applications: Application
     for name in sorted(survey.gone):
         if name in lives or applications.is_group(name):
             raise UsageError(
-                f"Application {name!r} is not gone: the cluster lists its group, or that has committed offsets. Delete the "
-                "group first if nobody will start it again; --gone is for applications that left nothing but subjects."
+                f"Application {name!r} is not gone: the cluster lists its group, or the group has committed offsets. If nobody "
+                "will start the application again, delete the group first. --gone is only for applications that left nothing "
+                "but subjects."
             )
         if has_topics(name, survey.topics()):
             raise UsageError(
-                f"Application {name!r} still has internal topics on this cluster. Delete those first if nobody will start it "
-                "again; --gone is for applications that left nothing but subjects."
+                f"Application {name!r} still has internal topics on this cluster. If nobody will start the application again, "
+                "delete these topics first. --gone is only for applications that left nothing but subjects."
             )
         if name not in every:
             raise UsageError(

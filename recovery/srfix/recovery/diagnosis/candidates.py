@@ -194,7 +194,7 @@ def _named(
     if named.changelog not in survey.topics():
         yield named
     else:
-        why = f"it has a changelog topic of its own, {named.changelog}, and restores from that"
+        why = f"it restores from its own changelog topic, {named.changelog}"
         skipped.append(named.skipped(why, could_hide=False))
 
 
@@ -257,8 +257,8 @@ def _refuse_unknown(
             return
     except ClusterError as error:
         raise ClusterError(
-            f"The committed offsets of group {application!r} could not be read ({error}), and no internal-looking "
-            "subject starts with its name: whether the application exists cannot be told."
+            f"srfix cannot tell whether application {application!r} exists: it could not read the committed offsets of the "
+            f"group with this name ({error}), and no internal-looking subject starts with the name."
         ) from error
     prefixes = {split.application for split in _all_splits(survey)}
     raise UsageError(
@@ -300,8 +300,8 @@ def supplied_skips(survey: Survey, *, application: str | None, names: frozenset[
         else:
             yield Skipped(
                 what=f"the state directory {state.path}",
-                reason=f"it is that of application {state.application!r}, not of {application!r}; if it is a copy "
-                "under another name, name the copy's folder after the application.id",
+                reason=f"the directory belongs to application {state.application!r}, not to {application!r}. If it is a "
+                "copy under another name, rename its folder to the application.id",
                 could_hide=False,
             )
     for shut in survey.supplied.shut:
@@ -316,7 +316,7 @@ def supplied_skips(survey: Survey, *, application: str | None, names: frozenset[
         if topology.application is None and unknown:
             yield Skipped(
                 what=f"{'store' if len(unknown) == 1 else 'stores'} {', '.join(unknown)} in {topology.origin}",
-                reason="the printed topology does not say whose it is, and no subject or group points to them; name "
+                reason="the printed topology does not name its application, and no subject or group points to one. Name "
                 "the application with --application",
                 could_hide=True,
             )
@@ -336,9 +336,9 @@ def _of_state_directory(state: ApplicationState, survey: Survey) -> Iterator[Ski
     if bare and not (state.is_in_use and state.traces.has_offsets_column_families):
         yield Skipped(
             what=f"the checkpoint of {'task' if len(bare) == 1 else 'tasks'} {', '.join(bare)} in {state.path}",
-            reason="there is none, which proves nothing: Streams 2.6.0 to 2.6.3 delete it after loading it, so a "
-            "thread that died before its first commit leaves none and restores its whole store at the next start, with "
-            "nobody wiping anything",
+            reason="there is none, but that proves nothing. Streams 2.6.0 to 2.6.3 delete a checkpoint after they load "
+            "it. If a thread then dies before its first commit, no checkpoint is left, and the next start restores the "
+            "whole store, although nobody wiped anything",
             could_hide=False,
         )
 
@@ -348,8 +348,8 @@ def _lost(store_on_disk: StoreOnDisk, survey: Survey) -> Iterator[Skipped]:
     suspect = SuspectStore(application=store_on_disk.prefix, name=store_on_disk.name)
     if own is not None and own not in survey.topics():
         yield suspect.skipped(
-            f"its checkpoint names a changelog topic of its own, {own}, and there is no such topic: it was "
-            "deleted, or this is another cluster. It is not a store that restores from a source topic",
+            f"its checkpoint names its own changelog topic, {own}, which does not exist here: it was deleted, or "
+            "this is another cluster. The store does not restore from a source topic",
             could_hide=False,
         )
     missing = sorted({source.topic for source in store_on_disk.sources}.difference(survey.topics()))
@@ -361,7 +361,8 @@ def _lost(store_on_disk: StoreOnDisk, survey: Survey) -> Iterator[Skipped]:
 def _not_on_this_cluster(what: str, topics: str, subjects: tuple[Subject, ...] = ()) -> Skipped:
     return Skipped(
         what=f"{topics}, named by {what}",
-        reason="there is no such topic on this cluster; check --bootstrap-servers, and that both are of one environment",
+        reason="this cluster has no such topic. Check --bootstrap-servers: the cluster and what you gave must belong "
+        "to one environment",
         could_hide=True,
         subjects=subjects,
     )

@@ -65,12 +65,15 @@ class LookedInto:
 
     def _parts(self) -> Iterator[str]:
         if self.peeked:
-            yield f"of {len(self.peeked)}, srfix looked only at the first and newest records; {self.command} counts all"
+            yield (
+                f"in {counted(len(self.peeked), 'topic')} srfix looked only at the first and newest records; "
+                f"{self.command} counts all of them"
+            )
         if self.wrapped:
             named = listed(self.wrapped, most=_MOST_NAMED)
-            yield f"rows of suppressions, stream-stream joins and foreign-key joins, as in {named}, were not looked into"
+            yield f"srfix did not look into rows of suppressions, stream-stream joins and foreign-key joins, such as {named}"
         if self.left_out:
-            yield f"{len(self.left_out)} were left out, beyond the first {_MOST} by name"
+            yield f"srfix looked only at the first {_MOST} topics by name, and left out {len(self.left_out)}"
         if self.refused:
             yield f"this user may not read {listed(self.refused, most=_MOST_NAMED)}"
         if self.partial:
@@ -78,8 +81,8 @@ class LookedInto:
         if self.unowned:
             named = listed(self.unowned, most=_MOST_NAMED)
             yield (
-                f"it does not know some ids in {named}, but no application with such a name lives (if one does, "
-                "name it with --application)"
+                f"the registry does not know some ids in {named}, but srfix found no living application with such a name "
+                "(if there is one, name it with --application)"
             )
 
 

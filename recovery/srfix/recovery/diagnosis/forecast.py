@@ -92,7 +92,7 @@ def foretell(
         skipped += _unknown_subject(schema.subject, topic, sight) if not stores else ()
         pseudo = ()
     elif not stores and not skipped:
-        raise UsageError("There is nothing to judge: the given files and servers name no store with this name.")
+        raise UsageError("No store with this name is in the files and servers that you gave.")
     judged = [judge(guarded_store, assumed, sight) for guarded_store in stores]
     foretold = [event for one in judged for event in _of_store(one, has_schema=schema is not None)]
     if schema is not None:
@@ -189,15 +189,15 @@ def _unasked(judged: Sequence[JudgedStore], sight: Sight) -> Iterator[Skipped]:
         named = ", ".join(sorted({str(one.store) for one in without_rows}))
         has_state = sight.survey is not None and bool(sight.survey.supplied.state)
         why = (
-            "no state directory that you gave holds the stores, or srfix cannot read them here"
+            "none of the state directories that you gave contains these stores, or srfix cannot read them here"
             if has_state
-            else "give --state-dir, with both --bootstrap-servers and --registry, to read them"
+            else "without --state-dir, --bootstrap-servers and --registry guard cannot read them"
         )
         yield _not_told(f"rows of {named} on disk", why, srf004.CODE, srf019.CODE)
 
 
 def _not_told(what: str, why: str, *codes: str) -> Skipped:
-    return Skipped(what=what, reason=f"{why}; so guard does not check {' and '.join(codes)} there", could_hide=False)
+    return Skipped(what=what, reason=f"{why}, so guard does not check {' and '.join(codes)} there", could_hide=False)
 
 
 def _unknown_subject(subject: Subject, topic: Topic, sight: Sight) -> Iterator[Skipped]:
@@ -205,8 +205,8 @@ def _unknown_subject(subject: Subject, topic: Topic, sight: Sight) -> Iterator[S
     if False in existence and True not in existence:
         yield Skipped(
             what=f"subject {subject}",
-            reason=f"there is no such subject, and no topic {topic}, as far as cluster and registry were named: check the "
-            "name. If both are new, no store reads them yet",
+            reason=f"srfix found neither this subject nor topic {topic} in the cluster and registry, as far as you named them. "
+            "Check the name. If both are new, no store reads them yet",
             could_hide=True,
             subjects=(subject,),
         )
@@ -244,8 +244,8 @@ def _of_cluster(
     survey = sight.survey
     if survey is None:
         raise UsageError(
-            "There is nothing to judge by: give --topology or --ksqldb, or both --bootstrap-servers and --registry, where the "
-            "stores that restore from the topic are looked for."
+            "guard does not know which stores restore from the topic. Give --topology or --ksqldb. Or give both "
+            "--bootstrap-servers and --registry, and guard looks for the stores there."
         )
     candidates = find_candidates(survey, application=application, store=store, command_line=assumed.command_line)
     verdicts = weigh_all(candidates.suspects, survey, candidates.applications)
@@ -264,7 +264,9 @@ def _of_verdict(verdict: Verdict, topic: Topic, survey: Survey, skipped: list[Sk
         return
     if verdict.chosen is None:
         if any(hypothesis.topic in (topic, None) for hypothesis in verdict.open):
-            what = f"it may restore from topic {topic}; which topic it restores from is not decided (srfix diagnose says more)"
+            what = (
+                f"it may restore from topic {topic}, but the evidence does not decide this (srfix diagnose says more)"
+            )
             skipped.append(suspect.skipped(what))
         return
     if verdict.chosen.topic != topic:

@@ -195,7 +195,7 @@ def _processed(
     rows = learn_processed(survey, suspect, census, counter.deadline_s, streams)
     if rows is None or not rows.transformed or not keys.is_role or len(keys.census.ids(Role.KEY)) < 2:
         return rows
-    why = "the topic's keys carry several schema ids, so a row may be that of a record whose key carries another one"
+    why = "the topic's keys carry several schema ids, so a row may come from a record whose key has another id"
     untold = rows.untold + rows.transformed
     return replace(rows, transformed=0, untold=untold, example=None, not_compared=why)
 
@@ -322,8 +322,7 @@ def from_source_subject(
             yield GenerationHint(
                 oldest=WITH_FIX,
                 newest=None,
-                detail=f"{source.subject} holds schema id {enumerated(own)}, which the store's serde has registered "
-                f"({POLLUTION})",
+                detail=f"the store's serde registered schema id {enumerated(own)} under {source.subject} ({POLLUTION})",
             )
 
 

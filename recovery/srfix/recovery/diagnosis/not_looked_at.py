@@ -36,8 +36,8 @@ def of_examined(facts: StoreFacts, context: CheckContext) -> Iterator[Skipped]:
     configs = facts.source_configs
     if configs is not None and configs.is_compacted is None:
         yield facts.store.skipped(
-            f"{configs.problem or 'the cluster does not say'}; whether retention deletes rows of store "
-            f"{facts.store.name} was not looked at (SRF018)",
+            f"{configs.problem or 'the cluster does not say'}; so srfix did not check whether retention deletes rows of "
+            f"store {facts.store.name} (SRF018)",
             what=f"cleanup.policy of topic {configs.topic}",
             could_hide=False,
         )
@@ -56,7 +56,7 @@ def of_examined(facts: StoreFacts, context: CheckContext) -> Iterator[Skipped]:
                 continue  # the key serde asks no registry
             half = partition.of(role)
             if half.guids:
-                reason = "they name their schema by GUID, which a diagnosis does not look up under the subjects"
+                reason = "they carry a GUID in place of a schema id, and diagnose does not look up GUIDs under subjects"
                 yield facts.store.skipped(reason, what=f"{counted(half.guids, role.value)} of {where}", role=role)
             # SRF013 says it of a store whose source is decided.
             is_said_elsewhere = facts.source is not None and role in facts.roles and bool(half.live_unframed_keys)
@@ -81,8 +81,8 @@ def _not_told(facts: StoreFacts, context: CheckContext) -> Iterator[Skipped]:
         what=f"which subjects the serdes of {store.in_words} ask",
         reason=(
             f"the store restores the records of topic {source.topic}, byte for byte, and srfix does not know which "
-            f"Kafka Streams runs. Up to 2.6 the store's serdes ask {subjects}, which does not exist: then a reader "
-            "that looks up versions cannot read any restored row (SRF001, for a global store SRF006). From 2.7 on "
+            f"Kafka Streams runs. Up to 2.6 the store's serdes ask {subjects}, which does not exist. A reader "
+            "that looks up versions then cannot read any restored row (SRF001; for a global store, SRF006). From 2.7 on "
             f"they ask {own}, and there is no such problem. Cluster and disk look the same in both cases, so give "
             f"the version, for example {again}"
         ),
@@ -95,9 +95,9 @@ def whether_another_wrote(store: SuspectStore, seen: str, command_line: CommandL
     """Another application with the same serde may have registered the schema by which Kafka Streams' version was `seen`."""
     again = command_line.quoted("diagnose", "--application", store.application, "--streams-version", "2.6.3")
     return store.skipped(
-        f"{seen}, as Kafka Streams does from 2.7 on. Then all restored rows can be read. But if another application "
-        "with the same serde wrote it, and this application runs 2.6.3 or older, the restored rows cannot be read "
-        f"(SRF001): {again}"
+        f"{seen}, as it does from Kafka Streams 2.7 on; then all restored rows can be read. But another application with "
+        "the same serde may have registered it. If so, and if this application runs 2.6.3 or older, the restored rows "
+        f"cannot be read (SRF001). To check this case: {again}"
     )
 
 
@@ -117,7 +117,7 @@ def _rows_not_read(facts: StoreFacts) -> Iterator[Skipped]:
     yield from _not_compared(facts)
     guids = 0 if rows is None else sum(rows.guids.values())
     if guids:
-        by_guid = "name their schema by GUID, which a diagnosis does not look up under the subjects"
+        by_guid = "carry a GUID in place of a schema id, and diagnose does not look up GUIDs under subjects"
         yield store.skipped(f"{guids} of these keys or values {by_guid}", what=what)
 
 
@@ -140,8 +140,8 @@ def _not_compared(facts: StoreFacts) -> Iterator[Skipped]:
     change = "a processor changes the records" if processed.processor is None else "the processor changes the records"
     yield store.skipped(
         f"{who} Before Kafka Streams 3.8, a restore copies the topic's records without the processor. srfix does "
-        f"not know whether {change}, so that a restore loads wrong rows (SRF019): {processed.not_compared}. With "
-        "--state-dir srfix compares the rows; with --streams-version you say if 3.8 or later runs",
+        f"not know whether {change}; if so, a restore loads wrong rows (SRF019). The reason: {processed.not_compared}. "
+        "With --state-dir srfix compares the rows. If 3.8 or later runs, say so with --streams-version",
         what=f"rows of global {store.in_words}",
     )
 
@@ -166,7 +166,9 @@ def isolation(application: str, restore_isolation: RestoreIsolation) -> Iterator
     if restore_isolation.weight is None and restore_isolation.detail is not None:
         # What is counted besides can only make more ids seem restored.
         yield Skipped(
-            what=f"how a restore of application {application} reads", reason=restore_isolation.detail, could_hide=False
+            what=f"whether restores of application {application} read committed or uncommitted records",
+            reason=restore_isolation.detail,
+            could_hide=False,
         )
 
 
@@ -212,8 +214,9 @@ def not_allowed(suspect: SuspectStore, error: AccessDeniedError) -> Skipped:
 def of_operator(suspect: Suspect, operator: str) -> Skipped:
     """Its name says that it is no table of one topic."""
     return suspect.skipped(
-        f"the name ends in that of {operator} store, which has a changelog of its own and restores from no source "
-        "topic. There is no such changelog topic: the application was reset or is gone, or the store's logging is disabled",
+        f"the name ends like that of {operator} store. Such a store has its own changelog, and does not restore from a "
+        "source topic. Here the changelog topic is missing: the application was reset or is gone, or the store's logging is "
+        "disabled",
         could_hide=False,
     )
 
@@ -307,7 +310,7 @@ class _Look:
             yield f"{counted(unframed, 'live value')} not framed by a schema registry serializer"
         guids = sum(partition.values.guids for partition in census.partitions)
         if guids:
-            yield f"{counted(guids, 'value')} whose schema is named by GUID, which a diagnosis does not look up"
+            yield f"{counted(guids, 'value')} with a GUID in place of a schema id, which diagnose does not look up"
         memberships = [survey.membership(subject, schema_id) for schema_id in census.restorable_ids(Role.VALUE)]
         if unknown := [membership.schema_id for membership in memberships if not membership.is_known]:
             yield f"schema id {enumerated(unknown)}, which the registry does not know"
@@ -316,7 +319,10 @@ class _Look:
             yield f"schema id {enumerated(missing)}, not registered under {subject}"
         is_whole = self.counter.decode_values or sum(p.records for p in census.partitions) <= _MOST_DECODED
         if not is_whole:
-            why = f"of more than {_MOST_DECODED} records only the newest live one of each schema id and partition was decoded"
+            why = (
+                f"there are more than {_MOST_DECODED} records, so srfix decoded only the newest live one of each schema id "
+                "and partition"
+            )
             self.not_decoded.append((topic, f"{why} (--decode-values decodes them all)"))
         decode = whole_bodies if is_whole else newest_bodies
         deadline_s = self.counter.deadline_s

@@ -25,7 +25,7 @@ _NAMED_GROUPS: Final = 3
 def without_source(verdict: Verdict, command_line: CommandLine) -> Skipped:
     store = verdict.store
     return store.skipped(
-        "nothing tells which topic it restores from (no committed offsets, no schema to compare). Name it: "
+        "srfix found no evidence of its source topic (no committed offsets, no schema to compare). Name the topic: "
         f"{_ask_for_source(store, command_line)}.{_splits(verdict)}"
     )
 
@@ -40,7 +40,7 @@ def not_decided(verdict: Verdict, command_line: CommandLine) -> Skipped:
     if len(verdict.open) > len(shown):
         possible.append(f"and {len(verdict.open) - len(shown)} more")
     return store.skipped(
-        f"it is not decided which topic it restores from. Possible: {'. '.join(possible)}. "
+        f"the evidence does not decide from which topic it restores. The candidates: {'. '.join(possible)}. "
         f"{which_is_true(verdict, command_line)}{_splits(verdict)}"
     )
 
@@ -53,9 +53,9 @@ def table_or_global(verdict: Verdict, command_line: CommandLine) -> Skipped:
         _ask_for_source(rival.store, command_line, rival.topic) for rival in rivals[:_MOST_HYPOTHESES] if rival.topic
     ]
     return verdict.store.skipped(
-        f"as a table of {chosen.topic if chosen is not None else None}, which its group reads, nothing is wrong with it; as a "
-        f"global table of {' or '.join(rival_topics[:_MOST_HYPOTHESES])}, whose fields are the same, something is. If it is "
-        f"one: {' or '.join(commands)}.{_splits(verdict)}"
+        f"if the store is a table of {chosen.topic if chosen is not None else None}, which its group reads, nothing is wrong "
+        f"with it. If it is a global table of {' or '.join(rival_topics[:_MOST_HYPOTHESES])}, whose fields are the same, "
+        f"something is wrong; then run: {' or '.join(commands)}.{_splits(verdict)}"
     )
 
 
@@ -65,14 +65,15 @@ def which_is_true(verdict: Verdict, command_line: CommandLine) -> str:
         for hypothesis in verdict.open[:_MOST_HYPOTHESES]
         if hypothesis.topic is not None and not hypothesis.is_gone
     ]
-    return f"Say which: {' or '.join(commands or [_ask_for_source(verdict.store, command_line)])}."
+    return f"Name the topic: {' or '.join(commands or [_ask_for_source(verdict.store, command_line)])}."
 
 
 def without_application(verdict: Verdict, command_line: CommandLine) -> Skipped:
     """No group, or none that is a Kafka Streams application, has a name that the changelog's begins with."""
     suspect = verdict.suspect
     not_asked_for = [
-        f"group {application} is none ({'; '.join(piece.detail for piece in pieces if piece.against)})"
+        f"group {application} is not a Kafka Streams application "
+        f"({'; '.join(piece.detail for piece in pieces if piece.against)})"
         for application, pieces in verdict.applications.items()
         if any(piece.kind == rules.PLAIN_GROUP.kind for piece in pieces)
     ]
@@ -81,9 +82,9 @@ def without_application(verdict: Verdict, command_line: CommandLine) -> Skipped:
     likely = sorted(suspect.splits, key=lambda possible: possible.application not in verdict.unproven)
     examine = [command_line.quoted("diagnose", *possible.options) for possible in likely[:_MOST_HYPOTHESES]]
     return suspect.skipped(
-        "the name is that of a changelog, no such topic exists, and no Kafka Streams application was found whose name "
-        f"it starts with{evidence} (it may have expired or never existed, or the topic was a person's and is gone). Say "
-        f"whose store it is to have it examined: {' or '.join(examine)}."
+        "the name is that of a changelog, but the topic does not exist, and srfix found no Kafka Streams application with "
+        f"a matching name{evidence}. Its group may have expired or never existed, or somebody made the topic by hand and "
+        f"deleted it. To examine the store, name its application: {' or '.join(examine)}."
     )
 
 
@@ -91,7 +92,7 @@ def not_compared(verdict: Verdict) -> Iterator[Skipped]:
     chosen = verdict.chosen
     if verdict.not_compared and (chosen is None or not chosen.is_proven):
         yield verdict.store.skipped(
-            "there are too many of them to compare the ids in their records with the store's schema",
+            "there are too many topics for srfix to compare the ids in their records with the store's schema",
             what=f"{counted(verdict.not_compared, 'topic')} without a subject, as sources of {verdict.store.in_words}",
             could_hide=chosen is None,
         )
@@ -102,17 +103,18 @@ def gone(verdict: Verdict, command_line: CommandLine) -> Skipped:
     topic = chosen.topic if chosen is not None else None
     why = "; ".join(piece.detail for piece in chosen.pieces if not piece.against) if chosen is not None else ""
     return store.skipped(
-        f"the topic that it restores from, as it seems, is gone from this cluster: {topic} ({why}). Nothing can be "
-        f"restored from it. If it is another topic, name it: {_ask_for_source(store, command_line)}; check --bootstrap-servers "
-        f"too.{_splits(verdict)}"
+        f"the store seems to restore from {topic} ({why}), but this topic is gone from this cluster, so nothing can be "
+        f"restored from it. If the source is another topic, name it: {_ask_for_source(store, command_line)}. Check "
+        f"--bootstrap-servers, too.{_splits(verdict)}"
     )
 
 
 def taken(verdict: Verdict, command_line: CommandLine) -> Skipped:
     store = verdict.store
     return store.skipped(
-        f"the only topic that it may restore from, {verdict.taken}, is another store's, so it restores from nowhere "
-        f"(logging disabled, say); if that is wrong, name its topic: {_ask_for_source(store, command_line)}.{_splits(verdict)}",
+        f"the only candidate topic, {verdict.taken}, belongs to another store. So this store restores from no topic, for "
+        "example because its logging is disabled. If that is wrong, name its topic: "
+        f"{_ask_for_source(store, command_line)}.{_splits(verdict)}",
         could_hide=bool(verdict.doubts),
     )
 
@@ -121,8 +123,8 @@ def of_another(verdict: Verdict, application: str | None, command_line: CommandL
     store = verdict.store
     examine = command_line.quoted("diagnose", "--application", store.application)
     return verdict.suspect.skipped(
-        f"they are rather those of application {store.application!r}, whose name they start with too, than of "
-        f"{application!r}. Examine them as its own: {examine}; or as a store of {application!r} with --store"
+        f"they also start with the name of application {store.application!r}, and more likely belong to it than to "
+        f"{application!r}. To examine them there: {examine}. To examine them as a store of {application!r}, add --store"
     )
 
 
@@ -134,8 +136,8 @@ def hidden(suspect: Suspect, command_line: CommandLine) -> Skipped:
         suspect.splits[0],
     )
     return suspect.skipped(
-        f"whether there is a changelog topic {suspect.changelog} cannot be told: this user may not see a topic of that "
-        f"name. The ACL to ask for is Describe on topic {suspect.changelog!r}; or say which topic the store restores from: "
+        f"srfix cannot tell whether changelog topic {suspect.changelog} exists: this user is not allowed to see a topic of "
+        f"that name. Ask for the ACL Describe on topic {suspect.changelog!r}, or name the topic that the store restores from: "
         f"{_ask_for_source(split, command_line)}"
     )
 
@@ -147,13 +149,13 @@ def refused_groups(refused: Mapping[str, ClusterError], named: str | None) -> It
         return
     first = refused[groups[0]]
     what = f"the committed offsets of group {groups[0]!r}"
-    reason = f"{first} Whether it is an application cannot be told"
+    reason, whose = f"{first} srfix cannot tell whether this group is an application", "its"
     if len(groups) > 1:
         names = ", ".join(map(repr, groups[:_NAMED_GROUPS])) + (", …" if len(groups) > _NAMED_GROUPS else "")
         what = f"the committed offsets of {len(groups)} groups whose names are prefixes of subjects ({names})"
-        reason = f"of the first: {first} Whether they are applications cannot be told"
+        reason, whose = f"of the first: {first} srfix cannot tell whether these groups are applications", "their"
     if named is not None:
-        reason += f"; what may be theirs was examined as that of {named!r}"
+        reason += f"; srfix examined {whose} possible stores as stores of {named!r}"
     yield Skipped(what=what, reason=reason, could_hide=named is None)
 
 
@@ -199,7 +201,7 @@ def unseen_source(verdict: Verdict, survey: Survey, command_line: CommandLine) -
         return None
     acls = ", ".join(f"Describe and Read on topic {piece.topic!r}" for piece in similar)
     return store.skipped(
-        f"it may restore from {' or '.join(piece.topic or '' for piece in similar)}, which this user may not see: "
-        f"{similar[0].detail}. The ACL to ask for is {acls}; or say which topic it restores from: "
+        f"it may restore from {' or '.join(piece.topic or '' for piece in similar)}, which this user is not allowed to see: "
+        f"{similar[0].detail}. Ask for the ACL {acls}, or name the topic that it restores from: "
         + command_line.quoted("diagnose", "--source", f"{store.application}/{store.name}=TOPIC")
     )

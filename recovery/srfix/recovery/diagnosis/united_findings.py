@@ -52,8 +52,8 @@ def without_unused_contexts(findings: Iterable[Finding], survey: Survey) -> tupl
         own = split_context(finding.subject)[0]
         reason = (
             f"context {used} knows the schema ids of the store's rows, and {own} does not: most likely the "
-            f"application uses {used}. If it uses {own}, the schemas of these ids are lost ({finding.code}): then "
-            "name that context in --registry (add /contexts/ and the context's name to the address)"
+            f"application uses {used}. If it uses {own}, the schemas of these ids are lost ({finding.code}), and srfix needs "
+            "that context in --registry (add /contexts/ and the context's name to the address)"
         )
         what = f"store {finding.store} of application {finding.application} in context {own}"
         skipped.append(Skipped(what=what, reason=reason, could_hide=True, subjects=(finding.subject,)))
@@ -80,7 +80,7 @@ def _as_one(copies: list[Finding]) -> Finding:
         first,
         mirrors=other_subjects,
         explanation=(
-            f"{first.explanation} The same is true for {', '.join(other_subjects)}, the mirror in another context. The "
+            f"{first.explanation} The same is true for {', '.join(other_subjects)}, the same subject in another context. The "
             "registry URL of the application shows which of these subjects the store's reader asks."
         ),
         next=(
@@ -134,10 +134,7 @@ def upon_findings(
             advised += len(own)
     if advised < len(serious):
         what = "what else was found" if advised else "what was found"
-        yield (
-            f"Neither a restart nor wiping the state directory repairs {what}: a restore loads the same records "
-            "again. Each finding says what helps."
-        )
+        yield (f"Neither a restart nor wiping the state directory repairs {what}. Each finding says what helps.")
     if not serious:
         yield from _upon_notes(circumstances, checks, findings)
     if not advised and any(check.advice.recurs for check in checks):

@@ -44,7 +44,7 @@ def weigh(suspect: Suspect, survey: Survey, applications: Applications) -> Verdi
     of_applications = {split.application: _of_application(split, suspect, applications) for split in suspect.splits}
     established = tuple(_established(suspect, applications))
     for split in _named_with_source(suspect, established, survey):
-        reason = rules.GIVEN.of_application(split.application, "a source was named for its store")
+        reason = rules.GIVEN.of_application(split.application, "--source names the topic of its store")
         of_applications[split.application] = (*of_applications[split.application], reason)
         established = tuple(dict.fromkeys((*established, split)))
     every = _with_shared(
@@ -289,8 +289,8 @@ def _refuse_ambiguous_sources(survey: Survey, established: Mapping[Suspect, Sequ
             option = shell_words("--source", f"{key}={topic}")
             several = ", ".join(shell_words("--source", f"{application}/{key}={topic}") for application in meant)
             raise UsageError(
-                f"{option} is meant for a store of one application, and {len(meant)} have one of that name. "
-                f"Say which: {several}."
+                f"{option} is ambiguous: {len(meant)} applications have a store of this name. "
+                f"Name the application: {several}."
             )
 
 
@@ -343,7 +343,9 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
             continue
         if is_gone and any(_fits_as_well(other, of_topic) for other in of_read):
             of_topic.append(
-                rules.GONE.of_topic(topic, "it does not exist any more, and a topic that the group reads fits as well")
+                rules.GONE.of_topic(
+                    topic, "this topic no longer exists, and another topic that the group reads fits as well"
+                )
             )
         if any(not piece.against for piece in of_topic) or any(
             piece.kind == rules.ALL_FIELDS.kind for piece in of_topic
@@ -371,7 +373,9 @@ def _named_otherwise(split: SuspectStore, by_topic: Mapping[Topic, list[Evidence
         if named and topic not in named:
             names_in_words = ", ".join(sorted(named))
             pieces.append(
-                rules.NAMED_OTHERWISE.of_topic(topic, f"the store's name, {split.name}, begins with {names_in_words}")
+                rules.NAMED_OTHERWISE.of_topic(
+                    topic, f"the store's name, {split.name}, begins like another topic: {names_in_words}"
+                )
             )
 
 

@@ -50,7 +50,7 @@ def registers_elsewhere(facts: StoreFacts, survey: Survey, context: CheckContext
     carried = facts.census.ids(Role.VALUE)
     own_ids = frozenset(role.state.schema_ids).difference(carried)  # a repair copies the others
     if _has_no_checkpoint_of_commits(facts, own_ids, context):
-        return "Kafka Streams up to 2.5 writes a checkpoint with each commit, and there is none beside its rows"
+        return "its rows have no checkpoint, although Kafka Streams up to 2.5 writes one with each commit"
     # A put since would have brought a soft-deleted one back: it is no schema that is put.
     own = latest_own(version for version in role.state.live if version.schema_id not in carried)
     if own is None or not survey.membership(source.subject, own.schema_id).is_missing:
@@ -59,8 +59,8 @@ def registers_elsewhere(facts: StoreFacts, survey: Survey, context: CheckContext
         return None
     put = _has_committed(facts, survey, context) or _has_put_on_disk(facts, survey, own_ids, context)
     return put and (
-        f"{put}, and from 2.7 on every put into a store that restores from topic {source.topic} registers that store's "
-        f"schema, id {own.schema_id}, under {source.subject}, where it is not"
+        f"{put}; from 2.7 on, every put into a store that restores from topic {source.topic} registers the store's schema, "
+        f"id {own.schema_id}, under {source.subject}, but it is not there"
     )
 
 
@@ -135,7 +135,7 @@ def _has_put_on_disk(
     ids = facts.rows.ids(Role.VALUE)
     if not ids or not ids <= own_ids:
         return None
-    return "its rows on disk are of its own serde, and no checkpoint of its tasks says that an older Kafka Streams put them"
+    return "its own serde wrote its rows on disk, and no checkpoint of its tasks shows that an older Kafka Streams put them"
 
 
 def starts_anew(survey: Survey, suspect: SuspectStore) -> bool:

@@ -42,7 +42,7 @@ class Applications:
         self._is_listed_in_part = is_listed_in_part
         self._supplied = dict.fromkeys(supplied_names, "named by the person")
         for name in survey.supplied.applications:
-            self._supplied.setdefault(name, "known from the given state directory, topology or ksqlDB")
+            self._supplied.setdefault(name, "named by what you gave: a state directory, a topology or ksqlDB")
         self._evidence: dict[str, tuple[Evidence, ...]] = {}
         self.refused: dict[str, ClusterError] = {}
         """The groups whose offsets this user may not ask for, and why."""

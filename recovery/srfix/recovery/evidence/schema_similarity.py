@@ -191,7 +191,8 @@ def compare_by_ids(store: SuspectStore, survey: Survey, topics: Collection[Topic
             if not survey.has_subject(store.source_subject(topic, Role.VALUE)):
                 yield rules.NO_IDS.of_topic(
                     topic,
-                    f"none of the {peeked.looked_at} values looked at in it carries a schema id, and it has no subject",
+                    f"the topic has no subject, and none of the {peeked.looked_at} values that srfix looked at "
+                    "carries a schema id",
                 )
             continue
         best = _Comparison()
@@ -388,10 +389,14 @@ def _compared(topic: Topic, internal: _Internal, writer: _Writer) -> _Comparison
         _named, shared = _shared(internal.writer, writer)
         rule = rules.KEY_FIELDS if shared == len(names) else rules.OTHER_KEY_FIELDS
         detail = f"{shared} of the {len(names)} fields of the store's key schema are fields of {writer.where}"
+        if len(names) == 1:
+            detail = f"the only field of the store's key schema is {'a' if shared else 'no'} field of {writer.where}"
         return _Comparison(pieces=(rule.of_topic(topic, detail),))
     named, shared = (0, 0) if internal.writer.folded.isdisjoint(writer.folded) else _shared(internal.writer, writer)
     if named == 0:
-        none = f"none of the {len(names)} fields of the store's schema is one of {writer.where}"
+        none = f"none of the {len(names)} fields of the store's schema is a field of {writer.where}"
+        if len(names) == 1:
+            none = f"the only field of the store's schema is no field of {writer.where}"
         return _Comparison(fit=0, pieces=(rules.NO_FIELD.of_topic(topic, none),))
     pieces = []
     if shared < len(names):
@@ -399,6 +404,8 @@ def _compared(topic: Topic, internal: _Internal, writer: _Writer) -> _Comparison
         pieces.append(rules.SOME_FIELDS.of_topic(topic, f"{some} a type that can feed them"))
     else:
         every = f"all {len(names)} fields of the store's schema are fields of {writer.where}, ignoring case"
+        if len(names) == 1:
+            every = f"the only field of the store's schema is a field of {writer.where}, ignoring case"
         pieces.append(rules.ALL_FIELDS.of_topic(topic, every))
     has_no_other = shared == len(names) == len(writer.names)
     if has_no_other:
@@ -406,7 +413,7 @@ def _compared(topic: Topic, internal: _Internal, writer: _Writer) -> _Comparison
     own = _record(internal.writer.schema)
     is_same_record = own is not None and own == _record(writer.schema)
     if is_same_record:
-        called = f"the record of {writer.where} is called {own}, as the store's is"
+        called = f"the record of {writer.where} and the record of the store are both called {own}"
         pieces.append(rules.SAME_RECORD.of_topic(topic, called))
     return _Comparison(
         fit=1 if shared < len(names) else _FITS,

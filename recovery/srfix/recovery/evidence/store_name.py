@@ -70,7 +70,9 @@ def _named_after(store: SuspectStore, topics: _Names) -> Iterator[Evidence]:
     ends = (end for end in range(1, len(name) + 1) if not name[end : end + 1].isalnum())
     whole = [topic for end in ends for topic in topics.whole.get(name[:end], ())]
     for topic in sorted(whole or (topics.first_words.get(word, ()) if word else ())):
-        yield NAMED_AFTER.of_topic(topic, f"the store's name, {store.name}, begins as the topic's does")
+        yield NAMED_AFTER.of_topic(
+            topic, f"the names of the store ({store.name}) and of the topic begin with the same words"
+        )
 
 
 def _first_word(name: str) -> str:

@@ -291,11 +291,11 @@ WORDS: Final[dict[Symptom, tuple[str | None, str, str]]] = {
     Symptom.UNKNOWN_ID: (
         srf011.CODE,
         "A schema id that this registry does not know",
-        "The reader could not fetch the schema by its id. If the registry is used with a named context (a URL that "
-        "ends in /contexts/…, or subjects such as :.ctx:…), this is how the incident looks (SRF001): in a named "
-        "context the registry gives a schema only to a subject that holds its id. Without a named context this is "
-        "not the incident, because there is no schema to register. Then the schema was deleted for good, this is "
-        "not the producer's registry, or the record was mirrored. If the record is in a store or a changelog, the "
+        "The reader could not fetch the schema by its id. With a named context (a URL that ends in "
+        "/contexts/…, or subjects such as :.ctx:…), this is how the incident looks, SRF001. There the registry gives "
+        "a schema only to a subject that holds its id. Without a named context this is not SRF001: the registry does "
+        "not have the schema at all. Then the schema was deleted for good, this is not the producer's registry, or "
+        "the record was mirrored. If the record is in a store or a changelog, the "
         "code is SRF014.",
     ),
     Symptom.ID_OR_SUBJECT: (

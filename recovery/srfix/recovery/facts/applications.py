@@ -177,8 +177,12 @@ def signs_of_absence(subjects: Iterable[TopiclessSubject]) -> Iterator[str]:
     """What says that an application that left these subjects is gone for good, in clauses; nothing if nothing does."""
     left = sorted({subject.registration or subject.topic for subject in subjects if subject.always_has_a_topic})
     if left:
-        others = f" and {counted(len(left) - 1, 'other topic')}" if len(left) > 1 else ""
-        yield f"there is no topic {left[0]}{others}; an application that runs, or is only stopped, has such a topic"
+        others = (
+            f", and so {'are' if len(left) > 2 else 'is'} {counted(len(left) - 1, 'other topic')}"
+            if len(left) > 1
+            else ""
+        )
+        yield f"the topic {left[0]} is missing{others}; an application that runs, or is only stopped, has such a topic"
 
 
 def orphans(survey: Survey, listed: Collection[str]) -> Mapping[Subject, str]:

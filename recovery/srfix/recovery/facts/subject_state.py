@@ -193,14 +193,14 @@ def _version(part: VersionPart) -> VersionState:
 def difference(expected: SubjectState, state: SubjectState) -> str:
     parts = []
     if expected.versions != state.versions:
-        parts.append(f"it holds {state.versions_in_words}, but {expected.versions_in_words} was expected")
+        parts.append(f"it holds {state.versions_in_words}, but srfix expected {expected.versions_in_words}")
     if expected.config != state.config:
         parts.append(
-            f"its own configuration is {_config_in_words(state.config)}, but "
-            f"{_config_in_words(expected.config)} was expected"
+            f"its own configuration is {_config_in_words(state.config)}, but srfix expected "
+            f"{'none' if expected.config is None else _config_in_words(expected.config)}"
         )
     if expected.mode != state.mode:
-        parts.append(f"its own mode is {state.mode or 'not set'}, but {expected.mode or 'not set'} was expected")
+        parts.append(f"its own mode is {state.mode or 'not set'}, but srfix expected {expected.mode or 'none'}")
     return f"{expected.subject}: {', and '.join(parts)}" if parts else f"{expected.subject}: nothing changed"
 
 

@@ -98,7 +98,9 @@ def _tables(part: Subtopology, processor: Processor) -> Iterator[TableSource]:
             is_global=part.is_global,
             # A processor of the user's own may hold a store for something else beside the table's.
             weight=weight if len(processor.stores) == 1 else Weight.WEAK,
-            detail=f"processor {processor.name} {where} holds the store, directly behind a source of this topic alone",
+            detail=f"the store belongs to processor {processor.name} {where}, which directly follows a source that "
+            "reads only this "
+            "topic",
         )
 
 

@@ -92,8 +92,8 @@ def loads(store: GuardedStore, wiring: Wiring, version: StreamsVersion | None) -
             return f"the bytes of topic {store.topic} as they are, up to the committed offsets"
         case Wiring.GLOBAL if version is None or version.restores_through_processors:
             return (
-                f"the bytes of topic {store.topic} as they are; a store of addGlobalStore, from 3.8 on, what its processor "
-                "makes of them (KAFKA-7663)"
+                f"the bytes of topic {store.topic} as they are; but from 3.8 on, a store of addGlobalStore gets what its "
+                "processor makes of them (KAFKA-7663)"
             )
         case Wiring.GLOBAL:
             return f"the bytes of topic {store.topic} as they are, all of them"

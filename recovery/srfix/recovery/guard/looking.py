@@ -154,7 +154,7 @@ class Sight:
         new = Membership(schema_id=SchemaId(0), schema=schema, error_code=None, answered_id=None)
         refused, untold = foreseen_refusal(self.registry, facts, new)
         if untold is not None:
-            what = f"whether {state.subject} takes a schema"
+            what = f"whether {state.subject} would accept the schema"
             self.skip(Skipped(what=what, reason=untold, could_hide=True, subjects=(state.subject,)))
         return refused, untold is None
 
@@ -191,7 +191,8 @@ class Sight:
             return None
         if not self.has_topic(topic):
             reason = (
-                "there is no such topic on this cluster; check --bootstrap-servers, and that all is of one environment"
+                "this cluster has no such topic. Check --bootstrap-servers: the cluster and what you gave must belong to one "
+                "environment"
             )
             self.skip(Skipped(what=f"topic {topic}, named by {store.origin}", reason=reason, could_hide=True))
             return None
@@ -203,7 +204,7 @@ class Sight:
             self._not_allowed(store, error)
             return None
         if census.is_partial:
-            reason = "it was not read to its end: what follows may carry ids that were not seen"
+            reason = "srfix did not read the topic to its end; the rest may carry other ids"
             self.skip(Skipped(what=f"the rest of topic {topic}", reason=reason, could_hide=True))
         return census
 

@@ -89,7 +89,7 @@ class GuardedStore:
 
     def source_subject(self, role: Role) -> Subject:
         if self.topic is None:
-            raise ValueError(f"store {self.name} is made of no topic")
+            raise ValueError(f"store {self.name} is not built from a topic")
         return self.suspect.source_subject(self.topic, role)
 
     def __str__(self) -> str:
@@ -138,7 +138,9 @@ def parse_optimization(text: str | None) -> Optimization:
             f"of {', '.join(SINGLE)}."
         )
     if len(values) > 1 and {NONE, ALL} & set(values):
-        raise UsageError(f"--optimization {text!r}: {NONE} and {ALL} stand alone, as Kafka Streams wants it.")
+        raise UsageError(
+            f"--optimization {text!r}: do not combine {NONE} or {ALL} with other values; Kafka Streams does not accept that."
+        )
     return Optimization(values)
 
 
@@ -176,9 +178,9 @@ def topic_of(subject: Subject) -> tuple[Topic, Role]:
     topic_and_role = split_subject(name)
     if topic_and_role is None:
         raise UsageError(
-            f"--subject {subject}: it does not name a topic and its half, as users-value does. Which stores restore records "
-            "that are written under a record's name cannot be told from the subject: run guard for each topic that holds them, "
-            "with --subject TOPIC-value."
+            f"--subject {subject} is not of the form TOPIC-key or TOPIC-value. If the subject is named after a record, it does "
+            "not show which stores restore such records. In that case run guard for each topic with such records, with "
+            "--subject TOPIC-value."
         )
     return topic_and_role
 

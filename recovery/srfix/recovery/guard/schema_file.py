@@ -31,7 +31,7 @@ def parse_schema(text: str, *, origin: str) -> Schema:
         document = parse_json(text)
     except ValueError as error:
         raise UsageError(
-            f"--schema {origin}: it is no JSON ({error}). Give an Avro schema, a JSON Schema, or what a registry takes, "
+            f"--schema {origin}: the file is not JSON ({error}). Give an Avro schema, a JSON Schema, or a registry request: "
             '{"schema": "…", "schemaType": "JSON", "references": […]}.'
         ) from None
     if isinstance(document, dict) and isinstance(document.get("schema"), str) and document.keys() <= _REGISTRY_KEYS:
@@ -47,7 +47,7 @@ def _of_registry(document: Mapping[str, object], origin: str) -> Schema:
         raise UsageError(f"--schema {origin}: schemaType {schema_type!r} is none of {', '.join(_TYPES)}.")
     listed_references = document.get("references") or []
     if not isinstance(listed_references, list):
-        raise UsageError(f"--schema {origin}: references is no list.")
+        raise UsageError(f"--schema {origin}: references is not a list.")
     references = tuple(_reference(item, origin) for item in listed_references)
     schema = Schema(text=str(document["schema"]), schema_type=str(schema_type), references=references)
     if not references:
@@ -59,7 +59,7 @@ def _reference(item: object, origin: str) -> SchemaReference:
     match item:
         case {"name": str(name), "subject": str(subject), "version": int(version)} if not isinstance(version, bool):
             return SchemaReference(name=name, subject=subject, version=version)
-    raise UsageError(f"--schema {origin}: a reference has a name, a subject and the number of a version.")
+    raise UsageError(f"--schema {origin}: a reference needs a name, a subject and a version number.")
 
 
 def _check(schema: Schema, origin: str) -> None:

@@ -40,7 +40,7 @@ def without_topology(supplied: Supplied) -> Iterator[Skipped]:
         if topology.application is None:
             yield Skipped(
                 what=f"the topology in {topology.origin}",
-                reason="the printed text does not say whose it is; name the application with --application",
+                reason="the printed topology does not name its application. Name the application with --application",
                 could_hide=True,
             )
     for answers in supplied.ksqldb:
@@ -50,9 +50,7 @@ def without_topology(supplied: Supplied) -> Iterator[Skipped]:
             named = answers.application_of(query) is not None
             if query.topology is None or not named:
                 lacks = (
-                    "its topology is not known"
-                    if named
-                    else "its application.id is not known (--application ID says it)"
+                    "its topology is not known" if named else "its application.id is not known; give --application ID"
                 )
                 yield Skipped(
                     what=f"query {query.query_id} of ksqlDB ({answers.origin})", reason=lacks, could_hide=True
@@ -160,12 +158,14 @@ def _why(judged: JudgedStore, version: StreamsVersion | None) -> str:
             False: "KAFKA-10179",
             None: "KAFKA-10179, since 0.10.2 by design",
         }
-        return f"ksqlDB's ({since[judged.store.falls_back]})"
+        return f"subject of a ksqlDB store ({since[judged.store.falls_back]})"
     if Wiring.GLOBAL in wirings:
-        return "a global store's (KAFKA-10179)"
+        return "subject of a global store (KAFKA-10179)"
     if Wiring.REUSED in wirings:
-        return "a reused source topic's (KAFKA-10179)"
-    return "a store's without logging" if wirings == (Wiring.NONE,) else "a store's, without logging only"
+        return "subject of a store that reuses its source topic (KAFKA-10179)"
+    if wirings == (Wiring.NONE,):
+        return "subject of a store without logging"
+    return "subject of this store, but only if the store has no logging"
 
 
 def pseudo_forecasts(pseudo: Iterable[PseudoTopic], assumed: Assumed, sight: Sight) -> Iterator[SubjectForecast]:
@@ -177,7 +177,7 @@ def pseudo_forecasts(pseudo: Iterable[PseudoTopic], assumed: Assumed, sight: Sig
             role=pseudo_topic.role,
             application=pseudo_topic.application,
             store=None,
-            why="a foreign-key join's pseudo-topic, by design",
+            why="subject of a foreign-key join's pseudo-topic, by design",
             version=assumed.running,
             certainty=Certainty.CERTAIN if exists else Certainty.POSSIBLE,
             exists=exists,

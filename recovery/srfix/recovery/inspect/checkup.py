@@ -178,7 +178,7 @@ def _groups(cluster: Cluster) -> ConnectionCheck:
         return answer.check
     outcome = _outcome_of(answer.answer.problem)
     ask_for = " Or ask for the ACL Describe on the cluster." if outcome is Outcome.DENIED else ""
-    advice = f"Not needed, but applications are guessed from names then: give --application.{ask_for}"
+    advice = f"Not needed. Without it srfix guesses applications from names; --application avoids that.{ask_for}"
     return replace(answer.check, outcome=outcome, detail=answer.answer.problem, advice=advice)
 
 
@@ -248,7 +248,7 @@ def check_registry(registry: ReadableRegistry) -> Iterator[ConnectionCheck]:
             ).check
             kind = _asked(
                 "registry",
-                "keep schemas as Java's readers ask for them",
+                "find a schema by the text that Java's readers send",
                 lambda: _finds_readers_text(registry, subject, schema),
                 lambda finds: _KIND[finds].format(
                     subject=subject, whose="Redpanda's, " if registry.is_redpanda() else ""
@@ -278,9 +278,9 @@ def check_registry(registry: ReadableRegistry) -> Iterator[ConnectionCheck]:
 
 
 _KIND: Final = {
-    True: "{whose}found by another text of the same schema than was sent",
-    False: "{whose}no: it keeps texts as they were sent; that of {subject} is not found by the text of Java's readers",
-    None: "{whose}the text of {subject} is that of Java's readers",
+    True: "{whose}found by their text of the schema, although another text was registered",
+    False: "{whose}no: it keeps texts as they were sent, and does not find that of {subject} by the text of Java's readers",
+    None: "{whose}the registry's text of {subject} is the same",
 }
 _READERS_MISS: Final = (
     "Java's readers look a schema up by Avro's own text of it, and fail here on every schema that was registered otherwise; a "

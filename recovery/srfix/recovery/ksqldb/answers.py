@@ -46,12 +46,14 @@ def parse_json_answers(text: str, *, origin: str) -> KsqldbAnswers:
             document, at = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
             line = text.count("\n", 0, at) + 1
-            raise KsqldbError(f"{origin}, line {line}: it is not JSON. Save ksqlDB's answers whole.") from None
+            raise KsqldbError(
+                f"{origin}, line {line}: this line is not JSON. Save ksqlDB's complete answers."
+            ) from None
         answers = merge(answers, read_answer(document, origin=origin))
     if answers.server is None and not answers.queries and not answers.sources:
         raise KsqldbError(
-            f"{origin} holds no answer of ksqlDB that helps: save what SHOW QUERIES EXTENDED;, EXPLAIN <query>; and "
-            "DESCRIBE <table> EXTENDED; answer."
+            f"{origin} contains no ksqlDB answer that srfix can use. Save the output of SHOW QUERIES EXTENDED;, EXPLAIN "
+            "<query>; and DESCRIBE <table> EXTENDED;."
         )
     return answers
 

@@ -46,7 +46,9 @@ _CHANGEABLE: Final = (
 def ksqldb_bounds(properties: Mapping[str, str]) -> AnswerBounds:
     unknown = sorted(properties.keys() - set(_CHANGEABLE))
     if unknown:
-        raise UsageError(f"There is no property {unknown[0]} of ksqlDB's client. Known are: {', '.join(_CHANGEABLE)}.")
+        raise UsageError(
+            f"Unknown property {unknown[0]} of the ksqlDB client. The known properties are: {', '.join(_CHANGEABLE)}."
+        )
     return answer_bounds(properties, default=KSQLDB_BOUNDS)
 
 
@@ -66,8 +68,8 @@ class KsqldbClient(AbstractContextManager["KsqldbClient"]):
         parts = _parts(url if "://" in url else f"http://{url}")
         if parts is None:
             raise UsageError(
-                "The URL of ksqlDB is http://HOST:PORT or https://HOST:PORT; what was given is none. It is not shown, for it "
-                "may hold a password, in which what is special must be percent-encoded."
+                "The ksqlDB URL must be http://HOST:PORT or https://HOST:PORT, and yours is not. srfix does not show it, "
+                "because it may contain a password. Percent-encode special characters in a password."
             )
         if parts.username and auth is None:
             auth = BasicAuth(unquote(parts.username), Secret(unquote(parts.password or "")))
@@ -99,7 +101,7 @@ class KsqldbClient(AbstractContextManager["KsqldbClient"]):
         ends = self._clock() + self._deadline_s
         answers = read_answer(self._send("GET", "/info"), origin=self.url)
         if answers.server is None:
-            raise KsqldbError(f"{self.url}/info gives no version: this is no ksqlDB server. Check the URL.")
+            raise KsqldbError(f"{self.url}/info returns no version, so this is not a ksqlDB server. Check the URL.")
         answers = merge(answers, self._queries())
         for query in answers.queries:
             if query.topology is None and _QUERY_ID.fullmatch(query.query_id):
@@ -114,7 +116,7 @@ class KsqldbClient(AbstractContextManager["KsqldbClient"]):
             return read_cluster_status(self._send("GET", "/clusterStatus"), origin=self.url)
         except KsqldbError as error:
             raise KsqldbError(
-                f"{error.message} ksqlDB answers /clusterStatus with ksql.heartbeat.enable=true alone."
+                f"{error.message} ksqlDB answers /clusterStatus only if ksql.heartbeat.enable=true."
             ) from None
 
     def _queries(self) -> KsqldbAnswers:
@@ -128,7 +130,10 @@ class KsqldbClient(AbstractContextManager["KsqldbClient"]):
     def _tell(self, statement: str, ends: float) -> KsqldbAnswers:
         left_s = ends - self._clock()
         if left_s <= 0:
-            late = f"not everything was asked within {self._deadline_s:g} s: some topologies or topics are not known"
+            late = (
+                f"{self._deadline_s:g} s were not enough to ask ksqlDB for everything, so some topologies or topics are not "
+                "known"
+            )
             return KsqldbAnswers(origin=self.url, problems=(late,))
         try:
             return self._ask(statement, left_s)
@@ -157,8 +162,8 @@ class KsqldbClient(AbstractContextManager["KsqldbClient"]):
             check_json_parts(received, self._bounds)
         except AnswerBoundError as error:
             raise KsqldbError(
-                f"{self.url} was asked {method} {path}, and {error}. Check that this is ksqlDB. If it is, raise the bound "
-                "(--ksqldb-config NAME=VALUE), or save what it answers and give that (--ksqldb-text)."
+                f"{method} {path} at {self.url} failed: {error}. Check that this is ksqlDB. If it is, raise the limit "
+                "(--ksqldb-config NAME=VALUE), or save ksqlDB's answers and give them with --ksqldb-text."
             ) from None
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
             # The exception's own text quotes URLs and headers.
@@ -175,8 +180,8 @@ class KsqldbClient(AbstractContextManager["KsqldbClient"]):
             document: Json = json.loads(received)
         except (ValueError, RecursionError):
             raise KsqldbError(
-                f"{self.url} answered {method} {path} with HTTP {answer.status_code} and no JSON: is this ksqlDB, "
-                "and not a proxy?"
+                f"{self.url} answered {method} {path} with HTTP {answer.status_code}, but not with JSON. Is this "
+                "ksqlDB, or a proxy?"
             ) from None
         if answer.status_code != 200:
             raise KsqldbError(

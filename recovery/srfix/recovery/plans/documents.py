@@ -92,7 +92,7 @@ class PlanFiles(Generic[PlanT]):
         try:
             return self.read(untouched, where)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise PlanError(f"{capitalized(where)} lacks something that a plan has ({error}). Plan again.") from error
+            raise PlanError(f"{capitalized(where)} is not a valid plan ({error}). Plan again.") from error
 
     def save(self, plan: PlanT, path: Path) -> None:
         """Writes a plan file whole or not at all: temporary file, sync, rename."""
@@ -111,12 +111,12 @@ class PlanFiles(Generic[PlanT]):
             raise PlanError(f"{capitalized(where)} is not {self.what}. {self.remedy}")
         if document["schema"] != self.schema:
             raise PlanError(
-                f"{capitalized(where)} is a {document['schema']}; this version of srfix reads {self.schema}. Plan again with "
-                "it."
+                f"{capitalized(where)} has the format {document['schema']}, and this version of srfix reads only "
+                f"{self.schema}. Make a new plan with this version."
             )
         if document.get("digest") != plan_digest(document):
             raise PlanError(
-                f"{capitalized(where)} was edited after it was made: its content does not have the digest that it names. A "
-                f"plan does what was reviewed or nothing. {self.remedy}"
+                f"{capitalized(where)} was edited after it was made: its content does not have the digest that it names. "
+                f"srfix carries out a plan only as it was made. {self.remedy}"
             )
         return document

@@ -64,7 +64,7 @@ class Journal:
         with _disk_errors(self.path):
             size = os.fstat(self._stream.fileno()).st_size
             if size < self._length:
-                raise OSError(errno.EIO, "somebody else has shortened it meanwhile")
+                raise OSError(errno.EIO, "somebody else has cut off its end in the meantime")
             if size > self._length:
                 self._stream.truncate(self._length)
             while left:  # a disk that is nearly full takes a part
@@ -152,7 +152,8 @@ def _open_locked(path: Path, *, create: bool) -> tuple[FileIO, bool]:
         except portalocker.LockException as error:
             stream.close()
             raise PlanError(
-                f"The journal {path} is in use: {_holder(path)} carries out or rolls back this plan right now. Wait for it."
+                f"The journal {path} is in use: {_holder(path)} is applying this plan or rolling it back. Wait until it "
+                "has finished."
             ) from error
         if _is_at(path, stream):
             return stream, is_ours
@@ -166,14 +167,16 @@ def _open(path: Path, *, create: bool) -> tuple[FileIO, bool] | None:
         if not is_there(path):
             raise
         raise PlanError(
-            f"The journal {path} is no file: what is written there cannot be read back. Name a file."
+            f"The journal {path} is not a regular file, so srfix could not read it back. Name a file."
         ) from error
     try:
         descriptor, is_ours = os.open(path, _FLAGS), False
     except FileNotFoundError:
         if not create:
             raise PlanError(
-                f"There is no journal {path}: no repair was begun there, so there is nothing to undo."
+                f"There is no journal {path}. If a repair was begun with it, restore the journal. Otherwise there is "
+                "nothing to "
+                "undo."
             ) from None
         if is_there(path):
             raise PlanError(
@@ -222,16 +225,16 @@ def _disk_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise PlanError(
-            f"The journal {path} cannot be written ({error.strerror or error}), and nothing is changed that it does not tell "
-            "of. Make room or give another place with --journal, and run the same command again."
+            f"The journal {path} cannot be written ({error.strerror or error}). srfix changes nothing that it cannot record "
+            "there first. Make room, or name another file with --journal, and run the same command again."
         ) from error
 
 
 def says_nothing(path: Path) -> PlanError:
     """The error for a journal without a whole line: that nothing was done is no more than likely."""
     return PlanError(
-        f"The journal {path} holds no whole line: it says of no repair that it was begun. If one was, the file was emptied or "
-        "cut since: restore it from a copy, or see with srfix verify and the plan what is there."
+        f"The journal {path} has no complete line, so it shows no repair. If a repair was begun, the file was emptied or cut "
+        "since then. In that case restore it from a copy, or run srfix verify with the plan to see what is there."
     )
 
 
@@ -241,7 +244,8 @@ def read_journal(path: Path, replayed: Callable[[Path, bytes], StateT]) -> State
         content = read_file(path, most_bytes=bounds.MOST_JOURNAL_BYTES)
     except FileNotFoundError as error:
         raise PlanError(
-            f"There is no journal {path}: no repair was begun there, so there is nothing to look at or undo."
+            f"There is no journal {path}. If a repair was begun with it, restore the journal. Otherwise there is nothing to "
+            "look at or undo."
         ) from error
     except OSError as error:
         raise PlanError(f"The journal {path} cannot be read ({error.strerror}). Name the file of a journal.") from error
@@ -360,8 +364,8 @@ def unreadable(path: Path, number: int) -> PlanError:
 def does_not_follow(path: Path, number: int) -> PlanError:
     """The error for a line that cannot stand where it stands."""
     return PlanError(
-        f"Line {number} of the journal {path} does not follow the one before it: a line is missing, doubled, changed or "
-        f"stands in another place. {_ADVICE}"
+        f"Line {number} of the journal {path} does not fit the line before it: a line is missing, duplicated, changed or "
+        f"in the wrong place. {_ADVICE}"
     )
 
 

@@ -120,8 +120,9 @@ class CarryingOut(ABC, Generic[PlanT, StateT, StepT, EventT]):
             )
         if not is_same:
             raise PlanError(
-                f"The journal {path} belongs to another plan ({state.plan.digest}), which was carried out in part. Finish that "
-                "one with srfix apply or undo it with srfix rollback, or give this plan a journal of its own with --journal."
+                f"The journal {path} belongs to another plan ({state.plan.digest}) that was carried out only in part. First "
+                "finish that plan with srfix apply, or undo it with srfix rollback. Or name another journal for this plan with "
+                "--journal."
             )
         return False
 
@@ -151,7 +152,7 @@ class CarryingOut(ABC, Generic[PlanT, StateT, StepT, EventT]):
                 raise
             raise AppliedInPartError(
                 f"{error} {self.what} stopped after {done} of {len(self.plan.actions)} steps; the journal "
-                f"{self.journal.path} says which. {self.still_open()}Remove the cause and run the same srfix apply "
+                f"{self.journal.path} names the steps. {self.still_open()}Remove the cause and run the same srfix apply "
                 "again, or undo it with srfix rollback."
             ) from error
 

@@ -35,8 +35,8 @@ def require_digest(digest: str, expected: str | None, *, where: Path) -> None:
         )
     if digest != expected:
         raise PlanError(
-            f"The plan in {where} is not the one that was signed off: its digest is {digest}, and {expected} is "
-            "expected. Nothing was written. Have this plan reviewed, or take the file that was."
+            f"The plan in {where} is not the one that was reviewed: its digest is {digest}, expected {expected}. Nothing was "
+            "written. Get this plan reviewed, or use the file that was reviewed."
         )
 
 
@@ -48,8 +48,8 @@ def signed_plan(path: Path, *, signature: Path, signer_key: Path) -> bytes:
     match = _PUBLIC_KEY.fullmatch(_read(signer_key, "signer's key").decode("ascii", "replace"))
     if match is None:
         raise UsageError(
-            f"The signer's key {signer_key} is not one public key of OpenSSH on one line, as in a .pub file; give that of who "
-            "reviewed the plan."
+            f"{signer_key} does not contain exactly one OpenSSH public key on one line, as a .pub file does. Give the public "
+            "key of the person who reviewed the plan."
         )
     try:
         content = read_file(path, most_bytes=bounds.MOST_PLAN_BYTES)
@@ -65,8 +65,8 @@ def signed_plan(path: Path, *, signature: Path, signer_key: Path) -> bytes:
             )
         except FileNotFoundError as error:
             raise UsageError(
-                "There is no ssh-keygen on this machine, which checks signatures: install OpenSSH (8.1 or later), or give "
-                "--expect-digest instead."
+                "srfix checks signatures with ssh-keygen, which is not on this machine. Install OpenSSH (8.1 or later), or "
+                "give --expect-digest instead."
             ) from error
         except (OSError, subprocess.TimeoutExpired) as error:
             raise UsageError(
@@ -74,8 +74,8 @@ def signed_plan(path: Path, *, signature: Path, signer_key: Path) -> bytes:
             ) from error
     if ran.returncode:
         raise PlanError(
-            f"The signature {signature} is not good for the plan {path} under the key {signer_key}. Nothing was written. It "
-            f"is made with: ssh-keygen -Y sign -f KEY -n {NAMESPACE} PLAN."
+            f"The signature {signature} does not match the plan {path} and the key {signer_key}. Nothing was written. To make "
+            f"a signature: ssh-keygen -Y sign -f KEY -n {NAMESPACE} PLAN."
         )
     return content
 

@@ -122,7 +122,8 @@ def _positions(question: TopicQuestion, survey: Survey, partitions: tuple[int, .
         if listing.problem is None and group not in listing.groups:
             reason = f"is not among the {len(listing.groups)} groups of this cluster, and {reason}"
         raise UsageError(
-            f"The group {group!r} {reason}, so that nothing tells where it reads on.{did_you_mean(group, listing.groups)} "
+            f"The group {group!r} {reason}, so srfix cannot know where it would continue to "
+            f"read.{did_you_mean(group, listing.groups)} "
             "Check its spelling and the cluster (--bootstrap-servers); a Connect sink's group is connect-NAME. Without --group "
             "the whole topic is checked."
         )

@@ -18,7 +18,7 @@ from srfix.recovery.topic_plan.ending_keys import bring_back, check_expiry, expi
 from srfix.recovery.topic_plan.filling import check_seed, fill, others_have_written, unfill
 from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS, TopicState
 from srfix.recovery.topic_plan.logs import Hand, Look, StepReport, require_no_members
-from srfix.recovery.topic_plan.plan_file import SCHEMA, ExpireKeys, SeedChangelog, TopicPlan, TopicStep
+from srfix.recovery.topic_plan.plan_file import ExpireKeys, SeedChangelog, TopicPlan, TopicStep
 from srfix.serde.errors import ClusterError, SrfixError
 from srfix.serde.schemas.models import Json
 
@@ -128,9 +128,7 @@ class _TopicRun(CarryingOut[TopicPlan, TopicState, TopicStep, TopicStepDone]):
 
     def _kept_path(self) -> Path:
         if self._kept is None:
-            raise PlanError(
-                f"The file with the records of the plan was not named; a {SCHEMA} that expires keys needs it."
-            )
+            raise PlanError("A plan that expires keys needs the file with its records, and that file was not named.")
         return self._kept
 
 
@@ -164,7 +162,7 @@ class _TopicRollback(RollingBack[TopicPlan, TopicState, TopicStep, TopicStepUndo
     def check(self) -> None:
         work = self.state.plan.work
         if isinstance(work, SeedChangelog):
-            require_no_members(self._look, work.application, why="its changelog is emptied by this")
+            require_no_members(self._look, work.application, why="the rollback empties its changelog")
         else:
             check_expiry(work, self._look, self._kept_path())
 
@@ -202,18 +200,18 @@ class _TopicRollback(RollingBack[TopicPlan, TopicState, TopicStep, TopicStepUndo
         """Why a topic that was created stays, with all that is in it; None if it goes."""
         ends = {action.partition: self.state.after.get(action.step) for action in self.state.plan.actions}
         if self._look.topics()[work.changelog] != len(work.partitions):
-            return f"{work.changelog} was created anew by others: it has another number of partitions"
+            return f"somebody else has created {work.changelog} again: its number of partitions has changed"
         for part in work.partitions:
             end = ends.get(part.partition)
             why = others_have_written(work, self._look, part.partition, 0 if end is None and not part.rows else end)
             if why is not None:
-                return f"{why}; the topic is the application's now"
+                return f"{why}; the application uses the topic now, so srfix leaves it"
         return None
 
     def _kept_path(self) -> Path:
         path = self._kept_now or self.state.kept
         if path is None:
             raise PlanError(
-                "The journal does not say where the records of the plan are; name the plan that they lie beside."
+                "The journal does not say where the plan's records are. Name the plan instead; its records must be beside it."
             )
         return path

@@ -111,7 +111,8 @@ class LogFollower:
         position = start if self.position is None else self.position
         if end < position:
             raise PlanError(
-                f"{self._topic}[{self._partition}] ends at {end} and was read up to {position}: it was recreated."
+                f"{self._topic}[{self._partition}] ends at {end}, but srfix had read up to {position}; so the topic was "
+                "recreated."
             )
         if end > position:
             take(self._look.read(self._topic, self._partition, position, end, isolation=self._isolation))
@@ -130,16 +131,18 @@ def check_expiry(work: ExpireKeys, look: Look, kept_path: Path) -> None:
         require_no_members(look, work.application, why=WHY_STOPPED)
     count, partitions = len(work.partitions), look.topics().get(work.topic)
     if partitions != count:
-        raise changed(f"the topic {work.topic} has {partitions or 0} partitions and had {count}")
+        raise changed(
+            f"the topic {work.topic} has {partitions or 0} partitions now; when the plan was made it had {count}"
+        )
     configs = known_configs(look, work.topic)
     for name, value in work.configs.items():
         if configs.get(name) != value:
-            raise changed(f"{work.topic} has {name}={configs.get(name)} and had {value}")
+            raise changed(f"{work.topic} has {name}={configs.get(name)} now; when the plan was made it had {value}")
     for partition, (_start, end) in look.watermarks(work.topic, range(count)).items():
         if end < work.partitions[partition].end_offset:
             raise changed(
-                f"{work.topic}[{partition}] ends at offset {end}, below {work.partitions[partition].end_offset}: it was "
-                "recreated"
+                f"{work.topic}[{partition}] ends at offset {end} now; when the plan was made it ended at "
+                f"{work.partitions[partition].end_offset}; so the topic was recreated"
             )
 
 

@@ -41,7 +41,10 @@ from srfix.serde.printable import is_printable
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Topic, changelog_topic
 
-WHY_STOPPED: Final = "it would write to its changelog at the same time, and its rows on disk are not touched by this"
+WHY_STOPPED: Final = (
+    "a running application would write to its changelog at the same time, and the plan does not remove the rows on its "
+    "disk"
+)
 ISOLATION: Final = Isolation.READ_UNCOMMITTED
 """Whatever was written counts as newest, open and aborted transactions too: a key is left rather than expired wrongly."""
 _SAMPLES: Final = 5
@@ -73,12 +76,14 @@ def plan_expiry(
     now_ms = int(datetime.fromisoformat(created_at).timestamp() * 1000)
     cutoff_ms = now_ms - request.older_than_s * 1000
     if cutoff_ms <= 0:
-        raise UsageError(f"--older-than reaches beyond 1970: {request.older_than_s:,} seconds. Give a shorter one.")
+        raise UsageError(
+            f"--older-than of {request.older_than_s:,} seconds goes back before 1970. Give a shorter time."
+        )
     configs = known_configs(look, topic)
     if "compact" not in configs[CLEANUP_POLICY].split(","):
         raise PlanError(
             f"The topic {topic} is not compacted (cleanup.policy={configs[CLEANUP_POLICY]}): a tombstone removes nothing "
-            "there, and retention.ms is what expires its records. Nothing was planned."
+            "there; retention.ms deletes old records instead. No plan was made."
         )
     logs = look.watermarks(topic, range(count))
     expired: dict[int, dict[bytes, NewestRecord]] = {}
@@ -94,8 +99,8 @@ def plan_expiry(
     wanted = sum(map(len, taken.values()))
     if kept.records != wanted:
         raise PlanError(
-            f"The topic {topic} was compacted or written to while it was read twice: of {wanted:,} records "
-            f"{kept.records:,} were still there. Plan again."
+            f"While srfix read the topic {topic} twice, it was compacted or somebody wrote to it: only {kept.records:,} of "
+            f"{wanted:,} records were still there. Plan again."
         )
     work = ExpireKeys(
         application=request.application,
@@ -127,7 +132,7 @@ def _topic_of(request: ExpiryRequest, look: Look) -> tuple[Topic, int]:
     """The topic that is meant, and its number of partitions, once it is seen to be the application's."""
     if (request.store is None) == (request.topic is None):
         raise UsageError(
-            "Give --store for a store's changelog, or --topic for a topic that the application reads: one of them."
+            "Give either --store (for a store's changelog) or --topic (for a topic that the application reads)."
         )
     if request.store is not None:
         topic = changelog_topic(request.application, request.store)
@@ -136,15 +141,13 @@ def _topic_of(request: ExpiryRequest, look: Look) -> tuple[Topic, int]:
         return topic, count
     topic = Topic(request.topic or "")
     if is_internal(topic):
-        raise UsageError(
-            f"{topic} is a topic that the cluster or the registry keeps for itself; nothing in it is expired."
-        )
+        raise UsageError(f"{topic} is an internal topic of the cluster or the registry; srfix deletes nothing in it.")
     count = count_of(look, topic)
     committed = look.committed(request.application, [(topic, partition) for partition in range(count)])
     if all(offset is None for offset in committed.values()):
         raise PlanError(
-            f"The application {request.application!r} has committed no offset of {topic}: nothing shows that it reads it. "
-            "Data of others is not deleted. Name the application that reads it."
+            f"Nothing shows that application {request.application!r} reads {topic}: it has committed no offset there. srfix "
+            "does not delete the data of others. Name the application that reads the topic."
         )
     return topic, count
 
@@ -187,15 +190,18 @@ def _price(work: ExpireKeys) -> Iterator[str]:
     times = [time for part in work.partitions for time in (part.oldest_ms, part.newest_ms) if time is not None]
     span = f", written between {_time(min(times))} and {_time(max(times))}" if times else ""
     yield (
-        f"{counted(rows, 'key')} of the {work.live_keys:,} that have a row in {work.topic} are deleted: {bytes_:,} bytes"
-        f"{span}. Their newest record is older than {_time(work.cutoff_ms)}."
+        f"The plan deletes {rows:,} of the {counted(work.live_keys, 'key')} with a row in {work.topic} ({bytes_:,} "
+        f"bytes{span}). The newest record of each deleted key is older than {_time(work.cutoff_ms)}."
     )
     if work.left_by_limit:
-        yield f"{work.left_by_limit:,} more are as old and stay: --limit {work.limit} takes the oldest first."
+        yield (
+            f"{counted(work.left_by_limit, 'more key')} would be old enough, but --limit {work.limit} keeps them: srfix "
+            "deletes the oldest keys first."
+        )
     if work.configs[TIMESTAMP_TYPE] != CREATE_TIME:
         yield (
-            f"{TIMESTAMP_TYPE}={work.configs[TIMESTAMP_TYPE]}: a record's age is that of its arrival at the broker, not of the "
-            "event, and one that a rollback writes again arrives anew."
+            f"{TIMESTAMP_TYPE}={work.configs[TIMESTAMP_TYPE]}: the age counts from a record's arrival at the broker, not from "
+            "the event. A record that a rollback writes again gets a new arrival time."
         )
     if "delete" in work.configs[CLEANUP_POLICY].split(","):
         yield f"{CLEANUP_POLICY}={work.configs[CLEANUP_POLICY]}: retention.ms deletes old records here by itself, too."
@@ -205,19 +211,20 @@ def _price(work: ExpireKeys) -> Iterator[str]:
         "new record, and writes it again after the tombstone. If you stop the producers, this cannot happen."
     )
     yield (
-        f"Each tombstone carries the header {OUR_HEADER} with the plan's digest. By this header, a killed run and a "
-        "rollback can tell the tombstone from a deletion by others. All readers of the topic see these deletions."
+        f"Each tombstone carries the header {OUR_HEADER} with the plan's digest. With this header, a run that "
+        "continues after a kill, and a rollback, can tell the tombstone from a deletion by others. All readers of the topic "
+        "see these deletions."
     )
 
 
 def _playbook(work: ExpireKeys) -> Iterator[str]:
-    yield f"Keep {work.kept.file} beside the plan: without it nothing can be brought back."
+    yield f"Keep {work.kept.file} beside the plan: without it srfix cannot bring back any record."
     if work.store is not None:
         yield f"Keep every instance of {work.application} stopped: apply refuses while its group has members."
         yield "Carry out the plan."
         yield (
-            f"Wipe the state directories of {work.application} before it starts: its rows on disk are not touched by the "
-            "tombstones, and it would go on with them. It restores without the expired keys."
+            f"Wipe the state directories of {work.application} before you start it. The tombstones do not remove rows on disk, "
+            "and the application would go on using them. After the wipe it restores without the expired keys."
         )
         return
     yield f"Stop the producers of {work.topic} if you can; {work.application} may run."
@@ -229,9 +236,9 @@ def _undo(work: ExpireKeys) -> str:
     return (
         "A tombstone cannot be undone, and compaction removes the deleted records. srfix rollback writes the "
         f"records of {work.kept.file} again, with key, value, timestamp and headers, for every key that nobody has "
-        "written since. It leaves and counts the keys that somebody has written. If the topic holds no record of a "
-        "key any more (compaction has removed the tombstone, after delete.retention.ms), the key counts as not "
-        "written."
+        "written since. It leaves and counts the keys that somebody has written. If the topic has no record of a key "
+        "any more, because compaction has removed the tombstone (after delete.retention.ms), srfix treats the key as "
+        "not written since."
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.errors import PlanError
+from srfix.recovery.ids_in_words import counted
 from srfix.recovery.topic_plan.logs import (
     CLEANUP_POLICY,
     TIMESTAMP_TYPE,
@@ -42,17 +43,20 @@ def check_seed(work: SeedChangelog, look: Look, *, may_exist: bool, must_exist: 
     topics = look.topics()
     count = len(work.partitions)
     if topics.get(work.source) != count:
-        raise changed(f"the topic {work.source} has {topics.get(work.source, 0)} partitions and had {count}")
+        raise changed(
+            f"the topic {work.source} has {topics.get(work.source, 0)} partitions now; when the plan was made it had {count}"
+        )
     logs = restorable(look, work.application, work.source, count)
     for part in work.partitions:
         committed = logs[part.partition][1]
         if committed != part.end_offset:
             raise changed(
-                f"{work.source}[{part.partition}] is restored up to offset {committed}, and was up to {part.end_offset}"
+                f"a restore of {work.source}[{part.partition}] now ends at offset {committed}; when the plan was made it ended "
+                f"at {part.end_offset}"
             )
     exists = work.changelog in topics
     if exists and work.creates and not may_exist:
-        raise changed(f"there is a topic {work.changelog}")
+        raise changed(f"the topic {work.changelog} exists now; when the plan was made it did not")
     if not exists and (must_exist or not work.creates):
         raise changed(f"there is no topic {work.changelog} any more")
     if exists:
@@ -69,7 +73,7 @@ def check_seed(work: SeedChangelog, look: Look, *, may_exist: bool, must_exist: 
             stands = standing(work, look, part, rows)
             if stands and part.partition not in begun:
                 raise changed(
-                    f"{work.changelog}[{part.partition}] holds {len(stands):,} rows, which this run has not written"
+                    f"{work.changelog}[{part.partition}] holds {len(stands):,} rows that this run did not write"
                 )
 
 
@@ -79,8 +83,8 @@ def planned_rows(work: SeedChangelog, look: Look, planned: PartitionRows) -> dic
     rows = live(newest_of(look, work.source, planned.partition, log, work.isolation)) if planned.rows else {}
     if digest_of(rows) != planned.digest:
         raise changed(
-            f"what a restore loads from {work.source}[{planned.partition}] is not what it was: {len(rows):,} rows, and "
-            f"{planned.rows:,} were planned. A record was compacted away that a later one replaces, perhaps"
+            f"a restore from {work.source}[{planned.partition}] now loads other rows than planned: {len(rows):,}, and "
+            f"{planned.rows:,} were planned. Perhaps compaction removed a record that a later one replaces"
         )
     return rows
 
@@ -92,15 +96,18 @@ def standing(
     partition, below = planned.partition, work.changelog_ends[planned.partition]
     start, end = look.watermarks(work.changelog, [partition])[partition]
     if end < below:
-        raise changed(f"{work.changelog}[{partition}] ends at offset {end} and not at {below}: it was recreated")
+        raise changed(
+            f"{work.changelog}[{partition}] ends at offset {end} now; when the plan was made it ended at {below}; so the topic "
+            "was recreated"
+        )
     keys: set[bytes] = set()
     for record in look.read(work.changelog, partition, max(start, below), end, isolation=_LOG):
         expected = None if record.key is None else rows.get(record.key)
         if record.key is None or expected is None or expected.fingerprint != fingerprint_of(record):
             raise PlanError(
-                f"The record at {work.changelog}[{partition}] offset {record.offset} is not of this plan: the application, or "
-                "somebody else, has written to it. Nothing was written behind it. If the application has started, leave the "
-                "topic to it; else undo this plan with srfix rollback, or delete the topic, and plan again."
+                f"The record at {work.changelog}[{partition}] offset {record.offset} is not from this plan: the application "
+                "or somebody else wrote it. srfix then wrote nothing more. If the application has started, leave the topic "
+                "alone. If it has not, undo this plan with srfix rollback, or delete the topic; then plan again."
             )
         keys.add(record.key)
     return frozenset(keys)
@@ -118,8 +125,9 @@ def fill(work: SeedChangelog, look: Look, hand: Hand, partition: int) -> tuple[S
     standing_keys = standing(work, look, planned, rows)
     if len(standing_keys) != len(rows):
         raise PlanError(
-            f"{work.changelog}[{partition}] holds {len(standing_keys):,} of {len(rows):,} rows after {written:,} were written: "
-            f"the source {work.source} was compacted meanwhile, or the cluster did not keep what it acknowledged."
+            f"srfix wrote {counted(written, 'row')}, but {work.changelog}[{partition}] holds only {len(standing_keys):,} of "
+            f"{len(rows):,}. Either the source {work.source} was compacted meanwhile, or the cluster lost records that it had "
+            "acknowledged."
         )
     end = look.watermarks(work.changelog, [partition])[partition][1]
     return StepReport(written=written, stood=len(stood)), end
@@ -155,7 +163,10 @@ def others_have_written(work: SeedChangelog, look: Look, partition: int, end: in
     try:
         rows = planned_rows(work, look, planned)
     except PlanError:
-        return f"what stands in {work.changelog}[{partition}] cannot be told from others' records: the source has changed since"
+        return (
+            f"srfix cannot tell its own records in {work.changelog}[{partition}] from those of others, because the source has "
+            "changed"
+        )
     for record in look.read(work.changelog, partition, max(start, below), now, isolation=_LOG):
         expected = None if record.key is None else rows.get(record.key)
         if expected is None or (record.value is not None and expected.fingerprint != fingerprint_of(record)):

@@ -187,7 +187,7 @@ class KafkaHand:
         while not is_so():
             if time.monotonic() > deadline:
                 raise ClusterError(
-                    f"{doing.capitalize()} was acknowledged by the cluster at {self._client.bootstrap_servers}, and is not "
-                    "seen by all of its brokers yet. Wait, and run the same command again."
+                    f"{doing.capitalize()}: the cluster at {self._client.bootstrap_servers} acknowledged it, but not all of "
+                    "its brokers show it yet. Wait, then run the same command again."
                 )
             time.sleep(_PAUSE_S)

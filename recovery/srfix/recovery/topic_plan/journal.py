@@ -51,7 +51,7 @@ class TopicState(JournalState[TopicStep, None, int]):
             case int(end):
                 self.after[step] = end
                 return True
-        raise TypeError("an end that is no offset")
+        raise TypeError("an end that is not a valid offset")
 
 
 def _state(plan: TopicPlan, line: Mapping[str, Json]) -> TopicState:
@@ -64,8 +64,8 @@ TOPIC_JOURNALS: Final[JournalFiles[TopicPlan, TopicState]] = JournalFiles(
     plans=TOPIC_PLANS,
     state=_state,
     noun="plan",
-    no_journal="Nothing was written to it. Name the journal of a plan of srfix state; or, for a new "
-    "one, a file that is not there yet.",
+    no_journal="Nothing was written to it. Name the journal of a plan of srfix state. For a new "
+    "journal, name a file that does not exist yet.",
     other_schema=f", and this is the journal of a plan of srfix state ({_SCHEMA}). Name that one, or give this plan a journal "
     "of its own with --journal.",
 )

@@ -66,13 +66,13 @@ def check_kept_records(path: Path, records: KeptRecords) -> None:
                 digest.update(chunk)
     except OSError as error:
         raise PlanError(
-            f"The records of the plan are not to be had from {path} ({error.strerror}): without them nothing could be written "
-            "again. Put the file that srfix state plan-expiry wrote back beside the plan, or plan again."
+            f"srfix cannot read the plan's records from {path} ({error.strerror}). Without them a rollback could not write "
+            "any record again. Put the file from srfix state plan-expiry beside the plan again, or make a new plan."
         ) from error
     if digest.hexdigest() != records.sha256:
         raise PlanError(
-            f"The records in {path} are not those of the plan: the digest of the file is another. Put back the file that was "
-            "written with the plan, or plan again."
+            f"The records in {path} do not belong to this plan: the file's digest differs. Put back the file that was "
+            "written with the plan, or make a new plan."
         )
 
 
@@ -84,7 +84,9 @@ def kept_records(path: Path) -> Iterator[RawRecord]:
                 try:
                     yield _record(cast("dict[str, Json]", parse_json(line)))
                 except ValueError as error:
-                    raise PlanError(f"Line {number} of {path} is no record of a plan. Put the file back.") from error
+                    raise PlanError(
+                        f"Line {number} of {path} is not a record of a plan. Restore the original file."
+                    ) from error
     except OSError as error:
         raise PlanError(f"The records of the plan cannot be read from {path} ({error.strerror}).") from error
 

@@ -18,6 +18,7 @@ from srfix.recovery.cluster.answers import GroupState, TopicConfigs
 from srfix.recovery.cluster.raw_record import RawRecord
 from srfix.recovery.cluster.topic_lookup import did_you_mean
 from srfix.recovery.errors import PlanError
+from srfix.recovery.ids_in_words import counted
 from srfix.recovery.topic_plan.plan_file import PartitionRows
 from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Topic
@@ -100,8 +101,9 @@ def count_of(look: Look, topic: str) -> int:
     count = topics.get(Topic(topic))
     if count is None:
         raise PlanError(
-            f"There is no topic {topic!r} among the {len(topics)} that this user may see.{did_you_mean(topic, topics)} Check "
-            "its spelling, the cluster (--bootstrap-servers), and the right to describe it."
+            f"This user can see {counted(len(topics), 'topic')}, and {topic!r} is not among them."
+            f"{did_you_mean(topic, topics)} Check its spelling, the cluster (--bootstrap-servers), and the user's right to "
+            "describe it."
         )
     return count
 
@@ -111,13 +113,13 @@ def require_no_members(look: Look, application: str, *, why: str) -> None:
     state = look.group_state(application)
     if state.members is None:
         raise PlanError(
-            f"Whether the application {application!r} runs is not known: {state.problem}. The application must be "
+            f"srfix does not know whether application {application!r} runs: {state.problem}. The application must be "
             f"stopped, because {why}. Nothing was written."
         )
     if state.members:
         raise PlanError(
             f"The application {application!r} runs: its group has {state.members} members ({state.state}). Stop every "
-            f"instance first, for {why}. Nothing was written."
+            f"instance first, because {why}. Nothing was written."
         )
 
 
@@ -126,8 +128,8 @@ def known_configs(look: Look, topic: str) -> Mapping[str, str]:
     configs = look.topic_configs([topic])[Topic(topic)]
     if configs.values is None:
         raise PlanError(
-            f"How the topic {topic!r} is configured is not known: {configs.problem}. Whether it is compacted decides what its "
-            "records mean. Nothing was written."
+            f"srfix could not read the configuration of topic {topic!r}: {configs.problem}. It must know whether the topic is "
+            "compacted. Nothing was written."
         )
     return {name: configs.values.get(name, "") for name in (CLEANUP_POLICY, TIMESTAMP_TYPE)}
 
@@ -143,7 +145,9 @@ def newest_of(
 
 def changed(what: str) -> PlanError:
     """The error about a world that is not as the plan expects it: in words what is other, without capital and full stop."""
-    return PlanError(f"The world has changed since the plan was made: {what}. Nothing was written for it; plan again.")
+    return PlanError(
+        f"The cluster has changed since the plan was made: {what}. srfix wrote nothing after it saw this. Make a new plan."
+    )
 
 
 _LENGTH = struct.Struct(">q")

@@ -243,7 +243,7 @@ def _read(document: dict[str, Json], where: str) -> TopicPlan:
         undo=plan_document.undo,
     )
     if topic_plan_document(plan)["actions"] != document["actions"]:
-        raise PlanError(f"{capitalized(where)} has steps that do not follow from what it says. Plan again.")
+        raise PlanError(f"{capitalized(where)} has steps that do not match the rest of the plan. Plan again.")
     return plan
 
 

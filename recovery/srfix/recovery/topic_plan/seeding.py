@@ -38,7 +38,7 @@ from srfix.serde.subjects.strategies import ChangelogSubject
 from srfix.serde.wire import SchemaId
 from srfix.serde.wire_peek import SchemaIdPeek
 
-WHY_STOPPED = "it would commit further, and write to the changelog, while this is done"
+WHY_STOPPED = "otherwise it would commit more offsets, and write to the changelog, during the copy"
 NOTHING_GIVEN: Final = CommandLine()
 Registered = Callable[[str, SchemaId], bool | None]
 """Whether the schema of an id is under a subject, as the store's reader asks; None if that cannot be told."""
@@ -67,7 +67,7 @@ def plan_seed(
     """Plans it. Reads only. The cluster is named as it may be shown; without `registered` no registry is asked."""
     changelog = changelog_topic(request.application, request.store)
     if changelog == request.source:
-        raise UsageError(f"{changelog} is the store's changelog itself; --source is the topic that the table reads.")
+        raise UsageError(f"{changelog} is the store's changelog. --source must name the topic that the table reads.")
     count = count_of(look, request.source)
     require_no_members(look, request.application, why=WHY_STOPPED)
     logs = restorable(look, request.application, request.source, count)
@@ -110,16 +110,16 @@ def restorable(look: Look, application: str, source: Topic, count: int) -> dict[
     committed = look.committed(application, [(source, partition) for partition in range(count)])
     if all(committed[source, partition] is None for partition in range(count)):
         raise PlanError(
-            f"The application {application!r} has committed no offset of {source}: a restore would load nothing, and the "
-            "records are processed instead. There is nothing to seed. Check --application and --source."
+            f"Application {application!r} has committed no offset of {source}, so a restore loads nothing: the application "
+            "processes the records instead. There is nothing to copy. Check --application and --source."
         )
     logs = {}
     for partition, (start, end) in look.watermarks(source, range(count)).items():
         offset = committed[source, partition]
         if offset is not None and offset > end:
             raise PlanError(
-                f"The application {application!r} has committed offset {offset} of {source}[{partition}], whose log ends at "
-                f"{end}: the topic was recreated or cut. What the store held is not in it; nothing was planned."
+                f"Application {application!r} has committed offset {offset} of {source}[{partition}], but the log ends at "
+                f"{end}. So the topic was recreated or cut, and no longer holds the store's records. No plan was made."
             )
         logs[partition] = (start, max(start, offset or 0))
     return logs
@@ -129,15 +129,16 @@ def _empty_ends(look: Look, changelog: Topic, count: int) -> tuple[int, ...]:
     partitions = count_of(look, changelog)
     if partitions != count:
         raise PlanError(
-            f"The topic {changelog} has {partitions} partitions and the source {count}: Kafka Streams would refuse it. Delete "
-            "it if nothing needs it, and plan again."
+            f"The topic {changelog} has {partitions} partitions and the source has {count}, which Kafka Streams would refuse. "
+            "If nothing needs this topic, delete it and plan again."
         )
     configs = known_configs(look, changelog)
     if configs[CLEANUP_POLICY] != STREAMS_CONFIGS[CLEANUP_POLICY] or configs[TIMESTAMP_TYPE] != CREATE_TIME:
         shown = ", ".join(f"{name}={value}" for name, value in configs.items())
         raise PlanError(
-            f"The topic {changelog} is configured with {shown}; a changelog needs cleanup.policy=compact, or rows vanish, and "
-            "message.timestamp.type=CreateTime, or they lose their timestamps. Change that, and plan again."
+            f"The topic {changelog} is configured with {shown}; a changelog needs cleanup.policy=compact (otherwise rows "
+            "disappear) and message.timestamp.type=CreateTime (otherwise rows lose their timestamps). Change these settings, "
+            "then plan again."
         )
     logs = look.watermarks(changelog, range(count))
     for partition, log in logs.items():
@@ -145,7 +146,7 @@ def _empty_ends(look: Look, changelog: Topic, count: int) -> tuple[int, ...]:
         if rows:
             raise PlanError(
                 f"The topic {changelog}[{partition}] holds {len(rows):,} rows already: the store has a changelog of its own, "
-                "or another run fills it. To go on with that, run srfix apply with its plan; nothing was planned."
+                "or another run fills it. To continue that run, use srfix apply with its plan. No new plan was made."
             )
     return tuple(logs[partition][1] for partition in range(count))
 
@@ -155,8 +156,8 @@ def _refuse_unwritable(source: Topic, partition: int, rows: Mapping[bytes, Newes
     for record in rows.values():
         if not record.timestamp_ms:
             raise PlanError(
-                f"The record at {source}[{partition}] offset {record.offset} has no timestamp, or 0, and cannot be written "
-                "with it: the row would get another one. Nothing was planned. Have the producer write the key again."
+                f"The record at {source}[{partition}] offset {record.offset} has no timestamp, or the timestamp 0, which "
+                "srfix cannot copy: the row would get another one. No plan was made. Let the producer write the key again."
             )
 
 
@@ -171,10 +172,10 @@ def _price(work: SeedChangelog, command_line: CommandLine) -> Iterator[str]:
     rows = sum(part.rows for part in work.partitions)
     bytes_ = sum(part.bytes_ for part in work.partitions)
     yield (
-        f"{work.changelog} takes {counted(rows, 'record')} of {bytes_:,} bytes, as they are in {work.source}: key, value, "
-        "timestamp and headers."
+        f"The plan copies {counted(rows, 'record')} ({bytes_:,} bytes) from {work.source} to {work.changelog}, unchanged: key, "
+        "value, timestamp and headers. It does not copy tombstones."
     )
-    yield f"It was read {work.isolation.value}, as the application's restore reads. Tombstones are not copied."
+    yield f"srfix read {work.source} with isolation.level={work.isolation.value}, like the application's restore."
     unread = [part.partition for part in work.partitions if part.end_offset == part.start_offset]
     if unread:
         named = ", ".join(map(str, unread))
@@ -195,11 +196,13 @@ def _subject_lines(work: SeedChangelog, command_line: CommandLine) -> Iterator[s
     repair = command_line.quoted("plan", "--topic", work.changelog, "--reader", "connect", "-o", "subjects.json")
     if missing:
         yield (
-            f"Not registered there: {', '.join(missing)}. A reader that looks the version up under the subject (Connect, "
-            f"ksqlDB) fails on these rows until they are: once the topic is filled, {repair} plans that."
+            f"Not registered there: {', '.join(missing)}. A reader that looks up the version under the subject (Connect, "
+            f"ksqlDB) fails on these rows until the ids are registered. After the copy, plan that with {repair}."
         )
     if unknown:
-        yield f"Whether {', '.join(unknown)} are registered there was not looked up; {repair} does, once it is filled."
+        yield (
+            f"srfix did not look up whether {', '.join(unknown)} are registered there. After the copy, {repair} does so."
+        )
 
 
 def _playbook(work: SeedChangelog) -> Iterator[str]:
@@ -218,8 +221,8 @@ def _playbook(work: SeedChangelog) -> Iterator[str]:
         "numbers are as before. If they are not, give names to the stores and repartitions."
     )
     yield (
-        f"Wipe the state directories of {work.application} on every instance (move them aside, checkpoints with them): what "
-        f"they hold was checkpointed against {work.source}, and is restored from {work.changelog} now."
+        f"Move the state directories of {work.application} aside on every instance, together with their checkpoints. The "
+        f"checkpoints name offsets of {work.source}, but the store will now restore from {work.changelog}."
     )
     yield f"Do not reset the group: its committed offsets of {work.source} say where the table continues."
     yield "Start one instance, wait for RUNNING, compare some rows, then start the others."
@@ -228,10 +231,11 @@ def _playbook(work: SeedChangelog) -> Iterator[str]:
 def _undo(work: SeedChangelog) -> str:
     if work.creates:
         return (
-            f"srfix rollback deletes {work.changelog} as long as the application has written nothing to it. Once it has, the "
-            "topic is its changelog and is left."
+            f"srfix rollback deletes {work.changelog} as long as the application has written nothing to it. After the "
+            "application has written to it, the topic is its changelog, and rollback leaves it as it is."
         )
     return (
         f"srfix rollback writes a tombstone for every row, as long as the application has written nothing to {work.changelog}: "
-        "a restore then loads nothing from it, as before. The topic stays. Once the application has written, it is left."
+        "a restore then loads nothing from it, as before. The topic stays. After the application has written to it, rollback "
+        "leaves it as it is."
     )

@@ -77,7 +77,9 @@ def verify_topic_plan(
         return
     count = look.topics().get(work.topic)
     if count is None:
-        what = f"there is no topic {work.topic} among those that this user may see: not applied yet, or deleted since"
+        what = (
+            f"this user cannot see a topic {work.topic}: the plan was not applied yet, or the topic was deleted since"
+        )
         yield TopicCheck(outcome=TopicOutcome.FAILS, what=what)
         return
     if count != len(work.partitions):
@@ -101,7 +103,7 @@ def _configs(work: Work, look: Look) -> Iterator[TopicCheck]:
     """Nothing if records stay as long as the plan takes for granted."""
     configs = look.topic_configs([work.topic])[work.topic]
     if configs.values is None:
-        what = f"whether {work.topic} keeps what was written is not known: {configs.problem}"
+        what = f"srfix does not know whether {work.topic} keeps the written records: {configs.problem}"
         yield TopicCheck(outcome=TopicOutcome.NOT_KNOWN, what=what)
         return
     for name, planned in sorted(work.configs.items()):
@@ -122,7 +124,9 @@ def _filled(work: SeedChangelog, look: Look, planned: PartitionRows, end_then: i
     start, end = look.watermarks(work.changelog, [partition])[partition]
     if end < below or (end_then is not None and end < end_then):
         return _check(
-            planned, TopicOutcome.FAILS, f"it ends at offset {end}, below {end_then or below}: it was recreated"
+            planned,
+            TopicOutcome.FAILS,
+            f"it ends at offset {end}, but earlier it ended at {end_then or below}; so the topic was recreated",
         )
     newest = newest_of(look, work.changelog, partition, (start, end), _LOG)
     try:
@@ -135,22 +139,22 @@ def _filled(work: SeedChangelog, look: Look, planned: PartitionRows, end_then: i
     others = since or (end > end_then if end_then is not None else any(key not in ours for key in newest))
     sentence = f"{stands:,} of {counted(planned.rows, 'row')} as planned"
     if since:
-        sentence += f", {since:,} written again since"
+        sentence += f"; others have overwritten {since:,}"
     if gone and others:
         return _check(
             planned,
             TopicOutcome.NOT_KNOWN,
-            f"{sentence}, and {gone:,} not there: others have written to it since, and may have deleted them",
+            f"{sentence}; {gone:,} missing: others have written to the topic since, and may have deleted them",
             stands=stands,
             since=since,
         )
     if gone:
-        what = f"{sentence}, {gone:,} not there"
+        what = f"{sentence}; {gone:,} missing"
         if not stands and end_then is None:
             what = f"none of {counted(planned.rows, 'row')} is there: not applied yet"
         return _check(planned, TopicOutcome.FAILS, what, stands=stands, since=since)
     if since and end_then is None:
-        what = f"{sentence}: without the journal nothing tells whether the plan's rows stood there before"
+        what = f"{sentence}. Only the journal could show whether the plan's rows were there before"
         return _check(planned, TopicOutcome.NOT_KNOWN, what, stands=stands, since=since)
     return _check(planned, TopicOutcome.HOLDS, sentence, stands=stands, since=since)
 
@@ -161,13 +165,16 @@ def _by_digest(
     """Of a source that gives no more what was planned: the changelog's own rows against the plan's digest."""
     rows = {key: row for key, row in live(newest).items() if row.offset >= below}
     if digest_of(rows) == planned.digest:
-        what = f"{counted(planned.rows, 'row')} as planned, by the plan's digest: {work.source} has changed since"
+        what = (
+            f"{counted(planned.rows, 'row')} as planned. {work.source} has changed since, so srfix compared the rows with the "
+            "plan's digest"
+        )
         return _check(planned, TopicOutcome.HOLDS, what, stands=planned.rows)
     if not rows and not newest:
         return _check(planned, TopicOutcome.FAILS, f"none of {counted(planned.rows, 'row')} is there")
     what = (
-        f"{counted(len(rows), 'row')} there, and which are the plan's {planned.rows:,} cannot be told: both {work.source} and "
-        "it have changed since"
+        f"{counted(len(rows), 'row')} there. srfix cannot tell which of them are the plan's {planned.rows:,}, because "
+        f"{work.source} and the topic have both changed since"
     )
     return _check(planned, TopicOutcome.NOT_KNOWN, what)
 
@@ -186,7 +193,7 @@ def _place(now: NewestRecord | None, row: NewestRecord, below: int) -> _Place:
 
 def _expired(work: ExpireKeys, look: Look, kept_path: Path | None) -> Iterator[TopicCheck]:
     if kept_path is None:
-        what = "which keys were to be deleted is not known: the file with the records of the plan was not named"
+        what = "srfix does not know which keys the plan deletes, because the file with the plan's records was not named"
         yield TopicCheck(outcome=TopicOutcome.NOT_KNOWN, what=what)
         return
     fingerprints: dict[int, dict[bytes, bytes]] = {}
@@ -195,7 +202,7 @@ def _expired(work: ExpireKeys, look: Look, kept_path: Path | None) -> Iterator[T
         for record in kept_records(kept_path):
             fingerprints.setdefault(record.partition, {})[record.key or b""] = fingerprint_of(record)
     except PlanError as error:
-        what = f"which keys were to be deleted is not known. {error.message.removesuffix('.')}"
+        what = f"srfix does not know which keys the plan deletes. {error.message.removesuffix('.')}"
         yield TopicCheck(outcome=TopicOutcome.NOT_KNOWN, what=what)
         return
     for planned in work.partitions:
@@ -207,17 +214,20 @@ def _ended(work: ExpireKeys, look: Look, planned: PartitionRows, fingerprints: M
     partition = planned.partition
     start, end = look.watermarks(work.topic, [partition])[partition]
     if end < planned.end_offset:
-        what = f"it ends at offset {end}, below {planned.end_offset}: it was recreated"
+        what = (
+            f"it ends at offset {end}, but when the plan was made it ended at {planned.end_offset}; so the topic was "
+            "recreated"
+        )
         return _check(planned, TopicOutcome.FAILS, what)
     rows = live(newest_of(look, work.topic, partition, (start, end), ISOLATION))
     still = sum(key in rows and rows[key].fingerprint == fingerprint for key, fingerprint in fingerprints.items())
     since = sum(key in rows for key in fingerprints) - still
     ended = len(fingerprints) - still - since
-    sentence = f"{ended:,} of {counted(len(fingerprints), 'key')} without a row"
+    sentence = f"{ended:,} of {counted(len(fingerprints), 'key')} deleted"
     if since:
-        sentence += f", {since:,} written again since"
+        sentence += f"; {since:,} written again since"
     if still:
-        what = f"{sentence}, {still:,} with the row that was to be deleted"
+        what = f"{sentence}; {still:,} still with the row that the plan deletes"
         return _check(planned, TopicOutcome.FAILS, what, stands=ended, since=since)
     return _check(planned, TopicOutcome.HOLDS, sentence, stands=ended, since=since)
 
