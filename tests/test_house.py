@@ -34,7 +34,7 @@ ROOMS = {
 DECISIONS = {
     "framing": (r"payload\[\s*1\s*:\s*5\s*\]|\[1:5\]", {"wire.py", "wire_peek.py"}),
     "letter case": (r"(?<!F)\.(upper|lower|casefold)\b|IGNORECASE", {"casing.py"}),
-    "subject names": (r"""["'f]-(key|value)["']""", {"subjects.py"}),
+    "subject names": (r"""["'f]-(key|value)["']|f"[^"]*-\{[a-z_.]*role""", {"names.py"}),
     "internal topic names": (r"""endswith\(["']-(changelog|repartition)""", {"internal_topics.py"}),
 }
 """What is decided → how it looks in code → the only modules that may."""
@@ -53,7 +53,6 @@ INNOCENT = (
     "text.upper() == level.value",
     "str(value).upper()",
     "licen[cs]e",
-    "str(value).upper()",
 )
 """What decides on letter case, and not on a column's, a field's or an option's name: the word of a type or of a protocol, an
 escape, a sentence's first letter, a file, what a processor of the tests does to a text."""
@@ -214,3 +213,26 @@ def decided() -> list[str]:
 @pytest.mark.parametrize("name", decided())
 def test_what_design_says_of_a_decision_exists(name: str) -> None:
     assert pkgutil.resolve_name(f"srfix.{name}") is not None
+
+
+PREFIXES = ("srfix", "srfix.serde", "srfix.serde.spark", "srfix.recovery", "srfix.cli", "srfix.fixtures")
+SETTINGS = ("application.", "connect.", "topology.", "use.")
+"""How settings begin that DESIGN.md names and that are written as modules are."""
+
+
+def named_in_prose() -> list[str]:
+    """The modules, and names in them, that DESIGN.md names below its tables."""
+    text = (ROOT / "DESIGN.md").read_text(encoding="utf-8")
+    names = set(re.findall(r"`(_?[a-z]\w*(?:\.\w+)+)`", text[text.index("### Where to add what") :]))
+    return sorted(name for name in names if not name.startswith(SETTINGS) and not name.endswith(".py"))
+
+
+@pytest.mark.parametrize("name", named_in_prose())
+def test_what_design_names_exists(name: str) -> None:
+    def exists(full_name: str) -> bool:
+        try:
+            return pkgutil.resolve_name(full_name) is not None
+        except (ImportError, AttributeError):
+            return False
+
+    assert exists(name) or any(exists(f"{prefix}.{name}") for prefix in PREFIXES)

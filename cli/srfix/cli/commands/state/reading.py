@@ -86,8 +86,8 @@ def _options(role: Role, form: str | None, columns: str | None) -> DecodeOptions
     from srfix.cli.options.decoding import DecodeOptions
     from srfix.serde.column_sources.given import given_columns
 
-    if form == Format.KAFKA.value and columns is None:
-        raise UsageError(f'The format kafka needs its column: --{role.value}-columns "ID BIGINT", say.')
+    if form not in (None, _BY_SCHEMA) and Format(form).is_bare and columns is None:
+        raise UsageError(f'The format {form} needs its column: --{role.value}-columns "ID BIGINT", say.')
     return DecodeOptions(
         roles=(role,),
         format=None if form in (None, _BY_SCHEMA) else Format(form),

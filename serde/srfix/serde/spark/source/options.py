@@ -162,7 +162,7 @@ def _format(given: GivenOptions) -> Format | None:
     value = given.get("format") or Format.AVRO.value
     if value == _RAW:
         return None
-    words = [member.value for member in Format if member is not Format.KAFKA]
+    words = [member.value for member in Format if not member.is_bare]
     if value not in words:
         raise UsageError(f"The option format is one of {', '.join(words)} and {_RAW}, not {value!r}.")
     return Format(value)
