@@ -62,9 +62,9 @@ class TestTheNewestOfEachIdAndPartition:
     @pytest.mark.parametrize(
         ("body", "severity", "reason"),
         [
-            (CUT_OFF, Severity.BROKEN, "The body ends at byte 1, within ->userId"),
-            (b"", Severity.BROKEN, "The body ends at byte 0, within ->userId"),
-            (TOO_LONG, Severity.SILENT, "1 bytes are left over"),
+            (CUT_OFF, Severity.BROKEN, "The body ends at byte 1, inside ->userId"),
+            (b"", Severity.BROKEN, "The body ends at byte 0, inside ->userId"),
+            (TOO_LONG, Severity.SILENT, "1 of the body's"),
         ],
     )
     def test_offset_and_reason_are_named(self, world: World, body: bytes, severity: Severity, reason: str) -> None:
@@ -236,7 +236,7 @@ class TestAllOfThem:
         for whole in (False, True):
             explanation = found(decoded(world, whole=whole, deadline_s=60)).explanation
             assert "1 live key of topic users has a value whose body" in explanation
-            assert "a decimal of 49,152 bytes, and at most 4,096 are converted" in explanation
+            assert "a decimal of 49,152 bytes; srfix converts at most 4,096" in explanation
 
 
 _DECIMAL = (
