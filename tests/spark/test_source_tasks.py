@@ -320,12 +320,12 @@ class TestWriting:
     @pytest.mark.parametrize(
         ("schema", "given", "message"),
         [
-            ({"ID": "long", "offset": "long"}, {"metadata": "offset"}, "A record's offset is not written"),
+            ({"ID": "long", "offset": "long"}, {"metadata": "offset"}, "srfix cannot write a record's offset"),
             ({"ID": "long"}, {"metadata": "key"}, "has no column 'key', which metadata names"),
             ({"ID": "long", "key": "long"}, {"metadata": "key"}, "'key' must be binary or string"),
             ({"ID": "long"}, {"role": "key"}, "A record with only a key would be a tombstone"),
             ({"value": "binary", "topic": "string"}, {"format": "raw"}, "it also has topic"),
-            ({"key": "binary"}, {"format": "raw"}, "the frame lacks value"),
+            ({"key": "binary"}, {"format": "raw"}, "it lacks value"),
             ({"key": "binary"}, {"metadata": "key"}, "has no column of a row"),
         ],
     )

@@ -294,12 +294,12 @@ class TestNullRows:
         with (
             pytest.raises(
                 BadRowError,
-                match=r"topic 'users', key k2, partition 3, offset 9 .*written it would delete its key",
+                match=r"topic 'users', key k2, partition 3, offset 9 .*If it is written, it deletes its key",
             ),
             clear_errors(),
         ):
             df.transform(to_registry(plan, engine=engine)).select("value").collect()
-        with pytest.raises(UsageError, match=r"no column _srfix_tombstone"):
+        with pytest.raises(UsageError, match=r"needs the column _srfix_tombstone"):
             df.transform(to_registry(plan, engine=engine, null_rows="tombstone"))
         marked = df.withColumn("_srfix_tombstone", F.col("value").isNull())
         assert payloads(marked.transform(to_registry(plan, engine=engine, null_rows="tombstone"))) == [
@@ -359,7 +359,7 @@ class TestNullRows:
         ]
         with pytest.raises(BadRowError, match=r"The row could not be read \(TRUNCATED\)"), clear_errors():
             payloads(df.transform(write))
-        with pytest.raises(BadRowError, match=r"written it would delete its key"), clear_errors():
+        with pytest.raises(BadRowError, match=r"If it is written, it deletes its key"), clear_errors():
             payloads(df.where("_srfix_reason = 'TOMBSTONE'").transform(to_registry(plan, engine=engine)))
 
     @pytest.mark.parametrize("engine", ENGINES)
@@ -367,7 +367,7 @@ class TestNullRows:
         plan = plan_write(MemoryRegistry(), "users", "ID INT", wrap=False)
         df = spark.sql("SELECT 1 AS id UNION ALL SELECT NULL")
         with (
-            pytest.raises(BadRowError, match=r"written it would delete its key"),
+            pytest.raises(BadRowError, match=r"If it is written, it deletes its key"),
             clear_errors(),
         ):
             df.transform(to_registry(plan, engine=engine)).select("value").collect()
@@ -491,7 +491,7 @@ class TestRefusals:
         with pytest.raises(
             WorkerPackageError,
             match=r"^The values of topic 't' need the arrow engine \(->A is bigint, and not every such value fits int\), "
-            r"which runs on the workers, and workers_have_srfix=False says that they lack srfix\. ",
+            r"which runs on the workers, but workers_have_srfix=False says that they lack srfix\. ",
         ):
             spark.sql("SELECT 1L AS a").transform(to_registry(plan, workers_have_srfix=False))
 
@@ -515,7 +515,7 @@ class TestRefusals:
             ([], "from_= names no column."),
             (
                 "a",
-                "The column 'a' is int, not a struct that could be the row. If it is the row's only column, say from_=['a'].",
+                "The column 'a' is int, not a struct that could be the row. If it is the row's only column, set from_=['a'].",
             ),
         ],
     )
