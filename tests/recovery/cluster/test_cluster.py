@@ -249,7 +249,10 @@ class TestFailures:
         [
             ({}, r"names no bootstrap\.servers"),
             ({"bootstrap.servers": "x:1", "no.such.setting": "hunter2"}, r"librdkafka refuses .* unknown property"),
-            ({"bootstrap.servers": "x:1", "security.protocol": "hunter2", "sasl.password": "hunter2"}, "not accept this value"),
+            (
+                {"bootstrap.servers": "x:1", "security.protocol": "hunter2", "sasl.password": "hunter2"},
+                "not accept this value",
+            ),
         ],
     )
     def test_a_configuration_that_is_none_is_refused_without_its_secrets(

@@ -180,7 +180,10 @@ class TestNothingIsCode:
         assert (done.returncode, done.stdout) == (0, "")
 
     def test_a_name_that_no_url_carries_is_refused(self) -> None:
-        with staged() as (_registry, _client, plan), pytest.raises(UsageError, match="cannot be part of a registry URL"):
+        with (
+            staged() as (_registry, _client, plan),
+            pytest.raises(UsageError, match="cannot be part of a registry URL"),
+        ):
             shell_script(replace(plan, actions=(replace(plan.actions[0], subject=Subject("\ud800")),)))
 
     def test_steps_that_srfix_did_not_number_are_refused(self) -> None:
