@@ -106,13 +106,14 @@ def test_an_old_spark_is_started_with_its_jars_or_says_that_it_takes_none_later(
 
 
 @later
-def test_jars_that_somebody_has_added_are_seen_by_every_thread_after_start_session(tmp_path: Path) -> None:
+def test_jars_that_somebody_has_added_are_seen_by_the_threads_that_are_told(tmp_path: Path) -> None:
     added = "; ".join(f"spark.sql(\"ADD JARS '{jar}'\")" for jar in fetch(spark_jars(RELEASE)))
     script = f"""
         from concurrent.futures import ThreadPoolExecutor
 
         from srfix.serde.errors import JarMissingError
         from srfix.serde.spark import check_session, start_session
+        from srfix.serde.spark._pyspark.sessions import this_threads_jars
 
         config = {{"spark.ui.enabled": "false", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}}
         spark = start_session("jars by hand", master="local[1]", packages=(), config=config)
@@ -120,7 +121,7 @@ def test_jars_that_somebody_has_added_are_seen_by_every_thread_after_start_sessi
         check_session(spark)
         with ThreadPoolExecutor(max_workers=1) as pool:
             print(type(pool.submit(check_session, spark).exception()) is JarMissingError)
-            start_session("again")
+            pool.submit(this_threads_jars(spark)).result()
             print(pool.submit(check_session, spark).exception())
         spark.stop()
     """

@@ -105,6 +105,7 @@ class TestFrames:
         plans = {"users": world.plan(), "users-retry": world.plan()}
         options: Any = {"engine": case.engine, "workers_have_srfix": case.workers_have_srfix, "unknown_ids": "resolve"}
         failing = df.transform(from_registry(plans, **options))
+        assert failing.columns == [*df.columns, "_srfix_tombstone"]
         for action in (failing.collect, failing.count, failing.where("value.ID = 5").collect):
             with (
                 pytest.raises(BadRowError, match="NO_PLAN: The read has no plan for this topic") as caught,

@@ -115,12 +115,13 @@ def finished(
     first. Those that are not done in time (`time.monotonic`) are interrupted, and missing. `on_tick` is called a few times a
     second, from this thread.
     """
-    from srfix.serde.spark._pyspark.sessions import put_jars_on_the_class_path
+    from srfix.serde.spark._pyspark.sessions import this_threads_jars
 
     mark, interrupt = _interruption(spark)
-    put_jars_on_the_class_path(spark)
+    see_jars = this_threads_jars(spark)
 
     def marked(job: Callable[[], Result]) -> Result:
+        see_jars()
         mark()
         return job()
 

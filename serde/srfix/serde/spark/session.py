@@ -67,14 +67,13 @@ def start_session(
             check_session(spark)
         except JarMissingError as missing:
             asked = missing.packages
-    from srfix.serde.spark._pyspark.sessions import put_jars_on_the_class_path, without_ivys_words
+    from srfix.serde.spark._pyspark.sessions import add_own_jars, on_the_class_path, without_ivys_words
 
     if asked:
-        with without_ivys_words(spark):
+        with on_the_class_path(spark), without_ivys_words(spark):
             _add(spark, asked)
-    put_jars_on_the_class_path(spark)
-    if asked:
         check_session(spark)
+    add_own_jars(spark)
     return spark
 
 

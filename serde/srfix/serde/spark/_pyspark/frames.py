@@ -94,14 +94,15 @@ _FRAMED: Final = "_srfix_framed"
 _MADE: Final = "_srfix_made_"
 _OK: Final = "_srfix_ok"
 _WHY: Final = "_srfix_why"
-_FINE: Final = "_srfix_fine"
+FINE: Final = "_srfix_fine"
+"""What `raised_where` adds: drop it."""
 _HEADER: Final = "_srfix_header"
 _MARKED: Final = "_srfix_marked"
 _OURS: Final = (
     _FRAMED,
     _OK,
     _WHY,
-    _FINE,
+    FINE,
     _HEADER,
     _MARKED,
     *(_MADE + part for part in ("row", "left", "reason", "message")),
@@ -171,8 +172,8 @@ def raised_where(rows: DataFrame, is_bad: Column, raised: Column, row: Column) -
     """The rows and the row's column, of which bad ones raise."""
     # A column of its own: what is raised is long, and stands once in the query. The filter needs it where a query never reads
     # the row (a count); the row itself does for filters on the row, which Spark may put first.
-    rows = rows.withColumn(_FINE, F.when(is_bad, raised.cast("boolean")).otherwise(F.lit(True)))
-    return rows.where(F.col(_FINE)), F.when(F.col(_FINE), row)
+    rows = rows.withColumn(FINE, F.when(is_bad, raised.cast("boolean")).otherwise(F.lit(True)))
+    return rows.where(F.col(FINE)), F.when(F.col(FINE), row)
 
 
 def _behind_barrier(frame: DataFrame, made: Column, names: Iterable[str]) -> DataFrame:

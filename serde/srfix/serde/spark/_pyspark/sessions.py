@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -24,27 +24,50 @@ from srfix.serde.bounds import BROKER_SECONDS
 from srfix.serde.casing import is_among
 from srfix.serde.spark.errors import is_sparks
 
+_own_jars: Final[list[str]] = []
+"""Where the jars lie that were put on the JVM's class path, as URLs."""
 
-def put_jars_on_the_class_path(spark: SparkSession) -> None:
-    """Puts the jars that this session was given on the class path of the driver's JVM, where all threads and all sessions find
-    them, those too that come after this one; and gives this session those that an earlier one of this JVM was given, for
-    executors in other JVMs ask their session. On Connect the server does so.
+
+@contextmanager
+def on_the_class_path(spark: SparkSession) -> Iterator[None]:
+    """Jars that are added within stand on the class path of the driver's JVM as well, before anything is loaded from them: all
+    threads find them there, and all sessions that come later. On Connect, and in a JVM that spark-submit did not start, they
+    are where Spark puts them.
     """
     jvm = getattr(spark, "_jvm", None)
-    if jvm is None:
+    base = None if jvm is None else _base(_loader(jvm))
+    if base is None:
+        yield
         return
-    added = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    base = _base(added)
-    if base is None:  # not started by spark-submit
-        return
-    here = {Path(str(url)).name: url for url in base.getURLs()}
-    for url in added.getURLs():
-        if Path(str(url)).name not in here:
+    before = {str(url) for url in _loader(jvm).getURLs()}
+    yield
+    for url in _loader(jvm).getURLs():
+        if str(url) not in before:
             base.addURL(url)
-    listed = {Path(row[0]).name for row in spark.sql("LIST JARS").collect()}
-    for name, url in here.items():
-        if name not in listed:
-            spark.sql(f"ADD JAR '{url}'")
+            _own_jars.append(str(url))
+
+
+def add_own_jars(spark: SparkSession) -> None:
+    """Gives a session the jars that an earlier one of this JVM put on the class path: executors in other JVMs ask theirs."""
+    if _own_jars and hasattr(spark, "_jvm"):
+        listed = {Path(row[0]).name for row in spark.sql("LIST JARS").collect()}
+        for url in _own_jars:
+            if Path(url).name not in listed:
+                spark.sql(f"ADD JAR '{url}'")
+
+
+def this_threads_jars(spark: SparkSession) -> Callable[[], None]:
+    """What makes the thread that calls it see the jars that this one sees: those that a user has added, say."""
+    jvm = getattr(spark, "_jvm", None)
+    if jvm is None:
+        return lambda: None
+    loader = _loader(jvm)
+    return lambda: jvm.java.lang.Thread.currentThread().setContextClassLoader(loader)
+
+
+def _loader(jvm: Any) -> Any:
+    """The context class loader of the JVM's thread that answers this one."""
+    return jvm.java.lang.Thread.currentThread().getContextClassLoader()
 
 
 def _base(loader: Any) -> Any:

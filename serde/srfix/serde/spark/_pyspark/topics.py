@@ -13,6 +13,7 @@ from srfix.serde.column_sources.from_spark import spark_schema
 from srfix.serde.errors import EngineRefusedError, Reason, UsageError
 from srfix.serde.spark._pyspark.engines import Decoding
 from srfix.serde.spark._pyspark.frames import (
+    FINE,
     check_payloads,
     count_columns,
     decode_frame,
@@ -94,7 +95,7 @@ def decode_topics(
         raised = F.raise_error(failure(df.columns, role, words))
         rows, row = raised_where(rows, is_bad, raised, row)
     ours = [name for name in rows.columns if name.startswith(_PART)]
-    return rows.withColumns({column: row} | added).drop(*ours)
+    return rows.withColumns({column: row} | added).drop(FINE, *ours)
 
 
 def _decoding(plan: ReadPlan, topics: Sequence[str], decoding_of: Callable[[ReadPlan], Decoding]) -> Decoding:
