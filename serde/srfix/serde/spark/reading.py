@@ -56,20 +56,8 @@ def from_registry(
 @overload
 def from_registry(
     column: str | Column,
-    subject: str,
-    registry: PlanRegistry | AnyClient,
-    /,
-    *,
-    headers: str | Column | None = None,
-    on_error: OnBadRow = "fail",
-    engine: Engine = "auto",
-    workers_have_srfix: bool | None = None,
-    unknown_ids: UnknownIds | None = None,
-) -> Column: ...
-@overload
-def from_registry(
-    column: str | Column,
-    plan: ReadPlan,
+    plan: ReadPlan | str,
+    registry: PlanRegistry | AnyClient | None = None,
     /,
     *,
     headers: str | Column | None = None,
@@ -144,13 +132,15 @@ def from_registry(
     else:
         if second is None:
             raise _no_plan(first)
-        if isinstance(second, str):
-            second, registry = _plan_of_subject(second, registry), None
         if column is not None or observe is not None:
             raise UsageError(
                 "from_registry(column, plan) is an expression: column= and observe= are for a frame, "
                 "df.transform(from_registry(plan, …))."
             )
+        if isinstance(second, str):
+            second = _plan_of_subject(second, registry)
+        elif registry is not None:
+            raise UsageError("from_registry was given a plan and a registry. A plan needs no registry: leave it out.")
         plan = plan_given(
             second, "A Column is read by one plan; several read a frame: df.transform(from_registry(plans))."
         )

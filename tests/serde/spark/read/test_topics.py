@@ -84,6 +84,16 @@ class TestTopicPlans:
         with pytest.raises(UsageError, match=r"A plan must be what plan_read gives, not list\. A"):
             from_registry("value", [plan("a"), plan("b")])  # type: ignore[call-overload]
 
+    def test_a_column_is_read_by_a_plan_or_by_a_subject_named_after_its_topic_and_a_registry(
+        self, client: RegistryClient
+    ) -> None:
+        with pytest.raises(UsageError, match=r"The subject User is not called after a topic .*subjects=\['User'\]"):
+            from_registry("value", "User", client)
+        with pytest.raises(UsageError, match=r"need a schema registry"):
+            from_registry("value", "users-value")
+        with pytest.raises(UsageError, match=r"A plan needs no registry"):
+            from_registry("value", plan("a"), client)
+
 
 class TestTopicsAsked:
     def test_an_assignment_names_partitions_of_topics(self) -> None:
