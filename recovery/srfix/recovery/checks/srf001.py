@@ -394,10 +394,9 @@ CHECK: Final = Check(
             "full topic listing. It finds the source topic by evidence. It counts the schema ids that a restore would load, "
             "up to the group's committed offsets. For each id it looks up the schema under the phantom subject. Like "
             "the failing reader, it asks for the content of the schema and accepts soft-deleted versions. If that "
-            "subject does not "
-            "exist, and only a state directory or a topology names the store, the version of Kafka Streams decides "
-            "(--streams-version): 2.7 and later never ask the subject. If srfix does not know the version, it "
-            "makes no finding, and says that it could not decide."
+            "subject does not exist, and only a state directory or a topology names the store, the version of Kafka "
+            "Streams decides (--streams-version): 2.7 and later never ask the subject. If srfix does not know the "
+            "version, it makes no finding, and says that it could not decide."
         ),
         remedy=(
             "Run srfix plan, srfix apply and srfix verify. These commands register the source's schemas under the "

@@ -277,8 +277,7 @@ CHECK: Final = Check(
         "would accept that schema at the level in force. It writes nothing. If the registry has no such check, srfix "
         "says that it does not know.",
         remedy="First fill a changelog of the store's own (srfix state seed-changelog), then stop the reuse of the "
-        "source topic. "
-        "Or let the application write the producers' schema. Then upgrade.",
+        "source topic. Or let the application write the producers' schema. Then upgrade.",
         checked_since="0.1.0",
     ),
     find=check,

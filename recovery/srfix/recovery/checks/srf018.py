@@ -122,8 +122,7 @@ def foretell(prospect: Prospect) -> Iterator[Foretold]:
         ),
         first=(
             "Before a restore, give the store a filled changelog of its own and stop the reuse of the topic. Or, if "
-            "nobody needs "
-            f"a key's older records, set cleanup.policy=compact on topic {store.topic}.",
+            f"nobody needs a key's older records, set cleanup.policy=compact on topic {store.topic}.",
         ),
     )
 

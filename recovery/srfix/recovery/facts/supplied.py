@@ -99,8 +99,7 @@ def _tables(part: Subtopology, processor: Processor) -> Iterator[TableSource]:
             # A processor of the user's own may hold a store for something else beside the table's.
             weight=weight if len(processor.stores) == 1 else Weight.WEAK,
             detail=f"the store belongs to processor {processor.name} {where}, which directly follows a source that "
-            "reads only this "
-            "topic",
+            "reads only this topic",
         )
 
 

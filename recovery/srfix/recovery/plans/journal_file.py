@@ -175,8 +175,7 @@ def _open(path: Path, *, create: bool) -> tuple[FileIO, bool] | None:
         if not create:
             raise PlanError(
                 f"There is no journal {path}. If a repair was begun with it, restore the journal. Otherwise there is "
-                "nothing to "
-                "undo."
+                "nothing to undo."
             ) from None
         if is_there(path):
             raise PlanError(
