@@ -173,7 +173,7 @@ class TestFromEitherUrl:
     def test_a_plain_reader_fails_there_too(self, reached: World) -> None:
         finding = reached.findings(reader=Reader.PLAIN)["SRF001"]
         assert finding.severity is Severity.BROKEN
-        assert "a plain reader asks for the id under the subject, too. in context .eu" in finding.explanation.lower()
+        assert "even a plain reader asks for the id under this subject. in context .eu" in finding.explanation.lower()
         assert '"Error retrieving Avro value schema for id 2"' in finding.explanation
         assert finding.next.startswith("Do not wipe")
         (known,) = reached.examine(reader=Reader.PLAIN).applications
@@ -197,7 +197,7 @@ class TestFromEitherUrl:
         client.register(source, Schema(text=W2))
         finding = reached.findings(reader=Reader.PLAIN, streams_version="2.7")["SRF017"]
         assert finding.severity is Severity.BROKEN
-        assert "in a named context, a reader that asks for the id under this subject" in finding.explanation
+        assert "It is in a named context, so a reader that asks for the id there" in finding.explanation
 
     def test_the_content_under_another_id_is_missing(self, reached: World) -> None:
         """The failing reader never comes to ask by content: the registry does not give it the id."""

@@ -170,5 +170,5 @@ def test_a_checkup_tells_which_kind_it_is(world: World) -> None:
     found = {check.what: check for check in check_registry(world.client())}[
         "find a schema by the text that Java's readers send"
     ]
-    assert "Redpanda's, no: it keeps texts as they were sent" in found.detail
+    assert "Redpanda's, no: the registry keeps each text as it was sent" in found.detail
     assert found.advice is not None

@@ -251,7 +251,7 @@ class TestTheSameNumbers:
         try:
             census = engines.agree(asked(topic, 1, isolation=Isolation.READ_COMMITTED))
             assert census.partitions[0].stopped_early == (
-                "an open transaction hides what follows offset 1; it ended at 2 when the read began"
+                "an open transaction hides the records from offset 1 on; the log ended at 2 when the read began"
             )
             assert engines.agree(asked(topic, 1)).ids(Role.VALUE) == (1, 2)
         finally:

@@ -106,7 +106,7 @@ def test_verify_says_that_the_next_put_is_refused(scene: Scene, registry: Fixtur
     srfix(scene, "apply", str(plan), "--yes")
     verification = json.loads(srfix(scene, "verify", str(plan), "--output", "json", code=1))
     (problem,) = [check["what"] for check in verification["checks"] if not check["ok"]]
-    assert "is refused with 409" in problem
+    assert "the registry refuses that with 409" in problem
     with scene.running(setup=replace(scene.setup, version="2.7.0")) as application:
         assert application.query("ann") == ANN_ROW
         scene.produce(("ann", ANN))

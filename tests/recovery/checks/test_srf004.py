@@ -144,7 +144,7 @@ class TestTheRepair:
         assert [a.holders for a in plan.actions if isinstance(a, Register)] == [(PHANTOM,)]
         world.apply(plan, tmp_path / "journal")
         (refused,) = problems_of(world, plan)
-        assert "the next put of store users-store, which registers schema id 2" in refused
+        assert "the next put of store users-store registers the application's own schema (id 2)" in refused
         assert "SRF016" in refused
         assert "SRF004" not in world.findings(streams_version="2.7")
         assert world.client().register(SOURCE_SUBJECT, Schema(text=W2)) > 0  # the producers' next schema

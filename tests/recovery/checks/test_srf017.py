@@ -75,7 +75,7 @@ class TestTheReader:
     ) -> None:
         finding = found(world, streams_version="2.7.0", reader=reader)
         assert finding.severity is severity
-        assert ("This Kafka Streams asks that subject" in finding.explanation) is (reader is Reader.CONNECT)
+        assert ("This version of Kafka Streams asks that subject" in finding.explanation) is (reader is Reader.CONNECT)
 
     def test_a_dual_reader_fails_where_neither_subject_has_them(self, world: World, elsewhere: int) -> None:
         finding = found(world, reader=Reader.DUAL)

@@ -67,8 +67,11 @@ TRUNCATED: Final = UndecodableRows(
             Bodies(undecodable=(), decoded=1, live_keys=3, newest_only=True),
             "1 of 3 live rows was read, and decodes",
         ),
-        (Bodies(undecodable=(), decoded=3, live_keys=3, newest_only=True), "intact: all 3 live rows decode"),
-        (Bodies(undecodable=(), decoded=1, live_keys=1, newest_only=False), "intact: the only live row decodes"),
+        (Bodies(undecodable=(), decoded=3, live_keys=3, newest_only=True), "no damage seen: all 3 live rows decode"),
+        (
+            Bodies(undecodable=(), decoded=1, live_keys=1, newest_only=False),
+            "no damage seen: the only live row decodes",
+        ),
         (
             Bodies(undecodable=(), decoded=3, live_keys=3, newest_only=False, left_out=("x",)),
             "3 of 3 live rows were read, and all decode",

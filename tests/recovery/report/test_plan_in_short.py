@@ -91,7 +91,7 @@ def test_of_many_ids_those_that_nobody_can_know_are_apart(plan: Plan) -> None:
 def test_what_is_kept_of_a_configuration_is_said(plan: Plan) -> None:
     level = next(a for a in plan.actions if isinstance(a, SetCompatibility))
     assert only(plan, replace(level, inherited={"normalize": True}, previous={"compatibilityLevel": "FULL"})) == [
-        "~ compatibility FULL → NONE, keeping normalize as in force now"
+        "~ compatibility FULL → NONE, and keep the normalize that is in force now"
     ]
 
 

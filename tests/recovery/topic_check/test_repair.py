@@ -143,7 +143,7 @@ class TestTheRepair:
         with world_of({"other": 1}) as elsewhere:
             elsewhere.registry = world.registry
             problems = [event.what for event in elsewhere.verify(made) if isinstance(event, Problem)]
-            assert "is gone from this cluster; check --bootstrap-servers" in problems[0]
+            assert "does not exist in this cluster; check --bootstrap-servers" in problems[0]
 
     def test_a_topic_without_records_is_not_looked_at(self, world: World, tmp_path: Path) -> None:
         made = plan(world)

@@ -373,7 +373,7 @@ class TestValuesThatArrowCannotHold:
         assert (caught.value.path, caught.value.column_type) == ("->A", "INTEGER")
 
     def test_a_row_without_a_column_is_a_bad_row(self) -> None:
-        with pytest.raises(IncompatibleTypeError, match=r"the row has no field 'A', of 'a'\.$"):
+        with pytest.raises(IncompatibleTypeError, match=r"the row has no field 'A'; it has 'a'\.$"):
             to_arrow([b""], VALUE, Fixed([{"a": 1}], None), columns=parse_columns("A INT"))
 
     @pytest.mark.parametrize("vouched", [True, False])

@@ -106,7 +106,7 @@ class TestColumnsFromJson:
 
     @pytest.mark.parametrize("samples", [[], ["{}"], ['{"a": null}']])
     def test_samples_without_columns_are_refused(self, samples: list[str]) -> None:
-        with pytest.raises(ColumnError, match=r"^The samples show no column: "):
+        with pytest.raises(ColumnError, match=r"^The samples show no column\. "):
             columns_from_json(samples)
 
     def test_an_empty_name_is_refused(self) -> None:

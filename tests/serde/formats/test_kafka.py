@@ -127,7 +127,7 @@ class TestEncoder:
 
     @pytest.mark.parametrize("row", [{"K": None}, {}])
     def test_a_null_has_no_bytes(self, row: object) -> None:
-        with pytest.raises(EncodeError, match=r"->K is null; without wrapping the record has no bytes"):
+        with pytest.raises(EncodeError, match=r"->K is null; values are not wrapped, so the record has no bytes"):
             _write("INT", row)
 
     def test_half_a_surrogate_pair_is_refused(self) -> None:

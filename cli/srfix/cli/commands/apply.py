@@ -219,7 +219,7 @@ def _refuse_if_obstructed(plan: Plan, registry: RegistryClient, journal_path: Pa
 
 _NOT_YET = (
     "Until the repair is done, do not wipe the state directory, and do not restart an instance that is down: its "
-    "threads would die again at the same rows.",
+    "threads may die again at the same rows.",
 )
 
 _UNFOUND = (

@@ -92,7 +92,11 @@ if TYPE_CHECKING:
 @click.option(
     "--schema", "given", metavar="TEXT|@FILE", help="With --payload: the writer schema. srfix asks no registry."
 )
-@click.option("--framed", is_flag=True, help="With --schema: each body has five bytes with a schema id before it.")
+@click.option(
+    "--framed",
+    is_flag=True,
+    help="With --schema: five bytes stand before each body (the magic byte and the schema id).",
+)
 @click.option(
     "--window",
     type=choice_of(WindowKind),

@@ -94,7 +94,7 @@ if TYPE_CHECKING:
 @click.option(
     "--as-shell",
     is_flag=True,
-    help="Print the plan as commands (sh, curl), for a person with the right to write, if you lack it.",
+    help=("Print the plan as sh and curl commands. If you have no right to write, somebody who has it can run them."),
 )
 @click.option(
     "--version-limit",

@@ -32,7 +32,10 @@ _PARTS = (
     ("Not undone yet", {"not-reached"}),
     ("Nothing to undo", {"nothing-to-undo", "not-carried-out"}),
 )
-_NO_LONGER = "If only a registration that is now undone made a row readable, that row can no longer be read."
+_NO_LONGER = (
+    "Some rows may have been readable only because of a registration that is now undone. "
+    "Such rows can no longer be read."
+)
 _NOTHING_DONE = "No step of the plan had been carried out, so there was nothing to undo."
 _NOTHING_LEFT = "Nothing is left to undo: the repair has already reset its own changes, or somebody has undone them."
 

@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 @click.option(
     "--once",
     is_flag=True,
-    help="Make one full diagnosis, do what follows from it, and exit. /metrics and /healthz are off.",
+    help="Make one full diagnosis, register what the signed-off plan allows, and exit. /metrics and /healthz are off.",
 )
 @click.option(
     "--print-dashboard",

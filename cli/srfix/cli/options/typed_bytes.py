@@ -52,8 +52,8 @@ def key_bytes(text: str) -> bytes:
         return _READ[kind](rest)
     except (ValueError, struct.error):
         raise UsageError(
-            f"{text!r} is not a valid key: after {kind}: srfix expects {_TAKES[kind]}. If the key is a text "
-            f"that begins with {kind}:, write text:{text}."
+            f'{text!r} is not a valid key. After the prefix "{kind}:", srfix expects {_TAKES[kind]}. If the key is a '
+            f"text that begins with {kind}:, write text:{text}."
         ) from None
 
 

@@ -208,9 +208,9 @@ def _applied(
         yield Heading("Applied in part", tone=Tone.BAD)
     left = sum(report.left for _step, report in done)
     if left:
+        what = "it, or it has gone" if left == 1 else "them, or they have gone"
         yield Paragraph(
-            f"{counted(left, 'key')} left as they are: since the plan was made, somebody has written them, or they "
-            "are gone."
+            f"srfix did not change {counted(left, 'key')}: since the plan was made, somebody has written {what}."
         )
     if code is ExitCode.OK:
         yield ItemList(plan.playbook, is_numbered=True)

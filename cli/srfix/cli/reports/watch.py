@@ -65,12 +65,15 @@ def in_words(event: Event) -> str:
             return f"A registration under {event.subject} stopped: {event.why}{back}"
         case StandsRelaxed():
             what = (
-                f"reset now, because an instance was killed during a repair: {'; '.join(event.put_back)}"
+                f"watch has now reset it: {'; '.join(event.put_back)}"
                 if event.put_back
-                else "start the killed instance again, or undo its repair with its journal (srfix rollback)"
+                else "start that instance again, or undo its repair with its journal (srfix rollback)"
             )
             looks = f"The compatibility of {event.subject} has been relaxed for {event.looks} looks"
-            return f"{looks}, longer than any repair takes: {what}."
+            return (
+                f"{looks}, longer than a repair normally takes, probably because an instance was killed during a repair; "
+                f"{what}."
+            )
         case NotExamined():
             return (
                 f"The plan says that store {event.store} of application {event.application} restores from "

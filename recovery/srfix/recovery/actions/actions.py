@@ -176,9 +176,9 @@ def _register_any_id(action: Register, registry: Registry, now: SubjectState) ->
             registry.delete_version(action.subject, version.version)
             registry.delete_version(action.subject, version.version, permanent=True)
     raise PlanError(
-        f"Step {action.step}: {action.subject} took the schema of id {action.schema_id} as id {schema_id}, and a look-up "
-        "by its text does not find it there, so that the failing reader would not either. That version was taken back. Does "
-        "the registry write texts anew (normalize)?"
+        f"Step {action.step}: the registry registered the schema of id {action.schema_id} under {action.subject} with id "
+        f"{schema_id}. But a look-up of that schema by its text does not find it there, so the failing reader would not find "
+        "it either. srfix took that version back. Does the registry rewrite schema texts (normalize)?"
     )
 
 

@@ -79,7 +79,8 @@ def why_nothing_is_undone(action: Action) -> str:
 
 def _keeping(inherited: Mapping[str, Json]) -> str:
     """The inherited fields that are set along: a configuration of the subject's own hides them."""
-    return f", keeping {' and '.join(sorted(inherited))} as in force now" if inherited else ""
+    verb = "is" if len(inherited) == 1 else "are"
+    return f", and keep the {' and '.join(sorted(inherited))} that {verb} in force now" if inherited else ""
 
 
 def _undo(action: Action) -> str:

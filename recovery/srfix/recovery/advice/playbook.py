@@ -122,7 +122,7 @@ def before_repair(facts: Circumstances) -> Iterator[str]:
     if facts.query is not None:
         yield (
             f"Before: do not TERMINATE query {facts.query}, and do not DROP. ksqlDB would delete the state, the "
-            "subjects and the group. The query that you then create has a new phantom subject."
+            "subjects and the group. On ksqlDB before 0.11, the query that you then create has a new phantom subject."
         )
     elif not facts.needs_no_version and facts.is_before(WITH_FIX) is not False:
         yield (

@@ -283,10 +283,10 @@ class _Read(Generic[_Records]):
             )
         for partition, position in self._waiting.items():
             if self._request.isolation is Isolation.READ_COMMITTED:
-                why = f"an open transaction hides what follows offset {position}"
+                why = f"an open transaction hides the records from offset {position} on"
             else:
                 why = f"the log ends at offset {position} now"
-            self._stopped_early[partition] = f"{why}; it ended at {self._unread[partition]} when the read began"
+            self._stopped_early[partition] = f"{why}; the log ended at {self._unread[partition]} when the read began"
         self._unread.clear()
 
     def _stop(self, why: str) -> None:

@@ -125,8 +125,8 @@ class SparkCensus:
             partition = counting.partitions[number]
             partition.until = max(partition.start, stable[number])
             partition.stopped_early = (
-                f"an open transaction hides what follows offset {stable[number]}; it ended at {partition.end} when the "
-                "read began"
+                f"an open transaction hides the records from offset {stable[number]} on; the log ended at "
+                f"{partition.end} when the read began"
             )
 
     def _count(self, counting: _Counting) -> None:

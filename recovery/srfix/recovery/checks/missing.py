@@ -189,7 +189,7 @@ def _condition(role: RoleFacts, context: CheckContext) -> str:
     named = context.registry.context_of(role.subject)
     if context.fails_by_id(role.subject):
         return (
-            f"a plain reader asks for the id under the subject, too. In context {named} the registry gives a schema "
+            f"even a plain reader asks for the id under this subject. In context {named} the registry gives a schema "
             "only to a subject that holds its id. So "
         )
     return (

@@ -223,7 +223,7 @@ def _what_a_restore_brings(judged: JudgedStore, facts: StoreFacts, asymmetry: Ke
     writes = (
         "under only one id, and srfix does not know which"
         if asymmetry.reader_id is None
-        else f"under schema id {asymmetry.reader_id}, its own under {store.changelog_subject(Role.KEY)}"
+        else f"under schema id {asymmetry.reader_id}, which is its own schema under {store.changelog_subject(Role.KEY)}"
     )
     carried = set() if facts.rows is None else facts.rows.ids(Role.KEY) & set(asymmetry.missed_ids)
     of_rows = f" Rows on disk carry {named_ids(sorted(carried))} already." if carried else ""

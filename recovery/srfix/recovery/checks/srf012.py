@@ -89,8 +89,8 @@ def _next(state: SubjectState, refusals: tuple[RegistrationRefusal, ...], traces
         yield (
             "If somebody ran srfix apply, look for its journal (PLAN.journal.jsonl, beside the plan). The journal "
             "says what the settings were before. Finish the repair with srfix apply and that plan, or undo it with "
-            "srfix rollback and that journal. Do not make a new plan first: it would take today's settings for "
-            "the settings to go back to."
+            "srfix rollback and that journal. Do not make a new plan first: it would treat today's settings as "
+            "the settings to restore."
         )
         yield (
             "If somebody set this on purpose, do nothing. If nobody knows, reset it: "

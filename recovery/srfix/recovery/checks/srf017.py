@@ -82,11 +82,11 @@ def _explanation(
         )
     if context.asks_the_source_subject:
         reader = (
-            "a reader that looks up the version there"
+            "A reader that looks up the version there"
             if context.registry.context_of(subject) == DEFAULT_CONTEXT
-            else "in a named context, a reader that asks for the id under this subject"
+            else "It is in a named context, so a reader that asks for the id there"
         )
-        return f"{what} This Kafka Streams asks that subject: {reader} cannot read the rows."
+        return f"{what} This version of Kafka Streams asks that subject. {reader} cannot read the rows."
     return (
         f"{what} Kafka Streams 2.7 and later ask this subject, and the dual-subject fallback asks it second. Both fail."
     )

@@ -122,7 +122,7 @@ def _refuse_gone(survey: Survey, lives: Iterable[str], applications: Application
             )
         if name not in every:
             raise UsageError(
-                f"No internal-looking subject without a topic begins with {name!r}, which --gone names."
+                f"--gone names {name!r}, but no internal-looking subject without a topic begins with that name."
                 f"{did_you_mean(name, every)}"
             )
 

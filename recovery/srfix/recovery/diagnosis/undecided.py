@@ -52,10 +52,15 @@ def table_or_global(verdict: Verdict, command_line: CommandLine) -> Skipped:
     commands = [
         _ask_for_source(rival.store, command_line, rival.topic) for rival in rivals[:_MOST_HYPOTHESES] if rival.topic
     ]
+    harmless = (
+        ""
+        if chosen is None or chosen.topic is None
+        else f"if the store is a table of {chosen.topic}, which its group reads, nothing is wrong with it. "
+    )
     return verdict.store.skipped(
-        f"if the store is a table of {chosen.topic if chosen is not None else None}, which its group reads, nothing is wrong "
-        f"with it. If it is a global table of {' or '.join(rival_topics[:_MOST_HYPOTHESES])}, whose fields are the same, "
-        f"something is wrong; then run: {' or '.join(commands)}.{_splits(verdict)}"
+        f"{harmless}{'If' if harmless else 'if'} it is a global table of "
+        f"{' or '.join(rival_topics[:_MOST_HYPOTHESES])}, whose fields are the same, something is wrong; "
+        f"then run: {' or '.join(commands)}.{_splits(verdict)}"
     )
 
 

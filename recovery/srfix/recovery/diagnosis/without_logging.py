@@ -59,8 +59,8 @@ def registers_elsewhere(facts: StoreFacts, survey: Survey, context: CheckContext
         return None
     put = _has_committed(facts, survey, context) or _has_put_on_disk(facts, survey, own_ids, context)
     return put and (
-        f"{put}; from 2.7 on, every put into a store that restores from topic {source.topic} registers the store's schema, "
-        f"id {own.schema_id}, under {source.subject}, but it is not there"
+        f"{put}. From 2.7 on, every put into a store that restores from topic {source.topic} registers the store's schema "
+        f"(id {own.schema_id}) under {source.subject}. But id {own.schema_id} is not registered there"
     )
 
 

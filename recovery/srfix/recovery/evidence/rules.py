@@ -91,7 +91,9 @@ INTERNAL_TOPICS: Final = _application(
     "whose name and the changelog's have the group's in common, and no more",
 )
 LEFT_TOPICS: Final = _application(
-    "internal-topics", Weight.WEAK, "it has no group, and such topics exist: it may have expired, and is a doubt"
+    "internal-topics",
+    Weight.WEAK,
+    "it has no group, but such topics exist: its group may have expired, so the application is only a doubt",
 )
 PLAIN_GROUP: Final = _application(
     "plain-group", Weight.CONCLUSIVE, "its group has members, and none of them is a stream thread", against=True
@@ -112,7 +114,7 @@ NAMED_OTHERWISE: Final = _source(
 ALL_FIELDS: Final = _source(
     "schema-similarity",
     Weight.STRONG,
-    "every field of the phantom's schema is one of the topic's, under the case rules, of a type that can feed it",
+    "under the case rules, the topic's schema has every field of the phantom's schema, with a type that can feed it",
 )
 NOT_COMPARED: Final = _source(
     "schema-similarity",
@@ -120,8 +122,8 @@ NOT_COMPARED: Final = _source(
     "the topic cannot be compared (it has no subject that tells, and no record with an id), and the group reads it, the store "
     "is named after it, or the application has committed nothing and another topic fits",
 )
-SOME_FIELDS: Final = _source("schema-similarity", Weight.WEAK, "some of them are, not all", against=True)
-NO_FIELD: Final = _source("schema-similarity", Weight.CONCLUSIVE, "none of them is", against=True)
+SOME_FIELDS: Final = _source("schema-similarity", Weight.WEAK, "it has some of these fields, not all", against=True)
+NO_FIELD: Final = _source("schema-similarity", Weight.CONCLUSIVE, "it has none of these fields", against=True)
 KEY_FIELDS: Final = _source(
     "key-similarity",
     Weight.WEAK,
@@ -191,7 +193,11 @@ RULES: Final = (
     _source("topology", Weight.CONCLUSIVE, "the application's printed topology has the store as the topic's table"),
     _source("topology", Weight.STRONG, "so has a topology of which nobody said whose it is, or names are a person's"),
     _source("topology", Weight.WEAK, "the printed topology leaves it open"),
-    _source("ksqldb", Weight.CONCLUSIVE, "the query's topology says so; strong or weak as it weighs that"),
+    _source(
+        "ksqldb",
+        Weight.CONCLUSIVE,
+        "the query's topology says so; strong or weak if `topology` says so strongly or weakly",
+    ),
     _source("ksqldb", Weight.STRONG, "the query reads one table; weak where it reads several"),
     AUTOMATIC_NAME,
     NAMED_AFTER,

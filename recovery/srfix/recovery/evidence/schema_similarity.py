@@ -400,8 +400,11 @@ def _compared(topic: Topic, internal: _Internal, writer: _Writer) -> _Comparison
         return _Comparison(fit=0, pieces=(rules.NO_FIELD.of_topic(topic, none),))
     pieces = []
     if shared < len(names):
-        some = f"{shared} of the {len(names)} fields of the store's schema are fields of {writer.where}, ignoring case, and of"
-        pieces.append(rules.SOME_FIELDS.of_topic(topic, f"{some} a type that can feed them"))
+        verb, them = ("exists", "it") if shared == 1 else ("exist", "them")
+        some = (
+            f"{shared} of the {len(names)} fields of the store's schema also {verb} in {writer.where} (ignoring case)"
+        )
+        pieces.append(rules.SOME_FIELDS.of_topic(topic, f"{some}, with a type that can feed {them}"))
     else:
         every = f"all {len(names)} fields of the store's schema are fields of {writer.where}, ignoring case"
         if len(names) == 1:

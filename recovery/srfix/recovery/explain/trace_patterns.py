@@ -285,8 +285,8 @@ WORDS: Final[dict[Symptom, tuple[str | None, str, str]]] = {
         "A schema is not registered under the subject of an ordinary topic; most likely this is the upgrade mirror",
         "The record decoded, but its schema is not registered under the topic's own subject. If this is a state "
         "store on Kafka Streams 2.7.0 or later, an older version wrote the rows, with a schema under the phantom "
-        "subject (SRF004). Otherwise the producer uses another subject naming strategy, or the topic was mirrored "
-        "(SRF017).",
+        "subject (SRF004). Otherwise, probably the producer uses another subject naming strategy, the topic was "
+        "mirrored (SRF017), or the versions were deleted.",
     ),
     Symptom.UNKNOWN_ID: (
         srf011.CODE,
@@ -340,8 +340,9 @@ WORDS: Final[dict[Symptom, tuple[str | None, str, str]]] = {
         "A Kafka Connect task failed, not a state store: this is not the incident",
         "The converter of a connector (a sink, or a source) failed. It reads or writes the topic itself: no store "
         "is restored. srfix check asks for the ids in the topic as the converter does, and names the subjects that "
-        "hold the ids. If the topic's own subject lacks the ids, producer and connector name subjects differently "
-        "(value.converter.value.subject.name.strategy), or the topic was mirrored. If no subject holds the ids, "
+        "hold the ids. If the topic's own subject lacks the ids, probably producer and connector name subjects "
+        "differently (value.converter.value.subject.name.strategy), the topic was mirrored, or the versions were deleted. "
+        "If no subject holds the ids, "
         "the connector and the producer use different registries. If the records are not framed, use another "
         "converter.",
     ),

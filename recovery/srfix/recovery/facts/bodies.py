@@ -90,7 +90,7 @@ def newest_bodies(
         places, beyond = newest_live(cluster, census, role, most=_MOST)
         if beyond:
             of_role.left_out[
-                f"{beyond} more schema ids and partitions: {_MOST} records are the most that is looked at"
+                f"{beyond} more schema ids and partitions: srfix looks at no more than {_MOST} records"
             ] = None
         for number, place in enumerate(places):
             if deadline_s is not None and time.monotonic() - began >= deadline_s:

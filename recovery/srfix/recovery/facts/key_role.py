@@ -94,8 +94,8 @@ def _with_subject(
             census=without_key_ids(census, census.ids(Role.KEY)),
             source=source,
             not_looked_at=f"{subject} stands, but they are not what it holds: each of the {len(read)} that were read has "
-            f"{size} bytes, as {_raw_type(size)} keys have, and {len(fitting) or 'none'} of them decode. They were taken for "
-            "keys without a schema, and the subject for a left-over",
+            f"{size} bytes, as {_raw_type(size)} keys have, and {len(fitting) or 'none'} of them decode. srfix treated them as "
+            "keys without a schema, and the subject as a left-over",
             could_hide=bool(fitting),
         )
     proven = shares.of(KeyReading.DECODES, KeyReading.FITS_SUBJECT, KeyReading.NOT_READ)
@@ -113,27 +113,30 @@ def _without_subject(census: Census, sample: KeySample, shares: _Shares, source:
     proven = shares.of(KeyReading.DECODES)
     decoding = [key for key in sample.keys if key.outcome is KeyReading.DECODES]
     raw = KeyRole(standing=KeyStanding.RAW, census=without_key_ids(census, ids), source=source)
-    is_decided = (
-        f"{len(decoding)} of the {len(sample.keys)} that were read decode under the schema whose id they seem to carry"
+    decode = (
+        "decodes under the schema whose id it seems"
+        if len(decoding) == 1
+        else "decode under the schema whose id they seem"
     )
+    is_decided = f"{len(decoding)} of the {len(sample.keys)} keys that srfix read {decode} to carry"
     if not sample.keys:
         return replace(
             raw,
-            not_looked_at="they begin as keys with a schema id do, no key subject stands, and none could be read: whether "
+            not_looked_at="they begin as keys with a schema id do, there is no key subject, and none could be read: whether "
             "they are a schema registry's is not known",
             could_hide=True,
         )
     if shares.of(KeyReading.NOT_READ) > 0.5:
         return replace(
             raw,
-            not_looked_at="no key subject stands, and there is no serde here for the schemas whose ids they seem to carry: "
+            not_looked_at="there is no key subject, and there is no serde here for the schemas whose ids they seem to carry: "
             "whether they are a schema registry's is not known",
             could_hide=True,
         )
     if proven > 0.5 and _are_raw_sized(sample.keys) and (len(decoding) < max(_ENOUGH, len(sample.keys))):
         return replace(
             raw,
-            not_looked_at=f"no key subject stands, and each of them has {sample.keys[0].size} bytes, as "
+            not_looked_at=f"there is no key subject, and each of them has {sample.keys[0].size} bytes, as "
             f"{_raw_type(sample.keys[0].size)} keys have; {is_decided}, which is too little to tell",
             could_hide=True,
         )
@@ -144,7 +147,7 @@ def _without_subject(census: Census, sample: KeySample, shares: _Shares, source:
             census=without_key_ids(census, strangers),
             source=source,
             window=sample.window,
-            not_looked_at=f"no key subject stands; {is_decided}. Those with other ids were not looked at"
+            not_looked_at=f"there is no key subject; {is_decided}. Those with other ids were not looked at"
             if strangers
             else None,
             could_hide=bool(strangers),
@@ -153,7 +156,7 @@ def _without_subject(census: Census, sample: KeySample, shares: _Shares, source:
         return raw
     return replace(
         raw,
-        not_looked_at=f"no key subject stands, and only {is_decided}: they were taken for keys without a schema",
+        not_looked_at=f"there is no key subject, and only {is_decided}, so srfix treated the keys as keys without a schema",
         could_hide=proven > _BY_CHANCE,
     )
 

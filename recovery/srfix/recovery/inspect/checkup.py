@@ -279,7 +279,8 @@ def check_registry(registry: ReadableRegistry) -> Iterator[ConnectionCheck]:
 
 _KIND: Final = {
     True: "{whose}found by their text of the schema, although another text was registered",
-    False: "{whose}no: it keeps texts as they were sent, and does not find that of {subject} by the text of Java's readers",
+    False: "{whose}no: the registry keeps each text as it was sent, so Java's readers, which send their own text, do not find "
+    "the schema of {subject}",
     None: "{whose}the registry's text of {subject} is the same",
 }
 _READERS_MISS: Final = (

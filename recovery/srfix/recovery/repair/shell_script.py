@@ -161,11 +161,11 @@ def _lines(plan: Plan) -> Iterator[str]:
     registry = _registry(plan)
     yield "#!/bin/sh"
     yield f"# The repair that srfix planned, as commands. Made from the plan {_comment(plan.digest)}"
-    yield f"# The registry's URL is the first argument, or {_comment(registry)}"
+    yield f"# The first argument is the registry's URL; without it, the script uses {_comment(registry)}"
     yield "# Credentials and certificates go into CURL_OPTIONS, for example: CURL_OPTIONS='--user name:password'"
-    yield "# It stops at the first answer that differs from the plan. However it ends, it then resets the compatibility and the"
-    yield "# mode that it changed. Only kill -9 and a crash of the machine prevent that: then run it again with the registry's"
-    yield "# URL as the first argument and put-back as the second. It keeps no journal: to undo it, see the end."
+    yield "# It stops at the first answer that differs from the plan. Whatever ends it, it then resets the compatibility and"
+    yield "# the mode that it changed. Only kill -9 and a crash of the machine prevent that: then run it again with the"
+    yield "# registry's URL as the first argument and put-back as the second. It keeps no journal: to undo it, see the end."
     yield _HEAD.strip("\n")
     pairs = _pairs(plan.actions)
     yield from _putting_back(plan.actions, pairs)

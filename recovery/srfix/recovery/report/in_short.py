@@ -141,7 +141,7 @@ def _intact(bodies: Bodies, *, is_partial: bool) -> str:
         rows = counted(decoded, "live row") if is_partial else f"{decoded:,} of {bodies.live_keys:,} live rows"
         return f"{rows} {'was read, and decodes' if decoded == 1 else 'were read, and all decode'}"
     return (
-        "intact: the only live row decodes"
+        "no damage seen: the only live row decodes"
         if bodies.live_keys == 1
-        else f"intact: all {bodies.live_keys:,} live rows decode"
+        else f"no damage seen: all {bodies.live_keys:,} live rows decode"
     )

@@ -99,7 +99,12 @@ def _mark(action: Action) -> Literal["+", "~", "-"]:
 def _text(action: Action, actions: Sequence[Action], versions: Mapping[int, int]) -> str:
     match action:
         case SetCompatibility():
-            clause = f", keeping {' and '.join(sorted(action.inherited))} as in force now" if action.inherited else ""
+            verb = "is" if len(action.inherited) == 1 else "are"
+            clause = (
+                f", and keep the {' and '.join(sorted(action.inherited))} that {verb} in force now"
+                if action.inherited
+                else ""
+            )
             return f"compatibility {_setting(action.previous)} → {action.level}{clause}"
         case RestoreCompatibility():
             level = next((step.level for step in actions if isinstance(step, SetCompatibility)), "NONE")

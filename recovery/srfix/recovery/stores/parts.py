@@ -111,8 +111,8 @@ def take(written: Path, place: Path) -> None:
         os.rename(written, place)
     except OSError as error:
         raise StateDirectoryError(
-            f"A Spark worker has written {written}, which cannot be made {place}: {error.strerror}. This machine and the "
-            "workers must see the same storage there."
+            f"A Spark worker has written {written}, but srfix cannot rename it to {place}: {error.strerror}. This machine "
+            "and the workers must see the same storage there."
         ) from error
 
 

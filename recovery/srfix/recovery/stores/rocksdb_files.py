@@ -138,7 +138,7 @@ def options_that_hurt(options: RocksDBOptions) -> tuple[str, ...]:
             sentences.append(where + "there is no compaction (kCompactionStyleNone): files and tombstones pile up.")
         if of.get("compaction_style") == "kCompactionStyleFIFO":
             sentences.append(
-                where + "compaction is FIFO: it deletes the oldest files, rows that are still valid among them."
+                where + "compaction is FIFO: it deletes the oldest files, even if they hold rows that are still valid."
             )
         if of.get("table.no_block_cache") == "true":
             sentences.append(where + "there is no block cache: each look-up reads from disk.")

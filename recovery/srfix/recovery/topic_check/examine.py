@@ -250,8 +250,8 @@ def _not_read(answers: TopicAnswers, configs: TopicConfigs) -> Iterator[Skipped]
         elif positions.committed.get(partition.partition) is None:
             yield Skipped(
                 what=f"where group {positions.group} begins in {where}",
-                reason="it has committed no offset there, so that auto.offset.reset decides; all of it was counted as not read "
-                "yet",
+                reason="the group has committed no offset there, so auto.offset.reset decides; srfix counted all records there "
+                "as not read yet",
                 could_hide=False,
             )
     if configs.is_compacted is None:
@@ -264,7 +264,7 @@ def _not_read(answers: TopicAnswers, configs: TopicConfigs) -> Iterator[Skipped]
     if not any(answer.records or answer.nulls for answer in answers.roles) and not census.is_partial:
         yield Skipped(
             what=f"topic {topic}",
-            reason="it holds no record, so that there is nothing to read. If that is not so in your cluster, check "
+            reason="it holds no record, so there is nothing to read. If that is not so in your cluster, check "
             "--bootstrap-servers",
             could_hide=True,
         )

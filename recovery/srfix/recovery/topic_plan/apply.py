@@ -205,7 +205,7 @@ class _TopicRollback(RollingBack[TopicPlan, TopicState, TopicStep, TopicStepUndo
             end = ends.get(part.partition)
             why = others_have_written(work, self._look, part.partition, 0 if end is None and not part.rows else end)
             if why is not None:
-                return f"{why}; the application uses the topic now, so srfix leaves it"
+                return f"{why}. The application may be using the topic, so srfix leaves it"
         return None
 
     def _kept_path(self) -> Path:

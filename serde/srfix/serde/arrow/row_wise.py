@@ -50,7 +50,7 @@ def misfits(columns: Columns, row: object, path: str = "") -> Iterator[DecodeErr
             yield from _misfits(column.type, row[column.name], f"{path}->{column.name}")
         else:
             yield IncompatibleTypeError(
-                f"the row has no field {column.name!r}, of {', '.join(map(repr, row))[:200]}",
+                f"the row has no field {column.name!r}; it has {', '.join(map(repr, row))[:200] or 'no field'}",
                 path=f"{path}->{column.name}",
                 writer_type="absent",
                 column_type=type_name(column.type),

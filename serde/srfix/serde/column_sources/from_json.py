@@ -89,7 +89,7 @@ def infer_json(
     settling = _Settling(names, integers, conflicts)
     columns = settling.columns(root, "$")
     if not columns:
-        raise ColumnError("The samples show no column: give at least one that has a field which is not null.")
+        raise ColumnError("The samples show no column. Give at least one sample with a field that is not null.")
     return Inferred(usable_columns(columns), tuple(settling.dropped))
 
 

@@ -309,10 +309,11 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
         try:
             source = registry.lookup(subject, writer, deleted=True)
         except (SchemaNotFoundError, SubjectNotFoundError) as error:
+            named = f"GUID {identity}" if schema_id is None else f"id {schema_id}"
             raise SubjectVersionError(
-                f"To read a record as the latest version of subject {subject!r} has it, its own schema (id "
-                f"{schema_id}) must be registered under that subject too, but it is not (error code "
-                f"{error.error_code}). Register it there, or read without use.latest.version.",
+                f"With use.latest.version, the schema of the record ({named}) must also be registered under subject "
+                f"{subject!r}, but it is not (error code {error.error_code}). "
+                "Register it there, or read without use.latest.version.",
                 schema_id=schema_id,
                 subject=subject,
                 error_code=error.error_code,

@@ -229,7 +229,8 @@ def _for_spark(schema: ConnectSchema, path: str, *, keeps_time: bool) -> ScalarT
         raise _UnsupportedTypeError("Spark has no such type as TIME. Declare a column INTEGER or BIGINT for its number")
     if isinstance(type_, Decimal) and type_.precision > _SPARK_DIGITS:
         raise _UnsupportedTypeError(
-            f"Spark's decimals have {_SPARK_DIGITS} digits, and this one {type_.precision}. Declare a smaller column"
+            f"Spark's decimals have at most {_SPARK_DIGITS} digits, and this one has {type_.precision}. "
+            "Declare a smaller column"
         )
     return type_
 

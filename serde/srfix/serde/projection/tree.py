@@ -145,7 +145,7 @@ def unfed(
     if not strict or not lacking:
         return None
     message = (
-        f"{what} does not feed {_named(lacking)}, and every column was asked for (strict): it has {_named(fields)}. Leave "
+        f"{what} does not feed {_named(lacking)}, but strict requires that every column is fed. It has {_named(fields)}. Leave "
         "such rows out, or read them without strict: the columns are null there."
     )
     return Unfed(ColumnNotFedError, message, tuple(lacking))

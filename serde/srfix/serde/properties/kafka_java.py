@@ -91,7 +91,7 @@ def _sasl(config: Mapping[str, str]) -> dict[str, str]:
     if module is None:
         raise UsageError(
             f"The Kafka property sasl.mechanism is {_mechanism(mechanism)}; for the Java clients of Spark srfix sets up "
-            f"{', '.join(_LOGIN_MODULES)}. For another one pass SparkCensus the options of Spark's Kafka source "
+            f"{', '.join(_LOGIN_MODULES)}. For another mechanism, give SparkCensus the options of Spark's Kafka source "
             "(kafka.sasl.jaas.config, …)."
         )
     missing = [name for name in ("sasl.username", "sasl.password") if name not in config]

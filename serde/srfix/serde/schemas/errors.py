@@ -193,7 +193,7 @@ class SchemaNotFoundError(RegistryAnswerError, codes=(40403,)):
 class SubjectSoftDeletedError(RegistryAnswerError, codes=(40404,)):
     """The subject is soft-deleted already."""
 
-    advice = "Only a permanent deletion is left to do."
+    advice = "The subject cannot be soft-deleted a second time, only deleted permanently."
 
 
 class SubjectNotSoftDeletedError(RegistryAnswerError, codes=(40405,)):
@@ -205,7 +205,7 @@ class SubjectNotSoftDeletedError(RegistryAnswerError, codes=(40405,)):
 class VersionSoftDeletedError(RegistryAnswerError, codes=(40406,)):
     """The version is soft-deleted already."""
 
-    advice = "Only a permanent deletion is left to do."
+    advice = "The version cannot be soft-deleted a second time, only deleted permanently."
 
 
 class VersionNotSoftDeletedError(RegistryAnswerError, codes=(40407,)):

@@ -100,9 +100,9 @@ def unbounded(spark: SparkSession, needed: Iterable[str]) -> str | None:
         told = (f"{name} (theirs is {found[name]})" if name in found else name for name in lacking)
         why = f"Spark's JVMs run without {', '.join(told)}"
     return (
-        f"{why}: a record of ten bytes that claims 2³⁰ items of an array, or bytes of a string, can end them. Start the "
-        "session with srfix.serde.spark.start_session, which sets bounds, or with these lines in spark-defaults.conf (or as "
-        "--conf of spark-submit): " + "; ".join(f"{option} {_FLAGS}" for option in _JAVA_OPTIONS)
+        f"{why}: a record of ten bytes can end these JVMs, if it claims an array of 2³⁰ items or a string of 2³⁰ bytes. Start "
+        "the session with srfix.serde.spark.start_session, which sets bounds, or with these lines in spark-defaults.conf (or "
+        "as --conf of spark-submit): " + "; ".join(f"{option} {_FLAGS}" for option in _JAVA_OPTIONS)
     )
 
 

@@ -104,7 +104,7 @@ def _chosen(
 def _arrow_instead(error: EngineRefusedError | JarMissingError, lacking: str | None) -> EngineChoice:
     reasons = error.reasons if isinstance(error, EngineRefusedError) else (error.message,)
     if lacking is None:
-        return EngineChoice(engine="arrow", fallback=False, why=f"the jvm engine cannot: {' '.join(reasons)}")
+        return EngineChoice(engine="arrow", fallback=False, why=f"the jvm engine cannot be used: {' '.join(reasons)}")
     raise _neither((*reasons, _no_arrow(lacking))) from error
 
 

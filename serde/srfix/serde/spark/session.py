@@ -205,8 +205,8 @@ def _no_gateway(config: Mapping[str, str], spark_version: str | None = None) -> 
             else 'Put the jars on spark.jars (config={"spark.jars": …}).'
         )
         return JarMissingError(
-            f"Spark ended during its start. It was to fetch {asked}; one of these jars, or one that they depend on, is "
-            f"not available (the lines above name it). {instead} Or name other versions: {wanted} are known to "
+            f"Spark ended during its start. It was to fetch {asked}. Probably one of these jars, or a jar that they "
+            f"need, is not available; see the lines above. {instead} Or name other versions: {wanted} are known to "
             f"work.{without_jars()}",
             packages=wanted.coordinates,
         )

@@ -127,7 +127,7 @@ class TestVerify:
             assert isinstance(event, Problem)
             assert [type(each) for each in others] == [Confirmed] * 3
             assert event.what.startswith("topic users, ")
-            assert "is gone" in event.what
+            assert "does not exist in this cluster" in event.what
             assert "--bootstrap-servers" in event.what
             assert list(broker.topics) == ["elsewhere"]
 

@@ -150,7 +150,7 @@ class TestRows:
             _write("A STRING", {"A": text})
 
     def test_a_null_that_is_not_wrapped_has_no_bytes(self) -> None:
-        with pytest.raises(EncodeError, match=r"->A is null; without wrapping the record has no bytes"):
+        with pytest.raises(EncodeError, match=r"->A is null; values are not wrapped, so the record has no bytes"):
             _write("A INT", {"A": None}, wrapped=False)
 
     @given(columns_and_row, st.sampled_from([CaseRule.UNIQUE, CaseRule.EXACT]))

@@ -75,7 +75,7 @@ class TestUnboundedSession:
         session = session_of(FakeSession(unbounded="No bounds here"))
         with caplog.at_level(logging.WARNING, logger="srfix.serde.spark"):
             choices = [choose_engine(EXACT, session) for _ in range(2)]
-        assert {str(choice) for choice in choices} == {"engine arrow: the jvm engine cannot: No bounds here."}
+        assert {str(choice) for choice in choices} == {"engine arrow: the jvm engine cannot be used: No bounds here."}
         assert caplog.messages == ['No bounds here. engine="jvm" reads without.']
 
     def test_the_jvm_engine_that_was_asked_for_warns_and_reads(self, caplog: pytest.LogCaptureFixture) -> None:
@@ -91,8 +91,8 @@ class TestChooseEngine:
         [
             ("auto", True, True, True, "engine jvm with arrow for unknown ids: Spark's own Avro reads every known"),
             ("auto", True, True, False, "engine jvm: Spark's own Avro reads every known schema exactly; what the plan"),
-            ("auto", False, True, True, f"engine arrow: the jvm engine cannot: {WHY_NOT}"),
-            ("auto", True, False, True, "engine arrow: the jvm engine cannot: Spark lacks the jar spark-avro."),
+            ("auto", False, True, True, f"engine arrow: the jvm engine cannot be used: {WHY_NOT}"),
+            ("auto", True, False, True, "engine arrow: the jvm engine cannot be used: Spark lacks the jar spark-avro."),
             ("jvm", True, True, True, "engine jvm with arrow for unknown ids: it was asked for"),
             ("arrow", True, True, True, "engine arrow: it was asked for"),
             ("arrow", False, False, False, "engine arrow: it was asked for"),

@@ -29,7 +29,7 @@ COLUMNS = "USERID BIGINT, NAME STRING, ADDRESS STRUCT<CITY STRING, STREET STRING
 PHANTOM = ChangelogSubject(application="app", store="store")
 
 INCIDENT: Final = (
-    "  policy an id whose schema 'app-store-changelog-value' holds, or else 'users-value' (DualSubject)",
+    "  policy an id whose schema is registered under 'app-store-changelog-value', or else 'users-value' (DualSubject)",
     "  asked 'app-store-changelog-value' (1 version), 'users-value' (4 versions)",
     "  is version 1 of 'app-store-changelog-value', version 2 of 'users-value'",
     "  accepted under 'app-store-changelog-value'",
@@ -57,7 +57,7 @@ def _engines(plan: ReadPlan) -> str:
 SUMMARY: Final = """\
 The values of topic 'users': Avro, case rule unique
   columns     USERID BIGINT, NAME STRING, ADDRESS STRUCT<CITY STRING, STREET STRING>
-  policy      an id whose schema 'app-store-changelog-value' holds, or else 'users-value' (DualSubject)
+  policy      an id whose schema is registered under 'app-store-changelog-value', or else 'users-value' (DualSubject)
   reads       ids 1, 2, of 'app-store-changelog-value' (1 version), 'users-value' (4 versions)
   bad rows    id 3 (AMBIGUOUS_CASE); id 4 (TYPE_MISMATCH)
   refused     id 99
@@ -141,7 +141,7 @@ class TestEngines:
             registry.seed("users-value", record)
         assert _engines(plan_read(client, "users", "N STRING")).splitlines()[1:3] == [
             "              natively where an executor has srfix-kernel; by Python where it has not, and:",
-            "              - 1 and 2: N: a fraction as text, which takes Java's digits",
+            "              - 1 and 2: N: a floating-point number as text, which needs Java's way of writing digits",
         ]
 
     @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)

@@ -45,8 +45,8 @@ def estimate(
     """Estimate a restore of the stores in DIR: records, bytes, time and memory. Reads only.
 
     srfix estimates two restores: a whole one, as after a lost disk, and one that continues from the checkpoints in DIR. Each
-    time is for one store alone. Add up the times of one thread's tasks, which restore one after another. A measured
-    rate does not include the time that RocksDB needs for writing. Exit code 2 if srfix could not look at every store.
+    estimated duration is for one store alone. Add up the durations of one thread's tasks, which restore one after another. A
+    measured rate does not include the time that RocksDB needs for writing. Exit code 2 if srfix could not look at every store.
     """
     from srfix.cli.session import open_cluster
     from srfix.recovery.stores.estimates import StateEstimate, estimate_restore, topic_of

@@ -96,7 +96,7 @@ class KeyLook:
                     if query is not None
                     else ", because the application is not a query of ksqlDB"
                 )
-                self.not_looked_at.append(f"the hosts of task {name}: {client.url} names none{why}")
+                self.not_looked_at.append(f"the hosts of task {name}, from ksqlDB: {client.url} names no hosts{why}")
         if cluster is None and not ksqldb.ksqldb:
             self.not_looked_at.append(
                 f"the hosts of task {name}, active and standby: give --bootstrap-servers (srfix then asks the "

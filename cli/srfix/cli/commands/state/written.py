@@ -134,7 +134,9 @@ class ValuesAnew:
         if self.resolve == DUAL_SUBJECT:
             second = self.second_subject or (None if source is None else subject_for(source, Role.VALUE))
             if second is None:
-                raise UsageError(f"--resolve {DUAL_SUBJECT} needs --second-subject: the source topic's, say.")
+                raise UsageError(
+                    f"--resolve {DUAL_SUBJECT} needs --second-subject, for example the subject of the source topic."
+                )
         choice = PolicyChoice(
             policy=self.resolve,
             subject=self.read_subject,

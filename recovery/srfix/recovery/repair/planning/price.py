@@ -72,8 +72,8 @@ def _beside_subject(repair: SubjectRepair, *, width: Width) -> Iterator[str]:
         topic = repair.want.facts.source.topic if repair.want.facts.source is not None else "the source topic"
         yield (
             f"srfix did not count the ids in {topic}. The plan takes every version of the topic's subject, also "
-            "versions that no record carries. It lacks ids in the records whose version was deleted for good, or "
-            "belongs to another subject. Run srfix diagnose when there is time."
+            "versions that no record carries. If a version was permanently deleted, or belongs to another subject, the "
+            "plan lacks its id, even if records carry it. Run srfix diagnose when there is time."
         )
     elif census is not None and census.is_partial:
         yield (
@@ -206,7 +206,7 @@ def _users(repair: SubjectRepair) -> str:
             "take the latest version look there. From Kafka Streams 2.7 on, the application itself registers its "
             f"internal schema there, too, and may get 409 (`srfix explain {srf016.CODE}`)."
         )
-    alone = "No topic has the subject's name: only the store's own serde uses it"
+    alone = "No topic has the subject's name: normally only the store's own serde uses it"
     if not repair.also_by:
         return f"{alone}."
     return f"{alone}, and perhaps: {'; '.join(repair.also_by)}."

@@ -91,21 +91,26 @@ def next_put(
     live = read_subject_state(registry, finding.subject).live
     if own is None or own.schema_id in {version.schema_id for version in live}:
         return
-    what = f"the next put of store {store.name}, which registers schema id {own.schema_id}, the application's own, here"
+    put, schema_there = f"the next put of store {store.name}", f"the application's own schema (id {own.schema_id})"
     schema = registry.version(phantom, own.version, deleted=True).schema
     try:
         check = registry.check_compatibility(finding.subject, schema)
     except (RegistryAnswerError, RegistryProtocolError) as error:
         if error.status not in NO_SUCH_QUESTION:
             raise
-        yield NotLookedAt(subject=finding.subject, what=f"{what}: the registry does not support compatibility checks")
+        yield NotLookedAt(
+            subject=finding.subject,
+            what=f"whether the registry refuses {put}, which registers {schema_there} under this subject: the registry does "
+            "not support compatibility checks",
+        )
         return
     if not check.is_compatible:
         why = f" ({'; '.join(check.messages)})" if check.messages else ""
         yield Problem(
             subject=finding.subject,
             what=(
-                f"{what}, is refused with 409{why}. The store's rows can be read, but the stream thread dies at the "
+                f"{put} registers {schema_there} under this subject, and the registry refuses that with 409{why}. The "
+                "store's rows can be read, but the stream thread dies at the "
                 "first row that it writes (srfix explain SRF016). Do not start the application on Kafka Streams "
                 "2.7 or later before this is repaired"
             ),

@@ -199,7 +199,7 @@ class _Run:
         whose = ", from which the store restores" if finding.read is None else ", which is read under this subject"
         yield Problem(
             subject=finding.subject,
-            what=f"topic {finding.source_topic}{whose}, is gone from this cluster; check --bootstrap-servers",
+            what=f"topic {finding.source_topic}{whose}, does not exist in this cluster; check --bootstrap-servers",
         )
         yield from AskedIds.ask(self.plan, finding, (), self.registry).events(self.registry, is_partial=True)
         yield from _standing(self.plan.expects[finding.subject], self.registry)

@@ -22,8 +22,8 @@ from srfix.recovery.state.reading.seeking import Interval, Where
 from srfix.recovery.state.rocksdb import OpenedDatabase, opened, salvaged
 
 _SAVED: Final = (
-    "srfix also read the rows after the damage that RocksDB's repair of the view could save; if the damaged part "
-    "overwrote or deleted a row, that row appears in its older state"
+    "srfix also read those rows after the damaged part that RocksDB could save when it repaired srfix's view. If the damaged "
+    "part overwrote or deleted a row, that row appears in its older state"
 )
 
 
@@ -194,9 +194,8 @@ def _of_rows(database: OpenedDatabase) -> list[str]:
     families = [family for family in VALUES if family in database.families]
     if not families:
         row_families = sorted(database.families - {OFFSETS_COLUMN_FAMILY})
-        raise StateDirectoryError(
-            f"it has none of the column families of a store, but {', '.join(row_families) or 'none'}."
-        )
+        others = f", but {', '.join(row_families)}" if row_families else ""
+        raise StateDirectoryError(f"it has none of the column families of a store{others}.")
     return families
 
 

@@ -67,7 +67,7 @@ class Reserialiser:
             return payload
         written = self._write(self._read(payload, self._context), self._context)
         if written is None:
-            raise UsageError("the row is a null by itself, which would remove it")
+            raise UsageError("the whole row is null, and to write null would delete the row")
         return written
 
 

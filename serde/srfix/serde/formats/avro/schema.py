@@ -357,7 +357,7 @@ def analyse(root: AvroNode) -> Analysis:
     except RecursionError as error:
         raise SchemaError("The schema's types nest too deep to be read safely.") from error
     if walk.levels.get(root, 1) > bounds.levels:
-        raise SchemaError(f"The schema's types nest deeper than {bounds.levels} levels, references followed.")
+        raise SchemaError(f"The schema's types nest deeper than {bounds.levels} levels, references included.")
     return Analysis(
         is_recursive=walk.is_recursive,
         has_unbounded_arrays=any(

@@ -64,7 +64,7 @@ def to_connect(root: Node) -> ConnectSchema:
 
 
 def _too_deep() -> SchemaError:
-    return SchemaError(f"The schema's types nest deeper than {_MAX_DEPTH} levels, references followed.")
+    return SchemaError(f"The schema's types nest deeper than {_MAX_DEPTH} levels, references included.")
 
 
 class _Conversion:

@@ -120,7 +120,9 @@ def _checker(text: str, references: tuple[str, ...], names: tuple[str | None, ..
         schema = {"$schema": _DEFAULT_DRAFT, **schema}
 
     def refusal(error: Exception) -> str:
-        return f"The schema cannot be validated against: {documents.missed or getattr(error, 'message', None) or error}"
+        return (
+            f"srfix cannot use this schema to validate: {documents.missed or getattr(error, 'message', None) or error}"
+        )
 
     sizes = {"size_limit": _PATTERN_SIZE, "dfa_size_limit": _PATTERN_SIZE}
     missing = "Validating JSON needs jsonschema-rs, which is not installed. Install srfix with the extra json-schema."

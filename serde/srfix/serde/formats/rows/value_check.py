@@ -105,7 +105,12 @@ def bare_value(row: object, name: str) -> object:
     value = row.get(name) if isinstance(row, Mapping) else None
     if value is None:
         raise Misfit(
-            [(f"->{name}", "is null; without wrapping the record has no bytes here, so pass None for the whole row")]
+            [
+                (
+                    f"->{name}",
+                    "is null; values are not wrapped, so the record has no bytes for a null field: pass None for the whole row",
+                )
+            ]
         )
     return value
 

@@ -27,7 +27,8 @@ _RULES: Final = {
     CaseRule.EXACT: "the field of exactly the column's name",
     CaseRule.KSQLDB: "as ksqlDB since 0.13: a field goes to the column of its name, else to that of its upper case; the "
     "last one counts",
-    CaseRule.KSQLDB_2020: "as ksqlDB up to 0.12: upper case is compared with upper case; the last field counts",
+    CaseRule.KSQLDB_2020: "as ksqlDB up to 0.12: srfix compares the names in upper case; if several fields match, the last "
+    "one counts",
 }
 
 
@@ -107,11 +108,11 @@ def policy_words(plan: ReadDecisions) -> str:
     asked = policy.subjects(topic=plan.topic, role=role) if isinstance(policy, PlannablePolicy) else ()
     match policy, asked:
         case UnderOneSubject(), (subject,):
-            return f"an id whose schema {subject!r} holds ({kind})"
+            return f"an id whose schema is registered under {subject!r} ({kind})"
         case DualSubject(), (first, second):
-            return f"an id whose schema {first!r} holds, or else {second!r} ({kind})"
+            return f"an id whose schema is registered under {first!r}, or else {second!r} ({kind})"
         case UnderOneSubject() | DualSubject(), _:
-            return f"an id whose schema a subject of its record's name holds ({kind})"
+            return f"an id whose schema is registered under a subject of its record's name ({kind})"
         case _:
             return kind
 

@@ -231,8 +231,8 @@ def _check_letters(by_topic: Mapping[str, ReadPlan], found: Mapping[str, tuple[s
         ):
             raise ColumnError(
                 f"The column {other} of the topic {found[other][0]!r} and {name} of {topic!r} differ in letter case alone, "
-                "which Spark does not tell apart. Plan both topics with one spelling: a column is fed whatever the writer's "
-                "letters are."
+                "which Spark does not tell apart. Use the same spelling in the plans of both topics: the case of the writer's "
+                "field names does not matter."
             )
 
 

@@ -182,7 +182,9 @@ def _subjects(given: GivenOptions, policy: Policy) -> tuple[str, ...]:
     subject, first, second = given.get("subject"), given.get("subject.first"), given.get("subject.second")
     if policy is Policy.DUAL_SUBJECT:
         if subject is not None or first is None or second is None:
-            raise UsageError("policy=dual-subject needs subject.first and subject.second, and no subject.")
+            raise UsageError(
+                "With policy=dual-subject, set subject.first and subject.second, and leave out the option subject."
+            )
         return first, second
     if first is not None or second is not None:
         raise UsageError("The options subject.first and subject.second go with policy=dual-subject.")

@@ -61,8 +61,8 @@ def columns_of_topics(options: SourceOptions) -> SourceOptions:
         if found[topic].columns != found[first].columns:
             raise UsageError(
                 f"The newest schemas of the topics {first!r} and {topic!r} have other columns: {found[first].columns}, "
-                f"and {found[topic].columns}. Name those that are to be read (columns; missing.columns=null, if a topic "
-                "lacks one), or read the topics one by one."
+                f"and {found[topic].columns}. Name the columns to read with the option columns (and set "
+                "missing.columns=null if a topic lacks one of them), or read the topics one by one."
             )
     newest = {topic: place for one in found.values() for topic, place in one.newest.items()}
     return replace(options, columns=found[first].columns, newest=newest)

@@ -133,7 +133,7 @@ class WriteTask:
         ]
 
 
-_TO_DELETE: Final = "Written, it would delete its key: leave it out, or give tombstones=write."
+_TO_DELETE: Final = "If srfix wrote this row, the row would delete its key. Leave it out, or set tombstones=write."
 
 
 def _is_nothing(rows: pa.RecordBatch) -> list[bool]:
@@ -188,8 +188,8 @@ class _Delivery:
         if self._failed:
             raise ClusterError(
                 f"{self._failed} of {self._sent} records were not written to the topic {self._topic!r}: "
-                f"{'; '.join(self._failures)}. The others may have been written; if you write them again, they are "
-                "there twice."
+                f"{'; '.join(self._failures)}. The others may have been written; if you write them again, they "
+                "may be there twice."
             )
         return self._sent
 

@@ -299,7 +299,7 @@ class Description:
             case "boolean":
                 return {"kind": "boolean", "as_text": scalar.coercion is Coercion.TEXT}
             case "float" | "double" if scalar.coercion is Coercion.TEXT:
-                raise NotTakenError("a fraction as text, which takes Java's digits")
+                raise NotTakenError("a floating-point number as text, which needs Java's way of writing digits")
             case _:
                 return _plain(node)
 

@@ -53,13 +53,13 @@ UNSEEN: Final = (
     "An int, or the number of a union's branch, of more than 32 bits: it is cut, or the body cannot be "
     "read. Nor can one with a number in more bytes than Avro "
     "has for it (five for an int, ten for a long), which the deserializer reads.",
-    "What is wrong inside a field that no column reads, as long as its end is found. In arrays and maps there it trusts the "
-    "sizes of blocks; the deserializer reads the items.",
+    "What is wrong inside a field that no column reads, as long as its end is found. In arrays and maps of such a field, "
+    "the jvm engine trusts the block sizes, but the deserializer reads the items.",
     "A string that is not UTF-8 in an entry of a map that a later entry of the same key replaces.",
     "A null key in a map, which the deserializer reads: the row is bad, because Spark's maps cannot have one.",
     f"Bytes left over that begin with {AFTER.hex(' ')}.",
-    "A schema GUID, in front of the body or in a record header: a row without an id is bad, unless the arrow engine reads "
-    "what this one does not know.",
+    "A schema GUID (in front of the body, or in a record header): the jvm engine treats a row without an id as bad, unless "
+    "the arrow engine reads the rows that the jvm engine does not know.",
     f"A length beyond its limit: in a session of start_session a string or bytes of more than {AVRO_JVM_TEXT_BYTES} bytes, and "
     f"an array or map of more than {AVRO_JVM_ITEMS} items, is a bad row. In a session without limits one that claims 2³⁰ of "
     "them uses up the memory and ends the executor: auto does not choose this engine there.",
