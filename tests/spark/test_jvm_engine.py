@@ -300,6 +300,21 @@ class TestTheQuerysText:
             most = 2.2 if lacks_arrow() else most
             assert all(ours <= most * theirs for ours, theirs in zip(read, by_hand, strict=True)), (read, by_hand)
 
+    @pytest.mark.parametrize("on_error", get_args(OnBadRow))
+    def test_a_stage_of_thirty_schemas_is_small_enough_for_hotspot_to_compile(
+        self, spark: SparkSession, on_error: OnBadRow
+    ) -> None:
+        schemas = spark_data.shapes(30, with_casts=False)
+        plan = plan_of(spark_data.COLUMNS, *(planned(schema_id, text) for schema_id, text in schemas.items()))
+        topic = spark.range(1).selectExpr(
+            "CAST(CAST(id AS STRING) AS BINARY) AS value",
+            "CAST(id AS STRING) AS topic",
+            "CAST(id AS INT) AS partition",
+            "id AS offset",
+        )
+        read = topic.transform(from_registry(plan, engine="jvm", on_error=on_error, workers_have_srfix=False))
+        assert 1_000 < _largest_method(read.select("offset", "value.*")) < _HUGE_METHOD
+
     def test_a_thousand_ids_are_a_few_calls_of_the_jvm(
         self, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -318,6 +333,17 @@ class TestTheQuerysText:
         assert len(literals) < 100
         reasons = [row["_srfix_reason"] for row in read.select("_srfix_reason").collect()]
         assert reasons == [None, None, None, "UNKNOWN_ID"]
+
+
+_HUGE_METHOD = 8_000
+"""HotSpot's `HugeMethodLimit`: bytes of bytecode."""
+
+
+def _largest_method(frame: Any) -> int:
+    """The bytes of the largest method that Spark generates for a query."""
+    debug = getattr(frame.sparkSession._jvm.org.apache.spark.sql.execution.debug, "package$")
+    code = getattr(debug, "MODULE$").codegenString(frame._jdf.queryExecution().executedPlan())
+    return max(map(int, re.findall(r"maxMethodCodeSize:(\d+)", code)))
 
 
 def _texts(frame: Any) -> tuple[int, int]:

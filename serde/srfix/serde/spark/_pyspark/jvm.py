@@ -58,8 +58,9 @@ _GUID: Final = "The payload names its schema by the GUID %3$s, and the jvm engin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Payload:
-    """Payloads, and what every branch looks at. The JVM compiles no method of more than 8,000 bytes, and a query's stage is
-    one: a frame has the other two as columns of their own (`in_columns`), or each of tens of branches would hold their code.
+    """Payloads, and what every branch looks at. HotSpot compiles no method of more than 8,000 bytes (`HugeMethodLimit`), and a
+    query's stage may be one: a frame has the other two as columns of their own (`in_columns`), or each of tens of branches
+    would hold their code.
     """
 
     bytes_: Column
@@ -199,7 +200,7 @@ def _arguments(payload: Payload) -> tuple[Column, ...]:
 
 
 def _formatted(texts: Iterable[tuple[Column, str]], arguments: Sequence[Column]) -> Column:
-    # One call for all texts: the JVM compiles no method of more than 8,000 bytes, and this one stands in a query's.
+    # One call for all texts: see `Payload` for the size of a query's method.
     return F.call_function("format_string", _case((when, F.lit(text)) for when, text in texts), *arguments)
 
 

@@ -69,13 +69,11 @@ def native_encoder(value: Written[AvroType], otherwise: Encode, spec: WriteSpec)
     if not spec.wrapped:
         root = description.add(kind="record", fields=[_field(root, key=spec.known_columns[0].name)])
     text, matched = description.text(root), partial(_matched, spec.case_rule)
+    if names := description.names_of(root):
+        under_names: Encode = native.Encoder(text, _refuse, matched).encode
+        otherwise = _renamed(names, spec.case_rule, under_names, otherwise)
     encode: Encode = native.Encoder(text, otherwise, matched).encode
-    names = description.names_of(root)
-    if not names:
-        return encode
-    under_names: Encode = native.Encoder(text, _refuse, matched).encode
-    renamed: Encode = native.Encoder(text, _renamed(names, spec.case_rule, under_names, otherwise), matched).encode
-    return renamed
+    return encode
 
 
 def _refuse(_value: object, _prefix: bytes, /) -> bytes:
@@ -83,7 +81,9 @@ def _refuse(_value: object, _prefix: bytes, /) -> bytes:
 
 
 def _renamed(names: Sequence[str], case_rule: CaseRule, encode: Encode, otherwise: Encode) -> Encode:
-    """Rows of other letter case, which the kernel writes under the columns' own names; what it does not is `otherwise`'s."""
+    """Rows whose own keys have another letter case, which the kernel writes under the columns' names; the others, and rows with
+    such keys in their structs, are `otherwise`'s.
+    """
     names_by_keys: dict[tuple[str, ...], tuple[str, ...] | None] = {}
 
     def encode_renamed(row: Any, prefix: bytes, /) -> bytes:
