@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -301,11 +302,15 @@ class TestTheQuerysText:
             assert all(ours <= most * theirs for ours, theirs in zip(read, by_hand, strict=True)), (read, by_hand)
 
     @pytest.mark.parametrize("on_error", get_args(OnBadRow))
-    def test_a_stage_of_thirty_schemas_is_small_enough_for_hotspot_to_compile(
-        self, spark: SparkSession, on_error: OnBadRow
+    @pytest.mark.parametrize("case", ["thirty schemas", "fifty columns"])
+    def test_a_stage_is_small_enough_for_hotspot_to_compile(
+        self, spark: SparkSession, case: str, on_error: OnBadRow
     ) -> None:
-        schemas = spark_data.shapes(30, with_casts=False)
-        plan = plan_of(spark_data.COLUMNS, *(planned(schema_id, text) for schema_id, text in schemas.items()))
+        schemas, columns = spark_data.shapes(30, with_casts=False), spark_data.COLUMNS
+        if case == "fifty columns":
+            schemas = {1: json.dumps(record(**{f"c{number}": ["null", "string"] for number in range(50)}))}
+            columns = ", ".join(f"C{number} STRING" for number in range(50))
+        plan = plan_of(columns, *(planned(schema_id, text) for schema_id, text in schemas.items()))
         topic = spark.range(1).selectExpr(
             "CAST(CAST(id AS STRING) AS BINARY) AS value",
             "CAST(id AS STRING) AS topic",

@@ -30,7 +30,7 @@ class TestNoGateway:
     def test_with_packages_it_is_they(self, java: Path) -> None:
         error = _no_gateway({"spark.jars.packages": "a:b:1"}, "4.3.0")
         assert type(error) is JarMissingError
-        assert error.message.startswith("Spark ended during its start. It was to fetch a:b:1;")
+        assert error.message.startswith("Spark ended during its start. It was to fetch a:b:1.")
         assert 'Without jars, spark.read.format("srfix")' in error.message
 
     def test_otherwise_it_is_what_stands_above(self, java: Path) -> None:

@@ -170,10 +170,9 @@ def decode_frame(
 
 def raised_where(rows: DataFrame, is_bad: Column, raised: Column, row: Column) -> tuple[DataFrame, Column]:
     """The rows and the row's column, of which bad ones raise."""
-    # A column of its own: what is raised is long, and stands once in the query. The filter needs it where a query never reads
-    # the row (a count); the row itself does for filters on the row, which Spark may put first.
-    rows = rows.withColumn(FINE, F.when(is_bad, raised.cast("boolean")).otherwise(F.lit(True)))
-    return rows.where(F.col(FINE)), F.when(F.col(FINE), row)
+    # Behind a generator, as `_behind_barrier`: Spark would write the look at the row once into the filter and once for the row.
+    rows = rows.select("*", F.inline(F.array(F.struct((~is_bad).alias(FINE)))))
+    return rows.where(F.when(F.col(FINE), F.lit(True)).otherwise(raised.cast("boolean"))), F.when(F.col(FINE), row)
 
 
 def _behind_barrier(frame: DataFrame, made: Column, names: Iterable[str]) -> DataFrame:
