@@ -49,7 +49,7 @@ BARE = {
 """Calls that make what a forked child cannot use."""
 ON_THE_DRIVER = {
     ("serde/srfix/serde/spark/watching.py", "watch_jobs"),
-    ("serde/srfix/serde/spark/read/plan_registry.py", "Asked"),
+    ("serde/srfix/serde/spark/read/plan_registry.py", "PlanLookups"),
     ("recovery/srfix/recovery/census/processes.py", "ProcessCensus"),
 }
 """A bar in a notebook, what asks for a plan, what a census's processes share: each ends with the call that made it, whose

@@ -63,9 +63,9 @@ def with_avro_limits(config: Mapping[str, str]) -> dict[str, str]:
     """
     bounded = dict(config)
     for option in _JAVA_OPTIONS:
-        given = config.get(option, "")
-        flags = [f"-D{name}={most}" for name, most in LIMITS.items() if f"-D{name}=" not in given]
-        bounded[option] = " ".join(filter(None, (given, *flags)))
+        java_options = config.get(option, "")
+        flags = [f"-D{name}={most}" for name, most in LIMITS.items() if f"-D{name}=" not in java_options]
+        bounded[option] = " ".join(filter(None, (java_options, *flags)))
     return bounded
 
 
@@ -86,19 +86,19 @@ def unbounded(spark: SparkSession, needed: Iterable[str]) -> str | None:
     wanted = tuple(needed)
     if not wanted:
         return None
-    from srfix.serde.spark._pyspark.sessions import asked, bounds_items
+    from srfix.serde.spark._pyspark.sessions import bounds_items, read_jvm_properties
 
-    found = asked(spark, tuple(LIMITS))
-    if isinstance(found, str):
-        why = f"Whether Spark's JVMs bound what Avro believes of a length cannot be asked here ({found})"
+    properties = read_jvm_properties(spark, tuple(LIMITS))
+    if isinstance(properties, str):
+        why = f"Whether Spark's JVMs bound what Avro believes of a length cannot be asked here ({properties})"
     else:
-        lacking = [name for name in wanted if name not in found or found[name] > _TIMES * LIMITS[name]]
+        lacking = [name for name in wanted if name not in properties or properties[name] > _TIMES * LIMITS[name]]
         if _ITEMS in wanted and not bounds_items(spark):
             return _TOO_OLD
         if not lacking:
             return None
-        told = (f"{name} (theirs is {found[name]})" if name in found else name for name in lacking)
-        why = f"Spark's JVMs run without {', '.join(told)}"
+        shortfalls = (f"{name} (theirs is {properties[name]})" if name in properties else name for name in lacking)
+        why = f"Spark's JVMs run without {', '.join(shortfalls)}"
     return (
         f"{why}: a record of ten bytes can end these JVMs, if it claims an array of 2³⁰ items or a string of 2³⁰ bytes. Start "
         "the session with srfix.serde.spark.start_session, which sets bounds, or with these lines in spark-defaults.conf (or "
@@ -128,8 +128,8 @@ def _items(schema: object, named: dict[str, object]) -> int:
     match schema:
         case str():
             # Without itself: a type that holds itself is counted once.
-            others = {name: type_ for name, type_ in named.items() if name != schema}
-            return _items(named[schema], others) if schema in named else 0
+            other_types = {name: type_ for name, type_ in named.items() if name != schema}
+            return _items(named[schema], other_types) if schema in named else 0
         case list():
             return sum(_items(branch, named) for branch in schema)
         case {"type": "array", "items": of} | {"type": "map", "values": of}:

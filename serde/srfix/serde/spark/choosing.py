@@ -68,11 +68,11 @@ def choose_engine(
 
 
 def _chosen(
-    plan: ReadPlan, spark: SparkSession, engine: Engine, told: bool | None, unknown_ids: UnknownIds
+    plan: ReadPlan, spark: SparkSession, engine: Engine, workers_have_srfix: bool | None, unknown_ids: UnknownIds
 ) -> EngineChoice:
     if engine == "arrow":
         require_arrow()
-        if told is False:
+        if workers_have_srfix is False:
             raise WorkerPackageError(
                 "The arrow engine runs on the workers, and workers_have_srfix=False says that they lack srfix. Bring it "
                 'there (make pyfiles, or pip install), or use engine="jvm".'
@@ -85,12 +85,12 @@ def _chosen(
     except (EngineRefusedError, JarMissingError) as error:
         if engine == "jvm":
             raise
-        return _arrow_instead(error, _lacking(spark, told))
+        return _arrow_instead(error, _lacking(spark, workers_have_srfix))
     why = "Spark's own Avro reads every known schema exactly" if engine == "auto" else "it was asked for"
     if unknown_ids == "fail" and plan.schemas and not read.left:
         why += '; a schema id that the plan does not know is a bad row (unknown_ids="resolve" looks it up)'
         return EngineChoice(engine="jvm", fallback=False, why=why, read=read)
-    lacking = _lacking(spark, told)
+    lacking = _lacking(spark, workers_have_srfix)
     if read.left and lacking is not None:
         raise _neither((f"{read.left_over}.", _no_arrow(lacking)))
     if read.left:
@@ -143,12 +143,12 @@ def _require_bounds(spark: SparkSession, read: JvmRead, engine: Engine) -> None:
         raise EngineRefusedError(why, reasons=(f"{why}.",))
 
 
-def _lacking(spark: SparkSession, told: bool | None) -> str | None:
+def _lacking(spark: SparkSession, workers_have_srfix: bool | None) -> str | None:
     """What keeps the workers from running srfix; None if nothing does."""
     if (lacking := lacks_arrow()) is not None:
         return lacking
-    if told is not None:
-        return None if told else "workers_have_srfix=False says so"
+    if workers_have_srfix is not None:
+        return None if workers_have_srfix else "workers_have_srfix=False says so"
     if spark in _with_srfix:
         return None
     lacking = _probe(spark)

@@ -46,12 +46,12 @@ def counts_of(metrics: object) -> ReadCounts:
             f"These metrics do not come from a srfix reader: {', '.join(sorted(values)) or 'there are none'}. Pass the "
             "metrics that Spark has under the name in from_registry(…, observe=…)."
         )
-    found = {reason: _number(values.get(reason.value)) for reason in Reason if reason.is_error}
+    by_reason = {reason: _number(values.get(reason.value)) for reason in Reason if reason.is_error}
     return ReadCounts(
         rows=_number(values["rows"]),
         tombstones=_number(values["tombstones"]),
         bad=_number(values["bad"]),
-        by_reason={reason: count for reason, count in found.items() if count},
+        by_reason={reason: count for reason, count in by_reason.items() if count},
         unknown_ids=tuple(sorted(_ids(values.get("unknown_ids")))),
     )
 

@@ -116,22 +116,22 @@ def kafka_error_of(
     if of_topic is None:
         of_topic = "the topic" if topic is None else f"the topic {foreign(topic)!r}"
     where = "the Kafka cluster" if servers is None else f"the Kafka cluster at {foreign(servers)}"
-    if (found := _DENIED.search(text)) is not None:
+    if (match := _DENIED.search(text)) is not None:
         verb = "write" if writes else "read"
-        acl = f"Describe and {verb.capitalize()} on {of_topic}" if found[1] == "Topic" else _ACLS[found[1]]
+        acl = f"Describe and {verb.capitalize()} on {of_topic}" if match[1] == "Topic" else _ACLS[match[1]]
         return AccessDeniedError(
             f"Spark is not allowed to {verb} {of_topic} in {where}. The ACL to ask for is {acl}.", acl=acl
         )
-    if (found := _UNKNOWN_USER.search(text)) is not None:
-        is_sasl = found[1] == "Sasl"
+    if (match := _UNKNOWN_USER.search(text)) is not None:
+        is_sasl = match[1] == "Sasl"
         what = "it refused the credentials" if is_sasl else "TLS with it failed"
         names = (
             "kafka.sasl.mechanism and kafka.sasl.jaas.config" if is_sasl else "kafka.security.protocol and kafka.ssl.…"
         )
         return ClusterError(f"Spark reached {where}, but {what}. Check the options {names}.")
-    for said, kind, words in _SAID:
-        if (found := re.search(said, text)) is not None:
-            parts = {name: foreign(part) for name, part in found.groupdict().items()}
+    for pattern, kind, words in _SAID:
+        if (match := re.search(pattern, text)) is not None:
+            parts = {name: foreign(part) for name, part in match.groupdict().items()}
             count = int(parts.get("count", 0))
             has = "one partition, 0" if count == 1 else f"{count} partitions, 0 to {count - 1}"
             places = {"topic": of_topic, "Topic": capitalized(of_topic), "where": where, "Where": capitalized(where)}
@@ -184,15 +184,15 @@ def srfix_error_of(error: BaseException, *, of_kafka: bool = True) -> SrfixError
     if isinstance(error, SrfixError):
         return error
     text = str(error)
-    if found := _BAD_ROW.search(text):
-        return _bad_row(found)
-    if found := _UNWRITTEN.search(text):
+    if match := _BAD_ROW.search(text):
+        return _bad_row(match)
+    if match := _UNWRITTEN.search(text):
         return BadRowError(
-            found[0] + UNWRITTEN_END,
-            topic=found["topic"],
+            match[0] + UNWRITTEN_END,
+            topic=match["topic"],
             partition=None,
             offset=None,
-            reason=Reason(found["reason"]),
+            reason=Reason(match["reason"]),
         )
     raised = _RAISED.findall(text)
     if raised:
@@ -235,12 +235,12 @@ def _no_source() -> SparkError:
     )
 
 
-def _bad_row(found: re.Match[str]) -> BadRowError:
-    partition, offset = found["partition"], found["offset"]
+def _bad_row(match: re.Match[str]) -> BadRowError:
+    partition, offset = match["partition"], match["offset"]
     return BadRowError(
-        found[0] + BAD_ROW_END,
-        topic=found["topic"],
+        match[0] + BAD_ROW_END,
+        topic=match["topic"],
         partition=None if partition is None else int(partition),
         offset=None if offset is None else int(offset),
-        reason=Reason(found["reason"]),
+        reason=Reason(match["reason"]),
     )

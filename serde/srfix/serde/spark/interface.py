@@ -140,6 +140,6 @@ def reason_columns(role: Role) -> ReasonColumns:
     )
 
 
-def check_word(name: str, given: str, words: tuple[str, ...]) -> None:
-    if given not in words:
-        raise UsageError(f"{name}={given!r} must be one of {', '.join(words)}.")
+def check_word(name: str, value: str, words: tuple[str, ...]) -> None:
+    if value not in words:
+        raise UsageError(f"{name}={value!r} must be one of {', '.join(words)}.")

@@ -82,7 +82,7 @@ def packages(
     """
     spark_version = _installed() if spark_version is None else spark_version
     line, note = _line_of(spark_version)
-    given = {
+    versions = {
         "avro": avro,
         "kafka": kafka,
         "token_provider": token_provider,
@@ -90,7 +90,7 @@ def packages(
         "commons_pool2": commons_pool2,
         "scala": scala,
     }
-    jars = replace(RELEASES[line], **{name: wanted for name, wanted in given.items() if wanted is not None})
+    jars = replace(RELEASES[line], **{name: wanted for name, wanted in versions.items() if wanted is not None})
     return Packages(
         coordinates=(
             f"org.apache.spark:spark-avro_{jars.scala}:{jars.avro}",
@@ -116,10 +116,10 @@ def _line_of(spark_version: str) -> tuple[str, str | None]:
 
 
 def _numbers(spark_version: str) -> tuple[int, int]:
-    found = re.match(r"(\d+)\.(\d+)(?!\d)", spark_version)
-    if found is None:
+    match = re.match(r"(\d+)\.(\d+)(?!\d)", spark_version)
+    if match is None:
         raise UsageError(f"{spark_version!r} is not a version of Spark. Give one such as 4.3.0.")
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])
 
 
 def _installed() -> str:
@@ -161,7 +161,7 @@ def without_jars() -> str:
 
 def missing_jar(text: str, spark_version: str | None = None) -> JarMissingError | None:
     """The error for what Spark said; None if it is not about a jar of `packages`."""
-    jar = next((jar for said, jar in _SAID if said.search(text)), None)
+    jar = next((jar for pattern, jar in _SAID if pattern.search(text)), None)
     if jar is None:
         return None
     wanted = packages(spark_version)

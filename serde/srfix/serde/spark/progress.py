@@ -30,14 +30,14 @@ class StreamProgress:
     """What readers counted, by the name that `observe` was given."""
 
     def __str__(self) -> str:
-        said = [f"{self.query}: batch {self.batch_id}, {self.rows:,} rows, {self.rows_per_s:,.0f} rows/s"]
+        parts = [f"{self.query}: batch {self.batch_id}, {self.rows:,} rows, {self.rows_per_s:,.0f} rows/s"]
         if self.lag_records is not None:
-            said.append(f"{self.lag_records:,} records behind")
+            parts.append(f"{self.lag_records:,} records behind")
         for name, counted in self.counts.items():
             if counted.bad:
                 reasons = ", ".join(f"{reason.value} {count:,}" for reason, count in counted.by_reason.items())
-                said.append(f"{counted.bad:,} bad in {name}{f' ({reasons})' if reasons else ''}")
-        return ", ".join(said)
+                parts.append(f"{counted.bad:,} bad in {name}{f' ({reasons})' if reasons else ''}")
+        return ", ".join(parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,16 +63,16 @@ def to_stderr(progress: StreamProgress | JobProgress) -> None:
 
 def stream_progress_of(text: str) -> StreamProgress:
     """What the JSON of Spark's `StreamingQueryProgress` says (its `.json`)."""
-    said = json.loads(text)
-    lags = [_lag(source.get("endOffset"), source.get("latestOffset")) for source in said.get("sources", ())]
-    known = [lag for lag in lags if lag is not None]
+    document = json.loads(text)
+    lags = [_lag(source.get("endOffset"), source.get("latestOffset")) for source in document.get("sources", ())]
+    known_lags = [lag for lag in lags if lag is not None]
     return StreamProgress(
-        query=said.get("name") or said["id"],
-        batch_id=said["batchId"],
-        rows=said.get("numInputRows", 0),
-        rows_per_s=float(said.get("processedRowsPerSecond") or 0.0),
-        lag_records=sum(known) if known else None,
-        counts=dict(_counts(said.get("observedMetrics") or {})),
+        query=document.get("name") or document["id"],
+        batch_id=document["batchId"],
+        rows=document.get("numInputRows", 0),
+        rows_per_s=float(document.get("processedRowsPerSecond") or 0.0),
+        lag_records=sum(known_lags) if known_lags else None,
+        counts=dict(_counts(document.get("observedMetrics") or {})),
     )
 
 

@@ -305,15 +305,15 @@ def read_topic(
         workers_have_srfix=workers_have_srfix,
         unknown_ids=unknown_ids,
     )
-    asked = topics_asked(plan, subscribe_pattern=subscribe_pattern, assign=assign)
-    told = kafka_options(
-        asked,
+    selection = topics_asked(plan, subscribe_pattern=subscribe_pattern, assign=assign)
+    spark_options = kafka_options(
+        selection,
         bootstrap_servers=bootstrap_servers,
         starting_offsets=starting_offsets,
         ending_offsets=ending_offsets,
         options=options or {},
     )
-    return _loaded(spark, spark.read, told, asked, transform)
+    return _loaded(spark, spark.read, spark_options, selection, transform)
 
 
 def read_stream(
@@ -353,22 +353,22 @@ def read_stream(
         workers_have_srfix=workers_have_srfix,
         unknown_ids=unknown_ids,
     )
-    asked = topics_asked(plan, subscribe_pattern=subscribe_pattern, assign=assign)
-    told = kafka_options(
-        asked,
+    selection = topics_asked(plan, subscribe_pattern=subscribe_pattern, assign=assign)
+    spark_options = kafka_options(
+        selection,
         bootstrap_servers=bootstrap_servers,
         starting_offsets=starting_offsets,
         ending_offsets=None,
         options=options or {},
     )
-    return _loaded(spark, spark.readStream, told, asked, transform)
+    return _loaded(spark, spark.readStream, spark_options, selection, transform)
 
 
 def _loaded(
     spark: SparkSession,
     reader: DataFrameReader | DataStreamReader,
     options: dict[str, str],
-    asked: TopicsAsked,
+    selection: TopicsAsked,
     transform: Callable[[DataFrame], DataFrame],
 ) -> DataFrame:
     from srfix.serde.spark._pyspark.sessions import look
@@ -380,10 +380,10 @@ def _loaded(
     except Exception as error:
         ours = (
             missing_jar(str(error), spark.version)
-            or asked.error_of(str(error))
+            or selection.error_of(str(error))
             or kafka_error_of(
                 str(error),
-                of_topic=asked.words,
+                of_topic=selection.words,
                 servers=options.get("kafka.bootstrap.servers"),
             )
         )

@@ -45,10 +45,10 @@ def abilities_in_words(spark_version: str) -> str:
     line = ".".join(spark_version.split(".")[:2])
     if line not in ABILITIES:
         return f"not tried with srfix; {', '.join(ABILITIES)} were"
-    found = ABILITIES[line]
-    arrow = ["arrow engine"] if found.arrow else []
-    source = ['format("srfix")'] if found.source else []
-    if found.source and not found.source_stream_writer:
+    abilities = ABILITIES[line]
+    arrow = ["arrow engine"] if abilities.arrow else []
+    source = ['format("srfix")'] if abilities.source else []
+    if abilities.source and not abilities.source_stream_writer:
         source = ['format("srfix") (streams are written by foreachBatch)']
     return ", ".join(("jvm engine", *arrow, *source))
 

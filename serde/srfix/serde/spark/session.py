@@ -57,21 +57,21 @@ def start_session(
     :raises JarMissingError: if a jar cannot be had, or is still missing.
     :raises SparkError: if PySpark or Java is missing, or Spark does not start.
     """
-    given = dict(config or {})
-    asked = None if packages is None else tuple(packages)
+    settings = dict(config or {})
+    coordinates = None if packages is None else tuple(packages)
     if not takes_jars_later():
-        return _with_jars_from_the_start(app_name, master, given, asked)
-    spark = _started(app_name, master, given)
-    if asked is None:
+        return _with_jars_from_the_start(app_name, master, settings, coordinates)
+    spark = _started(app_name, master, settings)
+    if coordinates is None:
         try:
             check_session(spark)
         except JarMissingError as missing:
-            asked = missing.packages
+            coordinates = missing.packages
     from srfix.serde.spark._pyspark.sessions import add_own_jars, on_the_class_path, without_ivys_words
 
-    if asked:
+    if coordinates:
         with on_the_class_path(spark), without_ivys_words(spark):
-            _add(spark, asked)
+            _add(spark, coordinates)
         check_session(spark)
     add_own_jars(spark)
     return spark
@@ -138,8 +138,8 @@ def _started(app_name: str, master: str | None, config: dict[str, str]) -> Spark
     if remote:
         assert master is not None
         _require_server(master)
-    elif master is None and (given := os.environ.get("SPARK_REMOTE")) and SparkSession.getActiveSession() is None:
-        _require_server(given)
+    elif master is None and (server_url := os.environ.get("SPARK_REMOTE")) and SparkSession.getActiveSession() is None:
+        _require_server(server_url)
     try:
         return builder.getOrCreate()
     except Exception as error:
@@ -148,10 +148,10 @@ def _started(app_name: str, master: str | None, config: dict[str, str]) -> Spark
         raise _no_gateway(config) from None  # the error says no more than that
 
 
-def _master(given: str | None, config: Mapping[str, str]) -> str:
+def _master(master: str | None, config: Mapping[str, str]) -> str:
     """Where Spark will run, as far as that is known before it does: as it is asked, else as it is configured."""
-    if given or (given := config.get("spark.master") or os.environ.get("SPARK_REMOTE")):
-        return given
+    if master or (master := config.get("spark.master") or os.environ.get("SPARK_REMOTE")):
+        return master
     folder = os.environ.get("SPARK_CONF_DIR") or str(Path(os.environ.get("SPARK_HOME", "")) / "conf")
     try:
         defaults = (Path(folder) / "spark-defaults.conf").read_text(encoding="utf-8", errors="replace")
@@ -197,7 +197,7 @@ def _no_gateway(config: Mapping[str, str], spark_version: str | None = None) -> 
     if java is None:
         where = f"in {home}/bin (JAVA_HOME)" if home else "on the PATH, and JAVA_HOME is not set"
         return SparkError(f"Spark needs Java 17 or later, but there is no java {where}. Install it, or set JAVA_HOME.")
-    if asked := config.get("spark.jars.packages"):
+    if coordinates := config.get("spark.jars.packages"):
         wanted = packages_for(spark_version)
         instead = (
             "Leave spark.jars.packages out: start_session adds the jars that are needed, each for itself."
@@ -205,7 +205,7 @@ def _no_gateway(config: Mapping[str, str], spark_version: str | None = None) -> 
             else 'Put the jars on spark.jars (config={"spark.jars": …}).'
         )
         return JarMissingError(
-            f"Spark ended during its start. It was to fetch {asked}. Probably one of these jars, or a jar that they "
+            f"Spark ended during its start. It was to fetch {coordinates}. Probably one of these jars, or a jar that they "
             f"need, is not available; see the lines above. {instead} Or name other versions: {wanted} are known to "
             f"work.{without_jars()}",
             packages=wanted.coordinates,

@@ -18,6 +18,6 @@ def short_text(head: str, entries: Iterable[tuple[str, str]]) -> str:
 
 def first_ones(words: Iterable[str], most: int) -> str:
     """The first of the words, and how many more there are."""
-    found = list(words)
-    more = f" and {len(found) - most} more" if len(found) > most else ""
-    return f"{', '.join(found[:most])}{more}"
+    all_words = list(words)
+    more = f" and {len(all_words) - most} more" if len(all_words) > most else ""
+    return f"{', '.join(all_words[:most])}{more}"

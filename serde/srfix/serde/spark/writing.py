@@ -159,7 +159,7 @@ def write_topic(
     :raises JarMissingError: if Spark has no Kafka sink.
     :raises ClusterError: if no broker answers; AccessDeniedError if Spark may not write the topic.
     """
-    told = sink_options(plan.topic, bootstrap_servers=bootstrap_servers, options=options or {})
+    spark_options = sink_options(plan.topic, bootstrap_servers=bootstrap_servers, options=options or {})
     check_word("on_error", on_error, get_args(OnUnwritable))
     if df.isStreaming:
         raise UsageError("write_topic writes a frame once, and this one is a stream: write_stream writes it.")
@@ -170,17 +170,17 @@ def write_topic(
         frame, left = apart(rows)
     else:
         frame = _encoded(df, halves, engine, workers_have_srfix)
-    _save(frame, plan.topic, told)
+    _save(frame, plan.topic, spark_options)
     return left
 
 
-def _save(frame: DataFrame, topic: str, told: dict[str, str]) -> None:
-    writer = frame.write.format("kafka").options(**told)
+def _save(frame: DataFrame, topic: str, spark_options: dict[str, str]) -> None:
+    writer = frame.write.format("kafka").options(**spark_options)
     try:
         writer.save()
     except Exception as error:
         ours = missing_jar(str(error), frame.sparkSession.version) or kafka_error_of(
-            str(error), topic=topic, servers=told["kafka.bootstrap.servers"], writes=True
+            str(error), topic=topic, servers=spark_options["kafka.bootstrap.servers"], writes=True
         )
         if ours is None:
             raise
@@ -219,7 +219,7 @@ def write_stream(
     :raises UsageError: if one of `on_error="quarantine"` and `quarantine` is given alone, or `quarantine` does not take the
         two; and as `write_topic`.
     """
-    told = sink_options(plan.topic, bootstrap_servers=bootstrap_servers, options=options or {})
+    spark_options = sink_options(plan.topic, bootstrap_servers=bootstrap_servers, options=options or {})
     check_word("on_error", on_error, get_args(OnUnwritable))
     if not df.isStreaming:
         raise UsageError("write_stream writes only a streaming frame, and this is not one: use write_topic.")
@@ -230,7 +230,7 @@ def write_stream(
                 "With on_error='fail' a bad row fails the job, so quarantine= has no use. Set on_error='quarantine'."
             )
         frame = _encoded(df, halves, engine, workers_have_srfix)
-        return frame.writeStream.format("kafka").options(**told)
+        return frame.writeStream.format("kafka").options(**spark_options)
     if quarantine is None:
         raise UsageError(
             "on_error='quarantine' of a stream needs to know where bad rows go, for example quarantine=lambda bad, "
@@ -247,7 +247,7 @@ def write_stream(
             frame, left = apart(rows)
             if not left.isEmpty():
                 _keep(quarantine, left, batch_id)
-            _save(frame, plan.topic, told)
+            _save(frame, plan.topic, spark_options)
         finally:
             rows.unpersist()
 
@@ -306,18 +306,24 @@ def _halves(
     return halves if key is None else [*halves, _Half(plan=key, from_=key_from, null_rows="refuse")]
 
 
-def _encoded(df: DataFrame, halves: list[_Half], engine: Engine, told: bool | None) -> DataFrame:
+def _encoded(df: DataFrame, halves: list[_Half], engine: Engine, workers_have_srfix: bool | None) -> DataFrame:
     frame = df
     for half in halves:
         # Of the frame's own columns: the value's payload has taken the place of none of them but `value`.
         frame = frame.transform(
-            to_registry(half.plan, from_=half.from_, null_rows=half.null_rows, engine=engine, workers_have_srfix=told)
+            to_registry(
+                half.plan,
+                from_=half.from_,
+                null_rows=half.null_rows,
+                engine=engine,
+                workers_have_srfix=workers_have_srfix,
+            )
         )
     return frame.select(*(name for name in ("key", "value", "partition", "headers") if name in frame.columns))
 
 
 def _written_apart(
-    df: DataFrame, halves: list[_Half], engine: Engine, told: bool | None
+    df: DataFrame, halves: list[_Half], engine: Engine, workers_have_srfix: bool | None
 ) -> tuple[DataFrame, Callable[[DataFrame], tuple[DataFrame, DataFrame]]]:
     """The frame with its payloads and reasons beside it, and what takes it apart: into what can be written, as Kafka's sink
     takes it, and the rows that cannot, as they came."""
@@ -337,7 +343,7 @@ def _written_apart(
                 null_rows=half.null_rows,
                 on_error="quarantine",
                 engine=engine,
-                workers_have_srfix=told,
+                workers_have_srfix=workers_have_srfix,
             )
         )
     reasons = [reason_columns(half.plan.role) for half in halves]
@@ -345,7 +351,13 @@ def _written_apart(
 
 
 def _engine(
-    df: DataFrame, plan: WritePlan, row: FrameRow, engine: Engine, told: bool | None, *, is_quarantine: bool
+    df: DataFrame,
+    plan: WritePlan,
+    row: FrameRow,
+    engine: Engine,
+    workers_have_srfix: bool | None,
+    *,
+    is_quarantine: bool,
 ) -> JvmWrite | None:
     """How Spark writes; None for the arrow engine. What was chosen, and why, is logged as information."""
     write: JvmWrite | None = None
@@ -367,7 +379,7 @@ def _engine(
             f"The {plan.role.value}s of topic {plan.topic!r} need the arrow engine ({'; '.join(why)}). {lacking}.",
             reasons=(*why, lacking),
         )
-    if chosen == "arrow" and told is False:
+    if chosen == "arrow" and workers_have_srfix is False:
         raise WorkerPackageError(
             f"The {plan.role.value}s of topic {plan.topic!r} need the arrow engine ({'; '.join(why)}), which runs on "
             "the workers, but workers_have_srfix=False says that they lack srfix. Bring it there (make pyfiles, or "

@@ -12,7 +12,7 @@ from srfix.serde import RegistryError, Schema, TopicSubject, UnderOneSubject
 from srfix.serde.bounds import PLANNING_REQUESTS
 from srfix.serde.schemas.models import RegisteredSchema, SchemaVersion
 from srfix.serde.spark import plan_read
-from srfix.serde.spark.read.plan_registry import Asked, side_by_side
+from srfix.serde.spark.read.plan_registry import PlanLookups, side_by_side
 from tests.serde.avro_schemas import record
 from tests.serde.fakes import MemoryRegistry
 
@@ -85,7 +85,7 @@ class SlowRegistry(MemoryRegistry):
 def test_who_asks_the_same_waits_for_the_answer() -> None:
     registry = SlowRegistry()
     registry.seed("x", _schema(1))
-    asked = Asked(registry)
+    asked = PlanLookups(registry)
     answers = side_by_side(lambda _: asked.schema_by_id(1), range(8))
     assert len(set(answers)) == 1 == registry.count("schema_by_id")
 

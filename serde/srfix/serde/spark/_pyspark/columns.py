@@ -50,17 +50,17 @@ def judged_payloads(decoding: Decoding, payload: Column, headers: Column | None 
     def judged(one: Column) -> Column:
         fields = {name: one["made"][name] for name in decoding.names}
         is_good = decoding.is_good(fields["row"])
-        found = decoding.judged(
+        judgement = decoding.judged(
             fields, Payload.of(one["framed"]), is_good=is_good, problem=one[PROBLEM] if problem else None
         )
         return F.struct(
-            found.row.alias("row"),
-            F.when(found.is_bad, found.why).alias("why"),
-            found.is_tombstone.alias("is_tombstone"),
+            judgement.row.alias("row"),
+            F.when(judgement.is_bad, judgement.why).alias("why"),
+            judgement.is_tombstone.alias("is_tombstone"),
             one["payload"].alias("payload"),
         )
 
-    def told(one: Column) -> Column:
+    def verdict(one: Column) -> Column:
         why, reason = one["why"], one["why"]["reason"]
         return F.struct(
             one["row"].alias("row"),
@@ -69,7 +69,7 @@ def judged_payloads(decoding: Decoding, payload: Column, headers: Column | None 
             F.when(why.isNotNull(), one["payload"]).alias("payload"),
         )
 
-    return F.transform(F.transform(parts, judged), told)
+    return F.transform(F.transform(parts, judged), verdict)
 
 
 def _result(one: Column, plan: ReadPlan, on_error: OnBadRow) -> Column:
@@ -91,8 +91,8 @@ def _result(one: Column, plan: ReadPlan, on_error: OnBadRow) -> Column:
 def _binary(column: Column) -> Column:
     """The column; an error where it is of another type. Spark knows the type before it runs, and looks at no row for it."""
     before, behind = _NO_BINARY.split("{}")
-    told = F.concat(F.lit(before), F.typeof(column), F.lit(behind))
-    return F.when(F.typeof(column) == "binary", column.cast("binary")).otherwise(F.raise_error(told).cast("binary"))
+    message = F.concat(F.lit(before), F.typeof(column), F.lit(behind))
+    return F.when(F.typeof(column) == "binary", column.cast("binary")).otherwise(F.raise_error(message).cast("binary"))
 
 
 def _column(column: str | Column) -> Column:

@@ -56,7 +56,7 @@ def _ids(refused: Column) -> Column:
     if not _HAS_TOP_K:
         return _ids_of_bins(refused)
     frequent = F.call_function("approx_top_k", refused, F.lit(MAX_UNKNOWN_IDS + 1), F.lit(_TRACKED))
-    ids = F.transform(frequent, lambda found: found["item"])
+    ids = F.transform(frequent, lambda entry: entry["item"])
     return F.slice(F.array_compact(ids), 1, MAX_UNKNOWN_IDS)
 
 
@@ -76,8 +76,8 @@ def _if_few(bins: Column) -> Column:
     ids = F.array_distinct(F.transform(bins, lambda one: one["x"]))
 
     def count(number: Column) -> Column:
-        found = F.filter(bins, lambda one: one["x"] == number)
-        return F.aggregate(found, F.lit(0.0), lambda total, one: total + one["y"])
+        matches = F.filter(bins, lambda one: one["x"] == number)
+        return F.aggregate(matches, F.lit(0.0), lambda total, one: total + one["y"])
 
     by_count = F.sort_array(F.transform(ids, lambda one: F.struct(count(one), one.alias("id"))), asc=False)
     frequent = F.slice(F.transform(by_count, lambda one: one["id"].cast("bigint")), 1, MAX_UNKNOWN_IDS)
@@ -131,23 +131,23 @@ def decode_frame(
             "A stream has no Observation: its micro-batches are counted one by one. Give observe a name, and look it up in "
             "the observedMetrics of the query's progress."
         )
-    given = _framed(df, decoding, column)
+    source = _framed(df, decoding, column)
 
     def raised(words: Column) -> Column:
         return F.raise_error(failure(df.columns, role, words))
 
-    made = decoding.made(given.payload, given.headers)
-    rows = _behind_barrier(given.frame, made, decoding.names)
+    made = decoding.made(source.payload, source.headers)
+    rows = _behind_barrier(source.frame, made, decoding.names)
     parts = {part: F.col(_MADE + part) for part in decoding.names}
     if on_error == "fail" and observe is None:
         is_good = decoding.is_good(parts["row"])
-        judged = decoding.judged(parts, given.payload, is_good=is_good, problem=given.problem)
+        judged = decoding.judged(parts, source.payload, is_good=is_good, problem=source.problem)
         row = parts["row"] if "left" not in parts else F.coalesce(parts["row"], parts["left"]["row"])
         rows, row = raised_where(rows, judged.is_bad, raised(judged.words), row)
         return rows.withColumns({column: row, names.tombstone: row.isNull()}).drop(*_OURS)
     # A column of its own: looked at once, and written once in the query's text.
     rows = rows.withColumn(_OK, decoding.is_good(parts["row"]))
-    judged = decoding.judged(parts, given.payload, is_good=F.col(_OK), problem=given.problem)
+    judged = decoding.judged(parts, source.payload, is_good=F.col(_OK), problem=source.problem)
     # A null struct is a tombstone or a bad row, and whatever becomes of the reasons, the frame can tell them apart.
     added = {names.tombstone: judged.is_tombstone}
     is_counted = counts_unasked and df.isStreaming and on_error != "fail"
@@ -207,9 +207,9 @@ def _framed(df: DataFrame, decoding: Decoding, column: str) -> _Framed:
 def metrics_name(df: DataFrame, role: Role, topic: str) -> str:
     """What a stream's counts are called that nobody gave a name: Spark takes no name twice in one query."""
     name = f"srfix {role.value}s of {topic}"
-    given = _named_metrics.setdefault(df.sparkSession, Counter())
-    given[name] += 1
-    return name if given[name] == 1 else f"{name} ({given[name]})"
+    uses = _named_metrics.setdefault(df.sparkSession, Counter())
+    uses[name] += 1
+    return name if uses[name] == 1 else f"{name} ({uses[name]})"
 
 
 def good_rows(df: DataFrame, role: Role) -> DataFrame:
@@ -268,9 +268,9 @@ def check_payloads(df: DataFrame, column: str, ours: tuple[str, ...]) -> None:
             f"The frame has {len(fields)} columns {column!r}. Rename or drop all but the one with payloads."
         )
     if not isinstance(fields[0].dataType, BinaryType):
-        found = fields[0].dataType.simpleString()
+        type_text = fields[0].dataType.simpleString()
         raise UsageError(
-            f"The column {column!r} holds {found[:100]}, not binary: payloads are read as they came, before any cast. Was "
+            f"The column {column!r} holds {type_text[:100]}, not binary: payloads are read as they came, before any cast. Was "
             "it read already?"
         )
     if taken := [name for name in df.columns if name in ours]:

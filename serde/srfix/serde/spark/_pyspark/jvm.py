@@ -105,8 +105,8 @@ def jvm_rows(read: JvmRead, payload: Payload, *, fallback: Callable[[Column], Co
     The fallback decodes, to struct<row, reason, message>, payloads that this engine knows nothing about; it is given null
     for all others, for which it gives null. Without one they are bad rows.
     """
-    found = _rows(read, payload).alias(_ROW)
-    return F.struct(found) if fallback is None else F.struct(found, _left(read, payload, fallback).alias(_LEFT))
+    row = _rows(read, payload).alias(_ROW)
+    return F.struct(row) if fallback is None else F.struct(row, _left(read, payload, fallback).alias(_LEFT))
 
 
 def judged(

@@ -46,9 +46,9 @@ def job_progress(spark: SparkSession) -> JobProgress | None:
     jobs = tracker.getActiveJobsIds()
     infos = (tracker.getJobInfo(job) for job in jobs)
     stages = {stage for info in infos if info is not None for stage in info.stageIds}
-    found = [info for stage in stages if (info := tracker.getStageInfo(stage)) is not None]
+    stage_infos = [info for stage in stages if (info := tracker.getStageInfo(stage)) is not None]
     return JobProgress(
         jobs=len(jobs),
-        tasks=sum(info.numTasks for info in found),
-        done=sum(info.numCompletedTasks for info in found),
+        tasks=sum(info.numTasks for info in stage_infos),
+        done=sum(info.numCompletedTasks for info in stage_infos),
     )

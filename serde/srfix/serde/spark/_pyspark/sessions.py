@@ -106,19 +106,19 @@ _KNOWS_ITEMS: Final = "org.apache.avro.SystemLimitException"
 """The class that came with the bound on items, in Avro 1.11.3."""
 _ENDS_SKIPPING: Final = "org.apache.avro.SchemaFormatter"
 """A class that came with Avro 1.12, which skips no array backwards."""
-_found: Final[WeakKeyDictionary[SparkSession, Mapping[str, int]]] = WeakKeyDictionary()
+_properties_by_session: Final[WeakKeyDictionary[SparkSession, Mapping[str, int]]] = WeakKeyDictionary()
 """What was found. A JVM's properties were read once, when Avro began: they do not change for a reader."""
 
 
-def asked(spark: SparkSession, names: tuple[str, ...]) -> Mapping[str, int] | str:
+def read_jvm_properties(spark: SparkSession, names: tuple[str, ...]) -> Mapping[str, int] | str:
     """The properties that are numbers in every JVM that a small job reaches, each with the greatest; or why none can be asked.
 
     Asked where tasks run, not on the driver: a session's configuration can be changed after its JVM has started.
     `java_method` is not computed beforehand, for Spark holds that it answers anew each time.
     """
-    known = _found.get(spark)
-    if known is not None:
-        return known
+    entry = _properties_by_session.get(spark)
+    if entry is not None:
+        return entry
     properties = [F.expr(f"java_method('java.lang.System', 'getProperty', '{name}')") for name in names]
     try:
         rows = spark.range(0, _PROBES, 1, _PROBES).select(*properties).collect()
@@ -127,9 +127,9 @@ def asked(spark: SparkSession, names: tuple[str, ...]) -> Mapping[str, int] | st
             raise
         return next(iter(str(error).strip().splitlines()), type(error).__name__)[:_MOST_SAID]
     values = {name: [(row[index] or "").strip() for row in rows] for index, name in enumerate(names)}
-    found = {name: max(map(int, each)) for name, each in values.items() if all(map(_NUMBER.fullmatch, each))}
-    _found[spark] = found
-    return found
+    numbers = {name: max(map(int, texts)) for name, texts in values.items() if all(map(_NUMBER.fullmatch, texts))}
+    _properties_by_session[spark] = numbers
+    return numbers
 
 
 def bounds_items(spark: SparkSession) -> bool:
@@ -171,14 +171,16 @@ _STREAMS: Final = (
 
 def look(spark: SparkSession, options: Mapping[str, str], *, is_stream: bool) -> None:
     """Has Spark plan the read, which asks the brokers, and throws the plan away. Raises what Spark raises."""
-    told = {name: value for name, value in options.items() if not (is_stream and is_among(name, _STREAMS))}
-    if "assign" in told and told.get("startingOffsets", "earliest") in ("earliest", "latest"):
+    spark_options = {name: value for name, value in options.items() if not (is_stream and is_among(name, _STREAMS))}
+    if "assign" in spark_options and spark_options.get("startingOffsets", "earliest") in ("earliest", "latest"):
         # A partition that its topic lacks is left out without a word, unless offsets are given.
-        starts = {topic: dict.fromkeys(map(str, which), -2) for topic, which in json.loads(told["assign"]).items()}
-        told["startingOffsets"] = json.dumps(starts)
+        starts = {
+            topic: dict.fromkeys(map(str, which), -2) for topic, which in json.loads(spark_options["assign"]).items()
+        }
+        spark_options["startingOffsets"] = json.dumps(starts)
     # Spark takes an option's name in any letters.
-    told |= {name: value for name, value in _IMPATIENT.items() if not is_among(name, options)}
-    df = spark.read.format("kafka").options(**told).load()
+    spark_options |= {name: value for name, value in _IMPATIENT.items() if not is_among(name, options)}
+    df = spark.read.format("kafka").options(**spark_options).load()
     if hasattr(df, "_jdf"):
         df._jdf.queryExecution().executedPlan()
     else:  # Spark Connect

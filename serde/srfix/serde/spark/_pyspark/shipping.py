@@ -83,9 +83,9 @@ def _advice(missing: str) -> str:
     import platform
     import sys
 
-    found = [missing.partition(".")[0], *(name for name in _NEEDED if _is_missing(name))]
-    packages = sorted(set(found), key=found.index)
-    others = [name for name in packages if name != "srfix"]
+    modules = [missing.partition(".")[0], *(name for name in _NEEDED if _is_missing(name))]
+    packages = sorted(set(modules), key=modules.index)
+    other_packages = [name for name in packages if name != "srfix"]
     advice = [
         f"The Spark worker on {platform.node()} (Python {platform.python_version()}, {sys.executable}) lacks "
         f"{', '.join(packages)}."
@@ -102,8 +102,10 @@ def _advice(missing: str) -> str:
             "--py-files dist/srfix-pyfiles.zip, or spark.addArtifacts('dist/srfix-pyfiles.zip', pyfile=True) in a session, "
             "of Spark Connect too; fastavro, pyarrow and requests must be installed on the workers then."
         )
-    elif others:
-        advice.append(f"Install it there (pip install {' '.join(others)}): a zip of Python files cannot bring it.")
+    elif other_packages:
+        advice.append(
+            f"Install it there (pip install {' '.join(other_packages)}): a zip of Python files cannot bring it."
+        )
     advice.append('In from_registry and read_topic, engine="jvm" decodes with no Python on the workers.')
     return " ".join(advice)
 

@@ -56,23 +56,23 @@ _WRITER: Final = "srfix.serde.spark.source.write:task_writer"
 
 def source_schema(options: Mapping[str, str]) -> StructType:
     """What a frame has if the user gave no schema."""
-    found = source_options(options, Use.SCHEMA)
-    return _struct_type(frame_of(columns_of_topics(found)))
+    settings = source_options(options, Use.SCHEMA)
+    return _struct_type(frame_of(columns_of_topics(settings)))
 
 
 def batch_reader(options: Mapping[str, str], schema: StructType) -> DataSourceReader:
-    found = source_options(options, Use.BATCH)
-    return BatchReader(batch_read(found, _frame(found, schema)))
+    settings = source_options(options, Use.BATCH)
+    return BatchReader(batch_read(settings, _frame(settings, schema)))
 
 
 def stream_reader(options: Mapping[str, str], schema: StructType) -> DataSourceStreamReader:
-    found = source_options(options, Use.STREAM)
-    frame = _frame(found, schema)
+    settings = source_options(options, Use.STREAM)
+    frame = _frame(settings, schema)
     if HAS_ADMISSION_CONTROL:
-        return LimitedStreamReader(stream_read(found, frame), found.max_offsets_per_trigger)
-    if found.max_offsets_per_trigger is not None:
+        return LimitedStreamReader(stream_read(settings, frame), settings.max_offsets_per_trigger)
+    if settings.max_offsets_per_trigger is not None:
         raise UsageError("The option maxOffsetsPerTrigger needs PySpark 4.2 or newer. Leave it out.")
-    return StreamReader(stream_read(found, frame))
+    return StreamReader(stream_read(settings, frame))
 
 
 def _frame(options: SourceOptions, schema: StructType) -> SourceFrame:
@@ -181,8 +181,8 @@ def stream_writer(options: Mapping[str, str], schema: StructType, *, overwrite: 
 
 
 def _shipped(options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> Shipped:
-    found = source_options(options, Use.WRITE)
-    return Shipped(_WRITER, planned_write(found, schema.jsonValue(), overwrite=overwrite))
+    settings = source_options(options, Use.WRITE)
+    return Shipped(_WRITER, planned_write(settings, schema.jsonValue(), overwrite=overwrite))
 
 
 class BatchWriter(DataSourceArrowWriter):

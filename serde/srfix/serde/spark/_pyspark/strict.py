@@ -115,5 +115,5 @@ def _or_null(holds: Column) -> Column:
 
 
 def _all(checks: Iterable[Column | None]) -> Column | None:
-    found = [check for check in checks if check is not None]
-    return reduce(and_, found) if found else None
+    conditions = [check for check in checks if check is not None]
+    return reduce(and_, conditions) if conditions else None

@@ -68,8 +68,8 @@ def decode_topics(
             observe=None,
             counts_unasked=False,
         )
-        told = (names.tombstone, names.reason, names.message, names.payload)
-        rows = rows.withColumnsRenamed({name: part + name for name in told if name in rows.columns})
+        reason_names = (names.tombstone, names.reason, names.message, names.payload)
+        rows = rows.withColumnsRenamed({name: part + name for name in reason_names if name in rows.columns})
     is_planned = F.coalesce(F.col("topic").isin(*plans.by_topic), F.lit(False))
     is_unplanned = payload.isNotNull() & ~is_planned
     row = F.coalesce(*(_row(plan, plans, part) for (plan, _), part in zip(shared, parts, strict=True)))
@@ -85,8 +85,8 @@ def decode_topics(
             rows = rows.observe(metrics_name(df, role, plans.name), *default_columns(reason))
     if on_error == "quarantine":
         bad = F.when(is_unplanned, payload)
-        kept = F.coalesce(*(F.col(part + names.payload) for part in parts), bad)
-        added = {names.reason: reason, names.message: message, names.payload: kept} | added
+        bad_payload = F.coalesce(*(F.col(part + names.payload) for part in parts), bad)
+        added = {names.reason: reason, names.message: message, names.payload: bad_payload} | added
     if on_error == "fail":
         words = F.lit(f"{Reason.NO_PLAN.value}: {_NO_PLAN}")
         is_bad = is_unplanned
@@ -109,11 +109,11 @@ def _row(plan: ReadPlan, plans: TopicPlans, part: str) -> Column:
     """A plan's row, with the columns of all of them."""
     if plan.columns == plans.columns:
         return F.col(part)
-    own = {column.name for column in plan.columns}
+    plan_names = {column.name for column in plan.columns}
     types = struct_type(spark_schema(plans.columns))
     fields = [
         F.col(part).getField(field.name).alias(field.name)
-        if field.name in own
+        if field.name in plan_names
         else F.lit(None).cast(field.dataType).alias(field.name)
         for field in types.fields
     ]

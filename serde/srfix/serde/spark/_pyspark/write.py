@@ -98,14 +98,17 @@ def encode_frame(
 
 
 def taken_apart(
-    df: DataFrame, own: Sequence[str], written: Mapping[str, str], reasons: Sequence[ReasonColumns]
+    df: DataFrame, own_columns: Sequence[str], written: Mapping[str, str], reasons: Sequence[ReasonColumns]
 ) -> tuple[DataFrame, DataFrame]:
     """A frame of written rows in quarantine: what Kafka's sink takes of those that could be, and the others, as they came
-    (`own` are the columns of then). `written` says of `key` and `value` which column has the payloads."""
+    (`own_columns` are the columns of then). `written` says of `key` and `value` which column has the payloads."""
     is_written = reduce(and_, (F.col(names.reason).isNull() for names in reasons))
     sink = [F.col(written.get(name, name)).alias(name) for name in _SINK if name in written or name in df.columns]
-    kept = [*map(_column, own), *(F.col(name) for names in reasons for name in (names.reason, names.message))]
-    return df.where(is_written).select(*sink), df.where(~is_written).select(*kept)
+    quarantine_columns = [
+        *map(_column, own_columns),
+        *(F.col(name) for names in reasons for name in (names.reason, names.message)),
+    ]
+    return df.where(is_written).select(*sink), df.where(~is_written).select(*quarantine_columns)
 
 
 def _why_not(row: FrameRow, *, may_be_tombstones: bool) -> Column:
@@ -128,9 +131,9 @@ def _with_header(df: DataFrame, plan: WritePlan, into: str) -> DataFrame:
     name, value = plan.record_header
     ours = F.array(F.struct(F.lit(name).alias("key"), F.lit(value).alias("value"))).cast(_HEADERS)
     has_headers = "headers" in df.columns
-    given = F.col("headers").cast(_HEADERS) if has_headers else F.lit(None).cast(_HEADERS)
-    others = F.filter(F.coalesce(given, F.array().cast(_HEADERS)), lambda header: header["key"] != name)
-    return df.withColumn("headers", F.when(_column(into).isNull(), given).otherwise(F.concat(others, ours)))
+    headers = F.col("headers").cast(_HEADERS) if has_headers else F.lit(None).cast(_HEADERS)
+    other_headers = F.filter(F.coalesce(headers, F.array().cast(_HEADERS)), lambda header: header["key"] != name)
+    return df.withColumn("headers", F.when(_column(into).isNull(), headers).otherwise(F.concat(other_headers, ours)))
 
 
 def _column(name: str) -> Column:

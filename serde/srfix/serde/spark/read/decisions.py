@@ -133,15 +133,15 @@ class PlannedResolver:
     Picklable if the policy is.
     """
 
-    def __init__(self, policy: Resolver, found: Iterable[ResolvedSchema], *, topic: str, role: Role) -> None:
+    def __init__(self, policy: Resolver, schemas: Iterable[ResolvedSchema], *, topic: str, role: Role) -> None:
         self._policy = policy
-        self._found: dict[tuple[int | None, str, Role], ResolvedSchema] = {
-            (resolved.schema_id, topic, role): resolved for resolved in found
+        self._schemas: dict[tuple[int | None, str, Role], ResolvedSchema] = {
+            (resolved.schema_id, topic, role): resolved for resolved in schemas
         }
 
     def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
-        found = self._found.get((schema_id, topic, role))
-        return self._policy.resolve(schema_id, topic=topic, role=role) if found is None else found
+        schema = self._schemas.get((schema_id, topic, role))
+        return self._policy.resolve(schema_id, topic=topic, role=role) if schema is None else schema
 
     def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
         return self._policy.resolve_guid(guid, topic=topic, role=role)
@@ -212,8 +212,8 @@ class ReadDecisions:
         """What reads a payload, in this process: rows are dicts of `columns`. Both engines give the same rows."""
         if self.policy is None:
             return deserializer_of(self.format, self.spec, None)
-        found = (schema.resolved for schema in self.schemas)
-        resolver = PlannedResolver(self.policy, found, topic=self.topic, role=self.role)
+        resolved_schemas = (schema.resolved for schema in self.schemas)
+        resolver = PlannedResolver(self.policy, resolved_schemas, topic=self.topic, role=self.role)
         return deserializer_of(self.format, self.spec, resolver)
 
     def spark_schema(self) -> str:
@@ -256,7 +256,7 @@ class ReadDecisions:
         return hash(self.digest)
 
     def __repr__(self) -> str:
-        by_schema = f"{' and '.join(known.word for known in SCHEMA_FORMATS)} by schema"
+        by_schema = f"{' and '.join(schema_format.word for schema_format in SCHEMA_FORMATS)} by schema"
         format_ = by_schema if self.format is None else self.format.value
         refused = f", {len(self.refusals)} refused" if self.refusals else ""
         return (

@@ -64,7 +64,7 @@ def _head(plan: ReadDecisions) -> list[str]:
 def format_words(plan: ReadDecisions) -> str:
     if plan.format is not None:
         return plan.format.word
-    return f"{' or '.join(known.word for known in SCHEMA_FORMATS)}, as each schema says"
+    return f"{' or '.join(schema_format.word for schema_format in SCHEMA_FORMATS)}, as each schema says"
 
 
 def resolution_words(plan: ReadDecisions) -> str | None:
@@ -105,8 +105,8 @@ def policy_words(plan: ReadDecisions) -> str:
     kind = type(policy).__name__
     if isinstance(policy, ById):
         return f"any id that the registry knows ({kind})"
-    asked = policy.subjects(topic=plan.topic, role=role) if isinstance(policy, PlannablePolicy) else ()
-    match policy, asked:
+    subjects = policy.subjects(topic=plan.topic, role=role) if isinstance(policy, PlannablePolicy) else ()
+    match policy, subjects:
         case UnderOneSubject(), (subject,):
             return f"an id whose schema is registered under {subject!r} ({kind})"
         case DualSubject(), (first, second):
@@ -120,7 +120,7 @@ def policy_words(plan: ReadDecisions) -> str:
 def versions_words(plan: ReadDecisions) -> Iterator[str]:
     """The subjects, each with how many versions it has."""
     for subject in plan.subjects:
-        count = sum(found.subject == subject for found in plan.listed)
+        count = sum(version.subject == subject for version in plan.listed)
         yield f"{subject!r} ({_number(count, 'version') if count else 'no such subject'})"
 
 
@@ -150,7 +150,7 @@ def _title(planned: PlannedSchema) -> str:
 def _places(planned: PlannedSchema, listed: Iterable[ListedVersion]) -> Iterator[str]:
     """Where it is, and who accepts it."""
     places = [
-        f"version {found.version} of {found.subject!r}" for found in listed if found.schema_id == planned.schema_id
+        f"version {place.version} of {place.subject!r}" for place in listed if place.schema_id == planned.schema_id
     ]
     if places:
         yield from _entry("is", ", ".join(places))
@@ -205,8 +205,8 @@ def _engines(plan: ReadDecisions) -> list[str]:
             lines += _entry("" if number else "jvm", f"refused: {reason}")
         return lines
     shapes = [_and(map(str, shape.schema_ids)) for shape in read.shapes]
-    said = f"reads {_number(len(shapes), 'shape')} of schemas: ids {'; '.join(shapes)}" if shapes else "reads none"
-    lines += _entry("jvm", said)
+    jvm_words = f"reads {_number(len(shapes), 'shape')} of schemas: ids {'; '.join(shapes)}" if shapes else "reads none"
+    lines += _entry("jvm", jvm_words)
     if read.left:
         lines += _entry("", f"{read.left_over}.")
     lines += _entry("", "cannot see:")
@@ -313,7 +313,7 @@ def _engine_words(plan: ReadDecisions) -> str:
 
 
 def _ids(ids: Iterable[int]) -> str:
-    found = sorted(ids)
-    if not found:
+    sorted_ids = sorted(ids)
+    if not sorted_ids:
         return ""
-    return f"{'id' if len(found) == 1 else 'ids'} {first_ones(map(str, found), _IDS)}"
+    return f"{'id' if len(sorted_ids) == 1 else 'ids'} {first_ones(map(str, sorted_ids), _IDS)}"

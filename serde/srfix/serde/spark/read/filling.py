@@ -36,7 +36,7 @@ from srfix.serde.resolve.resolved import ResolvedSchema, SecondAnswered
 from srfix.serde.serdes.plans import decode_plan
 from srfix.serde.spark.interface import Feed, PlannedRefusal, PlannedSchema
 from srfix.serde.spark.read.decisions import ReadDecisions
-from srfix.serde.spark.read.plan_registry import Asked, listed, side_by_side
+from srfix.serde.spark.read.plan_registry import PlanLookups, listed, side_by_side
 from srfix.serde.specs import ReadSpec
 from srfix.serde.wire import SchemaId
 
@@ -149,16 +149,16 @@ class _Walk:
         if refused is not None and is_certain and self.problem is None:
             self.problem = refused
         unit, column = as_written(value.unit, value.column), value.column
-        said = [] if value.writer.is_type_of(column) else [f"{value.writer.word} to {type_name(column)}"]
+        details = [] if value.writer.is_type_of(column) else [f"{value.writer.word} to {type_name(column)}"]
         if value.default is not None:
-            said.append(f"null as {_shown(value.default)}")
+            details.append(f"null as {_shown(value.default)}")
         if over:
-            said.append(f"overrides {', '.join(over)}")
+            details.append(f"overrides {', '.join(over)}")
         self.feeds.append(
             Feed(
                 column=self._column(value),
                 field=field,
-                detail="; ".join(said) or None,
+                detail="; ".join(details) or None,
                 refusal=None if refused is None else refused.message,
                 other_time=refused.column_type if isinstance(refused, TimeUnitError) else None,
                 numbers=None if unit is None else unit.numbers,
@@ -181,16 +181,16 @@ def _shown(default: object) -> str:
 P = TypeVar("P", bound=ReadDecisions)
 
 
-def filled(plan: P, asked: Asked, ids: Iterable[SchemaId]) -> P:
+def filled(plan: P, lookups: PlanLookups, ids: Iterable[SchemaId]) -> P:
     """The plan with all versions of its subjects, and with these ids; what it holds already is kept."""
-    versions = tuple(listed(asked, plan.subjects, plan.listed))
+    versions = tuple(listed(lookups, plan.subjects, plan.listed))
     schemas = {planned.schema_id: planned for planned in plan.schemas}
     refusals: list[PlannedRefusal] = []
     wanted = sorted({*ids, *(version.schema_id for version in versions)} - schemas.keys())
     if isinstance(plan.policy, PlannablePolicy):
-        answers = side_by_side(lambda one: _resolved(plan, asked, one), wanted)
+        answers = side_by_side(lambda one: _resolved(plan, lookups, one), wanted)
     else:
-        answers = [_resolved(plan, asked, one) for one in wanted]
+        answers = [_resolved(plan, lookups, one) for one in wanted]
     for schema_id, answer in zip(wanted, answers, strict=True):
         if isinstance(answer, PlannedRefusal):
             refusals.append(answer)
@@ -201,14 +201,14 @@ def filled(plan: P, asked: Asked, ids: Iterable[SchemaId]) -> P:
 
 
 def _resolved(
-    plan: ReadDecisions, asked: Asked, schema_id: SchemaId
+    plan: ReadDecisions, lookups: PlanLookups, schema_id: SchemaId
 ) -> tuple[ResolvedSchema, SecondAnswered | None] | PlannedRefusal:
     """What the policy says of an id; of a policy of this package's a copy for each id, so that none waits for another."""
     seconds: list[SecondAnswered] = []
     policy = plan.policy
     assert policy is not None
     if isinstance(policy, PlannablePolicy):
-        policy = policy.over(asked, on_second=seconds.append)
+        policy = policy.over(lookups, on_second=seconds.append)
     try:
         resolved = policy.resolve(schema_id, topic=plan.topic, role=plan.role)
     except (ResolveError, NoSubjectError) as error:
@@ -251,12 +251,12 @@ _INSIDE: Final = re.compile(r"->(?:ARRAY|MAP_KEY|MAP_VAL)$")
 def check_fed(plan: ReadDecisions) -> None:
     """Checks nothing where no version is known, or no version's fields are."""
     # A root that feeds no columns at all says nothing about one of them; nor does a schema that cannot be walked.
-    told = [
+    schemas = [
         planned
         for planned in plan.schemas
         if any(feed.field is not None or feed.refusal is None for feed in planned.feeds)
     ]
-    missing = _missing(told) if told else []
+    missing = _missing(schemas) if schemas else []
     if not missing:
         return
     shown = ", ".join(missing[:_SHOWN_COLUMNS])
@@ -264,19 +264,19 @@ def check_fed(plan: ReadDecisions) -> None:
     one = len(missing) == 1
     raise ColumnError(
         f"No version of the {plan.role.value}s of topic {plan.topic!r} feeds {'the column' if one else 'the columns'} "
-        f"{shown}{more}: {'it' if one else 'they'} would be null in every row.{_near(missing, told)} srfix looked "
+        f"{shown}{more}: {'it' if one else 'they'} would be null in every row.{_near(missing, schemas)} srfix looked "
         f"under {', '.join(map(repr, plan.subjects)) or 'no subject, only for ids'}. "
         "Use the field names that the writers have, give subjects= whose versions have these fields, or set "
         "missing_columns='null'."
     )
 
 
-def _missing(told: list[PlannedSchema]) -> list[str]:
+def _missing(schemas: list[PlannedSchema]) -> list[str]:
     """Paths, without those inside of others."""
-    unfed = [{feed.column for feed in planned.feeds if not _is_fed(feed)} for planned in told]
-    fed = {feed.column for planned in told for feed in planned.feeds if _is_fed(feed)}
+    unfed = [{feed.column for feed in planned.feeds if not _is_fed(feed)} for planned in schemas]
+    fed = {feed.column for planned in schemas for feed in planned.feeds if _is_fed(feed)}
     # Where a version does not feed a STRUCT, the fields inside are not listed.
-    every = dict.fromkeys(feed.column for planned in told for feed in planned.feeds)
+    every = dict.fromkeys(feed.column for planned in schemas for feed in planned.feeds)
     return [path for path in every if path not in fed and any(path in one for one in unfed)]
 
 
@@ -284,15 +284,15 @@ def _is_fed(feed: Feed) -> bool:
     return feed.field is not None or feed.default is not None
 
 
-def _near(missing: list[str], told: list[PlannedSchema]) -> str:
-    fields = list(dict.fromkeys(name for planned in told for name in _fields(planned)))
+def _near(missing: list[str], schemas: list[PlannedSchema]) -> str:
+    fields = list(dict.fromkeys(name for planned in schemas for name in _fields(planned)))
     by_name = {declared_name(name): name for name in reversed(fields)}
-    found = [
+    suggestions = [
         f"{by_name[near]!r} for {name}"
         for name in missing[:_SHOWN_COLUMNS]
         if (near := nearest(declared_name(name), by_name, cutoff=0.7))
     ]
-    return f" Did you mean {', '.join(found)}?" if found else ""
+    return f" Did you mean {', '.join(suggestions)}?" if suggestions else ""
 
 
 def _fields(planned: PlannedSchema) -> Iterator[str]:
@@ -324,12 +324,12 @@ def _by_ksqldb(column_type: str) -> str:
 
 def _check_numbers(by_schema: Sequence[tuple[PlannedSchema, dict[str, Feed]]], topic: str) -> None:
     """A column of numbers that are milliseconds in one row and microseconds in the next says nothing."""
-    found: dict[str, dict[str, int]] = {}
+    numbers_by_column: dict[str, dict[str, int]] = {}
     for planned, feeds in by_schema:
         for column, feed in feeds.items():
             if planned.problem is None and feed.numbers is not None and feed.refusal is None:
-                found.setdefault(column, {}).setdefault(feed.numbers, planned.schema_id)
-    for column, numbers in found.items():
+                numbers_by_column.setdefault(column, {}).setdefault(feed.numbers, planned.schema_id)
+    for column, numbers in numbers_by_column.items():
         if len(numbers) > 1:
             kinds = ", ".join(f"{kind} (schema id {schema_id})" for kind, schema_id in numbers.items())
             raise ColumnError(

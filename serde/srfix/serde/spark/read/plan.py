@@ -33,7 +33,7 @@ from srfix.serde.spark.interface import MissingColumns, NewestSchema, check_word
 from srfix.serde.spark.read.decisions import ReadDecisions
 from srfix.serde.spark.read.explain import explanation, summary
 from srfix.serde.spark.read.filling import check_fed, check_times, filled
-from srfix.serde.spark.read.plan_registry import Asked, PlanRegistry
+from srfix.serde.spark.read.plan_registry import PlanLookups, PlanRegistry
 from srfix.serde.specs import ReaderSchema, ReadSpec
 from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject, join_context, split_context
 from srfix.serde.subjects.strategies import TopicSubject
@@ -68,14 +68,14 @@ class ReadPlan(ReadDecisions):
         """
         if self.policy is None:
             return self
-        asked = Asked(cast("PlanRegistry", usable_registry(registry)))
-        plan = filled(self, asked, (refusal.schema_id for refusal in self.refusals))
+        lookups = PlanLookups(cast("PlanRegistry", usable_registry(registry)))
+        plan = filled(self, lookups, (refusal.schema_id for refusal in self.refusals))
         check_times(plan.schemas, plan.topic)
         return plan
 
 
 def newest_half(
-    asked: Asked, subjects: Iterable[Subject], spec: ReadSpec, *, format_: Format | None, role: Role
+    lookups: PlanLookups, subjects: Iterable[Subject], spec: ReadSpec, *, format_: Format | None, role: Role
 ) -> tuple[ReadSpec, NewestSchema]:
     """The spec with the columns of the highest live version of the first subject that has one, in its own letters; and with
     the schema itself, if it has aliases or defaults, which count then.
@@ -86,13 +86,13 @@ def newest_half(
     """
     names = tuple(subjects)
     for subject in names:
-        found = asked.latest(subject)
-        if found is not None:
+        version = lookups.latest(subject)
+        if version is not None:
             try:
-                return _half(asked, subject, found, spec, format_, role)
+                return _half(lookups, subject, version, spec, format_, role)
             except SrfixError as error:
                 error.args = (
-                    f"The newest schema, version {found.version} of {subject!r} (id {found.schema_id}), gives no "
+                    f"The newest schema, version {version.version} of {subject!r} (id {version.schema_id}), gives no "
                     f"columns: {error.message}",
                 )
                 raise
@@ -109,20 +109,20 @@ def _none_in(names: tuple[str, ...]) -> str:
 
 
 def _half(
-    asked: Asked,
+    lookups: PlanLookups,
     subject: Subject,
-    found: SchemaVersion,
+    version: SchemaVersion,
     spec: ReadSpec,
     format_: Format | None,
     role: Role,
 ) -> tuple[ReadSpec, NewestSchema]:
-    schema = found.schema
+    schema = version.schema
     if format_ is not None:
         check_schema_type(schema.schema_type, format_)
-    references = reference_texts(asked, schema, subject=subject)
+    references = reference_texts(lookups, schema, subject=subject)
     in_format = format_of(schema.schema_type)
     half, left_out = _half_of(in_format, schema.text, references, spec, role)
-    newest = NewestSchema(subject=subject, version=found.version, schema_id=found.schema_id, dropped=left_out)
+    newest = NewestSchema(subject=subject, version=version.version, schema_id=version.schema_id, dropped=left_out)
     is_reader = reads_units(spec.case_rule) and half.wrapped and in_format is RESOLVING
     reader = ReaderSchema(text=schema.text, references=references) if is_reader else None
     return replace(half, reader_schema=reader), newest
@@ -261,14 +261,14 @@ def plan_read(
         raise UsageError(f"ids: {error.message} Leave it out.") from error
     extra = tuple(map(Subject, subjects))
     policy = ById(registry, context=_context_of(extra)) if policy is None else policy
-    asked = Asked(registry)
-    own = _own_subjects(policy, topic, role)
+    lookups = PlanLookups(registry)
+    own_subjects = _own_subjects(policy, topic, role)
     newest: NewestSchema | None = None
     if reader_version is not None or reader_id is not None:
-        registered = _registered_reader(asked, own[-1], version=reader_version, schema_id=reader_id)
+        registered = _registered_reader(lookups, own_subjects[-1], version=reader_version, schema_id=reader_id)
         spec = replace(spec, reader_schema=usable_reader(registered, case_rule))
     if isinstance(columns, Newest):
-        spec, newest = newest_half(asked, (*own[-1:], *extra), spec, format_=format, role=role)
+        spec, newest = newest_half(lookups, (*own_subjects[-1:], *extra), spec, format_=format, role=role)
     elif columns is None:
         spec = reader_half(spec, role)
     else:
@@ -280,10 +280,10 @@ def plan_read(
         format=format,
         spec=spec,
         policy=policy,
-        subjects=tuple(dict.fromkeys((*own, *extra))),
+        subjects=tuple(dict.fromkeys((*own_subjects, *extra))),
         newest=newest,
     )
-    plan = filled(plan, asked, wanted)
+    plan = filled(plan, lookups, wanted)
     check_times(plan.schemas, topic)
     if missing_columns == "error":
         check_fed(plan)
@@ -301,31 +301,33 @@ def newest_columns(
 ) -> tuple[ReadSpec, NewestSchema]:
     """What `plan_read` takes for `NEWEST`: the columns, the schema itself if its aliases and defaults count, and whose they
     are. Two requests, however many versions there are."""
-    own = _own_subjects(policy, topic, role)[-1:]
-    asked = Asked(cast("PlanRegistry", usable_registry(registry)))
-    return newest_half(asked, own, spec, format_=format, role=role)
+    own_subjects = _own_subjects(policy, topic, role)[-1:]
+    lookups = PlanLookups(cast("PlanRegistry", usable_registry(registry)))
+    return newest_half(lookups, own_subjects, spec, format_=format, role=role)
 
 
-def _is_one_given(**given: object) -> bool:
+def _is_one_given(**arguments: object) -> bool:
     """True if one of the arguments was given.
 
     :raises UsageError: if several were.
     """
-    names = [f"{name}=" for name, value in given.items() if value is not None]
+    names = [f"{name}=" for name, value in arguments.items() if value is not None]
     if len(names) > 1:
         raise UsageError(f"{' and '.join(names)} each give the reader's schema. Leave all but one of them out.")
     return bool(names)
 
 
-def _registered_reader(asked: Asked, subject: Subject, *, version: int | None, schema_id: int | None) -> ReaderSchema:
+def _registered_reader(
+    lookups: PlanLookups, subject: Subject, *, version: int | None, schema_id: int | None
+) -> ReaderSchema:
     """A schema of the registry's, as a reader's."""
     if version is not None:
-        schema = asked.version(subject, version).schema
+        schema = lookups.version(subject, version).schema
     else:
         assert schema_id is not None
-        schema = asked.schema_by_id(given_schema_id(schema_id), subject=subject).schema
+        schema = lookups.schema_by_id(given_schema_id(schema_id), subject=subject).schema
     check_schema_type(schema.schema_type, RESOLVING)
-    return ReaderSchema(text=schema.text, references=reference_texts(asked, schema, subject=subject))
+    return ReaderSchema(text=schema.text, references=reference_texts(lookups, schema, subject=subject))
 
 
 def _schemaless(topic: str, columns: GivenColumns | Newest, spec: ReadSpec, *, role: Role, format_: Format) -> ReadPlan:
@@ -340,15 +342,15 @@ def _schemaless(topic: str, columns: GivenColumns | Newest, spec: ReadSpec, *, r
 def _check_columns(spec: ReadSpec, format_: Format | None) -> None:
     """What a format cannot hold is said at once, whatever schemas there are."""
     spec = ReadSpec(columns=spec.columns, wrap=spec.wrap, case_rule=CaseRule.EXACT)
-    for known in SCHEMA_FORMATS:
-        if format_ in (known, None):
-            decode_plan(known, schema_module_of(known).EMPTY_SCHEMA, spec)
+    for schema_format in SCHEMA_FORMATS:
+        if format_ in (schema_format, None):
+            decode_plan(schema_format, schema_module_of(schema_format).EMPTY_SCHEMA, spec)
 
 
 def _own_subjects(policy: Resolver, topic: str, role: Role) -> tuple[Subject, ...]:
-    own = policy.subjects(topic=topic, role=role) if isinstance(policy, PlannablePolicy) else ()
+    subjects = policy.subjects(topic=topic, role=role) if isinstance(policy, PlannablePolicy) else ()
     context = policy.context if isinstance(policy, ById) else DEFAULT_CONTEXT
-    return own or (join_context(context, TopicSubject()(topic, role)),)
+    return subjects or (join_context(context, TopicSubject()(topic, role)),)
 
 
 def _context_of(subjects: Iterable[Subject]) -> str:

@@ -31,12 +31,12 @@ def side_by_side(ask: Callable[[_T], _R], questions: Iterable[_T]) -> list[_R]:
     An error is that of the first question that has one. What was not asked by then is not asked: a registry that does not
     answer is waited for as long as one request waits.
     """
-    asked = list(questions)
-    if len(asked) < _FEW:
-        return [ask(question) for question in asked]
-    with ThreadPoolExecutor(min(PLANNING_REQUESTS, len(asked)), thread_name_prefix="srfix-plan") as pool:
+    question_list = list(questions)
+    if len(question_list) < _FEW:
+        return [ask(question) for question in question_list]
+    with ThreadPoolExecutor(min(PLANNING_REQUESTS, len(question_list)), thread_name_prefix="srfix-plan") as pool:
         try:
-            return list(pool.map(ask, asked))
+            return list(pool.map(ask, question_list))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -54,7 +54,7 @@ class _Forgetful(Protocol):
     def forget_unknown_ids(self) -> None: ...
 
 
-class Asked:
+class PlanLookups:
     """What a plan's policies ask while it is made, from several threads. What a version's answer said is not asked again by
     id, where that would be the same text; nothing is registered."""
 
@@ -85,15 +85,15 @@ class Asked:
 
     def version(self, subject: str, version: int | Literal["latest"], *, deleted: bool = False) -> SchemaVersion:
         with self._alone("version", subject, version):
-            found = self._versions.get((subject, version))
-            if found is None:
-                found = self._registry.version(subject, version, deleted=deleted)
-                self._versions[subject, version] = self._versions[subject, found.version] = found
-                if _is_compact(found.schema.text):
-                    known = RegisteredSchema(schema_id=found.schema_id, schema=found.schema)
+            answer = self._versions.get((subject, version))
+            if answer is None:
+                answer = self._registry.version(subject, version, deleted=deleted)
+                self._versions[subject, version] = self._versions[subject, answer.version] = answer
+                if _is_compact(answer.schema.text):
+                    schema = RegisteredSchema(schema_id=answer.schema_id, schema=answer.schema)
                     # An unqualified subject may be answered from another context, whose ids are others.
-                    self._by_id.setdefault((_context(found.subject), found.schema_id), known)
-            return found
+                    self._by_id.setdefault((_context(answer.subject), answer.schema_id), schema)
+            return answer
 
     def versions(self, subject: str, *, deleted: bool = False) -> tuple[int, ...]:
         """The version numbers of a subject; none where there is no such subject."""
@@ -118,23 +118,25 @@ class Asked:
         raise UsageError(f"A plan registers no schemas, but something tried to register one under {subject!r}.")
 
 
-def listed(asked: Asked, subjects: Iterable[Subject], known: Iterable[ListedVersion] = ()) -> Iterator[ListedVersion]:
+def listed(
+    lookups: PlanLookups, subjects: Iterable[Subject], known_versions: Iterable[ListedVersion] = ()
+) -> Iterator[ListedVersion]:
     """Every version of the subjects, soft-deleted ones too, for readers accept those; only versions that are not known
     are asked for.
     """
-    by_place = {(found.subject, found.version): found for found in known}
+    by_place = {(entry.subject, entry.version): entry for entry in known_versions}
 
     def place(subject: Subject, version: int) -> ListedVersion | None:
-        found = by_place.get((subject, version))
-        if found is not None:
-            return found
+        entry = by_place.get((subject, version))
+        if entry is not None:
+            return entry
         try:
-            answer = asked.version(subject, version, deleted=True)
+            answer = lookups.version(subject, version, deleted=True)
         except (SubjectNotFoundError, VersionNotFoundError):
             return None  # deleted for good since it was listed
         return ListedVersion(subject=subject, version=version, schema_id=answer.schema_id)
 
-    places = [(subject, version) for subject in subjects for version in asked.versions(subject, deleted=True)]
+    places = [(subject, version) for subject in subjects for version in lookups.versions(subject, deleted=True)]
     yield from filter(None, side_by_side(lambda one: place(*one), places))
 
 

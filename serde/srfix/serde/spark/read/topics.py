@@ -65,10 +65,10 @@ class TopicPlans:
     @property
     def shared(self) -> tuple[tuple[ReadPlan, tuple[str, ...]], ...]:
         """Each plan once, with its topics."""
-        found: dict[ReadPlan, list[str]] = {}
+        topics_by_plan: dict[ReadPlan, list[str]] = {}
         for topic, plan in self.by_topic.items():
-            found.setdefault(plan, []).append(topic)
-        return tuple((plan, tuple(topics)) for plan, topics in found.items())
+            topics_by_plan.setdefault(plan, []).append(topic)
+        return tuple((plan, tuple(topics)) for plan, topics in topics_by_plan.items())
 
     @property
     def name(self) -> str:
@@ -96,9 +96,9 @@ class TopicsAsked:
 
     def error_of(self, text: str) -> UsageError | None:
         """What is wrong with the pattern or the partitions, by what Spark said; None if that is about neither."""
-        if self.option == "subscribePattern" and (found := _NO_PATTERN.search(text)) is not None:
+        if self.option == "subscribePattern" and (match := _NO_PATTERN.search(text)) is not None:
             return UsageError(
-                f"subscribe_pattern= is not a regular expression of Java's: {foreign(found[1])}, in "
+                f"subscribe_pattern= is not a regular expression of Java's: {foreign(match[1])}, in "
                 f"{foreign(self.value)!r}."
             )
         if self.option == "assign" and _OTHER_PARTITIONS in text:
@@ -135,7 +135,7 @@ def topics_asked(
     """What is read: the plans' topics, unless a pattern or an assignment says so."""
     if subscribe_pattern is not None and assign is not None:
         raise UsageError("subscribe_pattern= and assign= each choose the topics to read. Give only one of them.")
-    given = topic_plans([plans] if isinstance(plans, ReadPlan) else plans)
+    all_plans = topic_plans([plans] if isinstance(plans, ReadPlan) else plans)
     only = plans if isinstance(plans, ReadPlan) else None
     if subscribe_pattern is not None:
         if only is not None and not _is_of_any_topic(only):
@@ -146,29 +146,29 @@ def topics_asked(
             raise UsageError("subscribe_pattern= is empty, and matches no topic. Give a regular expression of Java's.")
         return TopicsAsked(option="subscribePattern", value=subscribe_pattern, topics=())
     if assign is None:
-        topics = tuple(given.by_topic)
+        topics = tuple(all_plans.by_topic)
         return TopicsAsked(option="subscribe", value=",".join(topics), topics=topics)
-    found = _partitions(assign)
-    if lacking := [topic for topic in found if topic not in given.by_topic]:
+    partitions = _partitions(assign)
+    if lacking := [topic for topic in partitions if topic not in all_plans.by_topic]:
         if only is None:
             raise UsageError(
-                f"assign= names the topic {lacking[0]!r}, which has no plan; there are plans for {given.name}. Letter case "
+                f"assign= names the topic {lacking[0]!r}, which has no plan; there are plans for {all_plans.name}. Letter case "
                 "counts."
             )
         if not _is_of_any_topic(only):
             raise _of_one_topic(only, "assign")
-    elif idle := [topic for topic in given.by_topic if topic not in found]:
+    elif idle := [topic for topic in all_plans.by_topic if topic not in partitions]:
         raise UsageError(f"assign= does not name the topic {idle[0]!r}, which has a plan. Leave the plan out.")
-    if not found:
+    if not partitions:
         raise UsageError("assign= names no topic.")
-    return TopicsAsked(option="assign", value=json.dumps(found), topics=tuple(found))
+    return TopicsAsked(option="assign", value=json.dumps(partitions), topics=tuple(partitions))
 
 
-def plan_given(given: object, more: str = "") -> ReadPlan:
+def plan_given(plan: object, more: str = "") -> ReadPlan:
     """The plan, if it is one; else an error, which ends in `more`."""
-    if not isinstance(given, ReadPlan):
-        raise UsageError(f"A plan must be what plan_read gives, not {type(given).__name__}. {more}".rstrip())
-    return given
+    if not isinstance(plan, ReadPlan):
+        raise UsageError(f"A plan must be what plan_read gives, not {type(plan).__name__}. {more}".rstrip())
+    return plan
 
 
 def _check_topic(topic: object, who: str) -> None:
@@ -181,16 +181,16 @@ def _partitions(assign: Assignment) -> dict[str, list[int]]:
         raise UsageError(
             f"assign= is a mapping from topics to partitions, {{'users': [0, 2]}}, not {type(assign).__name__}."
         )
-    found: dict[str, list[int]] = {}
+    by_topic: dict[str, list[int]] = {}
     for topic, partitions in assign.items():
         _check_topic(topic, "assign=")
-        given = list(partitions) if isinstance(partitions, Iterable) else []
-        if not given or not all(type(one) is int and 0 <= one <= _LAST_PARTITION for one in given):
+        numbers = list(partitions) if isinstance(partitions, Iterable) else []
+        if not numbers or not all(type(one) is int and 0 <= one <= _LAST_PARTITION for one in numbers):
             raise UsageError(
                 f"assign= names no partitions of the topic {topic!r}. Give, for example, {{{topic!r}: [0, 2]}}."
             )
-        found[topic] = sorted(set(given))
-    return found
+        by_topic[topic] = sorted(set(numbers))
+    return by_topic
 
 
 def _is_of_any_topic(plan: ReadPlan) -> bool:
@@ -207,30 +207,30 @@ def _of_one_topic(plan: ReadPlan, parameter: str) -> UsageError:
 
 
 def _together(by_topic: Mapping[str, ReadPlan]) -> Columns:
-    found: dict[str, tuple[str, Column]] = {}
+    by_name: dict[str, tuple[str, Column]] = {}
     for topic, plan in by_topic.items():
         for column in plan.columns:
-            first, known = found.setdefault(column.name, (topic, column))
-            if known.type != column.type:
+            first, first_column = by_name.setdefault(column.name, (topic, column))
+            if first_column.type != column.type:
                 raise ColumnError(
-                    f"The column {column.name} is {print_type(known.type)} in the topic {first!r} and "
+                    f"The column {column.name} is {print_type(first_column.type)} in the topic {first!r} and "
                     f"{print_type(column.type)} in {topic!r}. Plan both with one type, or read the topics one by one."
                 )
     if len(by_topic) > 1:
-        _check_letters(by_topic, found)
-    return tuple(column for _, column in found.values())
+        _check_letters(by_topic, by_name)
+    return tuple(column for _, column in by_name.values())
 
 
-def _check_letters(by_topic: Mapping[str, ReadPlan], found: Mapping[str, tuple[str, Column]]) -> None:
+def _check_letters(by_topic: Mapping[str, ReadPlan], by_name: Mapping[str, tuple[str, Column]]) -> None:
     """Two names in one plan are its user's; in two plans nobody meant them to be two columns."""
     by_letters: dict[str, str] = {}
-    for name, (topic, _) in found.items():
+    for name, (topic, _) in by_name.items():
         other = by_letters.setdefault(declared_name(name), name)
         if other != name and not any(
             {name, other} <= {column.name for column in plan.columns} for plan in by_topic.values()
         ):
             raise ColumnError(
-                f"The column {other} of the topic {found[other][0]!r} and {name} of {topic!r} differ in letter case alone, "
+                f"The column {other} of the topic {by_name[other][0]!r} and {name} of {topic!r} differ in letter case alone, "
                 "which Spark does not tell apart. Use the same spelling in the plans of both topics: the case of the writer's "
                 "field names does not matter."
             )
@@ -265,7 +265,7 @@ _DOTTED: Final = re.compile(r"(\w+)(\.\w+)+")
 
 
 def kafka_options(
-    asked: TopicsAsked,
+    selection: TopicsAsked,
     *,
     bootstrap_servers: str,
     starting_offsets: Offsets,
@@ -275,17 +275,17 @@ def kafka_options(
     """All options of the source; without ending offsets, of a stream. Headers are read, for schemas that are named there;
     lost data fails the job."""
     _check(options, _SOURCES)
-    told = {
+    spark_options = {
         "kafka.bootstrap.servers": bootstrap_servers,
-        asked.option: asked.value,
-        "startingOffsets": _offsets("starting_offsets", asked, starting_offsets),
+        selection.option: selection.value,
+        "startingOffsets": _offsets("starting_offsets", selection, starting_offsets),
         "includeHeaders": "true",
         "failOnDataLoss": "true",
     }
     if ending_offsets is not None:
-        told["endingOffsets"] = _offsets("ending_offsets", asked, ending_offsets)
+        spark_options["endingOffsets"] = _offsets("ending_offsets", selection, ending_offsets)
     # Spark takes an option's name in any letters.
-    ours = {name: value for name, value in told.items() if not is_among(name, options)}
+    ours = {name: value for name, value in spark_options.items() if not is_among(name, options)}
     return ours | {name: _text(value) for name, value in options.items()}
 
 
@@ -304,16 +304,16 @@ def _check(options: Options, taken: Mapping[str, str]) -> None:
             raise UsageError(f"Spark would ignore the option {name}. For the Kafka client, write kafka.{name}.")
 
 
-def _offsets(parameter: str, asked: TopicsAsked, offsets: Offsets) -> str:
+def _offsets(parameter: str, selection: TopicsAsked, offsets: Offsets) -> str:
     if isinstance(offsets, str):
         return offsets
     by_topic = {topic: some for topic, some in offsets.items() if isinstance(topic, str) and isinstance(some, Mapping)}
     if len(by_topic) < len(offsets) or not offsets:
-        if len(asked.topics) != 1:
+        if len(selection.topics) != 1:
             raise UsageError(
                 f"{parameter}= names no topics, and several are read: give {{topic: {{0: 23, 1: -2}}}} for each of them."
             )
-        by_topic = {asked.topics[0]: cast("Mapping[int, int]", offsets)}
+        by_topic = {selection.topics[0]: cast("Mapping[int, int]", offsets)}
     return json.dumps(
         {topic: {str(partition): offset for partition, offset in some.items()} for topic, some in by_topic.items()}
     )

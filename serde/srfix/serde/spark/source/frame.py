@@ -129,8 +129,8 @@ def _newest_of(schema: Mapping[str, object]) -> Mapping[str, tuple[str, int]]:
     } - {""}
     if len(noted) != 1:
         return {}
-    found: dict[str, list[object]] = json.loads(noted.pop())
-    return {topic: (str(subject), int(str(schema_id))) for topic, (subject, schema_id) in found.items()}
+    by_topic: dict[str, list[object]] = json.loads(noted.pop())
+    return {topic: (str(subject), int(str(schema_id))) for topic, (subject, schema_id) in by_topic.items()}
 
 
 def _row_types(columns: Columns) -> dict[str, FrameType]:
@@ -174,28 +174,28 @@ def _chosen_raw(schema: Mapping[str, object]) -> SourceFrame:
         if name not in _METADATA_TYPES or not _same(field.type, _METADATA_TYPES[name]):
             raise UsageError(
                 f"The schema's field {name!r} ({_named(field.type)}) is not a column of a raw record. Its columns are "
-                f"{', '.join(f'{each} {_named(kind)}' for each, kind in _METADATA_TYPES.items())}."
+                f"{', '.join(f'{column} {_named(kind)}' for column, kind in _METADATA_TYPES.items())}."
             )
         fields.append(SourceFrameField(name=name, kind=FieldKind.METADATA, source=name))
     return SourceFrame(fields=tuple(fields), columns=())
 
 
 def _chosen(options: SourceOptions, schema: Mapping[str, object]) -> SourceFrame:
-    given = _given_fields(schema)
+    schema_fields = _given_fields(schema)
     records = {field.name: field for field in _records(options)}
     # The names of the reason columns depend on the others'; of a given schema the plain ones are taken.
     abouts = {field.name: field for field in _about(options, ())}
-    rows = [field for field in given if field.name not in records and field.name not in abouts]
+    rows = [field for field in schema_fields if field.name not in records and field.name not in abouts]
     if options.metadata is None:
         _refuse_unclear(rows)
     columns = _columns(rows)
-    known = {field.name: field for field in (*abouts.values(), *records.values())}
-    for field in given:
-        if field.name in known and not _same(field.type, wanted := _type_of(known[field.name], {})):
+    by_name = {field.name: field for field in (*abouts.values(), *records.values())}
+    for field in schema_fields:
+        if field.name in by_name and not _same(field.type, wanted := _type_of(by_name[field.name], {})):
             raise UsageError(f"The schema's field {field.name!r} is {_named(field.type)}; it must be {_named(wanted)}.")
     fields = tuple(
-        known.get(name) or SourceFrameField(name=name, kind=FieldKind.ROW, source=name)
-        for name in (field.name for field in given)
+        by_name.get(name) or SourceFrameField(name=name, kind=FieldKind.ROW, source=name)
+        for name in (field.name for field in schema_fields)
     )
     frame = _distinct(SourceFrame(fields=fields, columns=columns))
     if not any(field.kind is FieldKind.REASON for field in fields) and not (

@@ -125,10 +125,10 @@ class TopicLog:
         )
         doing = f"asking for the offsets of the topic {self._topic!r}"
         try:
-            found = {place.partition: int(self._answer(doing, future).offset) for place, future in futures.items()}
+            offsets = {place.partition: int(self._answer(doing, future).offset) for place, future in futures.items()}
         except _UnansweredError as error:
             raise error.error from None
-        return dict(sorted(found.items()))
+        return dict(sorted(offsets.items()))
 
     def _open(self) -> AdminClient:
         from confluent_kafka import KafkaException

@@ -136,17 +136,17 @@ class GivenOptions:
 
     def __init__(self, options: Mapping[str, str], use: Use) -> None:
         """:raises UsageError: if one is unknown, or not for this use."""
-        own = {name: value for name, value in options.items() if not _is_property(name)}
-        names = match_fields(tuple(_OPTIONS), tuple(own), CaseRule.UNIQUE, where="the options")
-        unknown = sorted(own.keys() - set(names.values()))
+        own_options = {name: value for name, value in options.items() if not _is_property(name)}
+        names = match_fields(tuple(_OPTIONS), tuple(own_options), CaseRule.UNIQUE, where="the options")
+        unknown = sorted(own_options.keys() - set(names.values()))
         if unknown:
             raise _unknown(unknown[0], use)
-        self._values = {name: own[written] for name, written in names.items()}
+        self._values = {name: own_options[written] for name, written in names.items()}
         self._properties = {name: value for name, value in options.items() if _is_property(name)}
         self.use = use
         for name in self._values:
             if use not in _OPTIONS[name].of:
-                raise UsageError(f"The option {name} is not for {use.value}. Leave it out. {_known(use)}")
+                raise UsageError(f"The option {name} is not for {use.value}. Leave it out. {_options_sentence(use)}")
 
     def get(self, name: str) -> str | None:
         """The value; None if the user did not say."""
@@ -158,26 +158,26 @@ class GivenOptions:
 
     def kafka(self) -> dict[str, str]:
         """Client properties of Kafka, under librdkafka's names."""
-        given = {
+        client_properties = {
             name.removeprefix(_KAFKA): value for name, value in self._properties.items() if name.startswith(_KAFKA)
         }
-        for name in sorted(given.keys() & _DECIDED):
+        for name in sorted(client_properties.keys() & _DECIDED):
             raise UsageError(
                 f"The option kafka.{name} is not allowed: this source sets it itself, because Spark's checkpoint keeps "
                 "the offsets, not a consumer group. Leave it out."
             )
         servers = self._values.get("bootstrap.servers")
-        return to_librdkafka(given | ({} if servers is None else {"bootstrap.servers": servers}))
+        return to_librdkafka(client_properties | ({} if servers is None else {"bootstrap.servers": servers}))
 
     def registry(self) -> RegistrySettings:
         """:raises UsageError: if a property of the registry's client is unknown, or they do not go together."""
-        given = {
+        client_properties = {
             name.removeprefix(_REGISTRY): value
             for name, value in self._properties.items()
             if not name.startswith(_KAFKA)
         }
         url = self._values.get("registry")
-        return registry_settings(given | ({} if url is None else {"url": url}))
+        return registry_settings(client_properties | ({} if url is None else {"url": url}))
 
 
 @contextmanager
@@ -190,8 +190,8 @@ def in_options_words() -> Iterator[None]:
         raise
 
 
-def _as_option(found: re.Match[str]) -> str:
-    name, value = found["name"].replace("_", ".").replace("subjects", "subject"), found["value"].strip("'\"")
+def _as_option(match: re.Match[str]) -> str:
+    name, value = match["name"].replace("_", ".").replace("subjects", "subject"), match["value"].strip("'\"")
     value = {"True": "true", "False": "false"}.get(value, value)
     return f"the option {name}" + (f" ({value})" if value and value != "…" else "")
 
@@ -209,8 +209,8 @@ def _is_property(name: str) -> bool:
 def _unknown(name: str, use: Use) -> UsageError:
     near = _OTHERS_NAMES.get(name) or nearest(name, taken_by(_OPTIONS, use))
     hint = f" Did you mean {near}?" if near else ""
-    return UsageError(f"There is no option {name}.{hint} {_known(use)}")
+    return UsageError(f"There is no option {name}.{hint} {_options_sentence(use)}")
 
 
-def _known(use: Use) -> str:
+def _options_sentence(use: Use) -> str:
     return f"Those for {use.value}: {', '.join(taken_by(_OPTIONS, use))}, kafka.…, registry.…."

@@ -89,11 +89,11 @@ class StreamCheckpoint:
 
     def to_json(self) -> dict[str, object]:
         """For Spark, which compares what it gets by its text: always in the same order."""
-        found: dict[str, object] = {"topic": self.topic}
+        document: dict[str, object] = {"topic": self.topic}
         if self.topic_id is not None:
-            found["topic_id"] = self.topic_id
-        found["offsets"] = {str(partition): self.offsets[partition] for partition in sorted(self.offsets)}
-        return found
+            document["topic_id"] = self.topic_id
+        document["offsets"] = {str(partition): self.offsets[partition] for partition in sorted(self.offsets)}
+        return document
 
 
 def json_or_none(text: str) -> object:
@@ -118,16 +118,16 @@ def stated_offsets(option: str, text: str, log: Log) -> Mapping[int, int]:
             f"The option {option} {what} of the topic {log.topic!r}. It must name each partition exactly once: "
             f"{_partitions(sorted(log.ends))}."
         )
-    found = {}
+    offsets = {}
     for partition, offset in stated.items():
         word = _WORDS.get(offset)
-        found[partition] = offset if word is None else log.at(word)[partition]
-        if found[partition] > log.ends[partition]:
+        offsets[partition] = offset if word is None else log.at(word)[partition]
+        if offsets[partition] > log.ends[partition]:
             raise UsageError(
                 f"The option {option} gives {offset} for partition {partition} of the topic {log.topic!r}, whose log "
                 f"ends at {log.ends[partition]}."
             )
-    return found
+    return offsets
 
 
 def _parsed(option: str, text: str, topic: str) -> dict[int, int]:
@@ -135,12 +135,12 @@ def _parsed(option: str, text: str, topic: str) -> dict[int, int]:
     offsets = document.get(topic) if isinstance(document, dict) else None
     if not isinstance(document, dict) or not isinstance(offsets, dict) or len(document) != 1:
         raise _unreadable(option, topic)
-    found = {}
+    by_partition = {}
     for partition, offset in offsets.items():
         if not (partition.isascii() and partition.isdigit()) or type(offset) is not int or offset < min(_WORDS):
             raise _unreadable(option, topic)
-        found[int(partition)] = offset
-    return found
+        by_partition[int(partition)] = offset
+    return by_partition
 
 
 def _unreadable(option: str, topic: str) -> UsageError:
@@ -159,7 +159,7 @@ def ranges_of(
     log: Log, starts: Mapping[int, int], ends: Mapping[int, int], *, fail_on_data_loss: bool
 ) -> tuple[OffsetRange, ...]:
     """What is to be read of the partitions that have an end; one without a start is read from its first offset."""
-    found = []
+    ranges = []
     for partition, end in sorted(ends.items()):
         start = starts.get(partition, log.starts.get(partition, 0))
         lost = _loss(log, partition, start, end)
@@ -169,8 +169,8 @@ def ranges_of(
             start = max(start, log.starts.get(partition, end))
             end = min(end, log.ends.get(partition, start))
         if start < end:
-            found.append(OffsetRange(partition=partition, start=start, end=end))
-    return tuple(found)
+            ranges.append(OffsetRange(partition=partition, start=start, end=end))
+    return tuple(ranges)
 
 
 def _loss(log: Log, partition: int, start: int, end: int) -> str | None:
@@ -224,16 +224,16 @@ def limited(starts: Mapping[_Place, int], ends: Mapping[_Place, int], limit: int
     total = sum(waiting.values())
     if total <= limit:
         return dict(ends)
-    found: dict[_Place, int] = {}
+    new_ends: dict[_Place, int] = {}
     left, waiting_left = limit, total
     # The smallest first: what rounding takes from them is left for the others, and nothing is given twice.
     for partition, count in sorted(waiting.items(), key=lambda item: (item[1], item[0])):
         share = -(-left * count // waiting_left) if waiting_left else 0
         share = min(share, left, count)
-        found[partition] = starts[partition] + share
+        new_ends[partition] = starts[partition] + share
         left -= share
         waiting_left -= count
-    return dict(sorted(found.items()))
+    return dict(sorted(new_ends.items()))
 
 
 def split_ranges(ranges: Iterable[OffsetRange], *, at_least: int, longest: int | None) -> tuple[OffsetRange, ...]:

@@ -94,45 +94,47 @@ class SourceOptions:
 def source_options(options: Mapping[str, str], use: Use) -> SourceOptions:
     """Reads options, whose names may come in any letter case."""
     use = Use.FILES if use is Use.BATCH and is_among("path", options) else use
-    given = GivenOptions(options, use)
-    kafka = given.kafka()
+    given_options = GivenOptions(options, use)
+    kafka = given_options.kafka()
     isolation = word(Isolation)("kafka.isolation.level", kafka.pop("isolation.level", "read_committed"))
-    fields, format_, place = given.fields(), _format(given), _place(given)
+    fields, format_, place = given_options.fields(), _format(given_options), _place(given_options)
     if fields["columns"] is not None and fields["times"] == "integers":
         # A frame has the integers' columns.
         fields["columns"] = print_columns(with_times(given_columns(fields["columns"]), fields["times"]))
     one = len(place) == 1
-    found = SourceOptions(
+    settings = SourceOptions(
         **fields,
         topic=next(iter(place)) if one else None,
         topics={} if one else place,
         partitions=next(iter(place.values())) if one else None,
         kafka=kafka,
         isolation=isolation,
-        registry=given.registry(),
+        registry=given_options.registry(),
         format=format_,
-        subjects=_subjects(given, fields["policy"]),
-        tombstones=_tombstones(given),
-        metadata=_metadata(given, is_raw=format_ is None),
+        subjects=_subjects(given_options, fields["policy"]),
+        tombstones=_tombstones(given_options),
+        metadata=_metadata(given_options, is_raw=format_ is None),
     )
-    _check_together(found, use)
-    return found
+    _check_together(settings, use)
+    return settings
 
 
-def _place(given: GivenOptions) -> dict[str, tuple[int, ...] | None]:
+def _place(given_options: GivenOptions) -> dict[str, tuple[int, ...] | None]:
     """The topics and, if they were named, their partitions, by one of the names that ours and Spark's Kafka source have; none
     for a pattern."""
-    told = [name for name in ("topic", "subscribe", "subscribePattern", "assign") if given.get(name) is not None]
-    if len(told) > 1:
-        raise UsageError(f"The options {' and '.join(told)} each name the topic. Give only one of them.")
-    if (assigned := given.get("assign")) is not None:
+    topic_options = [
+        name for name in ("topic", "subscribe", "subscribePattern", "assign") if given_options.get(name) is not None
+    ]
+    if len(topic_options) > 1:
+        raise UsageError(f"The options {' and '.join(topic_options)} each name the topic. Give only one of them.")
+    if (assigned := given_options.get("assign")) is not None:
         return _assigned(assigned)
-    if (pattern := given.get("subscribePattern")) is not None:
+    if (pattern := given_options.get("subscribePattern")) is not None:
         is_topic_of(pattern, "")
         return {}
-    if (topic := given.get("topic")) is not None:
+    if (topic := given_options.get("topic")) is not None:
         return {topic: None}
-    if (subscribed := given.get("subscribe")) is None:
+    if (subscribed := given_options.get("subscribe")) is None:
         return {}
     topics = [topic.strip() for topic in subscribed.split(",")]
     if not all(topics):
@@ -144,22 +146,22 @@ def _place(given: GivenOptions) -> dict[str, tuple[int, ...] | None]:
 
 def _assigned(text: str) -> dict[str, tuple[int, ...] | None]:
     document = json_or_none(text)
-    found: dict[str, tuple[int, ...] | None] = {}
+    by_topic: dict[str, tuple[int, ...] | None] = {}
     for topic, numbers in document.items() if isinstance(document, dict) else ():
         if not (topic and isinstance(numbers, list) and all(type(number) is int and number >= 0 for number in numbers)):
-            found = {}
+            by_topic = {}
             break
-        found[topic] = tuple(sorted(set(numbers)))
-    if not found or not all(found.values()):
+        by_topic[topic] = tuple(sorted(set(numbers)))
+    if not by_topic or not all(by_topic.values()):
         raise UsageError(
             f'The option assign must be JSON of topics and their partitions, such as {{"users": [0, 2]}}, not '
             f"{foreign(text)!r}."
         )
-    return found
+    return by_topic
 
 
-def _format(given: GivenOptions) -> Format | None:
-    value = given.get("format") or Format.AVRO.value
+def _format(given_options: GivenOptions) -> Format | None:
+    value = given_options.get("format") or Format.AVRO.value
     if value == _RAW:
         return None
     words = [member.value for member in Format if not member.is_bare]
@@ -168,18 +170,24 @@ def _format(given: GivenOptions) -> Format | None:
     return Format(value)
 
 
-def _tombstones(given: GivenOptions) -> Tombstones:
-    words = (Tombstones.REFUSE, Tombstones.WRITE) if given.use is Use.WRITE else (Tombstones.KEEP, Tombstones.DROP)
-    value = given.get("tombstones")
-    found = next((word for word in words if value in (None, word.value)), None)
-    if found is None:
-        known = ", ".join(word.value for word in words)
-        raise UsageError(f"The option tombstones is one of {known} for {given.use.value}, not {value!r}.")
-    return found
+def _tombstones(given_options: GivenOptions) -> Tombstones:
+    words = (
+        (Tombstones.REFUSE, Tombstones.WRITE) if given_options.use is Use.WRITE else (Tombstones.KEEP, Tombstones.DROP)
+    )
+    value = given_options.get("tombstones")
+    tombstones = next((word for word in words if value in (None, word.value)), None)
+    if tombstones is None:
+        choices = ", ".join(word.value for word in words)
+        raise UsageError(f"The option tombstones is one of {choices} for {given_options.use.value}, not {value!r}.")
+    return tombstones
 
 
-def _subjects(given: GivenOptions, policy: Policy) -> tuple[str, ...]:
-    subject, first, second = given.get("subject"), given.get("subject.first"), given.get("subject.second")
+def _subjects(given_options: GivenOptions, policy: Policy) -> tuple[str, ...]:
+    subject, first, second = (
+        given_options.get("subject"),
+        given_options.get("subject.first"),
+        given_options.get("subject.second"),
+    )
     if policy is Policy.DUAL_SUBJECT:
         if subject is not None or first is None or second is None:
             raise UsageError(
@@ -188,22 +196,22 @@ def _subjects(given: GivenOptions, policy: Policy) -> tuple[str, ...]:
         return first, second
     if first is not None or second is not None:
         raise UsageError("The options subject.first and subject.second go with policy=dual-subject.")
-    if subject is not None and policy is Policy.BY_ID and given.use is not Use.WRITE:
+    if subject is not None and policy is Policy.BY_ID and given_options.use is not Use.WRITE:
         raise UsageError("The option subject goes with policy=one-subject.")
     return () if subject is None else (subject,)
 
 
-def _metadata(given: GivenOptions, *, is_raw: bool) -> tuple[str, ...] | None:
-    value = given.get("metadata")
-    if is_raw and given.use is not Use.WRITE:
-        if value is not None or given.get("metadata.prefix") is not None:
+def _metadata(given_options: GivenOptions, *, is_raw: bool) -> tuple[str, ...] | None:
+    value = given_options.get("metadata")
+    if is_raw and given_options.use is not Use.WRITE:
+        if value is not None or given_options.get("metadata.prefix") is not None:
             raise UsageError(
                 "With format=raw all columns are metadata, so leave out metadata and metadata.prefix. Choose columns "
                 "with .schema(…)."
             )
-        has_headers = flag("includeHeaders", given.get("includeHeaders") or "false")
+        has_headers = flag("includeHeaders", given_options.get("includeHeaders") or "false")
         return tuple(name for name in METADATA if name != "headers" or has_headers)
-    if given.get("includeHeaders") is not None:
+    if given_options.get("includeHeaders") is not None:
         raise UsageError("The option includeHeaders goes with format=raw; otherwise name headers in metadata.")
     if value is None:
         return None

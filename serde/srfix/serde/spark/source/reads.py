@@ -84,7 +84,7 @@ def with_columns(options: SourceOptions) -> SourceOptions:
     return replace(
         options,
         columns=print_columns(with_times(columns, options.times)),
-        newest={topic: (found.subject, found.schema_id) for topic, found in counts.items()},
+        newest={topic: (schema.subject, schema.schema_id) for topic, schema in counts.items()},
     )
 
 
@@ -120,8 +120,8 @@ def _reader(options: SourceOptions, frame: SourceFrame, registry: RegistryClient
     ):
         return options.reader_schema
     subject, schema_id = frame.newest[options.topic]
-    found = registry.schema_by_id(schema_id, subject=subject).schema
-    return ReaderSchema(text=found.text, references=reference_texts(registry, found, subject=subject))
+    schema = registry.schema_by_id(schema_id, subject=subject).schema
+    return ReaderSchema(text=schema.text, references=reference_texts(registry, schema, subject=subject))
 
 
 def _policy(options: SourceOptions, registry: RegistryClient) -> Resolver:
@@ -215,7 +215,7 @@ def _topic_log(options: SourceOptions) -> TopicLog:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class There:
+class OffsetSpan:
     """The records of a topic that a micro-batch may read."""
 
     log: Log
@@ -239,7 +239,7 @@ class StreamRead:
         self._options = options
         self._log = _topic_log(options)
         self._until: Mapping[int, int] | None = None
-        self._seen: Log | None = None
+        self._last_log: Log | None = None
         self.task = _task(options, frame, names, with_records=True)
 
     def initial(self) -> dict[str, object]:
@@ -251,15 +251,15 @@ class StreamRead:
     def latest(self, start: Mapping[str, object] | None = None, limit: int | None = None) -> dict[str, object]:
         """Where the next micro-batch ends: no more than `limit` offsets behind `start`."""
         if start is None:
-            self._seen = log = self._log.now()
+            self._last_log = log = self._log.now()
             return StreamCheckpoint.of(log, log.ends).to_json()
-        there = self.there(start)
-        ends = there.ends if limit is None else limited(there.starts, there.ends, limit)
-        return there.until(ends)
+        span = self.offset_span(start)
+        ends = span.ends if limit is None else limited(span.starts, span.ends, limit)
+        return span.until(ends)
 
-    def there(self, start: Mapping[str, object]) -> There:
+    def offset_span(self, start: Mapping[str, object]) -> OffsetSpan:
         """What may be read from `start` on."""
-        self._seen = log = self._log.now()
+        self._last_log = log = self._log.now()
         begun = self._begun(start, log, log.ends)
         # Partitions that appeared since `until_now` are for the next run.
         ends = {
@@ -270,7 +270,7 @@ class StreamRead:
         # A partition that is new begins at its first record.
         starts = {partition: begun.get(partition, log.starts[partition]) for partition in ends}
         ends = {partition: max(end, starts[partition]) for partition, end in ends.items()}
-        return There(log=log, begun=begun, starts=starts, ends=ends)
+        return OffsetSpan(log=log, begun=begun, starts=starts, ends=ends)
 
     def beginning(self) -> dict[str, object]:
         log = self._log.now()
@@ -282,7 +282,7 @@ class StreamRead:
 
     def behind(self) -> dict[str, object]:
         """Where the topic ended when it was last looked at, whatever was read."""
-        log = self._seen or self._log.now()
+        log = self._last_log or self._log.now()
         return StreamCheckpoint.of(log, log.ends).to_json()
 
     def parts(self, start: Mapping[str, object], end: Mapping[str, object]) -> Sequence[Part]:

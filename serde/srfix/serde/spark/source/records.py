@@ -165,7 +165,7 @@ _offset = cast("Callable[[Message], int]", methodcaller("offset"))
 
 def _batch(topic: str, partition: int, messages: Sequence[Message], names: Collection[str]) -> pa.RecordBatch:
     pa = pyarrow()
-    found: dict[str, Sequence[object]] = {}
+    columns: dict[str, Sequence[object]] = {}
     constant: dict[str, Any] = {}
     for name in names:
         match name:
@@ -173,13 +173,13 @@ def _batch(topic: str, partition: int, messages: Sequence[Message], names: Colle
                 constant[name] = pa.repeat(topic, len(messages))
             case "partition":
                 constant[name] = pa.repeat(pa.scalar(partition, record_type(name)), len(messages))
-            case "timestamp" | "timestampType" if name not in found:
-                found |= zip(("timestampType", "timestamp"), _timestamps(messages), strict=True)
+            case "timestamp" | "timestampType" if name not in columns:
+                columns |= zip(("timestampType", "timestamp"), _timestamps(messages), strict=True)
             case "headers":
-                found[name] = _headers(messages)
+                columns[name] = _headers(messages)
             case "key" | "value" | "offset":
-                found[name] = list(map(methodcaller(name), messages))
-    arrays = [constant[name] if name in constant else pa.array(found[name], record_type(name)) for name in names]
+                columns[name] = list(map(methodcaller(name), messages))
+    arrays = [constant[name] if name in constant else pa.array(columns[name], record_type(name)) for name in names]
     fields = [pa.field(name, array.type) for name, array in zip(names, arrays, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
@@ -250,9 +250,9 @@ def read_part(part: bytes, names: Sequence[str], at_a_time: int, topic: str | No
 
 def _with_partitions(fragment: pa.dataset.Fragment) -> pa.Schema:
     pa = pyarrow()
-    known = _dataset().get_partition_keys(fragment.partition_expression)
+    partition_keys = _dataset().get_partition_keys(fragment.partition_expression)
     schema = fragment.physical_schema
-    for name, value in known.items():
+    for name, value in partition_keys.items():
         if name not in schema.names:
             schema = schema.append(pa.field(name, pa.scalar(value).type))
     return schema

@@ -77,8 +77,8 @@ class ReadTask:
             _fail_of_first(reasons, decoded.field("message"), records, self.topic, self.role)
         if self.drops_tombstones:
             compute = pyarrow_compute()
-            kept = compute.fill_null(compute.not_equal(reasons, Reason.TOMBSTONE.value), True)
-            records, decoded = records.filter(kept), decoded.filter(kept)
+            mask = compute.fill_null(compute.not_equal(reasons, Reason.TOMBSTONE.value), True)
+            records, decoded = records.filter(mask), decoded.filter(mask)
         return self._table(records, decoded)
 
     def _table(self, records: pa.RecordBatch, decoded: pa.StructArray) -> pa.RecordBatch:

@@ -18,7 +18,7 @@ from srfix.serde.spark.source.frame import SourceFrame
 from srfix.serde.spark.source.log import topic_names
 from srfix.serde.spark.source.offsets import ENDS, json_or_none, limited
 from srfix.serde.spark.source.options import SourceOptions
-from srfix.serde.spark.source.reads import BatchRead, StreamRead, There, with_columns
+from srfix.serde.spark.source.reads import BatchRead, OffsetSpan, StreamRead, with_columns
 from srfix.serde.spark.source.task import Part, ReadTask, ReadTasks
 
 _TOPICS: Final = "topics"
@@ -55,17 +55,17 @@ def columns_of_topics(options: SourceOptions) -> SourceOptions:
     """As `with_columns`; the newest schemas of several topics must have the same columns."""
     if not options.is_several or options.columns is not None:
         return with_columns(options)
-    found = {topic: with_columns(one) for topic, one in each_topic(options).items()}
-    first, *others = found
-    for topic in others:
-        if found[topic].columns != found[first].columns:
+    by_topic = {topic: with_columns(one) for topic, one in each_topic(options).items()}
+    first, *other_topics = by_topic
+    for topic in other_topics:
+        if by_topic[topic].columns != by_topic[first].columns:
             raise UsageError(
-                f"The newest schemas of the topics {first!r} and {topic!r} have other columns: {found[first].columns}, "
-                f"and {found[topic].columns}. Name the columns to read with the option columns (and set "
+                f"The newest schemas of the topics {first!r} and {topic!r} have other columns: {by_topic[first].columns}, "
+                f"and {by_topic[topic].columns}. Name the columns to read with the option columns (and set "
                 "missing.columns=null if a topic lacks one of them), or read the topics one by one."
             )
-    newest = {topic: place for one in found.values() for topic, place in one.newest.items()}
-    return replace(options, columns=found[first].columns, newest=newest)
+    newest = {topic: place for one in by_topic.values() for topic, place in one.newest.items()}
+    return replace(options, columns=by_topic[first].columns, newest=newest)
 
 
 def batch_read(options: SourceOptions, frame: SourceFrame) -> BatchRead:
@@ -102,15 +102,13 @@ class StreamReads:
         if start is None:
             return {_TOPICS: {topic: read.latest() for topic, read in self._reads.items()}}
         begun = self._begun(start)
-        there: dict[str, There] = {topic: read.there(begun[topic]) for topic, read in self._reads.items()}
-        ends = {(topic, one): end for topic, found in there.items() for one, end in found.ends.items()}
+        spans: dict[str, OffsetSpan] = {topic: read.offset_span(begun[topic]) for topic, read in self._reads.items()}
+        ends = {(topic, one): end for topic, span in spans.items() for one, end in span.ends.items()}
         if limit is not None:
-            starts = {(topic, one): at for topic, found in there.items() for one, at in found.starts.items()}
+            starts = {(topic, one): at for topic, span in spans.items() for one, at in span.starts.items()}
             ends = limited(starts, ends, limit)
         return {
-            _TOPICS: {
-                topic: found.until({one: ends[topic, one] for one in found.ends}) for topic, found in there.items()
-            }
+            _TOPICS: {topic: span.until({one: ends[topic, one] for one in span.ends}) for topic, span in spans.items()}
         }
 
     def until_now(self) -> None:
@@ -132,8 +130,8 @@ class StreamReads:
         ]
 
     def _begun(self, start: Mapping[str, object]) -> Mapping[str, Mapping[str, object]]:
-        found = dict(_by_topic(start))
-        gone = sorted(found.keys() - self._reads.keys())
+        by_topic = dict(_by_topic(start))
+        gone = sorted(by_topic.keys() - self._reads.keys())
         if gone and self._options.fail_on_data_loss:
             raise DataLossError(
                 f"The checkpoint contains the topic {gone[0]!r}, but the query no longer reads it: it is not named, or "
@@ -142,7 +140,7 @@ class StreamReads:
                 topic=gone[0],
                 partition=None,
             )
-        return found | {topic: read.beginning() for topic, read in self._reads.items() if topic not in found}
+        return by_topic | {topic: read.beginning() for topic, read in self._reads.items() if topic not in by_topic}
 
     def _check_born(self) -> None:
         if self._options.pattern is None or self._is_until_now:

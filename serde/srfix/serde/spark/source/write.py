@@ -80,14 +80,14 @@ class WriteTask:
         return delivery.done()
 
     def _records(self, batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
-        found = {name: self._metadata(batch, name, column) for name, column in self.metadata.items()}
+        columns = {name: self._metadata(batch, name, column) for name, column in self.metadata.items()}
         if self.plan is not None:
-            found[self.role.value] = self._payloads(batch, plan_encoder(self.plan)).to_pylist()
-        if (self.plan is None or self.role is Role.KEY) and not self.writes_tombstones and None in found["value"]:
-            position = found["value"].index(None)
+            columns[self.role.value] = self._payloads(batch, plan_encoder(self.plan)).to_pylist()
+        if (self.plan is None or self.role is Role.KEY) and not self.writes_tombstones and None in columns["value"]:
+            position = columns["value"].index(None)
             raise EncodeError(f"Row {position} of the batch: the value is NULL. {_TO_DELETE}")
-        names = list(found)
-        for values in zip(*found.values(), strict=True):
+        names = list(columns)
+        for values in zip(*columns.values(), strict=True):
             yield dict(zip(names, values, strict=True))
 
     def _metadata(self, batch: pa.RecordBatch, name: str, column: str) -> list[object]:
@@ -107,8 +107,8 @@ class WriteTask:
         if not self.writes_tombstones and any(nothing):
             position = nothing.index(True)
             is_said = self.reason is not None and batch.column(self.reason)[position].is_valid
-            said = f"{self.reason} is TOMBSTONE" if is_said else f"{self.mark} is true"
-            raise EncodeError(f"Row {position} of the batch: {said}. {_TO_DELETE}")
+            problem = f"{self.reason} is TOMBSTONE" if is_said else f"{self.mark} is true"
+            raise EncodeError(f"Row {position} of the batch: {problem}. {_TO_DELETE}")
         return encoder.payloads(rows, nothing)
 
     def _tombstones(self, batch: pa.RecordBatch, empty: list[bool]) -> list[bool]:
@@ -141,8 +141,8 @@ def _is_nothing(rows: pa.RecordBatch) -> list[bool]:
     nothing = rows.column(0).is_null()
     for column in rows.columns[1:]:
         nothing = compute.and_(nothing, column.is_null())
-    found: list[bool] = nothing.to_pylist()
-    return found
+    mask: list[bool] = nothing.to_pylist()
+    return mask
 
 
 class _Delivery:
@@ -160,11 +160,11 @@ class _Delivery:
         self._sent = 0
         self._failed = 0
         self._failures: dict[str, None] = {}
-        given = kafka_config(properties)
+        config = kafka_config(properties)
         try:
-            self._producer: Producer = Producer({**_DEFAULTS, **given, **_FORCED, "error_cb": _ignored})
+            self._producer: Producer = Producer({**_DEFAULTS, **config, **_FORCED, "error_cb": _ignored})
         except (KafkaException, TypeError, ValueError) as error:
-            raise ReadOnlyClient(given).refused_config(error) from None  # it hides secrets
+            raise ReadOnlyClient(config).refused_config(error) from None  # it hides secrets
 
     def send(self, records: Iterator[dict[str, Any]]) -> None:
         """Hands records over. Errors show at once, or in `done`."""
@@ -256,9 +256,11 @@ def _plan(options: SourceOptions, fields: Sequence[FrameField]) -> WritePlan:
 
 
 def _raw_metadata(fields: Mapping[str, FrameField]) -> dict[str, str]:
-    others = [name for name in fields if name not in _WRITABLE]
-    if others or "value" not in fields:
-        problem = f"also has {', '.join(others)}. Drop or rename these" if others else "lacks value. Add it"
+    extra_columns = [name for name in fields if name not in _WRITABLE]
+    if extra_columns or "value" not in fields:
+        problem = (
+            f"also has {', '.join(extra_columns)}. Drop or rename these" if extra_columns else "lacks value. Add it"
+        )
         raise UsageError(
             f"To write raw records, the frame may have only the columns {', '.join(_WRITABLE)}, and must have value; it "
             f"{problem}."
@@ -270,8 +272,8 @@ def _metadata(options: SourceOptions, fields: Mapping[str, FrameField]) -> dict[
     wanted = tuple(name for name in options.metadata or () if name != options.role.value)
     other = Role.KEY.value if options.role is Role.VALUE else Role.VALUE.value
     writable = (other, *(name for name in _WRITABLE if name not in ("key", "value")))
-    found = {name: f"{options.metadata_prefix}{name}" for name in wanted}
-    for name, column in found.items():
+    columns = {name: f"{options.metadata_prefix}{name}" for name in wanted}
+    for name, column in columns.items():
         if name not in writable:
             raise UsageError(
                 f"srfix cannot write a record's {name}. The metadata that it can write is "
@@ -279,9 +281,9 @@ def _metadata(options: SourceOptions, fields: Mapping[str, FrameField]) -> dict[
             )
         if column not in fields:
             raise UsageError(f"The frame has no column {column!r}, which metadata names. It has {', '.join(fields)}.")
-    if options.role is Role.KEY and "value" not in found:
+    if options.role is Role.KEY and "value" not in columns:
         raise UsageError("A record with only a key would be a tombstone. Add value to metadata.")
-    return found
+    return columns
 
 
 def _abouts(fields: Mapping[str, object]) -> tuple[str, ...]:

@@ -151,9 +151,9 @@ class FallbackDecoder:
             return self._decode(payloads)
         pa = pyarrow()
         decoded = self._decode(payloads.drop_null())
-        given = payloads.is_valid().to_pylist()
+        validity = payloads.is_valid().to_pylist()
         number = iter(range(len(decoded)))
-        return decoded.take(pa.array([next(number) if one else None for one in given], pa.int64()))
+        return decoded.take(pa.array([next(number) if one else None for one in validity], pa.int64()))
 
     def _nulls(self, size: int) -> pa.Array:
         """Batches are of one size, but for the last: the array is made once."""

@@ -23,9 +23,9 @@ def contexts_with(headers: pa.Array, topic: str, role: Role) -> Contexts:
     plain = SerdeContext(topic, role)
     if not len(headers.flatten()):
         return plain
-    given = cast("list[Sequence[_Header] | None]", headers.to_pylist())
-    pairs = ([(header["key"], header["value"]) for header in each or ()] for each in given)
-    return [SerdeContext(topic, role, headers=each) if each else plain for each in pairs]
+    header_lists = cast("list[Sequence[_Header] | None]", headers.to_pylist())
+    pairs = ([(header["key"], header["value"]) for header in record_headers or ()] for record_headers in header_lists)
+    return [SerdeContext(topic, role, headers=record_headers) if record_headers else plain for record_headers in pairs]
 
 
 def words_of(bad: BadRow) -> str:

@@ -73,8 +73,8 @@ def _guessed(plan: WriteDecisions, frame: tuple[FrameField, ...]) -> tuple[Frame
     abouts = _abouts()
     fields = tuple(field for field in frame if field.name not in (*_SOURCE, *abouts))
     if len(fields) + sum(field.name in abouts for field in frame) < len(frame):
-        others = [field.name for field in frame if field.name in _SOURCE]
-        taken = match_fields(_names(plan), others, plan.case_rule, where="the frame")
+        kafka_names = [field.name for field in frame if field.name in _SOURCE]
+        taken = match_fields(_names(plan), kafka_names, plan.case_rule, where="the frame")
         if taken:
             raise UsageError(
                 f"It is not clear whether {', '.join(map(repr, sorted(taken.values())))} of the frame is Kafka's or a part "
@@ -108,20 +108,20 @@ def _row(
         name = quoted(fields[0].name)
         is_null = f"{name if struct is None else f'{quoted(struct)}.{name}'} IS NULL"
     _check(plan, fields)
-    names, there = reason_columns(plan.role), {field.name: word_of(field.type) for field in frame}
-    if there.get(names.tombstone, "boolean") != "boolean":
+    names, types = reason_columns(plan.role), {field.name: word_of(field.type) for field in frame}
+    if types.get(names.tombstone, "boolean") != "boolean":
         raise UsageError(
-            f"The column {names.tombstone} is {there[names.tombstone]}, not boolean: it is what marks tombstones. Rename it."
+            f"The column {names.tombstone} is {types[names.tombstone]}, not boolean: it is what marks tombstones. Rename it."
         )
     marks = []
-    if names.tombstone in there:
+    if names.tombstone in types:
         marks.append(f"coalesce({quoted(names.tombstone)}, false)")
-    if names.reason in there:
+    if names.reason in types:
         marks.append(f"coalesce({quoted(names.reason)} = {sql_text(Reason.TOMBSTONE.value)}, false)")
     if is_null is None and marks:
         # A struct that was flattened: a row of nulls that is marked, or has a reason, is the tombstone or bad row that it was.
-        was_none = [marks[0]] if names.tombstone in there else []
-        was_none += [f"{quoted(names.reason)} IS NOT NULL"] if names.reason in there else []
+        was_none = [marks[0]] if names.tombstone in types else []
+        was_none += [f"{quoted(names.reason)} IS NOT NULL"] if names.reason in types else []
         nulls = " AND ".join(f"{quoted(field.name)} IS NULL" for field in fields)
         is_null = f"(({' OR '.join(was_none)}) AND {nulls})"
     return FrameRow(
@@ -129,7 +129,7 @@ def _row(
         struct=struct,
         is_null=is_null,
         is_marked=f"({' OR '.join(marks)})" if marks else None,
-        reason=names.reason if names.reason in there else None,
+        reason=names.reason if names.reason in types else None,
         place=_place(frame, plan.role),
     )
 

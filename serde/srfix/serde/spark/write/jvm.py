@@ -136,10 +136,10 @@ class _Writer:
             skipped=1 if node.kind == "bytes" else 0,
         )
 
-    def _any(self, value: Written[AvroType], given: FrameType, sql: str, path: str) -> Piece:
+    def _any(self, value: Written[AvroType], frame_type: FrameType, sql: str, path: str) -> Piece:
         """A value, and null beside it."""
         writer = value.writer
-        piece = self._value(value, given, sql, path)
+        piece = self._value(value, frame_type, sql, path)
         if writer.node.kind != "union":
             error = self._error(f"{path} is null, and the schema does not allow that.")
             return Piece(schema=piece.schema, sql=f"coalesce({piece.sql}, {error})")
@@ -149,37 +149,37 @@ class _Writer:
         schema: SchemaJson = ["null", piece.schema] if is_first else [piece.schema, "null"]
         return Piece(schema=schema, sql=piece.sql, is_as_it_is=piece.is_as_it_is)
 
-    def _value(self, value: Written[AvroType], given: FrameType, sql: str, path: str) -> Piece:
+    def _value(self, value: Written[AvroType], frame_type: FrameType, sql: str, path: str) -> Piece:
         """A value that may be null, though the type does not say so."""
-        word, how, writer = word_of(given), value.how, value.writer
+        word, how, writer = word_of(frame_type), value.how, value.writer
         if isinstance(how, Free) or (writer.node.kind == "union" and not writer.is_nullable):
             return self._refuse(path, f"is written as a {describe(writer.node)}, and Spark cannot choose its branch")
         match how:
             case WriteFields():
                 if word == "struct":
-                    return self._struct(how, fields_of(given), sql, path)
-                return self._refuse(path, f"is {ddl(given)}, not a struct", is_final=True)
+                    return self._struct(how, fields_of(frame_type), sql, path)
+                return self._refuse(path, f"is {ddl(frame_type)}, not a struct", is_final=True)
             case Entries() if word == "map":
-                return self._map(writer.value, how, cast("Mapping[str, FrameType]", given), sql, path)
+                return self._map(writer.value, how, cast("Mapping[str, FrameType]", frame_type), sql, path)
             case Entries() if word != "array" or writer.value.kind == "map":
-                return self._refuse(path, f"is {ddl(given)}, not a map", is_final=True)
+                return self._refuse(path, f"is {ddl(frame_type)}, not a map", is_final=True)
             case Entries():
-                return self._array(written(writer.items().node, None), given, sql, path)
+                return self._array(written(writer.items().node, None), frame_type, sql, path)
             case Items(items):
                 if word == "array":
-                    return self._array(items, given, sql, path)
-                return self._refuse(path, f"is {ddl(given)}, not an array", is_final=True)
+                    return self._array(items, frame_type, sql, path)
+                return self._refuse(path, f"is {ddl(frame_type)}, not an array", is_final=True)
         piece = scalar(
             writer.value,
-            given,
+            frame_type,
             sql,
             lambda *why: self._error(f"{path} {why[0]}", *why[1:]),
             cut_times=self._plan.cut_times,
         )
         return self._made(piece, path)
 
-    def _array(self, items: Written[AvroType], given: FrameType, sql: str, path: str) -> Piece:
-        item = cast("Mapping[str, FrameType]", given)["elementType"]
+    def _array(self, items: Written[AvroType], frame_type: FrameType, sql: str, path: str) -> Piece:
+        item = cast("Mapping[str, FrameType]", frame_type)["elementType"]
         name = self._name("x")
         piece = self._any(items, item, name, f"{path}->ARRAY")
         schema: SchemaJson = {"type": "array", "items": piece.schema}
@@ -188,14 +188,14 @@ class _Writer:
         return Piece(schema=schema, sql=f"transform({sql}, {name} -> {piece.sql})")
 
     def _map(
-        self, node: AvroNode, of: Entries[Written[AvroType]], given: Mapping[str, FrameType], sql: str, path: str
+        self, node: AvroNode, of: Entries[Written[AvroType]], frame_type: Mapping[str, FrameType], sql: str, path: str
     ) -> Piece:
         assert node.items is not None
         name = self._name("x")
-        if word_of(given["keyType"]) != "string":
-            return self._refuse(path, f"is {ddl(given)}, and the keys of a map must be string", is_final=True)
-        key = self._any(of.keys, given["keyType"], f"{name}.`key`", f"{path}->MAP_KEY")
-        value = self._any(of.values, given["valueType"], f"{name}.`value`", f"{path}->MAP_VAL")
+        if word_of(frame_type["keyType"]) != "string":
+            return self._refuse(path, f"is {ddl(frame_type)}, and the keys of a map must be string", is_final=True)
+        key = self._any(of.keys, frame_type["keyType"], f"{name}.`key`", f"{path}->MAP_KEY")
+        value = self._any(of.values, frame_type["valueType"], f"{name}.`value`", f"{path}->MAP_VAL")
         parts = {"key": key.schema, "value": value.schema}
         order = ["key", "value"] if node.kind == "map" else [field.name for field in node.items.fields]
         schema: SchemaJson = {
@@ -230,15 +230,15 @@ class _Writer:
             spelt = quoted(field.name) if is_clear else f"c{fields.index(field)}"
             self._feed(where, field.name, ddl(field.type))
             pieces.append(self._any(part.value, field.type, spelt if inner is None else f"{inner}.{spelt}", where))
-        given = [matched[name].name if name in matched else "" for name in names]
+        frame_names = [matched[name].name if name in matched else "" for name in names]
         # Columns, or a struct with other names than its record's, are put together; a struct may be right as it is.
         is_as_it_is = (
             sql is not None
             and is_clear
             and all(piece.is_as_it_is for piece in pieces)
-            and all(_LEGAL.fullmatch(name) for name in given)
+            and all(_LEGAL.fullmatch(name) for name in frame_names)
         )
-        labels = given if is_as_it_is else [f"f{number}" for number in range(len(pieces))]
+        labels = frame_names if is_as_it_is else [f"f{number}" for number in range(len(pieces))]
         schema: SchemaJson = {
             "type": "record",
             "name": self._name("r"),
@@ -251,10 +251,10 @@ class _Writer:
         return Piece(schema=schema, sql=struct if sql is None else f"IF({sql} IS NULL, NULL, {struct})")
 
     def _matched(self, names: Sequence[str], fields: tuple[FrameField, ...], path: str) -> dict[str, FrameField]:
-        given = [field.name for field in fields]
-        matched = match_fields(names, given, self._plan.case_rule, where=path or "the frame")
+        frame_names = [field.name for field in fields]
+        matched = match_fields(names, frame_names, self._plan.case_rule, where=path or "the frame")
         used = set(matched.values())
-        for name in given:
+        for name in frame_names:
             if name not in used:
                 self._refuse(f"{path}->{name}", "has no column or field to go to", is_final=True)
         by_name = {field.name: field for field in fields}

@@ -95,17 +95,17 @@ class Failing(Protocol):
 
 
 def scalar(
-    node: AvroNode, given: FrameType, sql: str, failing: Failing, *, cut_times: bool = False
+    node: AvroNode, frame_type: FrameType, sql: str, failing: Failing, *, cut_times: bool = False
 ) -> Piece | JvmRefusal:
     """A value, null or not, of a type without parts. What is `failing` fails the job because of the value."""
-    word = word_of(given)
+    word = word_of(frame_type)
     if word == "void":
         return _void(node)
     kind, logical = node.kind, node.logical
     if (kind, logical) in _TIMES:
-        own, function = _TIMES[kind, str(logical)]
-        if word != own:
-            return _never(node, given)
+        spark_type, function = _TIMES[kind, str(logical)]
+        if word != spark_type:
+            return _never(node, frame_type)
         made = f"{function}({sql})"
         if logical == "timestamp-millis" and not cut_times:
             error = failing(f"needs {WHOLE_MILLISECONDS}, got ", f"CAST({sql} AS STRING)")
@@ -113,28 +113,32 @@ def scalar(
         return Piece(schema=kind, sql=made)
     if logical in ("time-millis", "time-micros") and kind in ("int", "long"):
         if word.startswith("time("):
-            return JvmRefusal(why=f"is {ddl(given)}: Spark has no exact way from it to {describe(node)}")
-        return _never(node, given)
+            return JvmRefusal(why=f"is {ddl(frame_type)}: Spark has no exact way from it to {describe(node)}")
+        return _never(node, frame_type)
     if logical in ("local-timestamp-millis", "local-timestamp-micros") and kind == "long":
-        return _local(node, given, sql, failing, cut_times=cut_times)
+        return _local(node, frame_type, sql, failing, cut_times=cut_times)
     if logical == "decimal" and kind in ("bytes", "fixed"):
-        return _decimal(node, given, sql)
+        return _decimal(node, frame_type, sql)
     if kind == "enum":
-        return _enum(node, sql, failing) if word == "string" else _never(node, given)
+        return _enum(node, sql, failing) if word == "string" else _never(node, frame_type)
     if kind == "fixed":
-        return _fixed(node, sql, failing) if word == "binary" else _never(node, given)
+        return _fixed(node, sql, failing) if word == "binary" else _never(node, frame_type)
     if word in _EXACT.get(kind, ()):
-        own = _OWN[kind]
-        return Piece(schema=kind, sql=sql if word == own else f"CAST({sql} AS {ddl(own)})", is_as_it_is=word == own)
+        spark_type = _OWN[kind]
+        return Piece(
+            schema=kind,
+            sql=sql if word == spark_type else f"CAST({sql} AS {ddl(spark_type)})",
+            is_as_it_is=word == spark_type,
+        )
     if word in _SOMETIMES.get(kind, ()):
-        return JvmRefusal(why=f"is {ddl(given)}, and not every such value fits {describe(node)}")
-    return _never(node, given)
+        return JvmRefusal(why=f"is {ddl(frame_type)}, and not every such value fits {describe(node)}")
+    return _never(node, frame_type)
 
 
-def _local(node: AvroNode, given: FrameType, sql: str, failing: Failing, *, cut_times: bool) -> Piece | JvmRefusal:
+def _local(node: AvroNode, frame_type: FrameType, sql: str, failing: Failing, *, cut_times: bool) -> Piece | JvmRefusal:
     """What a clock without a zone shows. Spark's functions of microseconds would ask the session's zone, its Avro does not."""
-    if word_of(given) != "timestamp_ntz":
-        return _never(node, given)
+    if word_of(frame_type) != "timestamp_ntz":
+        return _never(node, frame_type)
     schema: dict[str, SchemaJson] = {"type": "long", "logicalType": str(node.logical)}
     if node.logical == "local-timestamp-micros" or cut_times:
         return Piece(schema=schema, sql=sql, is_as_it_is=True)
@@ -161,28 +165,28 @@ def missing(field: WriteField[AvroType]) -> Piece | JvmRefusal:
     return JvmRefusal(why=f"is missing, and its default {default!r} is a value of {describe(node)}")
 
 
-def _never(node: AvroNode, given: FrameType) -> JvmRefusal:
-    return JvmRefusal(why=f"is {ddl(given)}, which is not written as {describe(node)}", is_final=True)
+def _never(node: AvroNode, frame_type: FrameType) -> JvmRefusal:
+    return JvmRefusal(why=f"is {ddl(frame_type)}, which is not written as {describe(node)}", is_final=True)
 
 
 def _void(node: AvroNode) -> Piece:
     # Which type a null is of does not matter: it has no bytes.
     if node.kind == "fixed":
         return Piece(schema="bytes", sql="CAST(NULL AS BINARY)")
-    own = _OWN.get(node.kind, "integer")
-    return Piece(schema="int" if own == "integer" else node.kind, sql=f"CAST(NULL AS {ddl(own)})")
+    spark_type = _OWN.get(node.kind, "integer")
+    return Piece(schema="int" if spark_type == "integer" else node.kind, sql=f"CAST(NULL AS {ddl(spark_type)})")
 
 
-def _decimal(node: AvroNode, given: FrameType, sql: str) -> Piece | JvmRefusal:
-    found = _DECIMAL.fullmatch(word_of(given))
-    if found is None:
-        return _never(node, given)
+def _decimal(node: AvroNode, frame_type: FrameType, sql: str) -> Piece | JvmRefusal:
+    match = _DECIMAL.fullmatch(word_of(frame_type))
+    if match is None:
+        return _never(node, frame_type)
     precision, scale = node.precision or NO_PRECISION, node.scale
     if precision > _MAX_PRECISION:
         return JvmRefusal(why=f"is written as {describe(node)}, and Spark's decimals have {_MAX_PRECISION} digits")
-    have_precision, have_scale = int(found[1]), int(found[2])
+    have_precision, have_scale = int(match[1]), int(match[2])
     if have_scale > scale or have_precision - have_scale > precision - scale:
-        return JvmRefusal(why=f"is {ddl(given)}, and not every such value fits {describe(node)}")
+        return JvmRefusal(why=f"is {ddl(frame_type)}, and not every such value fits {describe(node)}")
     schema: dict[str, SchemaJson] = {"logicalType": "decimal", "precision": precision, "scale": scale}
     schema |= {"type": "fixed", "name": "", "size": node.size} if node.kind == "fixed" else {"type": "bytes"}
     is_same = (have_precision, have_scale) == (precision, scale)

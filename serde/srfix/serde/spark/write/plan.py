@@ -214,9 +214,11 @@ def plan_write(
     half = WriteSpec(columns=declared, wrap=wrap, case_rule=case_rule).half(role)
     exists = schema_id is not None or version is not None
     if format not in FRAMED:
-        given = _schema_options(schema, schema_id, version, schema_id_framing)
-        if given:
-            raise UsageError(f"{format.name} has no schemas, so {given} cannot be used. Leave it out, or use AVRO.")
+        schema_options = _schema_options(schema, schema_id, version, schema_id_framing)
+        if schema_options:
+            raise UsageError(
+                f"{format.name} has no schemas, so {schema_options} cannot be used. Leave it out, or use AVRO."
+            )
         if format.is_bare and declared is None:
             raise UsageError(f"{format.word} writes a key or a value of one column: give that column.")
         plan = WritePlan(
@@ -237,15 +239,22 @@ def plan_write(
         raise UsageError(f"{format.name} is written under a schema of a registry: give a RegistryClient.")
     serializer: FramedSerializer
     kind = FRAMED[format]
-    own = WriteSpec(full_name=full_name, validate=bool(validate), cut_times=bool(cut_times), times=times).options()
-    own |= {"subjects": subjects, "register": register, "normalize": normalize, "schema_id_framing": schema_id_framing}
+    spec_options = WriteSpec(
+        full_name=full_name, validate=bool(validate), cut_times=bool(cut_times), times=times
+    ).options()
+    spec_options |= {
+        "subjects": subjects,
+        "register": register,
+        "normalize": normalize,
+        "schema_id_framing": schema_id_framing,
+    }
     if schema is not None:
         if declared is not None or exists:
             raise UsageError("schema= defines all that is written: give no columns, schema_id or version with it.")
         serializer = kind.for_schema(
             registry,  # what it lacks is said when it is asked
             schema,
-            **own,
+            **spec_options,
         )
     else:
         serializer = kind(
@@ -257,7 +266,7 @@ def plan_write(
             written_by=written_by,
             schema_id=schema_id,
             version=version,
-            **own,
+            **spec_options,
         )
     settled = _settled(serializer, topic, role)
     return WritePlan(

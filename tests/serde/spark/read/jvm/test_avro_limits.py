@@ -81,7 +81,9 @@ class TestSkipsItems:
 class TestUnbounded:
     @pytest.fixture(autouse=True)
     def answers(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        asked = SimpleNamespace(asked=lambda _spark, _names: self.answer, bounds_items=lambda _spark: self.knows_items)
+        asked = SimpleNamespace(
+            read_jvm_properties=lambda _spark, _names: self.answer, bounds_items=lambda _spark: self.knows_items
+        )
         monkeypatch.setitem(sys.modules, "srfix.serde.spark._pyspark.sessions", cast("ModuleType", asked))
 
     answer: Mapping[str, int] | str = MappingProxyType({})

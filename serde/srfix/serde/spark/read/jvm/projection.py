@@ -211,17 +211,17 @@ class _Schemas:
 
     def _leaf(self, value: Projected[AvroType], scalar: Scalar, *, level: int) -> Schemas:
         node = value.writer.value
-        found = leaf(node, scalar)
-        if isinstance(found, Unfit):
-            raise _unfit(node, value, found.why)
+        outcome = leaf(node, scalar)
+        if isinstance(outcome, Unfit):
+            raise _unfit(node, value, outcome.why)
         writer = self._verbatim(node, level)
-        reader = writer if found.reader is None else found.reader
+        reader = writer if outcome.reader is None else outcome.reader
         if isinstance(reader, dict) and isinstance(writer, dict):
             reader = writer | reader
         if node.written_symbols and isinstance(writer, dict):
             # What the reader's enum lacks is its default, for Java as well.
             reader = writer | {"symbols": list(dict.fromkeys(node.symbols)), "default": node.props["default"]}
-        return Schemas(writer=writer, reader=reader, fix=found.fix, is_exact=found.is_exact)
+        return Schemas(writer=writer, reader=reader, fix=outcome.fix, is_exact=outcome.is_exact)
 
     def _map(self, node: AvroNode, entries: Entries[Projected[AvroType]], *, level: int) -> Schemas:
         assert node.items is not None
@@ -348,7 +348,7 @@ def default_of(node: AvroNode, reader: Json, value: object) -> tuple[Json, Json]
 
 def _record_default(node: AvroNode, reader: Json, value: object) -> tuple[Json, Json] | None:
     parts = {f"f{number}": part for number, part in enumerate(node.fields)}
-    given = cast("Mapping[str, object]", value)
+    values = cast("Mapping[str, object]", value)
     outer = cast("Mapping[str, object]", reader)
     fields: list[Json] = []
     default: dict[str, Json] = {}
@@ -359,8 +359,8 @@ def _record_default(node: AvroNode, reader: Json, value: object) -> tuple[Json, 
             fields.append(field)
             default[name] = field["default"]
             continue
-        each = given.get(part.name, part.default)
-        made = None if each is MISSING else default_of(part.node, field["type"], each)
+        part_value = values.get(part.name, part.default)
+        made = None if part_value is MISSING else default_of(part.node, field["type"], part_value)
         if made is None:
             return None
         type_, default[name] = made
@@ -372,7 +372,7 @@ def _items_default(node: AvroNode, reader: Json, value: object, word: str) -> tu
     outer = cast("Mapping[str, object]", reader)
     assert node.items is not None
     entries = value.items() if isinstance(value, Mapping) else enumerate(cast("list[object]", value))
-    made = {key: default_of(node.items, outer[word], each) for key, each in entries}
+    made = {key: default_of(node.items, outer[word], item) for key, item in entries}
     types: list[Json] = []
     for one in made.values():
         if one is None:

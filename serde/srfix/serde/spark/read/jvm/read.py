@@ -156,16 +156,16 @@ def _made(plan: ReadDecisions) -> JvmRead | tuple[str, ...]:
         verdicts.setdefault((refused.reason, str(refused.error), True), []).append(refused.schema_id)
     for schema in () if reasons else plan.schemas:
         try:
-            found = _planned(plan, schema)
+            outcome = _planned(plan, schema)
         except Unrepresentable as error:
             reasons += (f"Schema id {schema.schema_id}: {reason}." for reason in error.reasons)
             continue
-        if isinstance(found, SrfixError):
-            reason = reason_of(found)
+        if isinstance(outcome, SrfixError):
+            reason = reason_of(outcome)
             assert reason is not None
-            verdicts.setdefault((reason, str(found), False), []).append(schema.schema_id)
+            verdicts.setdefault((reason, str(outcome), False), []).append(schema.schema_id)
         else:
-            shape = _text(_writer(found)), _text(_reader(found)), found.fix, found.is_exact
+            shape = _text(_writer(outcome)), _text(_reader(outcome)), outcome.fix, outcome.is_exact
             shapes.setdefault(shape, []).append(schema.schema_id)
     if reasons:
         return tuple(reasons)
