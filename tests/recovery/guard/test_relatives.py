@@ -36,7 +36,7 @@ def test_keys_that_a_restore_brings_and_look_ups_miss(world: World) -> None:
     (each,) = [each for each in seen(world).foretold if each.code == "SRF005"]
     assert (each.severity, each.certainty, each.moment) == (Severity.SILENT, Certainty.CERTAIN, Moment.RESTORE)
     assert each.schema_ids == (key_id,)
-    assert f"looks keys up under schema id {own}, its own" in each.explanation
+    assert f"looks keys up under schema id {own}, which is its own schema" in each.explanation
     assert f"rows under schema id {key_id}, and the look-ups miss these rows" in each.explanation
     # From 2.7 on the key serde is handed the source topic's name: what stands under the phantom is what it wrote before.
     found = seen(world, assumed("3.9")).foretold

@@ -153,7 +153,11 @@ class TestSourceOptions:
             (Use.BATCH, {"metadata": "offset,offset"}, "The option metadata .* each once: 'offset'"),
             (Use.BATCH, {"format": "raw", "metadata": "all"}, "With format=raw all columns are metadata"),
             (Use.BATCH, {"includeHeaders": "true"}, "The option includeHeaders goes with format=raw"),
-            (Use.BATCH, {"policy": "dual-subject"}, r"With policy=dual-subject, set subject\.first and subject\.second"),
+            (
+                Use.BATCH,
+                {"policy": "dual-subject"},
+                r"With policy=dual-subject, set subject\.first and subject\.second",
+            ),
             (Use.BATCH, {"subject.first": "a"}, r".*subject\.second go with policy=dual-subject"),
             (Use.BATCH, {"subject": "a"}, "The option subject goes with policy=one-subject"),
             (Use.BATCH, {"kafka.group.id": "mine"}, r"The option kafka\.group\.id is not allowed"),
