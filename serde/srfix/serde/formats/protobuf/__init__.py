@@ -1,0 +1,1 @@
+"""PROTOBUF, with a registry, and its bodies without one (PROTOBUF_NOSR)."""

@@ -1,0 +1,209 @@
+"""Schema texts → descriptors: protoc itself, out of grpcio-tools (extra `protobuf`), and a descriptor pool for each schema.
+
+protoc decides what a schema is: no other compiler has its rules of scopes, options and editions, and it says all that is
+wrong with a text at once. It takes 0.2 ms a schema, in this process. It reads files, so a text stands in a temporary folder
+while it is compiled.
+"""
+
+from __future__ import annotations
+
+import ast
+import base64
+import binascii
+import os
+import re
+import threading
+import warnings
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module, resources
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from srfix.serde.errors import SchemaError, UsageError
+from srfix.serde.schemas.references import reference_name
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor, FileDescriptor
+    from google.protobuf.descriptor_pb2 import FileDescriptorProto
+    from google.protobuf.descriptor_pool import DescriptorPool
+
+_FILE: Final = "srfix_schema.proto"
+"""A schema's own file, which has no name in a registry."""
+META: Final = "confluent/meta.proto"
+DECIMAL: Final = "confluent/type/decimal.proto"
+_CONFLUENT: Final = {
+    META: """
+        syntax = "proto3";
+        package confluent;
+        import "google/protobuf/descriptor.proto";
+        message Meta { string doc = 1; map<string, string> params = 2; repeated string tags = 3; }
+        extend google.protobuf.FileOptions { Meta file_meta = 1088; }
+        extend google.protobuf.MessageOptions { Meta message_meta = 1088; }
+        extend google.protobuf.FieldOptions { Meta field_meta = 1088; }
+        extend google.protobuf.EnumOptions { Meta enum_meta = 1088; }
+        extend google.protobuf.EnumValueOptions { Meta enum_value_meta = 1088; }
+    """,
+    DECIMAL: """
+        syntax = "proto3";
+        package confluent.type;
+        message Decimal { bytes value = 1; uint32 precision = 2; int32 scale = 3; }
+    """,
+}
+"""What every registry knows without a reference (`ProtobufSchema`), and no package on PyPI brings alone."""
+_SYNTAX: Final = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*(?:syntax|edition)\b", re.DOTALL)
+_SHOWN_PROBLEMS: Final = 5
+_PROTOC: Final = threading.Lock()
+"""protoc keeps its errors in a place of the process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A schema, compiled."""
+
+    file: FileDescriptor
+    pool: DescriptorPool
+    """Of the schema and what it imports, and of nothing else: two schemas may give one name to different messages."""
+
+    def message(self, indexes: tuple[int, ...] = (0,)) -> Descriptor:
+        """The message that stands at an index among the file's, at the next among that one's own, and so on.
+
+        :raises IndexError: if there is none.
+        """
+        first, *deeper = indexes
+        found: Descriptor = list(self.file.message_types_by_name.values())[first]
+        for index in deeper:
+            found = found.nested_types[index]
+        return found
+
+
+def compiled(text: str, references: tuple[str, ...] = ()) -> Compiled:
+    """A schema's descriptors; made once per schema.
+
+    :param text: .proto text, or the base64 of a FileDescriptorProto, which confluent-kafka registers
+        (`ProtobufSchema`'s constructor takes both).
+    :param references: the texts that it imports, directly or not, by name (`ReferenceText`).
+    :raises SchemaError: if it is not one that protoc takes.
+    :raises UsageError: if grpcio-tools is not installed.
+    """
+    return _compiled(text, references, tuple(map(reference_name, references)))
+
+
+@lru_cache(maxsize=256)
+def _compiled(text: str, references: tuple[str, ...], names: tuple[str | None, ...]) -> Compiled:
+    pool_module = _library("google.protobuf.descriptor_pool")
+    files = {**_CONFLUENT, **{name: part for name, part in zip(names, references, strict=True) if name}}
+    serialized = serialized_file(text)
+    if serialized is None:
+        protos = _protoc(text, files)
+    else:
+        # Its imports are compiled, in their order, as those of a file that holds nothing else.
+        protos = _protoc("".join(f'import "{name}";\n' for name in serialized.dependency), files)[:-1]
+        serialized.name = _FILE
+        protos.append(serialized)
+    pool = pool_module.DescriptorPool()
+    try:
+        for proto in protos:
+            pool.Add(proto)
+        file = pool.FindFileByName(_FILE)
+    except (TypeError, KeyError) as error:
+        raise SchemaError(f"The Protobuf schema cannot be used ({error}).") from error
+    if not file.message_types_by_name:
+        raise SchemaError("The Protobuf schema has no message. Name one that has: a payload is a message.")
+    return Compiled(file, pool)
+
+
+def serialized_file(text: str) -> FileDescriptorProto | None:
+    """The FileDescriptorProto of a text that is its base64; None of any other text."""
+    from google.protobuf.descriptor_pb2 import FileDescriptorProto
+    from google.protobuf.message import DecodeError
+
+    try:
+        return FileDescriptorProto.FromString(base64.b64decode(text, validate=True))
+    except (binascii.Error, ValueError, DecodeError):
+        return None
+
+
+def _protoc(text: str, files: dict[str, str]) -> list[FileDescriptorProto]:
+    """The descriptors of a text and of all that it imports, each after those that it imports itself."""
+    from google.protobuf.descriptor_pb2 import FileDescriptorProto
+
+    compiler = _library("grpc_tools._protoc_compiler")
+    try:
+        folder = TemporaryDirectory(prefix="srfix-proto-")
+    except OSError as error:
+        raise UsageError(
+            f"A Protobuf schema is compiled in a temporary folder, which cannot be made ({error.strerror}). Let TMPDIR "
+            "name a folder that can be written to."
+        ) from error
+    with folder as name:
+        for path, content in {**files, _FILE: _with_syntax(text)}.items():
+            _write(Path(name), path, content)
+        includes = [os.fsencode(include) for include in (name, *_includes())]
+        with _PROTOC, warnings.catch_warnings():
+            warnings.simplefilter("ignore", compiler.ProtocWarning)
+            try:
+                modules = compiler.get_protos(_FILE.encode(), includes)
+            except compiler.ProtocErrors as error:
+                raise SchemaError(f"The text is no Protobuf schema: {_problems(error)}") from None
+    return [FileDescriptorProto.FromString(_descriptor_in(code)) for _, code in modules]
+
+
+def _descriptor_in(code: bytes) -> bytes:
+    """The file's descriptor in the Python module that protoc makes of it: the one way to get it that prints nothing."""
+    for node in ast.walk(ast.parse(code)):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "AddSerializedFile"
+        ):
+            return cast("bytes", ast.literal_eval(node.args[0]))
+    raise SchemaError(
+        "protoc has made a module without a descriptor: srfix does not know this version of grpcio-tools."
+    )
+
+
+def _with_syntax(text: str) -> str:
+    """A text that says its syntax: of others protoc writes a warning to the terminal."""
+    return text if _SYNTAX.match(text) else f'syntax = "proto2";{text}'
+
+
+def _write(folder: Path, name: str, text: str) -> None:
+    path = Path(os.path.normpath(folder / name))
+    if not path.is_relative_to(folder) or path == folder or "\0" in name:
+        raise SchemaError(f"The reference {name!r} has a name that no import can have.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except (OSError, UnicodeEncodeError) as error:
+        raise SchemaError(f"The text named {name!r} cannot be compiled ({error}).") from error
+
+
+@lru_cache(maxsize=1)
+def _includes() -> tuple[str, ...]:
+    """Where `google/protobuf/*.proto` and `google/type/*.proto` are."""
+    folders = (Path(folder).parent.parent for folder in _library("google.type").__path__)
+    return str(resources.files("grpc_tools").joinpath("_proto")), *map(str, folders)
+
+
+def _problems(error: Any) -> str:
+    """What protoc says, with the lines counted from 1."""
+    problems = [
+        f"{_text(problem.message).rstrip('.')} (line {problem.line + 1}"
+        f"{'' if _text(problem.filename) == _FILE else f' of {_text(problem.filename)}'})"
+        for problem in error.errors()
+    ]
+    more = f"; and {len(problems) - _SHOWN_PROBLEMS} more" if len(problems) > _SHOWN_PROBLEMS else ""
+    return "; ".join(problems[:_SHOWN_PROBLEMS]) + more + "."
+
+
+def _text(word: object) -> str:
+    return word.decode(errors="replace") if isinstance(word, bytes) else str(word)
+
+
+def _library(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise UsageError("Protobuf needs the libraries of the extra: pip install 'srfix[protobuf]'.") from error
