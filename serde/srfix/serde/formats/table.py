@@ -20,8 +20,10 @@ class Format(Enum):
 
     AVRO = "avro"
     JSON_SR = "json_sr"
+    PROTOBUF = "protobuf"
     JSON = "json"
     KAFKA = "kafka"
+    PROTOBUF_NOSR = "protobuf_nosr"
 
     @property
     def word(self) -> str:
@@ -36,7 +38,12 @@ class Format(Enum):
     @property
     def is_bare(self) -> bool:
         """Whether a body is always one bare value, without a record or a name."""
-        return _TABLE[self].is_bare
+        return _TABLE[self].wraps is False
+
+    @property
+    def wraps(self) -> bool | None:
+        """Whether a single column stands in a record where nothing is said about it; None if only a key's does not."""
+        return _TABLE[self].wraps
 
 
 class _Row(NamedTuple):
@@ -44,14 +51,16 @@ class _Row(NamedTuple):
     """The module of the format (`formats.interface`)."""
     word: str
     schema_type: str | None = None
-    is_bare: bool = False
+    wraps: bool | None = None
 
 
 _TABLE: Final = {
     Format.AVRO: _Row("avro", "Avro", "AVRO"),
     Format.JSON_SR: _Row("json_schema", "JSON_SR", "JSON"),
+    Format.PROTOBUF: _Row("protobuf", "Protobuf", "PROTOBUF", wraps=True),
     Format.JSON: _Row("json", "JSON"),
-    Format.KAFKA: _Row("kafka", "KAFKA", is_bare=True),
+    Format.KAFKA: _Row("kafka", "KAFKA", wraps=False),
+    Format.PROTOBUF_NOSR: _Row("protobuf.nosr", "PROTOBUF_NOSR", wraps=True),
 }
 _BY_SCHEMA_TYPE: Final = {row.schema_type: format_ for format_, row in _TABLE.items() if row.schema_type is not None}
 SCHEMA_FORMATS: Final = tuple(_BY_SCHEMA_TYPE.values())

@@ -21,7 +21,7 @@ from srfix.serde.resolve.resolved import ResolvedSchema
 from srfix.serde.serdes.framed_reader import FramedReader
 from srfix.serde.serdes.located_errors import read_from
 from srfix.serde.serdes.plans import decode_plan, usable_reader, validated_decode
-from srfix.serde.specs import HasColumns, ReaderSchema, ReadSpec
+from srfix.serde.specs import HasColumns, NullableRepresentation, ReaderSchema, ReadSpec, given_representation
 from srfix.serde.subjects.names import Role, role_of
 from srfix.serde.wire import frame_guid, parse, prefix_id_bytes
 
@@ -45,6 +45,7 @@ class FramedDeserializer(FramedReader, HasColumns, Closing):
         strict: bool = False,
         reader_schema: str | ReaderSchema | None = None,
         times: Times = "datetimes",
+        nullable_representation: NullableRepresentation | None = None,
     ) -> None:
         """
         :param resolver: which ids are accepted; a registry, in any form, stands for `ById` over it.
@@ -54,6 +55,7 @@ class FramedDeserializer(FramedReader, HasColumns, Closing):
             columns a row has its fields.
         :param times: `"integers"` gives a DATE, TIME or TIMESTAMP as the integer that stands in the record
             (`srfix.serde.columns.times`).
+        :param nullable_representation: of Protobuf, what tells a null from a default (`srfix.serde.specs`).
         :raises ColumnError: if the columns cannot be used.
         :raises SchemaError: if the reader's schema is none of Avro.
         :raises UsageError: if there is a reader's schema, and ksqlDB's own case rules; if `times` is no word of its, or an
@@ -72,6 +74,9 @@ class FramedDeserializer(FramedReader, HasColumns, Closing):
             strict=flag("strict", strict),
             reader_schema=reader,
             times=given_times(times),
+            nullable_representation=given_representation(
+                nullable_representation, is_protobuf=Format.PROTOBUF in self._formats
+            ),
         )
 
     @classmethod
@@ -96,9 +101,9 @@ class FramedDeserializer(FramedReader, HasColumns, Closing):
         makers = {format_: schema_module_of(format_).values_decoder for format_ in self._formats}
         if frame is None or frame.schema_id is None or self._spec.columns is None or not any(makers.values()):
             return None
-        spec = self._spec.half(role)
         resolved = self._resolver.resolve(frame.schema_id, topic=ctx.topic, role=role)
-        make = makers.get(format_of(resolved.schema.schema_type))
+        format_ = format_of(resolved.schema.schema_type)
+        spec, make = self._spec.half(role, format_.wraps), makers.get(format_)
         return make(resolved.schema.text, spec, resolved.references) if spec.wrapped and make is not None else None
 
     def native_decode(self, identity: int | UUID, ctx: Context) -> object:
@@ -124,7 +129,7 @@ class FramedDeserializer(FramedReader, HasColumns, Closing):
             check_schema_type(schema.schema_type, format_)
         else:
             format_ = format_of(schema.schema_type)
-        decode = decode_plan(format_, schema.text, self._spec.half(role), resolved.references)
+        decode = decode_plan(format_, schema.text, self._spec.half(role, format_.wraps), resolved.references)
         return validated_decode(decode, format_, schema, resolved.references) if self._spec.validate else decode
 
     def __reduce__(self) -> tuple[object, ...]:
