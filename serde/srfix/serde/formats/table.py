@@ -6,6 +6,7 @@ from dataclasses import replace
 from enum import Enum
 from functools import lru_cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from srfix.serde.errors import SchemaError, UsageError
@@ -52,12 +53,14 @@ class _Row(NamedTuple):
     word: str
     schema_type: str | None = None
     wraps: bool | None = None
+    libraries: tuple[str, ...] = ()
+    """Of an extra of the same name."""
 
 
 _TABLE: Final = {
     Format.AVRO: _Row("avro", "Avro", "AVRO"),
     Format.JSON_SR: _Row("json_schema", "JSON_SR", "JSON"),
-    Format.PROTOBUF: _Row("protobuf", "Protobuf", "PROTOBUF", wraps=True),
+    Format.PROTOBUF: _Row("protobuf", "Protobuf", "PROTOBUF", wraps=True, libraries=("google.protobuf", "grpc_tools")),
     Format.JSON: _Row("json", "JSON"),
     Format.KAFKA: _Row("kafka", "KAFKA", wraps=False),
     Format.PROTOBUF_NOSR: _Row("protobuf.nosr", "PROTOBUF_NOSR", wraps=True),
@@ -92,9 +95,28 @@ def check_schema_type(schema_type: str, format_: Format) -> None:
         )
 
 
+@lru_cache(maxsize=16)
+def _known(schema_type: str) -> Format | None:
+    """The format of a schemaType; None if it has no serde here, or not the libraries that it takes."""
+    format_ = _BY_SCHEMA_TYPE.get(schema_type)
+    return format_ if format_ is not None and all(map(_is_there, _TABLE[format_].libraries)) else None
+
+
+def _is_there(library: str) -> bool:
+    try:
+        return find_spec(library) is not None
+    except (ModuleNotFoundError, ValueError):
+        return False  # nor what holds it
+
+
 def format_of(schema_type: str) -> Format:
     """The format of a registry's schemaType."""
-    format_ = _BY_SCHEMA_TYPE.get(schema_type)
+    format_ = _known(schema_type)
+    if format_ is None and schema_type in _BY_SCHEMA_TYPE:
+        raise SchemaError(
+            f"The schema is of the type {schema_type}, whose libraries are not installed: pip install "
+            f"'srfix[{schema_type.lower()}]'."
+        )
     if format_ is None:
         raise SchemaError(
             f"The schema is of the type {schema_type}, for which srfix has no serde; it has those of "
@@ -105,15 +127,15 @@ def format_of(schema_type: str) -> Format:
 
 def record_name(schema: Schema, references: tuple[str, ...] = ()) -> str | None:
     """The name of a schema's record, as Confluent's RecordNameStrategy has it (`ParsedSchema.name`); None if it has none, or
-    the type has no serde here (PROTOBUF).
+    the type has no serde here.
     """
-    format_ = _BY_SCHEMA_TYPE.get(schema.schema_type)
+    format_ = _known(schema.schema_type)
     return None if format_ is None else schema_module_of(format_).record_name(schema.text, references)
 
 
 def field_names(schema: Schema) -> tuple[str, ...]:
     """The names of the fields of a schema's record; none if its text has no record, or the type has no serde here."""
-    format_ = _BY_SCHEMA_TYPE.get(schema.schema_type)
+    format_ = _known(schema.schema_type)
     try:
         return () if format_ is None else schema_module_of(format_).field_names(schema.text)
     except SchemaError:
@@ -122,7 +144,7 @@ def field_names(schema: Schema) -> tuple[str, ...]:
 
 def check_schema(schema: Schema) -> None:
     """Nothing is known of a type that has no serde here."""
-    format_ = _BY_SCHEMA_TYPE.get(schema.schema_type)
+    format_ = _known(schema.schema_type)
     if format_ is not None:
         schema_module_of(format_).check_schema(schema.text)
 
@@ -132,8 +154,8 @@ def as_readers_ask(schema: Schema) -> Schema:
     it a registry keeps and answers.
 
     Of AVRO that is `Schema.toString()`, of JSON the document without blanks. A text that is none stays as it is: readers get
-    no further than parsing it. So does PROTOBUF, which srfix does not parse: whether a registry that keeps texts as they were
-    sent has it as readers write it is not known.
+    no further than parsing it. So does PROTOBUF: whether a registry that keeps texts as they were sent has it as readers write
+    it is not known.
     """
     text = _java_text(schema.schema_type, schema.text, bool(schema.references))
     return schema if text == schema.text else replace(schema, text=text)
@@ -141,7 +163,7 @@ def as_readers_ask(schema: Schema) -> Schema:
 
 @lru_cache(maxsize=1024)
 def _java_text(schema_type: str, text: str, has_references: bool) -> str:
-    format_ = _BY_SCHEMA_TYPE.get(schema_type)
+    format_ = _known(schema_type)
     try:
         return text if format_ is None else schema_module_of(format_).java_text(text, has_references=has_references)
     except (SchemaError, RecursionError):

@@ -13,10 +13,10 @@ from srfix.serde.connect.columns import Dropped, Inferred, NameRule, columns_of
 from srfix.serde.connect.schema import ConnectSchema
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import SchemaError
-from srfix.serde.formats.protobuf.compiled import Compiled, compiled
 from srfix.serde.formats.protobuf.connect import UNION_NAME as UNION_NAME
 from srfix.serde.formats.protobuf.connect import ProtoType, connect_schema
 from srfix.serde.formats.protobuf.decode import body_decoder, column_reader, plain_reader
+from srfix.serde.formats.protobuf.descriptors import Compiled, compiled
 from srfix.serde.formats.protobuf.encode import column_encoder, plain_encoder
 from srfix.serde.formats.protobuf.internal import internal_schema as internal_schema
 from srfix.serde.interface import Value

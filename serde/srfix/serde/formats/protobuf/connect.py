@@ -40,7 +40,7 @@ from srfix.serde.connect.schema import (
 from srfix.serde.connect.time_units import TimeUnit, time_unit
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.connect_type import ConnectWriterType
-from srfix.serde.formats.protobuf.compiled import Compiled, message_of
+from srfix.serde.formats.protobuf.descriptors import Compiled, message_of
 from srfix.serde.java_ints import is_int
 from srfix.serde.projection.tree import WriterField
 

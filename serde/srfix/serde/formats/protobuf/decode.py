@@ -30,8 +30,8 @@ from srfix.serde.engine import Decode
 from srfix.serde.errors import DecodeError, OutOfRangeError
 from srfix.serde.formats.avro.read.finish import decimal_of_bytes
 from srfix.serde.formats.json.budget import Budget
-from srfix.serde.formats.protobuf.compiled import message_of
 from srfix.serde.formats.protobuf.connect import UNSIGNED_64, ProtoType
+from srfix.serde.formats.protobuf.descriptors import message_of
 from srfix.serde.formats.protobuf.indexes import FIRST, read_indexes
 from srfix.serde.interface import Row, Value
 from srfix.serde.java_ints import LONG_MAX

@@ -27,9 +27,9 @@ from srfix.serde.engine import Encode
 from srfix.serde.errors import EncodeError, SchemaError
 from srfix.serde.formats.avro import load
 from srfix.serde.formats.avro.write.scalars import scalar
-from srfix.serde.formats.protobuf.compiled import message_of
 from srfix.serde.formats.protobuf.connect import ProtoType
 from srfix.serde.formats.protobuf.decode import FIRST_DAY, is_held
+from srfix.serde.formats.protobuf.descriptors import message_of
 from srfix.serde.formats.protobuf.indexes import written_indexes
 from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck, array_check, entries_check, map_check
 from srfix.serde.formats.rows.value_check import Convert, Misfit, ValueCheck, bare_value, encode_error, or_none

@@ -12,7 +12,6 @@ import base64
 import binascii
 import os
 import re
-import threading
 import warnings
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,6 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from srfix.serde.errors import SchemaError, UsageError
+from srfix.serde.forking import ForkLock
 from srfix.serde.schemas.references import reference_name
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ _CONFLUENT: Final = {
 _SYNTAX: Final = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*(?:syntax|edition)\b", re.DOTALL)
 _META: Final = re.compile(r"\(\s*\.?confluent\.\w+_meta\b")
 _SHOWN_PROBLEMS: Final = 5
-_PROTOC: Final = threading.Lock()
+_PROTOC: Final = ForkLock()
 """protoc keeps its errors in a place of the process."""
 
 
