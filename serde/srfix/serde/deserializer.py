@@ -46,7 +46,7 @@ from srfix.serde.resolve.policies import Resolver
 from srfix.serde.serdes.framed_deserializer import FramedDeserializer
 from srfix.serde.serdes.located_errors import read_from
 from srfix.serde.serdes.schemaless import SchemalessDeserializer
-from srfix.serde.specs import NullableRepresentation, ReaderSchema, ReadSpec
+from srfix.serde.specs import ReaderSchema, ReadSpec
 from srfix.serde.subjects.names import Role
 from srfix.serde.windowed import Window, WindowedKey, WindowKind, split
 
@@ -146,7 +146,6 @@ class SchemaDeserializer(FramedDeserializer):
         reader_schema: str | ReaderSchema | None = None,
         validate: bool = False,
         times: Times = "datetimes",
-        nullable_representation: NullableRepresentation | None = None,
     ) -> None:
         """
         :param strict: what leaves any of the columns unfed is no row (`ColumnNotFedError`).
@@ -165,7 +164,6 @@ class SchemaDeserializer(FramedDeserializer):
             strict=strict,
             reader_schema=reader_schema,
             times=times,
-            nullable_representation=nullable_representation,
         )
         self._spec = replace(self._spec, validate=flag("validate", validate))
 

@@ -21,7 +21,7 @@ from srfix.serde.resolve.resolved import ResolvedSchema
 from srfix.serde.serdes.framed_reader import FramedReader
 from srfix.serde.serdes.located_errors import read_from
 from srfix.serde.serdes.plans import decode_plan, usable_reader, validated_decode
-from srfix.serde.specs import HasColumns, NullableRepresentation, ReaderSchema, ReadSpec, given_representation
+from srfix.serde.specs import HasColumns, ReaderSchema, ReadSpec
 from srfix.serde.subjects.names import Role, role_of
 from srfix.serde.wire import frame_guid, parse, prefix_id_bytes
 
@@ -45,7 +45,6 @@ class FramedDeserializer(FramedReader, HasColumns, Closing):
         strict: bool = False,
         reader_schema: str | ReaderSchema | None = None,
         times: Times = "datetimes",
-        nullable_representation: NullableRepresentation | None = None,
     ) -> None:
         """
         :param resolver: which ids are accepted; a registry, in any form, stands for `ById` over it.
@@ -55,7 +54,6 @@ class FramedDeserializer(FramedReader, HasColumns, Closing):
             columns a row has its fields.
         :param times: `"integers"` gives a DATE, TIME or TIMESTAMP as the integer that stands in the record
             (`srfix.serde.columns.times`).
-        :param nullable_representation: of Protobuf, what tells a null from a default (`srfix.serde.specs`).
         :raises ColumnError: if the columns cannot be used.
         :raises SchemaError: if the reader's schema is none of Avro.
         :raises UsageError: if there is a reader's schema, and ksqlDB's own case rules; if `times` is no word of its, or an
@@ -74,9 +72,6 @@ class FramedDeserializer(FramedReader, HasColumns, Closing):
             strict=flag("strict", strict),
             reader_schema=reader,
             times=given_times(times),
-            nullable_representation=given_representation(
-                nullable_representation, is_protobuf=Format.PROTOBUF in self._formats
-            ),
         )
 
     @classmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from srfix.serde.columns.half import require_string_keys
 from srfix.serde.columns.types import usable_columns
@@ -16,7 +16,7 @@ from srfix.serde.errors import SchemaError
 from srfix.serde.formats.protobuf.connect import UNION_NAME as UNION_NAME
 from srfix.serde.formats.protobuf.connect import ProtoType, connect_schema
 from srfix.serde.formats.protobuf.decode import body_decoder, column_reader, plain_reader
-from srfix.serde.formats.protobuf.descriptors import Compiled, compiled
+from srfix.serde.formats.protobuf.descriptors import compiled
 from srfix.serde.formats.protobuf.encode import column_encoder, plain_encoder
 from srfix.serde.formats.protobuf.internal import internal_schema as internal_schema
 from srfix.serde.interface import Value
@@ -25,9 +25,6 @@ from srfix.serde.projection.walk import project
 from srfix.serde.schemas.references import reference_name
 from srfix.serde.specs import ReadSpec, WriteSpec
 from srfix.serde.subjects.names import Role
-
-if TYPE_CHECKING:
-    from google.protobuf.descriptor import Descriptor
 
 EMPTY_SCHEMA: Final = 'syntax = "proto3";\n\nmessage Empty {}\n'
 HAS_LOCAL_TIMES: Final = False
@@ -63,8 +60,8 @@ def infer_columns(
     """The columns of a schema's first message as ksqlDB infers them (`ProtobufSchemaTranslator`,
     `ConnectKsqlSchemaTranslator`), and the fields that no column type holds. A key's are its message's, too."""
     schema = compiled(text, references)
-    root = ProtoType.of_message(schema, schema.message(), unwraps=False, bare=wrapped is False)
-    return columns_of(root.schema, names=names, role=role, wrapped=wrapped is not False)
+    connect = connect_schema(schema, schema.message())
+    return columns_of(connect, names=names, role=role, wrapped=wrapped is not False)
 
 
 def has_hints(schema_text: str, references: tuple[str, ...] = ()) -> bool:
@@ -102,12 +99,7 @@ def _projection(
 ) -> Projection[ProtoType]:
     """:param names: of the references, which are equal if their texts are."""
     schema = compiled(schema_text, references)
-    return project(_root(schema, schema.message(indexes), spec), spec)
-
-
-def _root(schema: Compiled, message: Descriptor, spec: ReadSpec | WriteSpec) -> ProtoType:
-    unwraps = spec.nullable_representation == "wrapper"
-    return ProtoType.of_message(schema, message, unwraps=unwraps, bare=not spec.wrapped)
+    return project(ProtoType.of_message(schema, schema.message(indexes)), spec)
 
 
 def decoder(
@@ -142,7 +134,7 @@ def encoder(
     if spec.columns is None:
         return plain_encoder(message, indexes)
     require_string_keys(usable_columns(spec.columns), "Protobuf")
-    return column_encoder(message, _root(schema, message, spec), indexes, spec)
+    return column_encoder(message, ProtoType.of_message(schema, message), indexes, spec)
 
 
 def encoder_under(schema_text: str, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:

@@ -9,8 +9,9 @@
 | an enum | string: the value's name |
 | `confluent.type.Decimal` | Decimal, its precision and scale out of `confluent.field_meta` |
 | `google.type.Date`, `google.type.TimeOfDay`, `google.protobuf.Timestamp` | Date, Time, Timestamp |
-| `google.protobuf.StringValue` and the like | a struct of `value`; with `wrapper` for nullable values the type of `value` |
+| `google.protobuf.StringValue` and the like | the type of their `value` (`unwrapPrimitives`); before 0.17 a struct |
 | a message, a map, repeated | struct, map, array |
+| a group | nothing: it is left out |
 | a oneof | a struct `<name>_<number>` of its fields, before the message's other fields |
 
 Everything is optional, as ksqlDB takes it. An `optional` of proto3 is a field like any other (7.0; before it was a oneof).
@@ -63,8 +64,8 @@ _WRAPPED: Final = {
 WRAPPERS: Final = {f"google.protobuf.{name}Value": type_ for name, type_ in _WRAPPED.items()}
 """The messages of `google/protobuf/wrappers.proto`: what their `value` is in Connect."""
 # FieldDescriptor.TYPE_*, which is not loaded to be compared with.
-MESSAGES: Final = (10, 11)
-"""A group, a message."""
+_GROUP: Final = 10
+_MESSAGE: Final = 11
 ENUM: Final = 14
 UNSIGNED_64: Final = (4, 6)
 """uint64, fixed64."""
@@ -91,14 +92,13 @@ _NANOS: Final = {"google.type.TimeOfDay": "time-nanos", "google.protobuf.Timesta
 _INT: Final = re.compile(r"[+-]?[0-9]{1,10}", re.ASCII)
 
 
-def connect_schema(compiled: Compiled, message: Descriptor, *, unwraps: bool = False) -> ConnectSchema:
+def connect_schema(compiled: Compiled, message: Descriptor) -> ConnectSchema:
     """The Connect schema of a message. One that contains itself gives a cyclic schema.
 
-    :param unwraps: `google.protobuf.StringValue` and the like are what they hold (`wrapper.for.nullables`).
     :raises SchemaError: if two of its fields have one name, or it nests too deep.
     """
     try:
-        return _Conversion(compiled, unwraps=unwraps).message(message)
+        return _Conversion(compiled).message(message)
     except RecursionError:
         raise SchemaError("The schema's messages nest too deep, imports included.") from None
 
@@ -115,34 +115,32 @@ def parts(message: Descriptor) -> Iterator[tuple[str, FieldDescriptor | OneofDes
         if oneof.index not in optionals:
             yield f"{oneof.name}_{oneof.index}", oneof
     for field in message.fields:
-        if field.containing_oneof is None or field.containing_oneof.index in optionals:
+        is_in_oneof = field.containing_oneof is not None and field.containing_oneof.index not in optionals
+        if not is_in_oneof and field.type != _GROUP:
             yield field.name, field
 
 
 def is_map(field: FieldDescriptor) -> bool:
     """By its shape, as ProtobufData knows it: what ksqlDB registers says no `map`."""
-    if not field.is_repeated or field.type not in MESSAGES:
+    if not field.is_repeated or field.type != _MESSAGE:
         return False
     entry = message_of(field)
     return (
         entry.name.endswith("Entry")
         and [part.name for part in entry.fields] == ["key", "value"]
         and not any(part.is_repeated for part in entry.fields)
+        and not any(len(oneof.name) < 2 or oneof.name[1:] not in ("key", "value") for oneof in entry.oneofs)
     )
 
 
-def is_wrapper(message: Descriptor) -> bool:
-    """Whether it holds one value without parts, in `value`."""
-    return message.full_name in WRAPPERS
-
-
 class _Conversion:
-    def __init__(self, compiled: Compiled, *, unwraps: bool) -> None:
+    def __init__(self, compiled: Compiled) -> None:
         self._compiled = compiled
-        self._unwraps = unwraps
         self._messages: dict[str, ConnectSchema] = {}
 
     def message(self, message: Descriptor) -> ConnectSchema:
+        if message.full_name in WRAPPERS:
+            return primitive(WRAPPERS[message.full_name], optional=True)
         schema = self._messages.get(message.full_name)
         if schema is None:
             schema = ConnectSchema(type=ConnectType.STRUCT, name=message.full_name, optional=True)
@@ -160,7 +158,7 @@ class _Conversion:
         if is_map(field):
             key, value = message_of(field).fields
             return map_of(self.field(key), self.field(value), optional=True)
-        type_ = self._message_type(field) if field.type in MESSAGES else self._scalar(field)
+        type_ = self._message_type(field) if field.message_type is not None else self._scalar(field)
         return array(type_, optional=True) if field.is_repeated else type_
 
     def _scalar(self, field: FieldDescriptor) -> ConnectSchema:
@@ -183,8 +181,6 @@ class _Conversion:
                 return time(optional=True)
             case "google.protobuf.Timestamp":
                 return timestamp(optional=True)
-        if self._unwraps and is_wrapper(message):
-            return primitive(WRAPPERS[message.full_name], optional=True)
         return self.message(message)
 
 
@@ -203,11 +199,12 @@ class ProtoType(ConnectWriterType):
     """What its parts are in, if it is a message or a oneof."""
 
     @classmethod
-    def of_message(cls, compiled: Compiled, message: Descriptor, *, unwraps: bool, bare: bool) -> ProtoType:
-        """A schema's message; with `bare` one of `WRAPPERS` is what it holds (`wrapper.for.raw.primitives`)."""
-        if bare and is_wrapper(message):
-            return cls(primitive(WRAPPERS[message.full_name], optional=True), message.fields[0], None)
-        return cls(connect_schema(compiled, message, unwraps=unwraps), None, message)
+    def of_message(cls, compiled: Compiled, message: Descriptor) -> ProtoType:
+        """A schema's message."""
+        schema = connect_schema(compiled, message)
+        return (
+            cls(schema, None, message) if schema.fields or not message.fields else cls(schema, message.fields[0], None)
+        )
 
     @property
     def is_union(self) -> bool:

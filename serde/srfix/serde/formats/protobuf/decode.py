@@ -7,7 +7,7 @@
 | an enum | the value's name; `UNKNOWN_ENUM_VALUE_<enum>_<number>` for a number without one, as Java has it |
 | uint64, fixed64 from 2⁶³ on | negative under ksqlDB's own case rules, as a Java long; refused under the others |
 | `confluent.type.Decimal` | the number, with the scale that the message says |
-| `google.type.Date` | a day from 1582-10-15 on: before, Java's calendar says another day than the message |
+| `google.type.Date` | before 1582-10-15 a day of the Julian calendar, as in Java, under ksqlDB's own case rules; else refused |
 | `google.type.TimeOfDay`, `google.protobuf.Timestamp` | cut to milliseconds under ksqlDB's own case rules; else exact |
 
 A payload has the message's indexes before its body: `MessageIndexes.readFrom`, zigzag varints, one 0 byte for the first message
@@ -16,7 +16,6 @@ of a schema. The runtime parses (it knows bounds on depth, and checks text); fie
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
@@ -42,9 +41,10 @@ if TYPE_CHECKING:
 
 Read: TypeAlias = Callable[[Any], Value]
 """A value as the runtime has it → a column's."""
-FIRST_DAY: Final = datetime.date(1582, 10, 15)
-"""The first day of the calendar that google.type.Date means, in Java's."""
-_EPOCH_DAY: Final = datetime.date(1970, 1, 1).toordinal()
+_GREGORIAN: Final = (1582, 10, 15)
+_GREGORIAN_DAY: Final = "1582-10-15"
+"""The first day on which Java's calendar is the one that google.type.Date means."""
+_LAST_JULIAN: Final = (1582, 10, 4)
 _NANO: Final = 1_000_000_000
 _MILLI: Final = 1_000_000
 _FIRST_SECOND: Final = -62_135_596_800
@@ -281,12 +281,14 @@ def _raw(writer: ProtoType, how: Scalar, path: str, *, in_nanos: bool, is_exact:
     """What makes the number, text or bytes that Connect has of a value; None if it is that already."""
     field = writer.field
     assert field is not None
+    if is_held(writer):
+        (field,) = message_of(field).fields
     where = path or "the root"
     match writer.name if writer.is_logical else None:
         case "org.apache.kafka.connect.data.Decimal":
             return _decimal(how.type, path) if isinstance(how.type, Decimal) else lambda _: None
         case "org.apache.kafka.connect.data.Date":
-            return lambda message: _days(message, where)
+            return lambda message: _days(message.year, message.month, message.day, where, is_exact)
         case "org.apache.kafka.connect.data.Time":
             return lambda message: _of_nanos(_nanos_of_day(message, where), where, in_nanos, is_exact)
         case "org.apache.kafka.connect.data.Timestamp":
@@ -331,18 +333,19 @@ def _decimal(column: Decimal, path: str) -> Read:
     return read
 
 
-def _days(message: Any, where: str) -> int:
-    try:
-        day = datetime.date(message.year, message.month, message.day)
-    except ValueError as error:
-        raise _no_time(f"{message.year}-{message.month}-{message.day}", where, f"no day ({error})") from None
-    if day < FIRST_DAY:
-        raise _no_time(
-            str(day),
-            where,
-            f"before {FIRST_DAY}, where Java's calendar, which ksqlDB reads and writes it by, has other days",
-        )
-    return day.toordinal() - _EPOCH_DAY
+def _days(year: int, month: int, day: int, where: str, is_exact: bool) -> int:
+    """Days since 1970-01-01 (`GregorianCalendar`, not lenient)."""
+    shown, is_julian = f"{year}-{month:02}-{day:02}", (year, month, day) < _GREGORIAN
+    if is_julian and is_exact:
+        raise _no_time(shown, where, f"before {_GREGORIAN_DAY}, where ksqlDB means another day than the message says")
+    is_leap = year % 4 == 0 and (is_julian or year % 100 != 0 or year % 400 == 0)
+    most = 0 if not 1 <= month <= 12 else 28 + is_leap if month == 2 else 30 + ((month + month // 8) % 2)
+    if not (year >= 1 and 1 <= day <= most) or _LAST_JULIAN < (year, month, day) < _GREGORIAN:
+        raise _no_time(shown, where, "no day")
+    # Counted from March, so that a leap day is a year's last.
+    years, months = (year, month - 3) if month > 2 else (year - 1, month + 9)
+    days = 365 * years + years // 4 + (153 * months + 2) // 5 + day
+    return days - 719_471 if is_julian else days - years // 100 + years // 400 - 719_469
 
 
 def _nanos_of_day(message: Any, where: str) -> int:

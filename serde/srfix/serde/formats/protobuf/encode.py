@@ -28,7 +28,7 @@ from srfix.serde.errors import EncodeError, SchemaError
 from srfix.serde.formats.avro import load
 from srfix.serde.formats.avro.write.scalars import scalar
 from srfix.serde.formats.protobuf.connect import ProtoType
-from srfix.serde.formats.protobuf.decode import FIRST_DAY, is_held
+from srfix.serde.formats.protobuf.decode import is_held
 from srfix.serde.formats.protobuf.descriptors import message_of
 from srfix.serde.formats.protobuf.indexes import written_indexes
 from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck, array_check, entries_check, map_check
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _EPOCH_DAY: Final = datetime.date(1970, 1, 1).toordinal()
+_FIRST_DAY: Final = datetime.date(1582, 10, 15)
 _SECOND: Final = datetime.timedelta(seconds=1)
 _UNSIGNED: Final = {13: 32, 7: 32, 4: 63, 6: 63}
 """uint32, fixed32, and those of 64 bits: how many of them a long has."""
@@ -275,8 +276,8 @@ def _decimal(column: Decimal) -> Convert:
 def _date(day: object) -> object:
     if not isinstance(day, datetime.date) or isinstance(day, datetime.datetime):
         raise Misfit.needs("a date", day)
-    if day < FIRST_DAY:
-        raise Misfit.needs(f"a date from {FIRST_DAY} on, where Java's calendar is the same as this one", day)
+    if day < _FIRST_DAY:
+        raise Misfit.needs(f"a date from {_FIRST_DAY} on, where Java's calendar is the same as this one", day)
     return day
 
 

@@ -10,8 +10,8 @@
 | MAP | a repeated message of `key` and `value`, `ConnectDefault2Entry`, that does not say it is a map |
 | ARRAY | repeated |
 
-Fields are numbered in their order. An ARRAY in an ARRAY is refused there, too; an ARRAY of MAPs, and a MAP of ARRAYs or MAPs
-are refused here: what ksqlDB registers for these reads as another type.
+Fields are numbered in their order. An ARRAY in an ARRAY is refused there, too. An ARRAY of MAPs and a MAP of ARRAYs or MAPs get
+the text that ksqlDB registers for them, but no row can be written or read by it: it says another type.
 """
 
 from __future__ import annotations
@@ -91,38 +91,43 @@ class _Writer:
                     f"The column {field.name!r} has a name that no Protobuf field can have: letters of ASCII, digits and _, "
                     "and no digit first. Rename it."
                 )
-            label, type_, options = self._field(field.type, nested)
+            label, type_, options = self._field(field.type, nested, field.name)
             lines += _indented([f"{label}{type_} {field.name} = {number}{options[0]}", *options[1:]])
         return _block(name, lines, nested)
 
-    def _field(self, type_: ColumnType, nested: list[str]) -> tuple[str, str, list[str]]:
+    def _field(self, type_: ColumnType, nested: list[str], name: str) -> tuple[str, str, list[str]]:
         """Label, type, and what stands behind the number, in lines."""
         match type_:
             case Array(items):
-                if isinstance(items, Array | Map):
-                    raise _refused(type_)
-                word, options = self._type(items, nested)
+                if isinstance(items, Array):
+                    raise ColumnError(
+                        f"Array cannot be nested: Protobuf has no {print_type(type_)}. Put a STRUCT between."
+                    )
+                if isinstance(items, Map):
+                    return self._field(items, nested, name)
+                word, options = self._type(items, nested, name)
                 return "repeated ", word, options
             case Map(values):
-                return "repeated ", self._entry(type_, values, nested), [";"]
+                return "repeated ", self._entry(values, nested), [";"]
             case _:
-                word, options = self._type(type_, nested)
+                word, options = self._type(type_, nested, name)
                 return "optional " if self._nullable == "optional" else "", word, options
 
-    def _entry(self, map_: ColumnType, values: ColumnType, nested: list[str]) -> str:
-        if isinstance(values, Array | Map):
-            raise _refused(map_)
+    def _entry(self, values: ColumnType, nested: list[str]) -> str:
         name = f"{self._next()}Entry"
         inner: list[str] = []
-        key, _ = self._type(ScalarType.STRING, inner)
-        value, _ = self._type(values, inner)
-        nested += _block(name, _indented([f"{key} key = 1;", f"{value} value = 2;"]), inner)
+        key, _ = self._type(ScalarType.STRING, inner, "key")
+        # An entry's fields are never `optional`, and say nothing of digits.
+        label, value, _ = self._field(values, inner, "value")
+        label = label if label == "repeated " else ""
+        nested += _block(name, _indented([f"{key} key = 1;", f"{label}{value} value = 2;"]), inner)
         return name
 
-    def _type(self, type_: ColumnType, nested: list[str]) -> tuple[str, list[str]]:
+    def _type(self, type_: ColumnType, nested: list[str], field: str) -> tuple[str, list[str]]:
         match type_:
             case Struct(fields):
                 name = self._next()
+                name += "Message" if name == field else ""
                 nested += self._message(name, fields)
                 return name, [";"]
             case Decimal(precision, scale):
@@ -139,13 +144,6 @@ class _Writer:
                     word = f"google.protobuf.{word.capitalize()}Value"
                 return word, [";"]
         raise ColumnError(f"Protobuf has no type for {print_type(type_)} here. Declare another.")
-
-
-def _refused(type_: ColumnType) -> ColumnError:
-    return ColumnError(
-        f"Protobuf has no type for {print_type(type_)}: an ARRAY or MAP that stands right in an ARRAY or MAP. Put a STRUCT in "
-        "between."
-    )
 
 
 def _block(name: str, fields: list[str], nested: list[str]) -> list[str]:
