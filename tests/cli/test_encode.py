@@ -188,7 +188,7 @@ class TestWhatMakesNoSense:
             (("decode", "--payload", "00", "--role", "both", "--format", "json"), "is a key or a value"),
             (("decode", "--payload", "00"), "No schema registry was named"),
             (("schema", "A INT", "--format", "kafka"), "has no schemas"),
-            (("schema", "A INT", "--format", "json_sr", "--full-name", "a.B"), "has no full name"),
+            (("schema", "A INT", "--format", "json_sr", "--full-name", "a.B"), "is for Avro and Protobuf"),
             (("schema", "A INT", "--generation", "soon"), "not a version"),
             (("schema", "A INT", "--source-name", "S"), "give --role key, too"),
             (("schema", "A INT", "--columns", "B INT"), "Give the columns once"),

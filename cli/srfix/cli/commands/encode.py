@@ -99,7 +99,7 @@ def encode(
         raise UsageError("--schema and --schema-id exclude each other: give one of them.")
     if window_end is not None and window is None:
         raise UsageError("--window-end belongs to a session window; give its start too (--window).")
-    under = None if given is None else Schema(text=schema_text(given))
+    under = None if given is None else Schema(text=schema_text(given), schema_type=half.format.schema_type or "AVRO")
     references: tuple[str, ...] = ()
     if schema_id is not None:
         with connection.registry_client() as registry:
@@ -138,7 +138,13 @@ def _encoder(
     from srfix.serde.formats.table import module_of, schema_module_of
     from srfix.serde.specs import WriteSpec
 
-    spec = WriteSpec(columns=half.columns, wrap=half.wrapped, case_rule=case_rule, times=times)
+    spec = WriteSpec(
+        columns=half.columns,
+        wrap=half.wrapped,
+        case_rule=case_rule,
+        times=times,
+        nullable_representation=choice.nullable_representation,
+    )
     module = module_of(half.format)
     if half.format.schema_type is None:
         if under is not None:

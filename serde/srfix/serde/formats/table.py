@@ -42,6 +42,11 @@ class Format(Enum):
         return _TABLE[self].wraps is False
 
     @property
+    def is_installed(self) -> bool:
+        """Whether the libraries that it takes are there."""
+        return all(map(_is_there, _TABLE[self].libraries))
+
+    @property
     def wraps(self) -> bool | None:
         """Whether a single column stands in a record where nothing is said about it; None if only a key's does not."""
         return _TABLE[self].wraps
@@ -99,7 +104,7 @@ def check_schema_type(schema_type: str, format_: Format) -> None:
 def _known(schema_type: str) -> Format | None:
     """The format of a schemaType; None if it has no serde here, or not the libraries that it takes."""
     format_ = _BY_SCHEMA_TYPE.get(schema_type)
-    return format_ if format_ is not None and all(map(_is_there, _TABLE[format_].libraries)) else None
+    return format_ if format_ is not None and format_.is_installed else None
 
 
 def _is_there(library: str) -> bool:

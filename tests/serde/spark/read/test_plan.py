@@ -325,7 +325,7 @@ class TestProblems:
     def test_are_kept_with_the_schema_that_has_them(self, plan: ReadPlan) -> None:
         problems = [type(None), AmbiguousFieldError, IncompatibleTypeError, SchemaError, SchemaError]
         assert [type(planned.problem) for planned in plan.schemas] == problems
-        assert [planned.format for planned in plan.schemas] == [*[Format.AVRO] * 3, Format.JSON_SR, None]
+        assert [planned.format for planned in plan.schemas] == [*[Format.AVRO] * 3, Format.JSON_SR, Format.PROTOBUF]
 
     def test_are_what_the_deserializer_raises(self, plan: ReadPlan) -> None:
         read = plan.deserializer()

@@ -151,7 +151,7 @@ def _half_of(
     inferred: Inferred = columns_of(
         connect, names="keep", role=role, wrapped=wrapped, for_spark=True, keeps_time=spec.times == "integers"
     )
-    half = replace(spec, columns=inferred.columns, wrap=wrapped).half(role)
+    half = replace(spec, columns=inferred.columns, wrap=wrapped).half(role, format_.wraps)
     return half, (*dropped, *inferred.dropped)
 
 
@@ -272,7 +272,7 @@ def plan_read(
     elif columns is None:
         spec = reader_half(spec, role)
     else:
-        spec = replace(spec, columns=given_columns(columns)).half(role)
+        spec = replace(spec, columns=given_columns(columns)).half(role, None if format is None else format.wraps)
     _check_columns(spec, format)
     plan = ReadPlan(
         topic=topic,
@@ -334,7 +334,7 @@ def _schemaless(topic: str, columns: GivenColumns | Newest, spec: ReadSpec, *, r
     if isinstance(columns, Newest):
         raise UsageError(f"The format {format_.value} has no schemas, so there is no newest one. Name the columns.")
     wrap = False if format_.is_bare else spec.wrap
-    half = replace(spec, columns=given_columns(columns), wrap=wrap).half(role)
+    half = replace(spec, columns=given_columns(columns), wrap=wrap).half(role, format_.wraps)
     decode_plan(format_, None, half)
     return ReadPlan(topic=topic, role=role, format=format_, spec=half, policy=None)
 
@@ -343,7 +343,7 @@ def _check_columns(spec: ReadSpec, format_: Format | None) -> None:
     """What a format cannot hold is said at once, whatever schemas there are."""
     spec = ReadSpec(columns=spec.columns, wrap=spec.wrap, case_rule=CaseRule.EXACT)
     for schema_format in SCHEMA_FORMATS:
-        if format_ in (schema_format, None):
+        if format_ is schema_format or (format_ is None and schema_format.is_installed):
             decode_plan(schema_format, schema_module_of(schema_format).EMPTY_SCHEMA, spec)
 
 

@@ -206,12 +206,15 @@ def plan_write(
     :raises ResolveError: if nothing is to be registered, and the registry does not have the schema.
     :raises UsageError: if it is not told what to write under, or told twice; or what the format has not was asked for.
     """
-    if (validate and format is not Format.JSON_SR) or (full_name is not None and format is not Format.AVRO):
+    if (validate and format is not Format.JSON_SR) or (
+        full_name is not None and format not in (Format.AVRO, Format.PROTOBUF)
+    ):
         raise UsageError(
-            f"validate= is for JSON_SR, and full_name= for AVRO: the {role.value}s are to be written in {format.name}."
+            f"validate= is for JSON_SR, and full_name= for AVRO and PROTOBUF: the {role.value}s are to be written in "
+            f"{format.name}."
         )
     declared = None if columns is None else given_columns(columns, names=names)
-    half = WriteSpec(columns=declared, wrap=wrap, case_rule=case_rule).half(role)
+    half = WriteSpec(columns=declared, wrap=wrap, case_rule=case_rule).half(role, format.wraps)
     exists = schema_id is not None or version is not None
     if format not in FRAMED:
         schema_options = _schema_options(schema, schema_id, version, schema_id_framing)
