@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
     from srfix.serde.formats.protobuf.compiled import Compiled
 
-_TEXT: Final = ("string", "bytes")
+_TEXT: Final = ("STRING", "BYTES")
 _GROUP_OF: Final[dict[int, tuple[str, ...]]] = {
-    FieldDescriptorProto.Type.Value(f"TYPE_{name.upper()}"): group
+    FieldDescriptorProto.Type.Value(f"TYPE_{name}"): group
     for group in (
-        *(("int32", "int64", "uint32", "uint64", "bool", "enum"), ("sint32", "sint64"), _TEXT),
-        *(("fixed32", "sfixed32"), ("fixed64", "sfixed64"), ("float",), ("double",)),
+        *(("INT32", "INT64", "UINT32", "UINT64", "BOOL", "ENUM"), ("SINT32", "SINT64"), _TEXT),
+        *(("FIXED32", "SFIXED32"), ("FIXED64", "SFIXED64"), ("FLOAT",), ("DOUBLE",)),
     )
     for name in group
 }
