@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from srfix.serde.deserializer import JsonDeserializer as JsonDeserializer
     from srfix.serde.deserializer import JsonSchemaDeserializer as JsonSchemaDeserializer
     from srfix.serde.deserializer import KafkaDeserializer as KafkaDeserializer
+    from srfix.serde.deserializer import ProtobufDeserializer as ProtobufDeserializer
+    from srfix.serde.deserializer import ProtobufNoSrDeserializer as ProtobufNoSrDeserializer
     from srfix.serde.deserializer import SchemaDeserializer as SchemaDeserializer
     from srfix.serde.deserializer import WindowedDeserializer as WindowedDeserializer
     from srfix.serde.errors import AccessDeniedError as AccessDeniedError
@@ -98,6 +100,8 @@ if TYPE_CHECKING:
     from srfix.serde.serializer import JsonSchemaSerializer as JsonSchemaSerializer
     from srfix.serde.serializer import JsonSerializer as JsonSerializer
     from srfix.serde.serializer import KafkaSerializer as KafkaSerializer
+    from srfix.serde.serializer import ProtobufNoSrSerializer as ProtobufNoSrSerializer
+    from srfix.serde.serializer import ProtobufSerializer as ProtobufSerializer
     from srfix.serde.serializer import WindowedSerializer as WindowedSerializer
     from srfix.serde.specs import ReaderSchema as ReaderSchema
     from srfix.serde.subjects.names import Role as Role
@@ -135,6 +139,8 @@ else:
                 "JsonDeserializer",
                 "JsonSchemaDeserializer",
                 "KafkaDeserializer",
+                "ProtobufDeserializer",
+                "ProtobufNoSrDeserializer",
                 "SchemaDeserializer",
                 "WindowedDeserializer",
             ],
@@ -195,6 +201,8 @@ else:
                 "JsonSchemaSerializer",
                 "JsonSerializer",
                 "KafkaSerializer",
+                "ProtobufNoSrSerializer",
+                "ProtobufSerializer",
                 "WindowedSerializer",
             ],
             "specs": ["ReaderSchema"],

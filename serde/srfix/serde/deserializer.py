@@ -4,9 +4,11 @@
 |---|---|
 | `AvroDeserializer(resolver, columns=…)` | Avro under a registered schema |
 | `JsonSchemaDeserializer(resolver, columns=…)` | JSON under a registered JSON Schema (ksqlDB's JSON_SR) |
-| `SchemaDeserializer(resolver, columns=…)` | either, as the schema says |
+| `ProtobufDeserializer(resolver, columns=…)` | Protobuf under a registered schema |
+| `SchemaDeserializer(resolver, columns=…)` | any of these, as the schema says |
 | `JsonDeserializer(columns=…)` | plain JSON |
 | `KafkaDeserializer(columns)` | a key or value of one column, as Kafka's own serializers write it |
+| `ProtobufNoSrDeserializer(columns)` | messages of the columns' schema, without a registry (ksqlDB's PROTOBUF_NOSR) |
 | `WindowedDeserializer(deserializer, kind)` | a windowed key: a key of any of these, and its window |
 | `DataclassDeserializer(deserializer, Order)` | any of these with columns; a row is an `Order`, a dataclass |
 
@@ -102,10 +104,26 @@ class JsonSchemaDeserializer(FramedDeserializer):
         self._spec = replace(self._spec, validate=flag("validate", validate))
 
 
-class SchemaDeserializer(FramedDeserializer):
-    """Reads payloads in the registry's framing by the serde of their schema's type: Avro or JSON Schema.
+class ProtobufDeserializer(FramedDeserializer):
+    """Reads Protobuf payloads in the registry's framing.
 
-    For topics that hold both, or of which one does not know. Thread-safe; picklable if its resolver is.
+    `ProtobufDeserializer(ById(registry))` gives a message as a dict of its fields; with `columns` rows, as
+    `AvroDeserializer`. Needs the extra `protobuf`. Thread-safe; picklable if its resolver is.
+
+    >>> from srfix.serde import ById, ProtobufSerializer, SerdeContext, parse_columns
+    >>> prices, columns = SerdeContext("proto-prices"), parse_columns("ID BIGINT, SEEN TIMESTAMP")
+    >>> payload = ProtobufSerializer(registry, columns)({"ID": 7}, prices)
+    >>> ProtobufDeserializer(ById(registry), columns=columns)(payload, prices)
+    {'ID': 7, 'SEEN': None}
+    """
+
+    _formats = (Format.PROTOBUF,)
+
+
+class SchemaDeserializer(FramedDeserializer):
+    """Reads payloads in the registry's framing by the serde of their schema's type: Avro, JSON Schema or Protobuf.
+
+    For topics that hold several, or of which one does not know. Thread-safe; picklable if its resolver is.
 
     >>> from srfix.serde import AvroSerializer, ById, JsonSchemaSerializer, SerdeContext
     >>> mixed, deserialize = SerdeContext("mixed"), SchemaDeserializer(ById(registry))
@@ -182,7 +200,19 @@ class KafkaDeserializer(SchemalessDeserializer):
         super().__init__(given_columns(columns), wrap=False)
 
 
-_SCHEMALESS: Final = {kind._format: kind for kind in (JsonDeserializer, KafkaDeserializer)}
+class ProtobufNoSrDeserializer(SchemalessDeserializer):
+    """Reads messages of the columns' own schema, without a registry: ksqlDB's PROTOBUF_NOSR. Needs the extra `protobuf`.
+    Thread-safe and picklable.
+
+    >>> from srfix.serde import SerdeContext, parse_columns
+    >>> ProtobufNoSrDeserializer(parse_columns("ID INT, NAME STRING"))(bytes.fromhex("0807"), SerdeContext("users"))
+    {'ID': 7, 'NAME': ''}
+    """
+
+    _format = Format.PROTOBUF_NOSR
+
+
+_SCHEMALESS: Final = {kind._format: kind for kind in (JsonDeserializer, KafkaDeserializer, ProtobufNoSrDeserializer)}
 
 
 def deserializer_of(

@@ -6,6 +6,7 @@ from dataclasses import replace
 from enum import Enum
 from functools import lru_cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from srfix.serde.errors import SchemaError, UsageError
@@ -20,8 +21,10 @@ class Format(Enum):
 
     AVRO = "avro"
     JSON_SR = "json_sr"
+    PROTOBUF = "protobuf"
     JSON = "json"
     KAFKA = "kafka"
+    PROTOBUF_NOSR = "protobuf_nosr"
 
     @property
     def word(self) -> str:
@@ -36,7 +39,12 @@ class Format(Enum):
     @property
     def is_bare(self) -> bool:
         """Whether a body is always one bare value, without a record or a name."""
-        return _TABLE[self].is_bare
+        return _TABLE[self].wraps is False
+
+    @property
+    def wraps(self) -> bool | None:
+        """Whether a single column stands in a record where nothing is said about it; None if only a key's does not."""
+        return _TABLE[self].wraps
 
 
 class _Row(NamedTuple):
@@ -44,14 +52,18 @@ class _Row(NamedTuple):
     """The module of the format (`formats.interface`)."""
     word: str
     schema_type: str | None = None
-    is_bare: bool = False
+    wraps: bool | None = None
+    libraries: tuple[str, ...] = ()
+    """Of an extra of the same name."""
 
 
 _TABLE: Final = {
     Format.AVRO: _Row("avro", "Avro", "AVRO"),
     Format.JSON_SR: _Row("json_schema", "JSON_SR", "JSON"),
+    Format.PROTOBUF: _Row("protobuf", "Protobuf", "PROTOBUF", wraps=True, libraries=("google.protobuf", "grpc_tools")),
     Format.JSON: _Row("json", "JSON"),
-    Format.KAFKA: _Row("kafka", "KAFKA", is_bare=True),
+    Format.KAFKA: _Row("kafka", "KAFKA", wraps=False),
+    Format.PROTOBUF_NOSR: _Row("protobuf.nosr", "PROTOBUF_NOSR", wraps=True),
 }
 _BY_SCHEMA_TYPE: Final = {row.schema_type: format_ for format_, row in _TABLE.items() if row.schema_type is not None}
 SCHEMA_FORMATS: Final = tuple(_BY_SCHEMA_TYPE.values())
@@ -82,9 +94,28 @@ def check_schema_type(schema_type: str, format_: Format | str) -> None:
         raise SchemaError(f"The schema is of the type {schema_type}, not {wanted}. Use the serde of that format.")
 
 
+@lru_cache(maxsize=16)
+def _known(schema_type: str) -> Format | None:
+    """The format of a schemaType; None if it has no serde here, or not the libraries that it takes."""
+    format_ = _BY_SCHEMA_TYPE.get(schema_type)
+    return format_ if format_ is not None and all(map(_is_there, _TABLE[format_].libraries)) else None
+
+
+def _is_there(library: str) -> bool:
+    try:
+        return find_spec(library) is not None
+    except (ModuleNotFoundError, ValueError):
+        return False  # nor what holds it
+
+
 def format_of(schema_type: str) -> Format:
     """The format of a registry's schemaType."""
-    format_ = _BY_SCHEMA_TYPE.get(schema_type)
+    format_ = _known(schema_type)
+    if format_ is None and schema_type in _BY_SCHEMA_TYPE:
+        raise SchemaError(
+            f"The schema is of the type {schema_type}, whose libraries are not installed: pip install "
+            f"'srfix[{schema_type.lower()}]'."
+        )
     if format_ is None:
         raise SchemaError(
             f"The schema is of the type {schema_type}, for which srfix has no serde; it has those of "
@@ -95,15 +126,15 @@ def format_of(schema_type: str) -> Format:
 
 def record_name(schema: Schema, references: tuple[str, ...] = ()) -> str | None:
     """The name of a schema's record, as Confluent's RecordNameStrategy has it (`ParsedSchema.name`); None if it has none, or
-    the type has no serde here (PROTOBUF).
+    the type has no serde here.
     """
-    format_ = _BY_SCHEMA_TYPE.get(schema.schema_type)
+    format_ = _known(schema.schema_type)
     return None if format_ is None else schema_module_of(format_).record_name(schema.text, references)
 
 
 def field_names(schema: Schema) -> tuple[str, ...]:
     """The names of the fields of a schema's record; none if its text has no record, or the type has no serde here."""
-    format_ = _BY_SCHEMA_TYPE.get(schema.schema_type)
+    format_ = _known(schema.schema_type)
     try:
         return () if format_ is None else schema_module_of(format_).field_names(schema.text)
     except SchemaError:
@@ -112,7 +143,7 @@ def field_names(schema: Schema) -> tuple[str, ...]:
 
 def check_schema(schema: Schema) -> None:
     """Nothing is known of a type that has no serde here."""
-    format_ = _BY_SCHEMA_TYPE.get(schema.schema_type)
+    format_ = _known(schema.schema_type)
     if format_ is not None:
         schema_module_of(format_).check_schema(schema.text)
 
@@ -122,8 +153,8 @@ def as_readers_ask(schema: Schema) -> Schema:
     it a registry keeps and answers.
 
     Of AVRO that is `Schema.toString()`, of JSON the document without blanks. A text that is none stays as it is: readers get
-    no further than parsing it. So does PROTOBUF, which srfix does not parse: whether a registry that keeps texts as they were
-    sent has it as readers write it is not known.
+    no further than parsing it. So does PROTOBUF: whether a registry that keeps texts as they were sent has it as readers write
+    it is not known.
     """
     text = _java_text(schema.schema_type, schema.text, bool(schema.references))
     return schema if text == schema.text else replace(schema, text=text)
@@ -131,7 +162,7 @@ def as_readers_ask(schema: Schema) -> Schema:
 
 @lru_cache(maxsize=1024)
 def _java_text(schema_type: str, text: str, has_references: bool) -> str:
-    format_ = _BY_SCHEMA_TYPE.get(schema_type)
+    format_ = _known(schema_type)
     try:
         return text if format_ is None else schema_module_of(format_).java_text(text, has_references=has_references)
     except (SchemaError, RecursionError):

@@ -19,7 +19,7 @@ class SchemaVersions(Protocol):
         """A version of a subject."""
 
 
-_REFERS_BY_NAME = ("JSON",)
+_REFERS_BY_NAME = ("JSON", "PROTOBUF")
 """The schema types whose texts refer to others by the references' names, not by what is in the others."""
 _LATEST = -1
 """The version of a reference to whatever is the latest (Confluent)."""
@@ -65,7 +65,8 @@ def named_references(
 def reference_texts(registry: SchemaVersions, schema: Schema, *, subject: str = "") -> tuple[str, ...]:
     """The texts that a schema refers to, as the formats take them (`references=`); without references nothing is asked.
 
-    A JSON Schema refers to others by the references' names, not by what is in their texts: those are `ReferenceText`s.
+    A JSON Schema and a Protobuf one refer to others by the references' names, not by what is in their texts: those are
+    `ReferenceText`s.
     """
     if schema.schema_type in _REFERS_BY_NAME:
         named = named_references(registry, schema, subject=subject)

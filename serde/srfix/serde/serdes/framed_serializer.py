@@ -35,7 +35,7 @@ from srfix.serde.serdes.framed_writer import FramedWriter
 from srfix.serde.serdes.located_errors import ABOUT_THE_ROW, written_to
 from srfix.serde.serdes.plans import ColumnPlans, EncodeOrNone, NoneForNull
 from srfix.serde.serdes.schema_choices import ExistingSchema, OwnSchema, Published, SchemaChoice, SettledSchema
-from srfix.serde.specs import WriteSpec
+from srfix.serde.specs import NullableRepresentation, WriteSpec, given_representation
 from srfix.serde.subjects.names import Role, SubjectStrategy, role_of
 from srfix.serde.subjects.strategies import TopicSubject
 from srfix.serde.wire import Framing, frame_guid, is_header_guid_set, prefix_id_bytes, set_header_guid
@@ -68,6 +68,7 @@ class FramedSerializer(FramedWriter, Closing):
         validate: bool = False,
         cut_times: bool = False,
         times: Times = "datetimes",
+        nullable_representation: NullableRepresentation | None = None,
     ) -> None:
         """A serializer of columns, or of rows under a schema that exists.
 
@@ -93,6 +94,9 @@ class FramedSerializer(FramedWriter, Closing):
             validate=flag("validate", validate),
             cut_times=flag("cut_times", cut_times),
             times=given_times(times),
+            nullable_representation=given_representation(
+                nullable_representation, is_protobuf=self._format is Format.PROTOBUF
+            ),
         )
         registry, self._close = given_registry(registry)
         spec = replace(

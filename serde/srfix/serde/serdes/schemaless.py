@@ -16,7 +16,7 @@ from srfix.serde.interface import Context, Row, SerdeContext, Value
 from srfix.serde.native import native_decoder_of
 from srfix.serde.serdes.located_errors import ABOUT_THE_PAYLOAD, ABOUT_THE_ROW, read_from, record_of, written_to
 from srfix.serde.serdes.plans import EncodeOrNone, decode_plan, encode_plan
-from srfix.serde.specs import HasColumns, ReadSpec, WriteSpec
+from srfix.serde.specs import HasColumns, NullableRepresentation, ReadSpec, WriteSpec, given_representation
 from srfix.serde.subjects.names import Role, role_of
 
 _Plan = TypeVar("_Plan")
@@ -44,7 +44,7 @@ class _Schemaless(HasColumns, Generic[_Plan, _Spec]):
             self._plan(role)
 
     def _plan(self, role: Role) -> _Plan:
-        plan = self._plans[role.value] = self._made(self._spec.half(role))
+        plan = self._plans[role.value] = self._made(self._spec.half(role, self._format.wraps))
         return plan
 
     def _made(self, spec: _Spec) -> _Plan:
@@ -65,16 +65,21 @@ class SchemalessSerializer(_Schemaless[EncodeOrNone, WriteSpec]):
         wrap: bool | None = None,
         cut_times: bool = False,
         times: Times = "datetimes",
+        nullable_representation: NullableRepresentation | None = None,
     ) -> None:
         """
         :param cut_times: True to cut times to milliseconds; finer ones are refused otherwise.
         :param times: `"integers"` takes a DATE, TIME or TIMESTAMP as the integer that is written.
+        :param nullable_representation: of PROTOBUF_NOSR, what tells a null from a default (`srfix.serde.specs`).
         :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
         """
         self._set(
             WriteSpec(
                 cut_times=flag("cut_times", cut_times),
                 times=given_times(times),
+                nullable_representation=given_representation(
+                    nullable_representation, is_protobuf=self._format is Format.PROTOBUF_NOSR
+                ),
                 columns=None if columns is None else given_columns(columns, names="upper"),
                 case_rule=member("case_rule", CaseRule, case_rule),
                 wrap=flag_or_none("wrap", wrap),
@@ -113,6 +118,7 @@ class SchemalessDeserializer(_Schemaless[Decode, ReadSpec]):
         wrap: bool | None = None,
         strict: bool = False,
         times: Times = "datetimes",
+        nullable_representation: NullableRepresentation | None = None,
     ) -> None:
         """
         :param strict: what leaves any of the columns unfed is no row (`ColumnNotFedError`).
@@ -125,6 +131,9 @@ class SchemalessDeserializer(_Schemaless[Decode, ReadSpec]):
             ReadSpec(
                 strict=flag("strict", strict),
                 times=given_times(times),
+                nullable_representation=given_representation(
+                    nullable_representation, is_protobuf=self._format is Format.PROTOBUF_NOSR
+                ),
                 columns=None if columns is None else given_columns(columns),
                 case_rule=member("case_rule", CaseRule, case_rule),
                 wrap=flag_or_none("wrap", wrap),

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _PLACES_SHOWN: Final = 3
 _ONE, _DUAL = "one_subject", "dual_subject"
 _NOT_JUDGED: Final = frozenset({Reason.BAD_SCHEMA.value, Reason.AMBIGUOUS_CASE.value})
-"""Reasons that are srfix's own, as of Protobuf, for which it has no serde."""
+"""Reasons that are srfix's own, as of a schema for which it has no serde."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

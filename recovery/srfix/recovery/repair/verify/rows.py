@@ -1,6 +1,6 @@
 """Whether live rows can be read under the phantom subject alone: one of each schema id and partition, as the reader reads.
 
-What cannot be read so is a problem; what nothing here can read (Protobuf), or what is not there to be read, is said.
+What cannot be read so is a problem; what nothing here can read, or what is not there to be read, is said.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ def _no_serde(membership: Membership) -> str | None:
         return None
     try:
         format_of(membership.schema.schema_type)
-    except SchemaError:
-        return f"srfix has no serde for {membership.schema.schema_type}"
+    except SchemaError as error:
+        return f"its {error.message.removeprefix('The ').rstrip('.')}"
     return None
 
 

@@ -12,7 +12,6 @@ import base64
 import binascii
 import os
 import re
-import threading
 import warnings
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,10 +21,11 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from srfix.serde.errors import SchemaError, UsageError
+from srfix.serde.forking import ForkLock
 from srfix.serde.schemas.references import reference_name
 
 if TYPE_CHECKING:
-    from google.protobuf.descriptor import Descriptor, FileDescriptor
+    from google.protobuf.descriptor import Descriptor, FieldDescriptor, FileDescriptor
     from google.protobuf.descriptor_pb2 import FileDescriptorProto
     from google.protobuf.descriptor_pool import DescriptorPool
 
@@ -53,8 +53,9 @@ _CONFLUENT: Final = {
 }
 """What every registry knows without a reference (`ProtobufSchema`), and no package on PyPI brings alone."""
 _SYNTAX: Final = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*(?:syntax|edition)\b", re.DOTALL)
+_META: Final = re.compile(r"\(\s*\.?confluent\.\w+_meta\b")
 _SHOWN_PROBLEMS: Final = 5
-_PROTOC: Final = threading.Lock()
+_PROTOC: Final = ForkLock()
 """protoc keeps its errors in a place of the process."""
 
 
@@ -76,6 +77,28 @@ class Compiled:
         for index in deeper:
             found = found.nested_types[index]
         return found
+
+    def meta(self, field: FieldDescriptor) -> dict[str, str]:
+        """The parameters that `confluent.field_meta` gives a field."""
+        from google.protobuf.message_factory import GetMessageClass
+
+        if not field.has_options:
+            return {}
+        try:
+            extension = self.pool.FindExtensionByName("confluent.field_meta")
+        except KeyError:
+            return {}
+        # Of this pool's class: the runtime's own knows no extension of it.
+        options = GetMessageClass(self.pool.FindMessageTypeByName("google.protobuf.FieldOptions"))
+        parsed: Any = options.FromString(field.GetOptions().SerializeToString())
+        return dict(parsed.Extensions[extension].params)
+
+
+def message_of(field: FieldDescriptor) -> Descriptor:
+    """The type of a field that is a message."""
+    message = field.message_type
+    assert message is not None
+    return message
 
 
 def compiled(text: str, references: tuple[str, ...] = ()) -> Compiled:
@@ -138,7 +161,7 @@ def _protoc(text: str, files: dict[str, str]) -> list[FileDescriptorProto]:
             "name a folder that can be written to."
         ) from error
     with folder as name:
-        for path, content in {**files, _FILE: _with_syntax(text)}.items():
+        for path, content in {**files, _FILE: _as_protoc_wants(text)}.items():
             _write(Path(name), path, content)
         includes = [os.fsencode(include) for include in (name, *_includes())]
         with _PROTOC, warnings.catch_warnings():
@@ -164,9 +187,12 @@ def _descriptor_in(code: bytes) -> bytes:
     )
 
 
-def _with_syntax(text: str) -> str:
-    """A text that says its syntax: of others protoc writes a warning to the terminal."""
-    return text if _SYNTAX.match(text) else f'syntax = "proto2";{text}'
+def _as_protoc_wants(text: str) -> str:
+    """A text that says its syntax, for of others protoc writes a warning to the terminal, and that imports Confluent's
+    options if it has any: Confluent's converter writes them without (`ProtobufData.fromConnectSchema`)."""
+    syntax = "" if _SYNTAX.match(text) else 'syntax = "proto2";'
+    imported = f'\nimport "{META}";' if _META.search(text) and META not in text else ""
+    return f"{syntax}{text}{imported}"
 
 
 def _write(folder: Path, name: str, text: str) -> None:
