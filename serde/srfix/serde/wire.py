@@ -7,13 +7,12 @@
 | `HEADER_GUID` | header `__key_schema_id`, `__value_schema_id` | `01`, 16-byte GUID; payload = body |
 
 The header wins over the payload, as in Confluent's dual deserializers (confluent-kafka 2.16, `schema_id.py`).
-Behind the id or GUID, in a header too, Protobuf has message indexes: which of its schema's messages the body is.
 A null payload is a tombstone, not an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from operator import itemgetter
@@ -51,11 +50,6 @@ it runs once per record; it checks nothing, `parse` does."""
 
 _MAGIC_ID = 0
 _MAGIC_GUID = 1
-_VARINT_BITS, _VARINT_MORE = 0x7F, 0x80
-_VARINT_SHIFTS = 35
-"""The bits of the five bytes that Java's `ByteUtils.readVarint` reads."""
-_MESSAGE_LEVELS = 100
-"""More than protoc lets messages nest."""
 
 
 class Framing(Enum):
@@ -120,21 +114,10 @@ def header_guid(headers: Headers, role: Role) -> UUID | None:
     return UUID(bytes=header_value[1:])
 
 
-def without_message_indexes(headers: Headers, role: Role) -> tuple[Headers, bytes]:
-    """A Protobuf record's headers as `header_guid` takes them, and the message indexes that stood behind the GUID."""
-    name = schema_id_header(role)
-    pairs = list((headers.items() if isinstance(headers, Mapping) else headers) or ())
-    value = dict(pairs).get(name)
-    if not isinstance(value, bytes) or len(value) < PREFIX_GUID_SIZE:
-        return pairs, b""
-    _, end = read_message_indexes(value, PREFIX_GUID_SIZE)
-    return [(name, value[:PREFIX_GUID_SIZE])], value[PREFIX_GUID_SIZE:end]
-
-
 def set_header_guid(headers: Headers, role: Role, guid: UUID, indexes: bytes = b"") -> None:
     """Puts a GUID into a record's headers, as Confluent's `HeaderSchemaIdSerializer` does: appended to a list, set in a
     dict. One that was there before (of the record that it was made of, say) goes: readers differ in which of two counts.
-    `indexes` are a Protobuf message's (`message_index_bytes`).
+    `indexes` are a Protobuf message's, which stand behind it.
     """
     name, value = schema_id_header(role), frame_guid(guid, indexes)
     if isinstance(headers, dict):
@@ -267,46 +250,6 @@ def frame_id(schema_id: int, body: bytes) -> bytes:
 def frame_guid(guid: UUID, body: bytes = b"") -> bytes:
     """A payload in the `PREFIX_GUID` framing; without a body, the header's value in `HEADER_GUID`."""
     return bytes((_MAGIC_GUID,)) + guid.bytes + body
-
-
-def message_index_bytes(indexes: Sequence[int] | None) -> bytes:
-    """Where a message stands among its schema's, at the next level among that one's own, and so on: zigzag varints, their
-    count first. The first message, `[0]`, is the byte 00 alone (`MessageIndexes`). Nothing for None.
-    """
-    if indexes is None:
-        return b""
-    written = bytearray()
-    for number in (0,) if tuple(indexes) == (0,) else (len(indexes), *indexes):
-        rest = number << 1  # zigzag of what is not negative
-        while rest > _VARINT_BITS:
-            written.append(rest & _VARINT_BITS | _VARINT_MORE)
-            rest >>= 7
-        written.append(rest)
-    return bytes(written)
-
-
-def read_message_indexes(payload: bytes, offset: int) -> tuple[tuple[int, ...], int]:
-    """The message indexes that stand there, and where the body starts."""
-    numbers: list[int] = []
-    value = shift = 0
-    while not numbers or len(numbers) <= numbers[0]:
-        if offset == len(payload):
-            raise PayloadTooShortError(
-                f"The payload has {_bytes(payload)} and ends within its Protobuf message indexes. It was cut off, or its "
-                "producer uses no Protobuf serializer."
-            )
-        byte = payload[offset]
-        value |= (byte & _VARINT_BITS) << shift
-        offset, shift = offset + 1, shift + 7
-        if value & 1 or shift > _VARINT_SHIFTS or len(numbers) > _MESSAGE_LEVELS:
-            raise WireError(
-                "Where Protobuf message indexes must be, the payload has a number that is negative or needs more than 32 bits, "
-                f"or more than {_MESSAGE_LEVELS}. It is corrupt, or its producer uses no Protobuf serializer."
-            )
-        if byte <= _VARINT_BITS:
-            numbers.append(value >> 1)
-            value = shift = 0
-    return tuple(numbers[1:]) or (0,), offset
 
 
 def _bytes(payload: bytes) -> str:

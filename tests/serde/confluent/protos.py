@@ -12,7 +12,7 @@ from typing import Any, cast
 from google.protobuf.message import Message
 from hypothesis import strategies as st
 
-from srfix.serde.formats.protobuf.compiled import _includes
+from srfix.serde.formats.protobuf.descriptors import _includes
 
 FILES = {
     "drop_in/base.proto": """

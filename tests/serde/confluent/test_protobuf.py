@@ -34,8 +34,8 @@ from srfix.serde import (
     ResolveError,
     SchemaError,
     SrfixError,
+    TruncatedBodyError,
     UsageError,
-    WireError,
 )
 from srfix.serde.batches.rows import reason_of
 from srfix.serde.confluent import (
@@ -46,7 +46,8 @@ from srfix.serde.confluent import (
     framing,
     reference_subject_name_strategy,
 )
-from srfix.serde.wire import frame_id, message_index_bytes, read_message_indexes
+from srfix.serde.formats.protobuf.indexes import read_indexes, written_indexes
+from srfix.serde.wire import frame_id
 from tests.serde.confluent import peers, protos
 
 Client: TypeAlias = RegistryClient | SchemaRegistryClient
@@ -134,17 +135,17 @@ class TestMessageIndexes:
         )
         payload = their_serializer(message_type, theirs)(message, CTX)
         assert ProtobufSerializer(message_type, client)(message, CTX) == payload
-        assert read_message_indexes(payload, 5)[0] == protos.NAMES[name]
+        assert read_indexes(payload, 5)[0] == protos.NAMES[name]
 
     @given(st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=10))
     def test_are_written_as_there_and_read_again(self, indexes: list[int]) -> None:
         theirs = confluent.SchemaId("PROTOBUF", 7, message_indexes=indexes) if hasattr(confluent, "SchemaId") else None
-        written = message_index_bytes(indexes)
+        written = written_indexes(tuple(indexes))
         out = io.BytesIO()
         theirs_.ProtobufSerializer._encode_varints(out, indexes)
         assert theirs is None or theirs.id_to_bytes()[5:] == written
         assert out.getvalue() == written
-        assert read_message_indexes(b"xx" + written + b"y", 2) == (tuple(indexes), 2 + len(written))
+        assert read_indexes(b"xx" + written + b"y", 2) == (tuple(indexes), 2 + len(written))
 
     def test_the_long_form_of_the_first_is_read(self, client: Client) -> None:
         first = protos.message_class("First")
@@ -155,20 +156,20 @@ class TestMessageIndexes:
     @pytest.mark.parametrize(
         ("body", "kind", "message", "reason"),
         [
-            (b"", WireError, "ends within its Protobuf message indexes", Reason.TOO_SHORT),
-            (b"\x04\x02", WireError, "ends within its Protobuf message indexes", Reason.TOO_SHORT),
-            (b"\x01", WireError, "a number that is negative", Reason.BAD_FRAMING),
-            (b"\x02\x01", WireError, "a number that is negative", Reason.BAD_FRAMING),
-            (b"\x02\xfe\xff\xff\xff\xff\xff\x01", WireError, "needs more than 32 bits", Reason.BAD_FRAMING),
-            (b"\x90\x03" + b"\x02" * 200, WireError, "or more than 100", Reason.BAD_FRAMING),
+            (b"", TruncatedBodyError, "ends within its message indexes", Reason.TRUNCATED),
+            (b"\x04\x02", TruncatedBodyError, "ends within its message indexes", Reason.TRUNCATED),
+            (b"\x01", DecodeError, "says that -1 message indexes follow", Reason.DECODE_FAILED),
+            (b"\x02\x01", DecodeError, "has the message index -1", Reason.DECODE_FAILED),
+            (b"\x02\xfe\xff\xff\xff\xff\xff\x01", DecodeError, "beyond 32 bits", Reason.DECODE_FAILED),
+            (b"\x90\x03" + b"\x02" * 200, DecodeError, "nest 32 deep at most", Reason.DECODE_FAILED),
             (
                 b"\x02\x06",
                 DecodeError,
-                r"names the message \[3\], which its schema does not have",
+                r"indexes \[3\] name no message",
                 Reason.DECODE_FAILED,
             ),
-            (b"\x04\x00\x00", DecodeError, r"names the message \[0, 0\]", Reason.DECODE_FAILED),
-            (b"\x00\x0a\x05a", DecodeError, "is not what its Protobuf schema says", Reason.DECODE_FAILED),
+            (b"\x04\x00\x00", DecodeError, r"indexes \[0, 0\] name no message", Reason.DECODE_FAILED),
+            (b"\x00\x0a\x05a", DecodeError, "of the body are no drop.First", Reason.DECODE_FAILED),
         ],
     )
     def test_that_are_wrong_are_told_with_a_reason(
@@ -268,7 +269,7 @@ class TestConfiguration:
             field=field,
             headers=[(name, cast("bytes", value)[:17]) for name, value in dict(contexts[1].headers or ()).items()],
         )
-        with pytest.raises(WireError, match="ends within its Protobuf message indexes"):
+        with pytest.raises(TruncatedBodyError, match="ends within its message indexes"):
             ProtobufDeserializer(None, None, client)(payload, cut)
 
     def test_a_callable_of_ones_own_is_given_the_indexes(self, client: Client, theirs: SchemaRegistryClient) -> None:
@@ -364,7 +365,7 @@ class TestWithoutAClass:
     @pytest.mark.parametrize("name", [None, "n.R.Part"])
     def test_the_message_that_is_named_is_written(self, client: Client, name: str | None) -> None:
         payload = ProtobufSerializer(None, client, schema_str=TEXT, message_name=name)({}, CTX)
-        indexes = read_message_indexes(payload or b"", 5)[0]
+        indexes = read_indexes(payload or b"", 5)[0]
         assert indexes == ((0,) if name is None else (0, 1)), "the map's entry stands before it"
         assert cast("Any", ProtobufDeserializer(None, None, client)(payload, CTX)).DESCRIPTOR.full_name == (
             name or "n.R"
@@ -374,8 +375,8 @@ class TestWithoutAClass:
         ("row", "message"),
         [
             ({"nothing": 1}, r"has no \"nothing\" field"),
-            ({"id": "x"}, "does not fit the message n.R"),
-            ({"parts": [{"name": 1}]}, "does not fit the message n.R"),
+            ({"id": "x"}, "is no message of its Protobuf schema"),
+            ({"parts": [{"name": 1}]}, "is no message of its Protobuf schema"),
             ([], "is of the type list; it must be a message n.R, or a dict"),
             (Timestamp(), "is of the type Timestamp; it must be a message n.R, or a dict"),
         ],
@@ -383,7 +384,7 @@ class TestWithoutAClass:
     def test_what_does_not_fit_is_told_and_nothing_registered(
         self, server: FixtureRegistry, client: Client, row: object, message: str
     ) -> None:
-        with pytest.raises(EncodeError, match=f"^A value for topic 't': The value .*{message}"):
+        with pytest.raises(EncodeError, match=f"^A value for topic 't': The (value|row) .*{message}"):
             ProtobufSerializer(None, client, schema_str=TEXT)(row, CTX)
         assert server.writes == 0
 

@@ -17,7 +17,7 @@ from srfix.serde.columns.times import with_times
 from srfix.serde.columns.types import Columns
 from srfix.serde.confluent.columns import AnyPolicy, Shape, check_no_latest, policy_of, remade
 from srfix.serde.confluent.config import Conf, settings
-from srfix.serde.confluent.framing import PROTOBUF, SchemaId, deserializer_of, header_role
+from srfix.serde.confluent.framing import PROTOBUF, SchemaId, deserializer_of, header_role, without_indexes
 from srfix.serde.confluent.serde import (
     Codec,
     ConfluentSerde,
@@ -39,7 +39,7 @@ from srfix.serde.errors import (
     UsageError,
     WireError,
 )
-from srfix.serde.formats.table import check_schema_type
+from srfix.serde.formats.table import check_schema_type, format_of
 from srfix.serde.interface import Context, GuidSource, Row, Value
 from srfix.serde.registries.confluent_client import AnySchema, given_schema
 from srfix.serde.registries.given import AnyClient, Registry
@@ -54,11 +54,9 @@ from srfix.serde.wire import (
     Framing,
     given_schema_id,
     header_guid,
-    message_index_bytes,
     parse,
     prefix_of,
     schema_id_header,
-    without_message_indexes,
 )
 
 if TYPE_CHECKING:
@@ -121,6 +119,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
         self._start(client, serde_settings, codec_options, needs_client=False)
         self._shape = shape
         self._policy = policy_of(policy, self._registry)
+        self._format = format_of(self._schema_type)
         self._from_dict = from_dict
         self._reader: Codec | None = None
         if schema is not None:
@@ -258,12 +257,11 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
             identity = schema_id.guid if schema_id.id is None else schema_id.id
             if identity is None:
                 raise UsageError("schema.id.deserializer set neither id nor guid on the schema_id that it was given.")
-            indexes = message_index_bytes(schema_id.message_indexes)
-            return identity, indexes + (rest if isinstance(rest, bytes) else rest.read()), 0
+            return identity, schema_id.index_bytes + (rest if isinstance(rest, bytes) else rest.read()), 0
         headers = ctx.headers if ctx is not None and Framing.HEADER_GUID in self._framings else None
         role, indexes = header_role(ctx), b""
         if self._schema_type == PROTOBUF:
-            headers, indexes = without_message_indexes(headers, role)
+            headers, indexes = without_indexes(headers, role)
         if self._framings == {Framing.HEADER_GUID} and header_guid(headers, role) is None:
             raise MalformedHeaderError(
                 f"The record has no header {schema_id_header(role)}, where its schema's GUID must be."
@@ -313,7 +311,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
         self, registry: Registry, identity: _Identity, writer: Schema, subject: str, latest: SchemaVersion
     ) -> Codec:
         """The subject's latest version, if no rules stand between the writer's schema and it."""
-        check_schema_type(latest.schema.schema_type, self._schema_type)
+        check_schema_type(latest.schema.schema_type, self._format)
         where = f"The schema of subject {subject!r} (id {latest.schema_id})"
         check_rules(latest.schema.rule_set, Direction.READ, where=where)
         schema_id = None if isinstance(identity, UUID) else identity
@@ -335,13 +333,13 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
     def _writer(self, registry: Registry, identity: _Identity, subject: str | None, ctx: Context | None) -> _Writer:
         if self._policy is not None:
             schema = self._accepted(self._policy, identity, ctx)
-            check_schema_type(schema.schema_type, self._schema_type)
+            check_schema_type(schema.schema_type, self._format)
             return schema, self._codec(schema, subject)
         key = (identity, subject)
         writer = self._writers.get(key)
         if writer is None:
             schema = _schema(registry, identity, subject)
-            check_schema_type(schema.schema_type, self._schema_type)
+            check_schema_type(schema.schema_type, self._format)
             writer = (schema, self._codec(schema, subject))
             remember(self._writers, key, writer, payload_bounds().plans)
         return writer

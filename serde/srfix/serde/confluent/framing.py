@@ -22,18 +22,19 @@ from uuid import UUID
 
 from srfix.serde.confluent.config import described
 from srfix.serde.errors import EncodeError, UsageError
+from srfix.serde.formats.protobuf.indexes import read_indexes, written_indexes
 from srfix.serde.interface import Context
 from srfix.serde.subjects.names import Role
 from srfix.serde.wire import (
+    PREFIX_GUID_SIZE,
     Framing,
+    Headers,
     frame_guid,
     header_guid,
-    message_index_bytes,
     parse,
     prefix_id_bytes,
-    read_message_indexes,
+    schema_id_header,
     set_header_guid,
-    without_message_indexes,
 )
 
 PROTOBUF: Final = "PROTOBUF"
@@ -64,10 +65,15 @@ class SchemaId:
         assert frame is not None
         self.id, self.guid, end = frame.schema_id, frame.guid, frame.body_offset
         if self.schema_type == PROTOBUF:
-            indexes, end = read_message_indexes(rest, end)
+            indexes, end = read_indexes(rest, end)
             self.message_indexes = [*indexes]
         payload.seek(payload.tell() - len(rest) + end)
         return payload
+
+    @property
+    def index_bytes(self) -> bytes:
+        """The message indexes as they stand behind id or GUID."""
+        return b"" if self.message_indexes is None else written_indexes(tuple(self.message_indexes))
 
     def id_to_bytes(self) -> bytes:
         """The byte 00 and the id, then message indexes if there are any.
@@ -79,14 +85,14 @@ class SchemaId:
                 "There is no schema id to write: no schema was registered. Pass a schema, or a subject name strategy that "
                 "has a subject for it."
             )
-        return prefix_id_bytes(self.id) + message_index_bytes(self.message_indexes)
+        return prefix_id_bytes(self.id) + self.index_bytes
 
     def guid_to_bytes(self) -> bytes:
         """The byte 01 and the GUID, then message indexes if there are any.
 
         :raises EncodeError: if there is no GUID.
         """
-        return frame_guid(required_guid(self.guid), message_index_bytes(self.message_indexes))
+        return frame_guid(required_guid(self.guid), self.index_bytes)
 
 
 class _HasId(Protocol):
@@ -121,7 +127,7 @@ def dual_schema_id_deserializer(payload: bytes, ctx: Context | None, schema_id: 
     """
     headers, indexes = ctx.headers if ctx else None, b""
     if getattr(schema_id, "schema_type", None) == PROTOBUF:
-        headers, indexes = without_message_indexes(headers, header_role(ctx))
+        headers, indexes = without_indexes(headers, header_role(ctx))
     guid = header_guid(headers, header_role(ctx))
     if guid is None:
         return prefix_schema_id_deserializer(payload, ctx, schema_id)
@@ -136,6 +142,17 @@ def prefix_schema_id_deserializer(payload: bytes, ctx: Context | None, schema_id
     """
     parse(payload)  # for its errors: confluent-kafka's schema_id has others
     return schema_id.from_bytes(BytesIO(payload))
+
+
+def without_indexes(headers: Headers, role: Role) -> tuple[Headers, bytes]:
+    """A Protobuf record's headers as `header_guid` takes them, and the message indexes that stood behind the GUID."""
+    name = schema_id_header(role)
+    pairs = list((headers.items() if isinstance(headers, Mapping) else headers) or ())
+    value = dict(pairs).get(name)
+    if not isinstance(value, bytes) or len(value) < PREFIX_GUID_SIZE:
+        return pairs, b""
+    _, end = read_indexes(value, PREFIX_GUID_SIZE)
+    return [(name, value[:PREFIX_GUID_SIZE])], value[PREFIX_GUID_SIZE:end]
 
 
 def header_role(ctx: Context | None) -> Role:

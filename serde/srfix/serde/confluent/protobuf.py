@@ -8,9 +8,9 @@
 >>> deserialize(serialize({"id": 7}, SerdeContext("orders")), SerdeContext("orders")).id
 7
 
-Without a generated class messages are of classes that are made of the schema (`schema_str`, or the writer's in the registry).
-They are written from dicts as those classes' own constructors take them: times as datetimes, enum constants by name, bytes as
-bytes; messages of that name are written too. The libraries are those of the extra `protobuf`.
+Without a generated class messages are of classes that are made of the schema (`schema_str`, or the writer's in the
+registry). Dicts of fields are written, as `srfix.serde.ProtobufSerializer` writes them, and messages of that name. The
+libraries are those of the extra `protobuf`.
 
 What differs from confluent-kafka 2.16, besides what `srfix.serde.confluent.avro` says of all:
 
@@ -23,7 +23,7 @@ What differs from confluent-kafka 2.16, besides what `srfix.serde.confluent.avro
 | use.latest.version of a reader | only migrates by rules | the same; without a class the message is the latest's |
 | a record name's subject for a reader without a class | not possible | the schema's message; none where it has several |
 | an import that several files share | registered for each of them | once |
-| message indexes cut off, negative or too large | EOFError, IndexError, or read | `WireError` |
+| message indexes cut off, negative or too large | EOFError, SerializationError, or read | `DecodeError` |
 | a message that lacks a required field | its schema is registered all the same | nothing is registered |
 | a message of another class | ValueError | `EncodeError`, a ValueError too |
 """
@@ -33,7 +33,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Generic, cast
 
@@ -46,9 +46,13 @@ from srfix.serde.confluent.serde import References
 from srfix.serde.confluent.serializer import ConfluentSerializer
 from srfix.serde.confluent.strategies import reference_subject_name_strategy
 from srfix.serde.engine import Decode, Encode
-from srfix.serde.errors import DecodeError, EncodeError, SchemaError, UsageError
-from srfix.serde.formats.protobuf.compiled import Compiled, compiled, serialized_file
-from srfix.serde.formats.table import format_of
+from srfix.serde.errors import EncodeError, SchemaError, UsageError
+from srfix.serde.formats.protobuf.decode import body_decoder
+from srfix.serde.formats.protobuf.decode import reader as body_reader
+from srfix.serde.formats.protobuf.descriptors import Compiled, compiled, serialized_file
+from srfix.serde.formats.protobuf.encode import plain_encoder
+from srfix.serde.formats.protobuf.indexes import read_indexes
+from srfix.serde.formats.table import Format
 from srfix.serde.interface import Context, Value
 from srfix.serde.registries.confluent_client import AnySchema
 from srfix.serde.registries.given import AnyClient
@@ -56,7 +60,6 @@ from srfix.serde.schemas.models import Registration, Schema, SchemaReference, Sc
 from srfix.serde.schemas.references import ReferenceText
 from srfix.serde.serdes.plans import decode_plan
 from srfix.serde.specs import ReadSpec
-from srfix.serde.wire import read_message_indexes
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -89,14 +92,15 @@ class ProtobufSchema:
         self._text = text
         self._references = tuple(ReferenceText(referred, name=name) for name, referred in references)
         self._message_type = message_type
-        self._message_name = message_name if message_type is None else message_type.DESCRIPTOR.full_name
+        self._own: Any = None if message_type is None else message_type.DESCRIPTOR
+        self._message_name = message_name if self._own is None else self._own.full_name
         if message_type is None:
             self._compiled()  # what is no schema is said now
 
     @property
     def record_name(self) -> str | None:
         """None where only a payload says which of several messages it is."""
-        messages = () if self._message_type is not None else self._compiled().file.message_types_by_name.values()
+        messages = () if self._own is not None else self._compiled().file.message_types_by_name.values()
         return None if len(messages) > 1 or any(one.nested_types for one in messages) else self.written_name
 
     @property
@@ -113,8 +117,8 @@ class ProtobufSchema:
     @cached_property
     def _written(self) -> Any:
         """The message that is written: the class's own in its own schema, else the one of its name."""
-        if self._message_type is not None and self._text == _file_text(self._message_type.DESCRIPTOR.file):
-            return self._message_type.DESCRIPTOR
+        if self._own is not None and self._text == _file_text(self._own.file):
+            return self._own
         return self._compiled().message() if self._message_name is None else self._named(self._message_name)
 
     def _named(self, name: str) -> Any:
@@ -127,66 +131,48 @@ class ProtobufSchema:
         return found
 
     def encoder(self) -> Encode:
-        """Writes the class's messages; without one, messages of the name, and dicts as their constructor takes them."""
-        name, is_own = self.written_name, self._message_type is not None
-        message_type = self._message_type or _class_of(self._written)
-        errors = (import_module("google.protobuf.message").EncodeError, ValueError, TypeError)
+        """Writes the class's messages; without one, messages of the name, and dicts."""
+        name, message_type = self.written_name, self._message_type
+        encode_dict = plain_encoder(self._written, None)
+        not_written = import_module("google.protobuf.message").EncodeError
 
         def encode(value: object, prefix: bytes) -> bytes:
-            message: Any = value
-            if not isinstance(value, message_type) and (
-                is_own or (not isinstance(value, dict) and _name_of(value) != name)
-            ):
-                what = f"a message {name}{'' if is_own else ', or a dict'}"
-                raise EncodeError(f"The value is {type_words(value)}; it must be {what}.")
-            try:
-                message = message_type(**value) if isinstance(value, dict) else message
-                return prefix + cast("bytes", message.SerializeToString())
-            except errors as error:
-                paths = () if isinstance(message, dict) else tuple(message.FindInitializationErrors())
-                words = f"The value does not fit the message {name} ({type(error).__name__}: {error})."
-                raise EncodeError(words, paths=paths) from error
+            is_message = _name_of(value) == name if message_type is None else isinstance(value, message_type)
+            if is_message:
+                message = cast("Any", value)
+                try:
+                    return prefix + cast("bytes", message.SerializeToString())
+                except not_written as error:
+                    paths = tuple(message.FindInitializationErrors())
+                    raise EncodeError(f"The value does not fit its Protobuf schema ({error}).", paths=paths) from error
+            if message_type is None and isinstance(value, dict):
+                return encode_dict(value, prefix)
+            what = f"a message {name}{', or a dict' if message_type is None else ''}"
+            raise EncodeError(f"The value is {type_words(value)}; it must be {what}.")
 
         return encode
 
     def decoder(self, reader: ProtobufSchema | None) -> Decode:
         """Reads messages of the class, whichever of the schema's was written; without one, messages as the schema has them, or
         as the reader's schema has those of the same name."""
-        message_type = self._message_type
-        readers: dict[tuple[int, ...], Callable[[bytes], Message]] = {}
-        # Without a registry there is a class and no reader: nobody to ask which messages the schema has.
-        schema = None if message_type is not None and reader is None else self._compiled()
-        error_class = import_module("google.protobuf.message").DecodeError
+        own = self._own
+        if own is not None and reader is None:  # no registry: nobody to ask which messages the schema has
+            read = body_reader(own, _unchanged)
+            return lambda payload, body_offset: read(payload[read_indexes(payload, body_offset)[1] :])
+        schema = self._compiled()
 
-        def reader_of(indexes: tuple[int, ...]) -> Callable[[bytes], Message]:
-            if schema is None:
-                return cast("type[Message]", message_type).FromString
-            try:
-                written = schema.message(indexes)
-            except IndexError:
-                raise DecodeError(
-                    f"The payload names the message {[*indexes]}, which its schema does not have. It was written under "
-                    "another schema, or is corrupt."
-                ) from None
-            read = message_type or _class_of(written if reader is None else reader._named(written.full_name))
-            readers[indexes] = read.FromString
-            return read.FromString
+        def make(indexes: tuple[int, ...]) -> Callable[[bytes], Value]:
+            written = schema.message(indexes)
+            if own is not None or reader is None:
+                return body_reader(written if own is None else own, _unchanged)
+            # That the reader's schema lacks a message matters where one comes.
+            named = cache(lambda: body_reader(reader._named(written.full_name), _unchanged))
+            return lambda body: named()(body)
 
-        def decode(payload: bytes, body_offset: int) -> Value:
-            if payload.startswith(b"\0", body_offset):
-                indexes, start = _FIRST, body_offset + 1
-            else:
-                indexes, start = read_message_indexes(payload, body_offset)
-            read = readers.get(indexes) or reader_of(indexes)
-            try:
-                return cast("Value", read(payload[start:]))
-            except error_class as error:
-                raise DecodeError(f"The body is not what its Protobuf schema says ({error}).") from error
-
-        return decode
+        return body_decoder(make, framed=True)
 
     def columns_decoder(self, reader: ProtobufSchema | None, spec: ReadSpec) -> Decode:
-        return decode_plan(format_of(PROTOBUF), self._text, spec, self._references)
+        return decode_plan(Format.PROTOBUF, self._text, spec, self._references)
 
 
 def _compiled(text: str, references: tuple[ReferenceText, ...]) -> Compiled:
@@ -218,11 +204,8 @@ def _compiled(text: str, references: tuple[ReferenceText, ...]) -> Compiled:
     return Compiled(pool.FindFileByName(root.name), pool)
 
 
-_FIRST: Final[tuple[int, ...]] = (0,)
-
-
-def _class_of(descriptor: Any) -> type[Message]:
-    return cast("type[Message]", import_module("google.protobuf.message_factory").GetMessageClass(descriptor))
+def _unchanged(message: Any) -> Value:
+    return cast("Value", message)
 
 
 def _name_of(value: object) -> str | None:

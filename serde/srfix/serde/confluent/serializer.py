@@ -34,7 +34,7 @@ from srfix.serde.serdes.framed_writer import FramedWriter
 from srfix.serde.serdes.located_errors import written_to
 from srfix.serde.serdes.plans import EncodeOrNone
 from srfix.serde.subjects.names import Role, role_of
-from srfix.serde.wire import Framing, message_index_bytes
+from srfix.serde.wire import Framing
 
 ToDict: TypeAlias = "Callable[[object, Context], object]"
 
@@ -175,7 +175,7 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
             if target is None or payload is None:
                 return None  # columns: a bare null is a null payload
             if target.header is not None:
-                add_header(ctx, target.header, message_index_bytes(target.identity.message_indexes))
+                add_header(ctx, target.header, target.identity.index_bytes)
         except EncodeError as error:
             raise written_to(error, ctx) from error
         if callable(self._framing):

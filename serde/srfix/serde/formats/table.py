@@ -87,11 +87,12 @@ def schema_module_of(format_: Format) -> SchemaFormatModule:
     return cast("SchemaFormatModule", module_of(format_))
 
 
-def check_schema_type(schema_type: str, format_: Format | str) -> None:
-    """:raises SchemaError: if a schema of that schemaType is not one of the format's, or of the schemaType that is named."""
-    wanted = format_.schema_type if isinstance(format_, Format) else format_
-    if schema_type != wanted:
-        raise SchemaError(f"The schema is of the type {schema_type}, not {wanted}. Use the serde of that format.")
+def check_schema_type(schema_type: str, format_: Format) -> None:
+    """:raises SchemaError: if a schema of that schemaType is not one of the format's."""
+    if schema_type != format_.schema_type:
+        raise SchemaError(
+            f"The schema is of the type {schema_type}, not {format_.schema_type}. Use the serde of that format."
+        )
 
 
 @lru_cache(maxsize=16)
