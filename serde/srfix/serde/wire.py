@@ -114,11 +114,12 @@ def header_guid(headers: Headers, role: Role) -> UUID | None:
     return UUID(bytes=header_value[1:])
 
 
-def set_header_guid(headers: Headers, role: Role, guid: UUID) -> None:
+def set_header_guid(headers: Headers, role: Role, guid: UUID, indexes: bytes = b"") -> None:
     """Puts a GUID into a record's headers, as Confluent's `HeaderSchemaIdSerializer` does: appended to a list, set in a
     dict. One that was there before (of the record that it was made of, say) goes: readers differ in which of two counts.
+    `indexes` are a Protobuf message's, which stand behind it.
     """
-    name, value = schema_id_header(role), frame_guid(guid)
+    name, value = schema_id_header(role), frame_guid(guid, indexes)
     if isinstance(headers, dict):
         headers[name] = value
     elif isinstance(headers, list):
