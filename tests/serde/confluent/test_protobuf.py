@@ -49,6 +49,7 @@ from srfix.serde.confluent import (
 from srfix.serde.formats.protobuf.indexes import read_indexes, written_indexes
 from srfix.serde.wire import frame_id
 from tests.serde.confluent import peers, protos
+from tests.without_protobuf import without_protobuf
 
 Client: TypeAlias = RegistryClient | SchemaRegistryClient
 CTX = peers.context()
@@ -429,6 +430,16 @@ class TestErrors:
         conf = {"reference.subject.name.strategy": lambda ctx, file: None}
         with pytest.raises(UsageError, match=r"returned None for drop_in/base\.proto"):
             ProtobufSerializer(price, client, conf)(price(), CTX)
+
+
+def test_without_the_libraries_the_extra_is_named() -> None:
+    with without_protobuf():
+        for make in (
+            lambda: ProtobufSerializer(None, "http://registry", schema_str=TEXT),
+            lambda: ProtobufDeserializer(None, None, "http://registry"),
+        ):
+            with pytest.raises(SchemaError, match=r"pip install 'srfix\[protobuf\]'\.$"):
+                make()
 
 
 class TestPolicies:

@@ -52,7 +52,7 @@ from srfix.serde.formats.protobuf.decode import reader as body_reader
 from srfix.serde.formats.protobuf.descriptors import Compiled, compiled, serialized_file
 from srfix.serde.formats.protobuf.encode import plain_encoder
 from srfix.serde.formats.protobuf.indexes import read_indexes
-from srfix.serde.formats.table import Format
+from srfix.serde.formats.table import Format, format_of
 from srfix.serde.interface import Context, Value
 from srfix.serde.registries.confluent_client import AnySchema
 from srfix.serde.registries.given import AnyClient
@@ -177,6 +177,7 @@ class ProtobufSchema:
 
 def _compiled(text: str, references: tuple[ReferenceText, ...]) -> Compiled:
     """`compiled`, also where imports are serialized: a registry that keeps schemas as confluent-kafka sends them answers so."""
+    format_of(PROTOBUF)  # says which libraries are missing
     serialized = {part.name: proto for part in references if (proto := serialized_file(part)) is not None}
     root = serialized_file(text)
     if root is None or not serialized:
