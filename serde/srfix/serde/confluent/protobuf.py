@@ -49,7 +49,7 @@ from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import EncodeError, SchemaError, UsageError
 from srfix.serde.formats.protobuf.decode import body_decoder
 from srfix.serde.formats.protobuf.decode import reader as body_reader
-from srfix.serde.formats.protobuf.descriptors import Compiled, compiled, serialized_file
+from srfix.serde.formats.protobuf.descriptors import Compiled, compiled
 from srfix.serde.formats.protobuf.encode import plain_encoder
 from srfix.serde.formats.protobuf.indexes import read_indexes
 from srfix.serde.formats.table import Format, format_of
@@ -112,7 +112,8 @@ class ProtobufSchema:
         return _indexes_of(self._written)
 
     def _compiled(self) -> Compiled:
-        return _compiled(self._text, self._references)
+        format_of(PROTOBUF)  # says which libraries are missing
+        return compiled(self._text, self._references)
 
     @cached_property
     def _written(self) -> Any:
@@ -173,36 +174,6 @@ class ProtobufSchema:
 
     def columns_decoder(self, reader: ProtobufSchema | None, spec: ReadSpec) -> Decode:
         return decode_plan(Format.PROTOBUF, self._text, spec, self._references)
-
-
-def _compiled(text: str, references: tuple[ReferenceText, ...]) -> Compiled:
-    """`compiled`, also where imports are serialized: a registry that keeps schemas as confluent-kafka sends them answers so."""
-    format_of(PROTOBUF)  # says which libraries are missing
-    serialized = {part.name: proto for part in references if (proto := serialized_file(part)) is not None}
-    root = serialized_file(text)
-    if root is None or not serialized:
-        return compiled(text, references)
-    root.name = "srfix_schema.proto"
-    files = {**serialized, root.name: root}
-    texts = tuple(part for part in references if part.name not in serialized)
-    named = dict.fromkeys(name for file in files.values() for name in file.dependency if name not in files)
-    imports = compiled("".join(f'import "{name}";' for name in named) + "message Imports {}", texts).file.dependencies
-    pool = import_module("google.protobuf.descriptor_pool").DescriptorPool()
-
-    def add(imported: Any) -> None:
-        for one in imported.dependencies:
-            add(one)
-        pool.AddSerializedFile(imported.serialized_pb)
-
-    try:
-        for one in imports:
-            add(one)
-        for name, file in files.items():
-            file.name = name
-            pool.AddSerializedFile(file.SerializeToString())
-    except TypeError as error:
-        raise SchemaError(f"The Protobuf schema cannot be used ({error}).") from error
-    return Compiled(pool.FindFileByName(root.name), pool)
 
 
 def _unchanged(message: Any) -> Value:

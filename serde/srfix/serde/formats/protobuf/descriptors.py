@@ -26,7 +26,7 @@ from srfix.serde.schemas.references import reference_name
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor, FileDescriptor
-    from google.protobuf.descriptor_pb2 import FileDescriptorProto
+    from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto
     from google.protobuf.descriptor_pool import DescriptorPool
 
 _FILE: Final = "srfix_schema.proto"
@@ -54,6 +54,8 @@ _CONFLUENT: Final = {
 """What every registry knows without a reference (`ProtobufSchema`), and no package on PyPI brings alone."""
 _SYNTAX: Final = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*(?:syntax|edition)\b", re.DOTALL)
 _META: Final = re.compile(r"\(\s*\.?confluent\.\w+_meta\b")
+_ENTRY: Final = re.compile(r"option\s+map_entry\s*=\s*true\s*;")
+_ENTRY_NUMBER: Final = 536_870_911
 _SHOWN_PROBLEMS: Final = 5
 _PROTOC: Final = ForkLock()
 """protoc keeps its errors in a place of the process."""
@@ -115,17 +117,22 @@ def compiled(text: str, references: tuple[str, ...] = ()) -> Compiled:
 
 @lru_cache(maxsize=256)
 def _compiled(text: str, references: tuple[str, ...], names: tuple[str | None, ...]) -> Compiled:
-    pool_module = _library("google.protobuf.descriptor_pool")
-    files = {**_CONFLUENT, **{name: part for name, part in zip(names, references, strict=True) if name}}
-    serialized = serialized_file(text)
-    if serialized is None:
-        protos = _protoc(text, files)
+    pool = _library("google.protobuf.descriptor_pool").DescriptorPool()
+    named = {name: part for name, part in zip(names, references, strict=True) if name}
+    # Each after those that it imports, as references come.
+    serialized = {name: file for name, part in {**named, _FILE: text}.items() if (file := serialized_file(part))}
+    texts = {**_CONFLUENT, **{name: part for name, part in named.items() if name not in serialized}}
+    if _FILE in serialized:
+        # What serialized files import is compiled as what a file imports that holds nothing else.
+        imports = dict.fromkeys(
+            name for file in serialized.values() for name in file.dependency if name not in serialized
+        )
+        protos = _protoc("".join(f'import "{name}";\n' for name in imports), texts)[:-1]
+        for name, file in serialized.items():
+            file.name = name
+            protos.append(file)
     else:
-        # Its imports are compiled, in their order, as those of a file that holds nothing else.
-        protos = _protoc("".join(f'import "{name}";\n' for name in serialized.dependency), files)[:-1]
-        serialized.name = _FILE
-        protos.append(serialized)
-    pool = pool_module.DescriptorPool()
+        protos = _protoc(text, texts)
     try:
         for proto in protos:
             pool.Add(proto)
@@ -161,8 +168,8 @@ def _protoc(text: str, files: dict[str, str]) -> list[FileDescriptorProto]:
             "name a folder that can be written to."
         ) from error
     with folder as name:
-        for path, content in {**files, _FILE: _as_protoc_wants(text)}.items():
-            _write(Path(name), path, content)
+        for path, content in {**files, _FILE: text}.items():
+            _write(Path(name), path, _as_protoc_wants(content))
         includes = [os.fsencode(include) for include in (name, *_includes())]
         with _PROTOC, warnings.catch_warnings():
             warnings.simplefilter("ignore", compiler.ProtocWarning)
@@ -170,7 +177,20 @@ def _protoc(text: str, files: dict[str, str]) -> list[FileDescriptorProto]:
                 modules = compiler.get_protos(_FILE.encode(), includes)
             except compiler.ProtocErrors as error:
                 raise SchemaError(f"The text is no Protobuf schema: {_problems(error)}") from None
-    return [FileDescriptorProto.FromString(_descriptor_in(code)) for _, code in modules]
+    protos = [FileDescriptorProto.FromString(_descriptor_in(code)) for _, code in modules]
+    for proto in protos:
+        for message in proto.message_type:
+            _mark_entries(message)
+    return protos
+
+
+def _mark_entries(message: DescriptorProto) -> None:
+    """Says of messages that they are entries of maps, where the text did."""
+    for nested in message.nested_type:
+        _mark_entries(nested)
+    if any(reserved.start == _ENTRY_NUMBER for reserved in message.reserved_range):
+        del message.reserved_range[:]
+        message.options.map_entry = True
 
 
 def _descriptor_in(code: bytes) -> bytes:
@@ -189,8 +209,13 @@ def _descriptor_in(code: bytes) -> bytes:
 
 def _as_protoc_wants(text: str) -> str:
     """A text that says its syntax, for of others protoc writes a warning to the terminal, and that imports Confluent's
-    options if it has any: Confluent's converter writes them without (`ProtobufData.fromConnectSchema`)."""
+    options if it has any: Confluent's converter writes them without (`ProtobufData.fromConnectSchema`).
+
+    A registry's text of a schema that came serialized says `map_entry` (`ProtobufSchema.toProtoFile`), which protoc refuses:
+    it is marked otherwise.
+    """
     syntax = "" if _SYNTAX.match(text) else 'syntax = "proto2";'
+    text = _ENTRY.sub(f"reserved {_ENTRY_NUMBER};", text)
     imported = f'\nimport "{META}";' if _META.search(text) and META not in text else ""
     return f"{syntax}{text}{imported}"
 
