@@ -110,6 +110,11 @@ class TestDifferences:
                 proto("", syntax="proto2"),
                 "",
             ),
+            (
+                proto("optional group G = 1 { optional int32 x = 2; }", syntax="proto2"),
+                proto("optional int32 g = 1;", syntax="proto2"),
+                "",
+            ),
             (proto("M a = 1; M b = 2;"), proto("M a = 1; M b = 2; M c = 3;"), ""),
         ],
     )
