@@ -80,8 +80,10 @@ def java_text(schema_text: str, *, has_references: bool) -> str:
 
 
 def record_name(schema_text: str, references: tuple[str, ...] = ()) -> str | None:
-    """The full name of the first message (`ProtobufSchema.name`)."""
-    return compiled(schema_text, references).message().full_name
+    """The full name of the first message, or of the first enum where there is no message (`ProtobufSchema.name`)."""
+    file = compiled(schema_text, references).file
+    types = [*file.message_types_by_name.values(), *file.enum_types_by_name.values()]
+    return types[0].full_name if types else None
 
 
 def projection(schema_text: str, spec: ReadSpec, references: tuple[str, ...] = ()) -> Projection[ProtoType]:

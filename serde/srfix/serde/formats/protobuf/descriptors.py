@@ -73,9 +73,13 @@ class Compiled:
         """The message that stands at an index among the file's, at the next among that one's own, and so on.
 
         :raises IndexError: if there is none.
+        :raises SchemaError: if the schema has no message.
         """
         first, *deeper = indexes
-        found: Descriptor = list(self.file.message_types_by_name.values())[first]
+        messages = list(self.file.message_types_by_name.values())
+        if not messages:
+            raise SchemaError("The Protobuf schema has no message. Name one that has: a payload is a message.")
+        found: Descriptor = messages[first]
         for index in deeper:
             found = found.nested_types[index]
         return found
@@ -139,8 +143,6 @@ def _compiled(text: str, references: tuple[str, ...], names: tuple[str | None, .
         file = pool.FindFileByName(_FILE)
     except (TypeError, KeyError) as error:
         raise SchemaError(f"The Protobuf schema cannot be used ({error}).") from error
-    if not file.message_types_by_name:
-        raise SchemaError("The Protobuf schema has no message. Name one that has: a payload is a message.")
     return Compiled(file, pool)
 
 
