@@ -13,6 +13,7 @@ import binascii
 import os
 import re
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module, resources
@@ -54,8 +55,11 @@ _CONFLUENT: Final = {
 """What every registry knows without a reference (`ProtobufSchema`), and no package on PyPI brings alone."""
 _SYNTAX: Final = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*(?:syntax|edition)\b", re.DOTALL)
 _META: Final = re.compile(r"\(\s*\.?confluent\.\w+_meta\b")
-_ENTRY: Final = re.compile(r"option\s+map_entry\s*=\s*true\s*;")
-_ENTRY_NUMBER: Final = 536_870_911
+_MAP_ENTRY: Final = re.compile(r"\boption\s+map_entry\s*=\s*true\s*;")
+_MARK: Final = "option no_standard_descriptor_accessor = false;"
+"""Stands for the option above, which protoc takes from nobody: nobody says this one, which is of C++ and its default."""
+_MESSAGE: Final = re.compile(r"\bmessage\s+\w+\s*\{")
+_LENIENT: Final = " option deprecated_legacy_json_field_conflicts = true;"
 _SHOWN_PROBLEMS: Final = 5
 _PROTOC: Final = ForkLock()
 """protoc keeps its errors in a place of the process."""
@@ -68,9 +72,12 @@ class Compiled:
     file: FileDescriptor
     pool: DescriptorPool
     """Of the schema and what it imports, and of nothing else: two schemas may give one name to different messages."""
+    counts_entries: bool
+    """Whether the messages of maps' entries stand in the schema, and so have indexes: in one that came as a descriptor."""
 
     def message(self, indexes: tuple[int, ...] = (0,)) -> Descriptor:
-        """The message that stands at an index among the file's, at the next among that one's own, and so on.
+        """The message that stands at an index among the file's, at the next among that one's own, and so on
+        (`ProtobufSchema.toMessageName`).
 
         :raises IndexError: if there is none.
         :raises SchemaError: if the schema has no message.
@@ -81,7 +88,8 @@ class Compiled:
             raise SchemaError("The Protobuf schema has no message. Name one that has: a payload is a message.")
         found: Descriptor = messages[first]
         for index in deeper:
-            found = found.nested_types[index]
+            nested = (part for part in found.nested_types if self.counts_entries or not part.GetOptions().map_entry)
+            found = list(nested)[index]
         return found
 
     def meta(self, field: FieldDescriptor) -> dict[str, str]:
@@ -128,9 +136,7 @@ def _compiled(text: str, references: tuple[str, ...], names: tuple[str | None, .
     texts = {**_CONFLUENT, **{name: part for name, part in named.items() if name not in serialized}}
     if _FILE in serialized:
         # What serialized files import is compiled as what a file imports that holds nothing else.
-        imports = dict.fromkeys(
-            name for file in serialized.values() for name in file.dependency if name not in serialized
-        )
+        imports = dict.fromkeys(name for file in serialized.values() for name in file.dependency if name not in serialized)
         protos = _protoc("".join(f'import "{name}";\n' for name in imports), texts)[:-1]
         for name, file in serialized.items():
             file.name = name
@@ -143,7 +149,7 @@ def _compiled(text: str, references: tuple[str, ...], names: tuple[str | None, .
         file = pool.FindFileByName(_FILE)
     except (TypeError, KeyError) as error:
         raise SchemaError(f"The Protobuf schema cannot be used ({error}).") from error
-    return Compiled(file, pool)
+    return Compiled(file, pool, _FILE in serialized or _MAP_ENTRY.search(text) is not None)
 
 
 def serialized_file(text: str) -> FileDescriptorProto | None:
@@ -173,26 +179,36 @@ def _protoc(text: str, files: dict[str, str]) -> list[FileDescriptorProto]:
         for path, content in {**files, _FILE: text}.items():
             _write(Path(name), path, _as_protoc_wants(content))
         includes = [os.fsencode(include) for include in (name, *_includes())]
-        with _PROTOC, warnings.catch_warnings():
-            warnings.simplefilter("ignore", compiler.ProtocWarning)
+        try:
+            found = _compile(compiler, includes)
+        except compiler.ProtocErrors as error:
+            if "JSON name" not in (problems := _problems(error)):
+                raise SchemaError(f"The text is no Protobuf schema: {problems}") from None
+            # Nobody else minds columns such as USER_ID beside USERID: not ksqlDB, not the registry.
+            _write(Path(name), _FILE, _MESSAGE.sub(lambda begin: begin[0] + _LENIENT, _as_protoc_wants(text)))
             try:
-                modules = compiler.get_protos(_FILE.encode(), includes)
-            except compiler.ProtocErrors as error:
-                raise SchemaError(f"The text is no Protobuf schema: {_problems(error)}") from None
-    protos = [FileDescriptorProto.FromString(_descriptor_in(code)) for _, code in modules]
+                found = _compile(compiler, includes)
+            except compiler.ProtocErrors:
+                raise SchemaError(f"The text is no Protobuf schema: {problems}") from None
+    protos = [FileDescriptorProto.FromString(_descriptor_in(code)) for code in found]
     for proto in protos:
-        for message in proto.message_type:
-            _mark_entries(message)
+        _mark_entries(proto.message_type)
     return protos
 
 
-def _mark_entries(message: DescriptorProto) -> None:
-    """Says of messages that they are entries of maps, where the text did."""
-    for nested in message.nested_type:
-        _mark_entries(nested)
-    if any(reserved.start == _ENTRY_NUMBER for reserved in message.reserved_range):
-        del message.reserved_range[:]
-        message.options.map_entry = True
+def _compile(compiler: Any, includes: list[bytes]) -> list[bytes]:
+    """The Python modules that protoc makes."""
+    with _PROTOC, warnings.catch_warnings():
+        warnings.simplefilter("ignore", compiler.ProtocWarning)
+        return [code for _, code in compiler.get_protos(_FILE.encode(), includes)]
+
+
+def _mark_entries(messages: Iterable[DescriptorProto]) -> None:
+    for message in messages:
+        if message.options.HasField("no_standard_descriptor_accessor"):
+            message.options.ClearField("no_standard_descriptor_accessor")
+            message.options.map_entry = True
+        _mark_entries(message.nested_type)
 
 
 def _descriptor_in(code: bytes) -> bytes:
@@ -210,16 +226,12 @@ def _descriptor_in(code: bytes) -> bytes:
 
 
 def _as_protoc_wants(text: str) -> str:
-    """A text that says its syntax, for of others protoc writes a warning to the terminal, and that imports Confluent's
-    options if it has any: Confluent's converter writes them without (`ProtobufData.fromConnectSchema`).
-
-    A registry's text of a schema that came serialized says `map_entry` (`ProtobufSchema.toProtoFile`), which protoc refuses:
-    it is marked otherwise.
-    """
+    """A text that says its syntax, for of others protoc writes a warning to the terminal, that imports Confluent's options if
+    it has any: Confluent's converter writes them without (`ProtobufData.fromConnectSchema`), and that says of no message that
+    it is a map's entry: the registry does of a schema that it was sent as a descriptor (`ProtobufSchema.toMessage`)."""
     syntax = "" if _SYNTAX.match(text) else 'syntax = "proto2";'
-    text = _ENTRY.sub(f"reserved {_ENTRY_NUMBER};", text)
     imported = f'\nimport "{META}";' if _META.search(text) and META not in text else ""
-    return f"{syntax}{text}{imported}"
+    return f"{syntax}{_MAP_ENTRY.sub(_MARK, text)}{imported}"
 
 
 def _write(folder: Path, name: str, text: str) -> None:
