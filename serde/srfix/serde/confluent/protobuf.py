@@ -49,7 +49,7 @@ from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import EncodeError, SchemaError, UsageError
 from srfix.serde.formats.protobuf.decode import body_decoder
 from srfix.serde.formats.protobuf.decode import reader as body_reader
-from srfix.serde.formats.protobuf.descriptors import Compiled, compiled
+from srfix.serde.formats.protobuf.descriptors import Compiled, compiled, indexes_of
 from srfix.serde.formats.protobuf.encode import plain_encoder
 from srfix.serde.formats.protobuf.indexes import read_indexes
 from srfix.serde.formats.table import Format, format_of
@@ -109,7 +109,8 @@ class ProtobufSchema:
 
     @property
     def message_indexes(self) -> tuple[int, ...]:
-        return _indexes_of(self._written)
+        counts_entries = self._written is self._own or self._compiled().counts_entries
+        return indexes_of(self._written, counts_entries=counts_entries)
 
     def _compiled(self) -> Compiled:
         format_of(PROTOBUF)  # says which libraries are missing
@@ -182,14 +183,6 @@ def _unchanged(message: Any) -> Value:
 
 def _name_of(value: object) -> str | None:
     return getattr(getattr(value, "DESCRIPTOR", None), "full_name", None)
-
-
-def _indexes_of(message: Any) -> tuple[int, ...]:
-    """Where a message stands in its file (`_create_index_array`): entries of maps count as the messages that they are."""
-    parent = message.containing_type
-    siblings = message.file.message_types_by_name.values() if parent is None else parent.nested_types
-    own = [one.full_name for one in siblings].index(message.full_name)
-    return (*(() if parent is None else _indexes_of(parent)), own)
 
 
 def _file_text(file: Any) -> str:

@@ -120,7 +120,7 @@ def format_of(schema_type: str) -> Format:
     if format_ is None and schema_type in _BY_SCHEMA_TYPE:
         raise SchemaError(
             f"The schema is of the type {schema_type}, whose libraries are not installed: pip install "
-            f"'srfix[{schema_type.lower()}]'."
+            f"'srfix[{_BY_SCHEMA_TYPE[schema_type].value}]'."
         )
     if format_ is None:
         raise SchemaError(

@@ -88,8 +88,7 @@ class Compiled:
             raise SchemaError("The Protobuf schema has no message. Name one that has: a payload is a message.")
         found: Descriptor = messages[first]
         for index in deeper:
-            nested = (part for part in found.nested_types if self.counts_entries or not part.GetOptions().map_entry)
-            found = list(nested)[index]
+            found = _nested(found, counts_entries=self.counts_entries)[index]
         return found
 
     def meta(self, field: FieldDescriptor) -> dict[str, str]:
@@ -106,6 +105,19 @@ class Compiled:
         options = GetMessageClass(self.pool.FindMessageTypeByName("google.protobuf.FieldOptions"))
         parsed: Any = options.FromString(field.GetOptions().SerializeToString())
         return dict(parsed.Extensions[extension].params)
+
+
+def _nested(message: Descriptor, *, counts_entries: bool) -> list[Descriptor]:
+    return [part for part in message.nested_types if counts_entries or not part.GetOptions().map_entry]
+
+
+def indexes_of(message: Descriptor, *, counts_entries: bool) -> tuple[int, ...]:
+    """Where a message stands in its file: what `Compiled.message` finds it by (`ProtobufSchema.toMessageIndexes`)."""
+    parent = message.containing_type
+    if parent is None:
+        return (list(message.file.message_types_by_name).index(message.name),)
+    siblings = [part.name for part in _nested(parent, counts_entries=counts_entries)]
+    return (*indexes_of(parent, counts_entries=counts_entries), siblings.index(message.name))
 
 
 def message_of(field: FieldDescriptor) -> Descriptor:
@@ -136,7 +148,9 @@ def _compiled(text: str, references: tuple[str, ...], names: tuple[str | None, .
     texts = {**_CONFLUENT, **{name: part for name, part in named.items() if name not in serialized}}
     if _FILE in serialized:
         # What serialized files import is compiled as what a file imports that holds nothing else.
-        imports = dict.fromkeys(name for file in serialized.values() for name in file.dependency if name not in serialized)
+        imports = dict.fromkeys(
+            name for file in serialized.values() for name in file.dependency if name not in serialized
+        )
         protos = _protoc("".join(f'import "{name}";\n' for name in imports), texts)[:-1]
         for name, file in serialized.items():
             file.name = name
