@@ -109,7 +109,8 @@ class ProtobufSchema:
 
     @property
     def message_indexes(self) -> tuple[int, ...]:
-        return _indexes_of(self._written)
+        written = self._written
+        return _indexes_of(written) if written is self._own else self._compiled().indexes(written)
 
     def _compiled(self) -> Compiled:
         return _compiled(self._text, self._references)

@@ -31,7 +31,7 @@ message A {
 
   message FirstMapEntry {
     option map_entry = true;
-  
+
     string key = 1;
     .p.A.B value = 2;
   }
@@ -40,7 +40,7 @@ message A {
   }
   message Deprecated {
     option deprecated = true;
-  
+
     int32 key = 1;
     int32 value = 2;
   }
@@ -79,7 +79,8 @@ class TestNamesThatAreOneInJson:
     """protoc refuses them in proto3; ksqlDB registers such columns, and the registry takes them."""
 
     def test_they_are_two(self) -> None:
-        text = 'syntax = "proto3";\n\nmessage M {\n  N USER_ID = 1;\n  int32 USERID = 2;\n  message N { int32 a_ = 1; int32 a = 2; }\n}\n'
+        inner = "message N { int32 a_ = 1; int32 a = 2; }"
+        text = f'syntax = "proto3";\n\nmessage M {{\n  N USER_ID = 1;\n  int32 USERID = 2;\n  {inner}\n}}\n'
         assert protobuf.decoder(text, ReadSpec())(bytes.fromhex("000a0208011002"), 0) == {
             "USER_ID": {"a_": 1, "a": 0},
             "USERID": 2,
