@@ -370,7 +370,7 @@ class TestWithoutAClass:
     def test_the_message_that_is_named_is_written(self, client: Client, name: str | None) -> None:
         payload = ProtobufSerializer(None, client, schema_str=TEXT, message_name=name)({}, CTX)
         indexes = read_indexes(payload or b"", 5)[0]
-        assert indexes == ((0,) if name is None else (0, 1)), "the map's entry stands before it"
+        assert indexes == ((0,) if name is None else (0, 0)), "the map's entry does not stand in the text"
         assert cast("Any", ProtobufDeserializer(None, None, client)(payload, CTX)).DESCRIPTOR.full_name == (
             name or "n.R"
         )

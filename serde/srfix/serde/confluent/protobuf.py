@@ -49,7 +49,7 @@ from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import EncodeError, SchemaError, UsageError
 from srfix.serde.formats.protobuf.decode import body_decoder
 from srfix.serde.formats.protobuf.decode import reader as body_reader
-from srfix.serde.formats.protobuf.descriptors import Compiled, compiled, indexes_of
+from srfix.serde.formats.protobuf.descriptors import Compiled, compiled
 from srfix.serde.formats.protobuf.encode import plain_encoder
 from srfix.serde.formats.protobuf.indexes import read_indexes
 from srfix.serde.formats.table import Format, format_of
@@ -109,8 +109,9 @@ class ProtobufSchema:
 
     @property
     def message_indexes(self) -> tuple[int, ...]:
-        counts_entries = self._written is self._own or self._compiled().counts_entries
-        return indexes_of(self._written, counts_entries=counts_entries)
+        written = self._written
+        schema = Compiled(written.file, written.file.pool) if written is self._own else self._compiled()
+        return schema.indexes(written)
 
     def _compiled(self) -> Compiled:
         format_of(PROTOBUF)  # says which libraries are missing

@@ -60,6 +60,8 @@ _MARK: Final = "option no_standard_descriptor_accessor = false;"
 """Stands for the option above, which protoc takes from nobody: nobody says this one, which is of C++ and its default."""
 _MESSAGE: Final = re.compile(r"\bmessage\s+\w+\s*\{")
 _LENIENT: Final = " option deprecated_legacy_json_field_conflicts = true;"
+GROUP: Final = 10
+"""`FieldDescriptor.TYPE_GROUP`, which is not loaded to be compared with."""
 _SHOWN_PROBLEMS: Final = 5
 _PROTOC: Final = ForkLock()
 """protoc keeps its errors in a place of the process."""
@@ -72,8 +74,8 @@ class Compiled:
     file: FileDescriptor
     pool: DescriptorPool
     """Of the schema and what it imports, and of nothing else: two schemas may give one name to different messages."""
-    counts_entries: bool
-    """Whether the messages of maps' entries stand in the schema, and so have indexes: in one that came as a descriptor."""
+    is_descriptor: bool = True
+    """Whether a client sent it as one: the messages of maps' entries and of groups stand in such a schema."""
 
     def message(self, indexes: tuple[int, ...] = (0,)) -> Descriptor:
         """The message that stands at an index among the file's, at the next among that one's own, and so on
@@ -83,13 +85,27 @@ class Compiled:
         :raises SchemaError: if the schema has no message.
         """
         first, *deeper = indexes
-        messages = list(self.file.message_types_by_name.values())
-        if not messages:
-            raise SchemaError("The Protobuf schema has no message. Name one that has: a payload is a message.")
-        found: Descriptor = messages[first]
+        found = self._messages(None)[first]
         for index in deeper:
-            found = _nested(found, counts_entries=self.counts_entries)[index]
+            found = self._messages(found)[index]
         return found
+
+    def indexes(self, message: Descriptor) -> tuple[int, ...]:
+        """Where one of the schema's messages stands (`ProtobufSchema.toMessageIndexes`)."""
+        parent = message.containing_type
+        own = [one.full_name for one in self._messages(parent)].index(message.full_name)
+        return (*(() if parent is None else self.indexes(parent)), own)
+
+    def _messages(self, parent: Descriptor | None) -> list[Descriptor]:
+        if parent is None:
+            messages = list(self.file.message_types_by_name.values())
+            if not messages:
+                raise SchemaError("The Protobuf schema has no message. Name one that has: a payload is a message.")
+            return messages
+        if self.is_descriptor:
+            return list(parent.nested_types)
+        groups = {message_of(field).full_name for field in parent.fields if field.type == GROUP}
+        return [one for one in parent.nested_types if not one.GetOptions().map_entry and one.full_name not in groups]
 
     def meta(self, field: FieldDescriptor) -> dict[str, str]:
         """The parameters that `confluent.field_meta` gives a field."""
@@ -105,19 +121,6 @@ class Compiled:
         options = GetMessageClass(self.pool.FindMessageTypeByName("google.protobuf.FieldOptions"))
         parsed: Any = options.FromString(field.GetOptions().SerializeToString())
         return dict(parsed.Extensions[extension].params)
-
-
-def _nested(message: Descriptor, *, counts_entries: bool) -> list[Descriptor]:
-    return [part for part in message.nested_types if counts_entries or not part.GetOptions().map_entry]
-
-
-def indexes_of(message: Descriptor, *, counts_entries: bool) -> tuple[int, ...]:
-    """Where a message stands in its file: what `Compiled.message` finds it by (`ProtobufSchema.toMessageIndexes`)."""
-    parent = message.containing_type
-    if parent is None:
-        return (list(message.file.message_types_by_name).index(message.name),)
-    siblings = [part.name for part in _nested(parent, counts_entries=counts_entries)]
-    return (*indexes_of(parent, counts_entries=counts_entries), siblings.index(message.name))
 
 
 def message_of(field: FieldDescriptor) -> Descriptor:
