@@ -42,6 +42,11 @@ class Format(Enum):
         return _TABLE[self].wraps is False
 
     @property
+    def before_body(self) -> bytes:
+        """What stands before every body that is written here, behind id or GUID."""
+        return _TABLE[self].before_body
+
+    @property
     def is_installed(self) -> bool:
         """Whether the libraries that it takes are there."""
         return all(map(_is_there, _TABLE[self].libraries))
@@ -58,6 +63,7 @@ class _Row(NamedTuple):
     word: str
     schema_type: str | None = None
     wraps: bool | None = None
+    before_body: bytes = b""
     libraries: tuple[str, ...] = ()
     """Of an extra of the same name."""
 
@@ -65,7 +71,9 @@ class _Row(NamedTuple):
 _TABLE: Final = {
     Format.AVRO: _Row("avro", "Avro", "AVRO"),
     Format.JSON_SR: _Row("json_schema", "JSON_SR", "JSON"),
-    Format.PROTOBUF: _Row("protobuf", "Protobuf", "PROTOBUF", wraps=True, libraries=("google.protobuf", "grpc_tools")),
+    Format.PROTOBUF: _Row(
+        "protobuf", "Protobuf", "PROTOBUF", wraps=True, before_body=b"\0", libraries=("google.protobuf", "grpc_tools")
+    ),
     Format.JSON: _Row("json", "JSON"),
     Format.KAFKA: _Row("kafka", "KAFKA", wraps=False),
     Format.PROTOBUF_NOSR: _Row("protobuf.nosr", "PROTOBUF_NOSR", wraps=True),

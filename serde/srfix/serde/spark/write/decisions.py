@@ -90,7 +90,7 @@ class WriteDecisions:
         if self.settled is None or self.framing is not Framing.HEADER_GUID:
             return None
         assert self.settled.published.guid is not None
-        return schema_id_header(self.role), frame_guid(self.settled.published.guid)
+        return schema_id_header(self.role), frame_guid(self.settled.published.guid, self.format.before_body)
 
     def serializer(self) -> Serializer:
         """What writes a row, in this process, without asking the registry. Both engines write the same bytes."""
