@@ -39,6 +39,8 @@ class RowSpec:
     """How the names of fields, or of a row's keys, are matched to the columns."""
     times: Times = "datetimes"
     """`"integers"` if a DATE, TIME or TIMESTAMP is the integer that stands in the record."""
+    delimiter: str | None = None
+    """DELIMITED: what stands between fields, SPACE and TAB by their names; None for a comma."""
 
     @property
     def wrapped(self) -> bool:

@@ -6,14 +6,16 @@ from dataclasses import replace
 from enum import Enum
 from functools import lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, cast
 
 from srfix.serde.errors import SchemaError, UsageError
 
 if TYPE_CHECKING:
     from srfix.serde.formats.interface import FormatModule, SchemaFormatModule
     from srfix.serde.schemas.models import Schema
+    from srfix.serde.specs import RowSpec
 
+_Spec = TypeVar("_Spec", bound="RowSpec")
 
 class Format(Enum):
     """What bodies are written in, by ksqlDB's names in lower case."""
@@ -22,6 +24,8 @@ class Format(Enum):
     JSON_SR = "json_sr"
     JSON = "json"
     KAFKA = "kafka"
+    DELIMITED = "delimited"
+    NONE = "none"
 
     @property
     def word(self) -> str:
@@ -36,7 +40,17 @@ class Format(Enum):
     @property
     def is_bare(self) -> bool:
         """Whether a body is always one bare value, without a record or a name."""
-        return _TABLE[self].is_bare
+        return _TABLE[self].wrap is False
+
+    def settled(self, spec: _Spec) -> _Spec:
+        """The spec as the format has it, if a single column cannot stand both in a record and bare."""
+        wrap = _TABLE[self].wrap
+        return spec if wrap is None else replace(spec, wrap=wrap)
+
+    @property
+    def needs_columns(self) -> bool:
+        """Whether there is nothing to read, or to write, without columns."""
+        return _TABLE[self].wrap is not None
 
 
 class _Row(NamedTuple):
@@ -44,14 +58,17 @@ class _Row(NamedTuple):
     """The module of the format (`formats.interface`)."""
     word: str
     schema_type: str | None = None
-    is_bare: bool = False
+    wrap: bool | None = None
+    """Whether a single column always stands in a record; None if a format can do either."""
 
 
 _TABLE: Final = {
     Format.AVRO: _Row("avro", "Avro", "AVRO"),
     Format.JSON_SR: _Row("json_schema", "JSON_SR", "JSON"),
     Format.JSON: _Row("json", "JSON"),
-    Format.KAFKA: _Row("kafka", "KAFKA", is_bare=True),
+    Format.KAFKA: _Row("kafka", "KAFKA", wrap=False),
+    Format.DELIMITED: _Row("delimited", "DELIMITED", wrap=True),
+    Format.NONE: _Row("none", "NONE"),
 }
 _BY_SCHEMA_TYPE: Final = {row.schema_type: format_ for format_, row in _TABLE.items() if row.schema_type is not None}
 SCHEMA_FORMATS: Final = tuple(_BY_SCHEMA_TYPE.values())
@@ -73,6 +90,13 @@ def schema_module_of(format_: Format) -> SchemaFormatModule:
             f"{', '.join(schema_format.value for schema_format in SCHEMA_FORMATS)}."
         )
     return cast("SchemaFormatModule", module_of(format_))
+
+
+def usable_delimiter(delimiter: str | None, format_: Format | None) -> str | None:
+    """:raises UsageError: if there is a delimiter, and the format has none."""
+    if delimiter is not None and format_ is not Format.DELIMITED:
+        raise UsageError("A delimiter is for DELIMITED alone: leave it out, or choose that format.")
+    return delimiter
 
 
 def check_schema_type(schema_type: str, format_: Format) -> None:

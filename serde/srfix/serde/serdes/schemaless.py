@@ -36,7 +36,7 @@ class _Schemaless(HasColumns, Generic[_Plan, _Spec]):
 
     def _set(self, spec: _Spec) -> None:
         """:raises ColumnError: if the columns cannot be used, or the format cannot hold them."""
-        self._spec = spec
+        self._spec = spec = self._format.settled(spec)
         self._plans: dict[str, _Plan] = {}
         roles = () if spec.columns is None else roles_of(spec.columns)
         # What the format cannot hold is said at once, where it is known which halves there will be.
