@@ -122,7 +122,7 @@ def encode(
         if payload is not None and window is not None:
             kind = WindowKind.TIME if window_end is None else WindowKind.SESSION
             payload = join(payload, Window(start_ms=window, end_ms=window_end), kind)
-        text = _shown(payload, text_of or ("text" if half.format is Format.JSON and window is None else "hex"))
+        text = _shown(payload, text_of or ("text" if half.format.is_text and window is None else "hex"))
         (show_json if half.format is Format.JSON else show)(text)
     return ExitCode.FINDINGS if failed else ExitCode.OK
 
@@ -138,7 +138,9 @@ def _encoder(
     from srfix.serde.formats.table import module_of, schema_module_of
     from srfix.serde.specs import WriteSpec
 
-    spec = WriteSpec(columns=half.columns, wrap=half.wrapped, case_rule=case_rule, times=times)
+    spec = WriteSpec(
+        columns=half.columns, wrap=half.wrapped, case_rule=case_rule, times=times, delimiter=half.delimiter
+    )
     module = module_of(half.format)
     if half.format.schema_type is None:
         if under is not None:

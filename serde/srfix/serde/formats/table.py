@@ -42,6 +42,11 @@ class Format(Enum):
         """Whether a body is always one bare value, without a record or a name."""
         return _TABLE[self].wrap is False
 
+    @property
+    def is_text(self) -> bool:
+        """Whether bodies are text, without a frame."""
+        return self in (Format.JSON, Format.DELIMITED)
+
     def settled(self, spec: _Spec) -> _Spec:
         """The spec as the format has it, if a single column cannot stand both in a record and bare."""
         wrap = _TABLE[self].wrap
