@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from parts.jars import COMMONS_CSV
 from srfix.fixtures.fetching import fetch
-from tests.stack.java_process import Json, JavaProcess, java_process, serve
+from tests.stack.java_process import JavaProcess, Json, java_process, serve
 
 
 class CommonsCsv:

@@ -10,26 +10,47 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from srfix.serde import DelimitedDeserializer, DelimitedSerializer, SerdeContext, SrfixError, parse_columns
+from srfix.serde import DelimitedDeserializer, DelimitedSerializer, SerdeContext, SrfixError
 from tests.stack.commons_csv import CommonsCsv, commons_csv
 
 pytestmark = pytest.mark.stack
 
 CTX: Final = SerdeContext("t")
-DELIMITERS: Final = (",", ",", "|", ";", "TAB", "SPACE", "x", "1", ".", "-", "#", "\\", "^", "]", "é", "\u2003", "\u2028")
-CHARACTERS: Final = "aB19-+#. \t\"\",,|;\r\nxé\u2003\u00a0\u2028\x00\x0b\x1c\x85\\_~😀{/="
+DELIMITERS: Final = (
+    ",",
+    ",",
+    "|",
+    ";",
+    "TAB",
+    "SPACE",
+    "x",
+    "1",
+    ".",
+    "-",
+    "#",
+    "\\",
+    "^",
+    "]",
+    "é",
+    "\u2003",
+    "\u2028",
+)
+CHARACTERS: Final = 'aB19-+#. \t"",,|;\r\nxé\u2003\u00a0\u2028\x00\x0b\x1c\x85\\_~😀{/='
 _PIECES: Final = st.lists(st.sampled_from([*CHARACTERS, "\r\n", '""', ","]), max_size=12).map("".join)
 _FIELDS: Final = st.lists(st.none() | _PIECES, min_size=1, max_size=4)
 _NUMBERS: Final = {
     "BOOLEAN": ("true", "TRUE", "tRuE", "false", "yes", "1", " true", "ｔrue"),
-    "INT": ("1", "-1", "+1", "007", "-0", "2147483647", "2147483648", "-2147483648", " 1", "1 ", "1.0", "1e3", "1_0", "٣", "𝟏", "-"),
+    "INT": (
+        *("1", "-1", "+1", "007", "-0", "2147483647", "2147483648", "-2147483648", " 1", "1 ", "1.0", "1e3", "1_0", "٣", "𝟏"),
+        "-",
+    ),
     "BIGINT": ("9223372036854775807", "9223372036854775808", "-9223372036854775808", "12345678901234567890", "1L", "0x1"),
     "DOUBLE": (
         *("1", "-0", "-0.0", "01.5", "1.", ".5", "1e400", "-1e-400", "1.5d", "2F", " 1.5 ", "NaN", "nan", "Infinity", "inf"),
         *("-Infinity", "0x1p3", "1E10", "1e", "1_0", "4.9E-324", "123456789012345678901234567890", "٣"),
     ),
     "DECIMAL": ("1", "1.50", "-0.00", "1e3", "1E-2", "+1", ".5", "5.", "1_0", " 1", "NaN", "٣", "12345.678901"),
-    "BYTES": ("ew==", "ew", "ew=", "ex==", "a", "a===", "AAAA", "AA AA", "AAAA\n", "-_-_", "+/+/", "====", "é", "AAAAew==", "ew==AAAA"),
+    "BYTES": ("ew==", "ew", "ew=", "ex==", "a", "a===", "AAAA", "AA AA", "AAAA\n", "-_-_", "+/+/", "====", "é", "ew==AAAA"),
 }  # fmt: skip
 
 
@@ -65,7 +86,7 @@ def check_read(java: CommonsCsv, text: str, delimiter: str) -> None:
         assert theirs is not None
         assert list(row.values()) == [field or None for field in theirs]
         for other in {count - 1, count + 1} - {0}:
-            with pytest.raises(SrfixError, match=rf" has {count} fields, "):
+            with pytest.raises(SrfixError, match=rf": {count}, not {other}\."):
                 DelimitedDeserializer(columns(other), delimiter=delimiter)(text.encode(), CTX)
 
 

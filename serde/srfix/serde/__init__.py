@@ -97,8 +97,8 @@ if TYPE_CHECKING:
     from srfix.serde.schemas.models import Schema as Schema
     from srfix.serde.schemas.models import SchemaReference as SchemaReference
     from srfix.serde.serializer import AvroSerializer as AvroSerializer
-    from srfix.serde.serializer import JsonSchemaSerializer as JsonSchemaSerializer
     from srfix.serde.serializer import DelimitedSerializer as DelimitedSerializer
+    from srfix.serde.serializer import JsonSchemaSerializer as JsonSchemaSerializer
     from srfix.serde.serializer import JsonSerializer as JsonSerializer
     from srfix.serde.serializer import KafkaSerializer as KafkaSerializer
     from srfix.serde.serializer import NoneSerializer as NoneSerializer

@@ -22,7 +22,7 @@ class TestModuleOf:
         assert format_of(schema_type) is format_
         assert format_.schema_type == schema_type
 
-    @pytest.mark.parametrize("format_", [Format.JSON, Format.KAFKA])
+    @pytest.mark.parametrize("format_", [Format.JSON, Format.KAFKA, Format.DELIMITED, Format.NONE])
     def test_formats_without_schemas_say_so(self, format_: Format) -> None:
         assert format_.schema_type is None
         with pytest.raises(

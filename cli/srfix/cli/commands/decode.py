@@ -132,9 +132,9 @@ def decode(
 ) -> ExitCode:
     """Decode records of TOPIC with a chosen way to look up schemas, and print them. Reads only; joins no group.
 
-    With --payload, srfix decodes typed or piped bytes instead. Framed bytes need the registry. Bytes in json, kafka or delimited format
-    need no registry, and bodies with a writer schema from --schema do not either. Each row is printed as a JSON document on
-    one line.
+    With --payload, srfix decodes typed or piped bytes instead. Framed bytes need the registry. Bytes in json, kafka or
+    delimited format need no registry, and bodies with a writer schema from --schema do not either. Each row is printed as a
+    JSON document on one line.
 
     `--output json` prints one JSON document on each line. Values that JSON cannot express are marked, and nothing is
     rounded: {"$bytes": base64}, {"$decimal": "12.30"}, {"$date": …}, {"$time": …}, {"$timestamp": ISO 8601 in UTC},

@@ -57,7 +57,11 @@ def half_of(
         wrapped = not format_.is_bare
     half = half_of_columns(given_columns(columns), role, wrapped)
     return RecordHalf(
-        format=format_, role=role, columns=half.columns, wrapped=half.wrapped, delimiter=usable_delimiter(delimiter, format_)
+        format=format_,
+        role=role,
+        columns=half.columns,
+        wrapped=half.wrapped,
+        delimiter=usable_delimiter(delimiter, format_),
     )
 
 

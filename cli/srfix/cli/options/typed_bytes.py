@@ -7,7 +7,8 @@
 | `text:…` | what follows, in UTF-8 |
 | anything else | the whole of it, in UTF-8: a key such as `user:42` needs no prefix |
 
-A payload takes `hex:…`, `base64:…`, `text:…` and `null`; anything else is text in json and delimited, and hexadecimal in other formats.
+A payload takes `hex:…`, `base64:…`, `text:…` and `null`; anything else is text in json and delimited, and hexadecimal in other
+formats.
 """
 
 from __future__ import annotations

@@ -25,11 +25,13 @@ from __future__ import annotations
 
 import base64
 import binascii
+import csv
+import datetime
 import decimal
 import json
 import re
-from collections.abc import Callable, Iterable
-from typing import Any, Final, TypeAlias, cast
+from collections.abc import Callable
+from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 
@@ -53,11 +55,13 @@ from srfix.serde.formats.json.text import Raw
 from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck
 from srfix.serde.formats.rows.value_check import Misfit, ValueCheck, encode_error, or_none
 from srfix.serde.interface import Row, Value
+from srfix.serde.java_ints import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN
 from srfix.serde.specs import ReadSpec, WriteSpec
 
 HAS_LOCAL_TIMES = False
 
 _NAMED: Final = {"SPACE": " ", "TAB": "\t"}
+_QUOTE: Final = '"'
 _ESCAPE: Final = "\ufffe"
 _WHITE_SPACE: Final = "\t\x0b\x0c\x1c-\x1f \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000"
 """`Character.isWhitespace`, without the ends of lines: nothing that does not break."""
@@ -65,17 +69,22 @@ _IN_NUMBERS: Final = frozenset("0123456789+-.EINaftrueslniy")
 """What numbers and booleans are written with."""
 _ANY_TEXT: Final = frozenset({ScalarType.STRING, ScalarType.BYTES})
 _OTHER_PRODUCER: Final = "The topic is of another format, or its producer is broken."
-_PLAIN: Final[dict[object, tuple[bytes, Any, bool]]] = {
-    ScalarType.BOOLEAN: (rb"(?:true|false)?", bool, True),
-    ScalarType.INTEGER: (rb"(?:-?\d{1,9})?", int, True),
-    ScalarType.BIGINT: (rb"(?:-?\d{1,18})?", int, True),
-    ScalarType.DOUBLE: (rb"(?:-?(?:\d{1,17}\.\d{1,17}(?:E-?\d{1,2})?|[1-9]\d{0,17}))?", float, True),
-    ScalarType.DATE: (rb"(?:-?\d{1,7})?", int, False),
-    ScalarType.TIME: (rb"(?:\d{1,8})?", int, False),
-    ScalarType.TIMESTAMP: (rb"(?:-?\d{1,15})?", int, False),
-    Decimal: (rb"(?:-?\d{1,30}(?:\.\d{1,30})?)?", decimal.Decimal, False),
+_LONG: Final = Annotated[int, msgspec.Meta(ge=LONG_MIN, le=LONG_MAX)]
+_PLAIN: Final[dict[object, tuple[bytes, Any]]] = {
+    ScalarType.BOOLEAN: (rb"(?:true|false)?+", bool),
+    ScalarType.INTEGER: (rb"[-0-9]{0,11}+", Annotated[int, msgspec.Meta(ge=INT_MIN, le=INT_MAX)]),
+    ScalarType.BIGINT: (rb"[-0-9]{0,20}+", _LONG),
+    ScalarType.DOUBLE: (rb"(?!-0(?![.E]))[-0-9.E]{0,40}+", float),
+    ScalarType.DATE: (rb"[-0-9]{0,11}+", _LONG),
+    ScalarType.TIME: (rb"[-0-9]{0,11}+", _LONG),
+    ScalarType.TIMESTAMP: (rb"[-0-9]{0,20}+", _LONG),
+    Decimal: (rb"[-0-9.]{0,60}+", decimal.Decimal),
 }
-"""Numbers and booleans that msgspec reads as Java does: pattern, type, and whether that is the column's value."""
+"""Of these characters msgspec reads what Java reads, as Java does, or it refuses: pattern and type. (In a text it takes 1.0 for
+an int, `nan` for a double, 1 and null for a boolean; and -0 for 0.0.)"""
+_EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_EPOCH_DAY: Final = datetime.date(1970, 1, 1).toordinal()
+_MILLISECOND: Final = datetime.timedelta(milliseconds=1)
 _Read: TypeAlias = Callable[[str], Value]
 
 
@@ -103,28 +112,34 @@ def delimiter_of(name: str | None) -> str:
 def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
     """A decoder for rows of all columns. A single column is written as several are (`DelimitedFormat`): wrapping has no say.
 
-    A body of plain numbers and texts is read in one go. Whatever is not plain, or does not fit, is read field by field, and
-    that reading decides.
+    A body of plain numbers and texts is read in one go. So is one whose texts stand in quotes, without these texts. Whatever
+    is not plain, or does not fit, is read field by field, and that reading decides.
     """
     columns, delimiter = with_times(_usable(spec.columns), spec.times), delimiter_of(spec.delimiter)
     readers = [(column, _reader(column.type)) for column in columns]
-    names, between = [column.name for column in columns], delimiter.encode()
-    is_plain, parse, finish = _in_one_go(columns, delimiter)
+    texts = [(number, column.name) for number, column in enumerate(columns) if column.type is ScalarType.STRING]
+    read_plain = _plain_reader(columns, delimiter)
     split = _splitter(delimiter, len(columns))
 
     def decode(payload: bytes, body_offset: int) -> Value:
         body = payload[body_offset:] if body_offset else payload
-        if body and is_plain(body):
-            array = b'["%b"]' % body.replace(between, b'","')
-            try:
-                row: Row = dict(zip(names, parse(array.replace(b'""', b"null")), strict=True))
-                for name, read in finish:
-                    if (value := row[name]) is not None:
-                        row[name] = read(value)
-                return row
-            except (msgspec.MsgspecError, UnicodeDecodeError, Misread):
-                pass
-        return carefully(body)
+        return read_plain(body) or (b'"' in body and read_quoted(body)) or carefully(body)
+
+    def read_quoted(body: bytes) -> Row | None:
+        try:
+            (fields,) = csv.reader((_text(body),), delimiter=delimiter, strict=True)
+        except (csv.Error, ValueError):
+            return None
+        if len(fields) != len(columns):
+            return None
+        quoted = [(name, fields[number]) for number, name in texts]
+        for number, _ in texts:
+            fields[number] = ""
+        row = read_plain(delimiter.join(fields).encode())
+        if row is not None:
+            for name, text in quoted:
+                row[name] = text or None
+        return row
 
     def carefully(body: bytes) -> Value:
         row: Row = {}
@@ -157,12 +172,10 @@ def _splitter(delimiter: str, count: int) -> Callable[[str], list[str]]:
         rf"(?:({between})|\r\n?|\n|\Z)"
     ).match
 
-    skip_lines = re.compile(r"[\r\n]*+").match
-
     def split(text: str) -> list[str]:
         first: list[str] = []
         first_count = place = 0
-        while (place := skip_lines(text, place).end()) < len(text):
+        while (place := _line_start(text, place)) < len(text):
             found, goes_on = 0, "yes"
             while goes_on:
                 match = match_field(text, place)
@@ -179,12 +192,18 @@ def _splitter(delimiter: str, count: int) -> Callable[[str], list[str]]:
         if first_count != count:
             kind = TruncatedBodyError if first_count < count else TrailingBytesError
             raise kind(
-                f"The body has {first_count} fields, with {delimiter!r} between them, and there are {count} columns. Declare "
-                "the columns and the delimiter that the producer writes."
+                f"The body has another number of fields, separated by {delimiter!r}, than there are columns: {first_count}, "
+                f"not {count}. Declare the columns and the delimiter that the producer writes."
             )
         return first
 
     return split
+
+
+def _line_start(text: str, place: int) -> int:
+    while text.startswith(("\r", "\n"), place):
+        place += 1
+    return place
 
 
 def _error(misread: Misread, column: Column) -> DecodeError:
@@ -208,6 +227,14 @@ def _reader(type_: ColumnType) -> _Read:
     return scalar_reader(type_)
 
 
+def _date(days: int) -> Value:
+    return datetime.date.fromordinal(_EPOCH_DAY + days)
+
+
+def _timestamp(milliseconds: int) -> Value:
+    return _EPOCH + milliseconds * _MILLISECOND
+
+
 def _bytes(text: str) -> Value:
     try:
         return binascii.a2b_base64(text if "=" in text else text + "=" * (-len(text) % 4), strict_mode=True)
@@ -215,92 +242,108 @@ def _bytes(text: str) -> Value:
         raise Misread.bad_value(text, ScalarType.BYTES, "is not base64") from None
 
 
-def _in_one_go(
-    columns: Columns, delimiter: str
-) -> tuple[Callable[[bytes], object], Callable[[bytes], Iterable[Any]], list[tuple[str, Callable[[Any], Value]]]]:
-    """What tells plain bodies, what parses them as an array of JSON strings, and what is made of its values behind that.
-
-    The patterns are of texts that msgspec reads as Java does, and narrow enough for the columns.
-    """
+def _plain_reader(columns: Columns, delimiter: str) -> Callable[[bytes], Row | None]:
+    """What reads a plain body as an array of JSON strings; it gives None for any other."""
     is_apart = delimiter.isascii() and not delimiter.isalnum() and delimiter not in "+-.\\"
-    between = re.escape(delimiter.encode())
-    plain = rb'[^"\\\x00-\x1f\xef%b]*+' % between
-    patterns, types, finish = [], [], []
-    for column in columns:
-        kind = Decimal if isinstance(column.type, Decimal) else column.type
-        pattern, type_, is_final = _PLAIN.get(kind, (plain, str, kind is ScalarType.STRING))
-        patterns.append(pattern)
-        types.append(type_ | None)
-        if not is_final:
-            finish.append((column.name, _reader(column.type)))
-    is_plain = re.compile(between.join(patterns) if is_apart else b"(?!)").fullmatch
-    return is_plain, msgspec.json.Decoder(cast("Any", tuple)[tuple(types)], strict=False).decode, finish
+    between, apart = delimiter.encode(), b'","'
+    text = rb'[^"\\\x00-\x1f\xef%b]*+' % re.escape(between)
+    kinds = [Decimal if isinstance(column.type, Decimal) else column.type for column in columns]
+    patterns, types = zip(*(_PLAIN.get(kind, (text, str)) for kind in kinds), strict=True)
+    # No bytes are no row, of one column either.
+    is_plain = re.compile(rb"(?!\Z)" + re.escape(between).join(patterns) if is_apart else b"(?!)").fullmatch
+    # Fields of a Struct are named as Python's are.
+    names = [column.name for column in columns]
+    is_named = all(name.isidentifier() and not name.startswith("__") for name in names)
+    field_names = names if is_named else [f"_{number}" for number in range(len(names))]
+    fields = [(name, type_ | None) for name, type_ in zip(field_names, types, strict=True)]
+    made = msgspec.defstruct("Row", fields, array_like=True, gc=False)
+    parse, as_dict = msgspec.json.Decoder(made, strict=False).decode, msgspec.structs.asdict
+    finish = [
+        (name, _FINISH.get(kind) or _reader(column.type))
+        for name, column, kind in zip(field_names, columns, kinds, strict=True)
+        if kind is Decimal or kind in _FINISH
+    ]
+
+    def read(body: bytes) -> Row | None:
+        if not is_plain(body):
+            return None
+        try:
+            row: Row = as_dict(parse((b'["%b"]' % body.replace(between, apart)).replace(b'""', b"null")))
+            for name, convert in finish:
+                value: Any = row[name]
+                if value is not None:
+                    row[name] = convert(value)
+        except (msgspec.MsgspecError, ValueError, OverflowError, Misread):
+            return None
+        return row if is_named else dict(zip(names, row.values(), strict=True))
+
+    return read
 
 
 def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
     """An encoder for rows of all columns, whose keys are matched by the case rule; a column that the row lacks is null."""
     columns, delimiter = with_times(_usable(spec.columns), spec.times), delimiter_of(spec.delimiter)
-    checks = {
-        column.name: _check(column.type, delimiter, is_first=not number, cut_times=spec.cut_times)
-        for number, column in enumerate(columns)
-    }
-    record = RecordCheck(spec.case_rule)
-    record.set_fields(
-        FieldCheck(name=name, field=name, check=or_none(check), when_missing=None) for name, check in checks.items()
-    )
-    steps = [(name, check.fast) for name, check in checks.items()]
+    record, steps, parts = RecordCheck(spec.case_rule), [], []
+    for number, column in enumerate(columns):
+        check, text = _check(column.type, cut_times=spec.cut_times)
+        if not number or column.type in _ANY_TEXT or delimiter in _IN_NUMBERS:
+            text = _quoted(text, delimiter, is_first=not number)
+        # A value of these types needs no other look; an int is to fit its bits.
+        steps.append((column.name, None if check.exact is int else check.exact, text, check.fast))
+        parts.append(FieldCheck(name=column.name, field=column.name, check=or_none(check), when_missing=None))
+    record.set_fields(parts)
 
     def encode(row: object, prefix: bytes) -> bytes:
-        try:
-            if type(row) is not dict or len(row) != len(steps):
-                raise KeyError
-            fields = ["" if (value := row[name]) is None else write(value) for name, write in steps]
-        except (KeyError, Misfit):
-            fields = carefully(row)
-        body = delimiter.join(fields)
-        if _ESCAPE in body:
+        body = None
+        if type(row) is dict and len(row) == len(steps):
+            try:
+                fields = [
+                    "" if (value := row[name]) is None else text(value if type(value) is exact else check(value))
+                    for name, exact, text, check in steps
+                ]
+                body = delimiter.join(fields)
+            except (KeyError, Misfit):
+                pass  # looked at with care
+        if body is None:
+            body = carefully(row)
+        if not body.isascii() and _ESCAPE in body:
             raise EncodeError("A string of the row holds U+FFFE, which ksqlDB takes for an escape. Take it out.")
         try:
             return prefix + body.encode()
         except UnicodeEncodeError as error:
             raise EncodeError("A string of the row contains half a surrogate pair, which cannot be encoded.") from error
 
-    def carefully(row: object) -> list[str]:
+    def carefully(row: object) -> str:
         try:
-            written: dict[str, str | None] = record.careful(row)  # type: ignore[assignment]  # what the checks make
+            checked: dict[str, Any] = record.careful(row)  # type: ignore[assignment]  # what the checks make
         except Misfit as misfit:
             raise encode_error(misfit) from misfit.group()
-        return [text or "" for text in written.values()]
+        return delimiter.join(["" if checked[name] is None else text(checked[name]) for name, _, text, _ in steps])
 
     return encode
 
 
-def _check(type_: ColumnType, delimiter: str, *, is_first: bool, cut_times: bool) -> ValueCheck:
-    """How values of a column are checked and made into what stands in the body."""
+def _check(type_: ColumnType, *, cut_times: bool) -> tuple[ValueCheck, Callable[[Any], str]]:
+    """How values of a column are checked, and what makes a text of what the check gives."""
     if isinstance(type_, Decimal):
-        check, text = column_check(type_, cut_times=cut_times), _decimal_text
-    else:
-        # What Avro takes for the same column, DELIMITED takes.
-        schema, text = _WRITTEN[type_]  # type: ignore[index]  # _usable has looked
-        check = scalar(load(json.dumps(schema)), cut_times=cut_times)
-    if is_first or type_ in _ANY_TEXT or delimiter in _IN_NUMBERS:
-        quote = _quoter(delimiter, is_first=is_first)
-        return check.within(lambda convert: lambda value: quote(text(convert(value))))
-    return check.within(lambda convert: lambda value: text(convert(value)))
+        return column_check(type_, cut_times=cut_times), _decimal_text
+    # What Avro takes for the same column, DELIMITED takes.
+    schema, text = _WRITTEN[type_]  # type: ignore[index]  # _usable has looked
+    return scalar(load(json.dumps(schema)), cut_times=cut_times), text
 
 
-def _quoter(delimiter: str, *, is_first: bool) -> Callable[[str], str]:
-    """`CSVPrinter.printAndQuote`."""
+def _quoted(text_of: Callable[[Any], str], delimiter: str, *, is_first: bool) -> Callable[[Any], str]:
+    """The text in quotes, where it needs them: `CSVPrinter.printAndQuote`."""
     between, start = re.escape(delimiter), "0-9A-Za-z" if is_first else "^\0-#"
-    inside = rf'{between}"\r\n'
-    is_plain = re.compile(rf"(?!{between})[{start}](?:[^{inside}]*[^{inside}\0- ])?").fullmatch
+    is_plain = re.compile(rf'(?!{between})[{start}][^{between}"\r\n]*+').fullmatch
 
-    def quote(text: str) -> str:
-        if is_plain(text) or not (text or is_first):
+    def quoted(value: object) -> str:
+        text = text_of(value)
+        if (is_plain(text) and text[-1] > " ") or not (text or is_first):
             return text
-        return '"%s"' % text.replace('"', '""')
+        return f'"{text.replace(_QUOTE, _QUOTE * 2)}"'
 
-    return quote
+    return quoted
 
 
 def _decimal_text(raw: Raw) -> str:
@@ -310,7 +353,9 @@ def _decimal_text(raw: Raw) -> str:
 
 def _usable(columns: Columns | None) -> Columns:
     if columns is None:
-        raise ColumnError("In the DELIMITED format, fields have neither names nor types: name the columns, in their order.")
+        raise ColumnError(
+            "In the DELIMITED format, fields have neither names nor types: name the columns, in their order."
+        )
     for column in usable_columns(columns):
         if not isinstance(column.type, Decimal) and column.type not in _WRITTEN:
             raise ColumnError(
@@ -331,4 +376,10 @@ _WRITTEN: Final[dict[ScalarType, tuple[object, Callable[[Any], str]]]] = {
     ScalarType.DATE: ({"type": "int", "logicalType": "date"}, str),
     ScalarType.TIME: ({"type": "int", "logicalType": "time-millis"}, str),
     ScalarType.TIMESTAMP: ({"type": "long", "logicalType": "timestamp-millis"}, str),
+}
+_FINISH: Final[dict[object, Callable[[Any], Value]]] = {
+    ScalarType.BYTES: _bytes,
+    ScalarType.DATE: _date,
+    ScalarType.TIME: scalar_reader(ScalarType.TIME),
+    ScalarType.TIMESTAMP: _timestamp,
 }

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _Spec = TypeVar("_Spec", bound="RowSpec")
 
+
 class Format(Enum):
     """What bodies are written in, by ksqlDB's names in lower case."""
 

@@ -22,7 +22,15 @@ from srfix.serde.connect.columns import Dropped, Inferred, columns_of
 from srfix.serde.connect.schema import ConnectType
 from srfix.serde.connect.time_units import reads_units
 from srfix.serde.errors import ImpossibleSchemaIdError, SrfixError, UsageError
-from srfix.serde.formats.table import RESOLVING, SCHEMA_FORMATS, Format, check_schema_type, format_of, schema_module_of, usable_delimiter
+from srfix.serde.formats.table import (
+    RESOLVING,
+    SCHEMA_FORMATS,
+    Format,
+    check_schema_type,
+    format_of,
+    schema_module_of,
+    usable_delimiter,
+)
 from srfix.serde.html import preformatted
 from srfix.serde.registries.given import AnyClient, usable_registry
 from srfix.serde.resolve.policies import ById, PlannablePolicy, Resolver

@@ -19,7 +19,7 @@ from srfix.serde.columns.times import Times, given_times
 from srfix.serde.connect.columns import NameRule
 from srfix.serde.connect.generations import Generation, WrittenBy
 from srfix.serde.errors import ColumnError, EngineRefusedError, RegistryError, UsageError
-from srfix.serde.formats.table import Format, record_name
+from srfix.serde.formats.table import Format, record_name, usable_delimiter
 from srfix.serde.html import preformatted
 from srfix.serde.interface import SchemaLookup, SchemaRegistrar
 from srfix.serde.registries.given import AnyClient
@@ -213,9 +213,7 @@ def plan_write(
             f"validate= is for JSON_SR, and full_name= for AVRO: the {role.value}s are to be written in {format.name}."
         )
     declared = None if columns is None else given_columns(columns, names=names)
-    spec = WriteSpec(
-        columns=declared, wrap=wrap, case_rule=case_rule, delimiter=usable_delimiter(delimiter, format)
-    )
+    spec = WriteSpec(columns=declared, wrap=wrap, case_rule=case_rule, delimiter=usable_delimiter(delimiter, format))
     half = format.settled(spec).half(role)
     exists = schema_id is not None or version is not None
     if format not in FRAMED:
