@@ -1,6 +1,6 @@
 """Records of CSV that want more of the reader than their size pays for. Kinds 1, 7."""
 
-# ruff: noqa: E501  (a case a line)
+
 from __future__ import annotations
 
 import pytest

@@ -98,7 +98,7 @@ class DecodeOptions:
         if self.schema is not None:
             return self._under(self.schema, columns)
         if self.format is not None and self.format.needs_columns and columns is None:
-            raise UsageError(f'The format {self.format.value} needs columns: --columns "ID BIGINT", say.')
+            raise UsageError(f'The format {self.format.value} needs its columns: --columns "ID BIGINT", say.')
         spec = ReadSpec(
             columns=columns,
             case_rule=self.case_rule,

@@ -48,6 +48,7 @@ def half_of(
     from srfix.serde.column_sources.given import given_columns
     from srfix.serde.columns.half import half_of as half_of_columns
 
+    delimiter = usable_delimiter(delimiter, format_)
     if columns is None:
         # A key's schema is the type of one column, whatever it is (`DefaultSchemaInjector`).
         return RecordHalf(
@@ -61,7 +62,7 @@ def half_of(
         role=role,
         columns=half.columns,
         wrapped=half.wrapped,
-        delimiter=usable_delimiter(delimiter, format_),
+        delimiter=delimiter,
     )
 
 

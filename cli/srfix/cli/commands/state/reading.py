@@ -89,7 +89,7 @@ def _options(role: Role, form: str | None, columns: str | None, delimiter: str |
     from srfix.serde.column_sources.given import given_columns
 
     if form not in (None, _BY_SCHEMA) and Format(form).needs_columns and columns is None:
-        raise UsageError(f'The format {form} needs columns: --{role.value}-columns "ID BIGINT", say.')
+        raise UsageError(f'The format {form} needs its columns: --{role.value}-columns "ID BIGINT", say.')
     return DecodeOptions(
         roles=(role,),
         format=None if form in (None, _BY_SCHEMA) else Format(form),
