@@ -1,6 +1,5 @@
 """Records of CSV that want more of the reader than their size pays for. Kinds 1, 7."""
 
-
 from __future__ import annotations
 
 import pytest

@@ -20,7 +20,7 @@ from srfix.serde.columns.times import Times
 from srfix.serde.connect.generations import Generation, WrittenBy
 from srfix.serde.errors import UsageError
 from srfix.serde.files import read_file
-from srfix.serde.formats.table import Format, usable_delimiter
+from srfix.serde.formats.table import Format
 from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
@@ -37,18 +37,13 @@ class RecordHalf:
     """Its columns; None for whatever the schema says."""
     wrapped: bool
     """False for a single column that stands without a record around it."""
-    delimiter: str | None = None
-    """What stands between the fields of DELIMITED; None for a comma."""
 
 
-def half_of(
-    format_: Format, role: Role, columns: str | None, *, wrapped: bool | None, delimiter: str | None = None
-) -> RecordHalf:
+def half_of(format_: Format, role: Role, columns: str | None, *, wrapped: bool | None) -> RecordHalf:
     """The half that options describe; `wrapped` None means as ksqlDB does."""
     from srfix.serde.column_sources.given import given_columns
     from srfix.serde.columns.half import half_of as half_of_columns
 
-    delimiter = usable_delimiter(delimiter, format_)
     if columns is None:
         # A key's schema is the type of one column, whatever it is (`DefaultSchemaInjector`).
         return RecordHalf(
@@ -57,13 +52,7 @@ def half_of(
     if wrapped is None and format_.needs_columns:
         wrapped = not format_.is_bare
     half = half_of_columns(given_columns(columns), role, wrapped)
-    return RecordHalf(
-        format=format_,
-        role=role,
-        columns=half.columns,
-        wrapped=half.wrapped,
-        delimiter=delimiter,
-    )
+    return RecordHalf(format=format_, role=role, columns=half.columns, wrapped=half.wrapped)
 
 
 def schema_text(argument: str) -> str:
@@ -206,17 +195,11 @@ schema_options = handing_over(
 
 
 def _half(
-    *,
-    format_: str,
-    role: str,
-    columns: str | None,
-    wrapped: bool | None,
-    delimiter: str | None,
-    columns_argument: str | None = None,
+    *, format_: str, role: str, columns: str | None, wrapped: bool | None, columns_argument: str | None = None
 ) -> RecordHalf:
     if columns and columns_argument:
         raise UsageError("Give the columns once: as the argument, or with --columns.")
-    return half_of(Format(format_), Role(role), columns or columns_argument, wrapped=wrapped, delimiter=delimiter)
+    return half_of(Format(format_), Role(role), columns or columns_argument, wrapped=wrapped)
 
 
 half_options = handing_over(
@@ -239,7 +222,6 @@ half_options = handing_over(
     ),
     click.option("--columns", metavar='"NAME TYPE, …"', help="The columns, as ksqlDB declares or prints them."),
     wrapped_option,
-    delimiter_option,
     besides="columns_argument",
 )
 """Adds the options that say what half of a record it is; the command gets `half: RecordHalf`.
