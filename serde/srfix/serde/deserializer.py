@@ -216,10 +216,6 @@ class NoneDeserializer(SchemalessDeserializer):
 
     _format = Format.NONE
 
-    def __init__(self) -> None:
-        """There is nothing to say."""
-        super().__init__()
-
 
 _SCHEMALESS: Final = {
     kind._format: kind for kind in (JsonDeserializer, KafkaDeserializer, DelimitedDeserializer, NoneDeserializer)

@@ -273,10 +273,6 @@ class NoneSerializer(SchemalessSerializer):
 
     _format = Format.NONE
 
-    def __init__(self) -> None:
-        """There is nothing to say."""
-        super().__init__()
-
 
 FRAMED: Final[dict[Format, type[AvroSerializer | JsonSchemaSerializer]]] = {
     kind._format: kind for kind in (AvroSerializer, JsonSchemaSerializer)

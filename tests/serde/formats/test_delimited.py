@@ -233,7 +233,7 @@ class TestProperties:
             columns=parse_columns(", ".join(f"C{n} {type_}" for n, type_ in enumerate(types))), delimiter=delimiter
         )
         quickly = delimited.decoder(None, spec)
-        with patch.object(delimited, "_plain_reader", lambda columns, delimiter: lambda body: None):
+        with patch.object(delimited, "_plain_readers", lambda columns, delimiter: (lambda body: None, None)):
             carefully = delimited.decoder(None, spec)
         outcomes = []
         for decode in (quickly, carefully):
@@ -242,6 +242,25 @@ class TestProperties:
             except SrfixError as error:
                 outcomes.append(f"{type(error).__name__} {error}")
         assert outcomes[0] == outcomes[1]
+
+    @given(
+        st.lists(st.sampled_from(list(_TYPES)), min_size=1, max_size=3),
+        st.lists(
+            st.none() | _BODIES.map(str.encode) | st.sampled_from((b"1,a", b"a,1", b"1", b"1,2,3", b",", b"\x1e1")),
+            max_size=6,
+        ),
+    )
+    def test_many_are_read_as_each_is(self, types: list[str], payloads: list[bytes | None]) -> None:
+        deserialize = DelimitedDeserializer(", ".join(f"C{n} {type_}" for n, type_ in enumerate(types)))
+        payloads = [*payloads, *payloads, b"1,a", b"1,a", b"1\x1e1", b"1", b"1"]
+        many = deserialize_many(payloads, CTX, deserialize, on_error="quarantine")
+        for payload, row in zip(payloads, many, strict=True):
+            if isinstance(row, BadRow):
+                with pytest.raises(type(row.error)) as caught:
+                    deserialize(payload, CTX)
+                assert str(caught.value) == str(row.error)
+            else:
+                assert repr(deserialize(payload, CTX)) == repr(row)
 
 
 class TestDecoder:

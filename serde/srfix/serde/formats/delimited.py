@@ -23,37 +23,35 @@ accident: text that holds it is refused both ways.
 
 from __future__ import annotations
 
-import base64
 import binascii
 import csv
-import datetime
 import decimal
-import json
 import re
-from collections.abc import Callable
-from typing import Annotated, Any, Final, TypeAlias
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Annotated, Any, Final, cast
 
 import msgspec
 
+from srfix.serde.casing import is_same
 from srfix.serde.columns.times import with_times
-from srfix.serde.columns.types import Column, Columns, ColumnType, Decimal, ScalarType, type_name, usable_columns
-from srfix.serde.connect.java_text import double_text, plain_decimal_text
-from srfix.serde.engine import Decode, Encode
-from srfix.serde.errors import (
-    ColumnError,
-    DecodeError,
-    EncodeError,
-    TrailingBytesError,
-    TruncatedBodyError,
-    UsageError,
+from srfix.serde.columns.types import (
+    Column,
+    Columns,
+    ColumnType,
+    Decimal,
+    ScalarType,
+    Struct,
+    type_name,
+    usable_columns,
 )
-from srfix.serde.formats.avro import load
-from srfix.serde.formats.avro.write.scalars import scalar
+from srfix.serde.connect.java_text import plain_decimal_text
+from srfix.serde.engine import Decode, Encode
+from srfix.serde.errors import ColumnError, DecodeError, EncodeError, TrailingBytesError, TruncatedBodyError, UsageError
 from srfix.serde.formats.json import column_check
 from srfix.serde.formats.json.scalars import Misread, scalar_reader
 from srfix.serde.formats.json.text import Raw
-from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck
-from srfix.serde.formats.rows.value_check import Misfit, ValueCheck, encode_error, or_none
+from srfix.serde.formats.rows.value_check import Misfit, encode_error
 from srfix.serde.interface import Row, Value
 from srfix.serde.java_ints import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN
 from srfix.serde.specs import ReadSpec, WriteSpec
@@ -61,31 +59,32 @@ from srfix.serde.specs import ReadSpec, WriteSpec
 HAS_LOCAL_TIMES = False
 
 _NAMED: Final = {"SPACE": " ", "TAB": "\t"}
-_QUOTE: Final = '"'
+_DELIMITERS: Final = re.compile("[!#-\ud7ff\ue000-\ufffd\uffff]")
 _ESCAPE: Final = "\ufffe"
 _WHITE_SPACE: Final = "\t\x0b\x0c\x1c-\x1f \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000"
-"""`Character.isWhitespace`, without the ends of lines: nothing that does not break."""
+"""`Character.isWhitespace`, without the ends of lines."""
 _IN_NUMBERS: Final = frozenset("0123456789+-.EINaftrueslniy")
 """What numbers and booleans are written with."""
-_ANY_TEXT: Final = frozenset({ScalarType.STRING, ScalarType.BYTES})
+_AT_A_TIME: Final = 256
+_DAYS: Final = 4096
+_END: Final = b"\x1e"
+"""Between bodies that are read together: no plain one holds it."""
+_NOT_PLAIN: Final = (msgspec.MsgspecError, UnicodeDecodeError, Misread)
 _OTHER_PRODUCER: Final = "The topic is of another format, or its producer is broken."
+_INT: Final = Annotated[int, msgspec.Meta(ge=INT_MIN, le=INT_MAX)]
 _LONG: Final = Annotated[int, msgspec.Meta(ge=LONG_MIN, le=LONG_MAX)]
-_PLAIN: Final[dict[object, tuple[bytes, Any]]] = {
-    ScalarType.BOOLEAN: (rb"(?:true|false)?+", bool),
-    ScalarType.INTEGER: (rb"[-0-9]{0,11}+", Annotated[int, msgspec.Meta(ge=INT_MIN, le=INT_MAX)]),
-    ScalarType.BIGINT: (rb"[-0-9]{0,20}+", _LONG),
-    ScalarType.DOUBLE: (rb"(?!-0(?![.E]))[-0-9.E]{0,40}+", float),
-    ScalarType.DATE: (rb"[-0-9]{0,11}+", _LONG),
-    ScalarType.TIME: (rb"[-0-9]{0,11}+", _LONG),
-    ScalarType.TIMESTAMP: (rb"[-0-9]{0,20}+", _LONG),
-    Decimal: (rb"[-0-9.]{0,60}+", decimal.Decimal),
+_PLAIN: Final[dict[object, tuple[bytes, Any, bool]]] = {
+    ScalarType.BOOLEAN: (rb"(?:true|false)?+", bool, True),
+    ScalarType.INTEGER: (rb"[-0-9]{0,11}+", _INT, True),
+    ScalarType.BIGINT: (rb"[-0-9]{0,20}+", _LONG, True),
+    ScalarType.DOUBLE: (rb"(?!-0(?![.E]))[-0-9.E]{0,40}+", float, True),
+    ScalarType.DATE: (rb"[-0-9]{0,20}+", _LONG, False),
+    ScalarType.TIME: (rb"[-0-9]{0,20}+", _LONG, False),
+    ScalarType.TIMESTAMP: (rb"[-0-9]{0,20}+", _LONG, False),
+    Decimal: (rb"[-0-9.]{0,60}+", decimal.Decimal, False),
 }
-"""Of these characters msgspec reads what Java reads, as Java does, or it refuses: pattern and type. (In a text it takes 1.0 for
-an int, `nan` for a double, 1 and null for a boolean; and -0 for 0.0.)"""
-_EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-_EPOCH_DAY: Final = datetime.date(1970, 1, 1).toordinal()
-_MILLISECOND: Final = datetime.timedelta(milliseconds=1)
-_Read: TypeAlias = Callable[[str], Value]
+"""Of these characters msgspec reads what Java reads, as Java does, or it refuses: pattern, type, and whether that is the
+column's value. (In a text it takes 1.0 for an int, `nan` for a double, 1 and null for a boolean; and -0 for 0.0.)"""
 
 
 def delimiter_of(name: str | None) -> str:
@@ -94,19 +93,12 @@ def delimiter_of(name: str | None) -> str:
     :raises UsageError: if it is none.
     """
     name = "," if name is None else name
-    character = _NAMED.get(name, name)
-    if (
-        len(character) != 1
-        or (name == character and character <= " ")
-        or character in f'"{_ESCAPE}'
-        or character > "\uffff"
-        or "\ud800" <= character <= "\udfff"
-    ):
+    if name not in _NAMED and not _DELIMITERS.fullmatch(name):
         raise UsageError(
             f"The delimiter {name[:20]!r} cannot be used. It is one character such as ';', or SPACE or TAB; no quote, and no "
             "other white space."
         )
-    return character
+    return _NAMED.get(name, name)
 
 
 def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
@@ -115,42 +107,45 @@ def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...]
     A body of plain numbers and texts is read in one go. So is one whose texts stand in quotes, without these texts. Whatever
     is not plain, or does not fit, is read field by field, and that reading decides.
     """
-    columns, delimiter = with_times(_usable(spec.columns), spec.times), delimiter_of(spec.delimiter)
-    readers = [(column, _reader(column.type)) for column in columns]
-    texts = [(number, column.name) for number, column in enumerate(columns) if column.type is ScalarType.STRING]
-    read_plain = _plain_reader(columns, delimiter)
-    split = _splitter(delimiter, len(columns))
+    return _Reader(with_times(_usable(spec.columns), spec.times), delimiter_of(spec.delimiter)).decode
 
-    def decode(payload: bytes, body_offset: int) -> Value:
+
+class _Reader:
+    """Bodies → rows of the columns."""
+
+    def __init__(self, columns: Columns, delimiter: str) -> None:
+        self._readers = [(column, _reader(column.type)) for column in columns]
+        self._texts = [(n, column.name) for n, column in enumerate(columns) if column.type is ScalarType.STRING]
+        self._split, self._delimiter = _splitter(delimiter, len(columns)), delimiter
+        self._plain, self.read_ahead = _plain_readers(columns, delimiter)
+
+    def decode(self, payload: bytes, body_offset: int) -> Value:
         body = payload[body_offset:] if body_offset else payload
-        return read_plain(body) or (b'"' in body and read_quoted(body)) or carefully(body)
+        return self._plain(body) or (b'"' in body and self._quoted(body)) or self._carefully(body)
 
-    def read_quoted(body: bytes) -> Row | None:
+    def _quoted(self, body: bytes) -> Row | None:
         try:
-            (fields,) = csv.reader((_text(body),), delimiter=delimiter, strict=True)
+            (fields,) = csv.reader((_text(body),), delimiter=self._delimiter, strict=True)
         except (csv.Error, ValueError):
             return None
-        if len(fields) != len(columns):
+        if len(fields) != len(self._readers):
             return None
-        quoted = [(name, fields[number]) for number, name in texts]
-        for number, _ in texts:
+        texts = [(name, fields[number] or None) for number, name in self._texts]
+        for number, _ in self._texts:
             fields[number] = ""
-        row = read_plain(delimiter.join(fields).encode())
+        row = self._plain(self._delimiter.join(fields).encode())
         if row is not None:
-            for name, text in quoted:
-                row[name] = text or None
+            row.update(texts)
         return row
 
-    def carefully(body: bytes) -> Value:
+    def _carefully(self, body: bytes) -> Row:
         row: Row = {}
-        for (column, read), field in zip(readers, split(_text(body)), strict=True):
+        for (column, read), field in zip(self._readers, self._split(_text(body)), strict=True):
             try:
                 row[column.name] = read(field) if field else None
             except Misread as misread:
                 raise _error(misread, column) from misread
         return row
-
-    return decode
 
 
 def _text(body: bytes) -> str:
@@ -169,26 +164,27 @@ def _splitter(delimiter: str, count: int) -> Callable[[str], list[str]]:
     # Possessive, for what is given back would be tried again.
     match_field = re.compile(
         rf'(?:"((?:[^"]++|"")*+)"(?:(?!{between})[{_WHITE_SPACE}])*+|((?!")[^{between}\r\n]*+))'
-        rf"(?:({between})|\r\n?|\n|\Z)"
+        rf"(?:({between})|(?:\r\n?|\n)[\r\n]*+|\Z)"
     ).match
 
     def split(text: str) -> list[str]:
+        text = text.lstrip("\r\n")
         first: list[str] = []
-        first_count = place = 0
-        while (place := _line_start(text, place)) < len(text):
-            found, goes_on = 0, "yes"
-            while goes_on:
-                match = match_field(text, place)
-                if match is None:
-                    raise DecodeError(
-                        f"The quotes of the field at character {place} are not closed, or something stands behind them. "
-                        f"{_OTHER_PRODUCER}"
-                    )
-                quoted, plain, goes_on = match.groups()
-                found, place = found + 1, match.end()
-                if not first_count and found <= count:
+        first_count = found = place = 0
+        goes_on = None
+        while place < len(text) or goes_on:
+            match = match_field(text, place)
+            if match is None:
+                raise DecodeError(
+                    f"The quotes of the field at character {place} are not closed, or something stands behind them. "
+                    f"{_OTHER_PRODUCER}"
+                )
+            quoted, plain, goes_on = match.groups()
+            found, place = found + 1, match.end()
+            if not first_count:
+                if found <= count:
                     first.append(plain if quoted is None else quoted.replace('""', '"'))
-            first_count = first_count or found
+                first_count = 0 if goes_on else found
         if first_count != count:
             kind = TruncatedBodyError if first_count < count else TrailingBytesError
             raise kind(
@@ -198,12 +194,6 @@ def _splitter(delimiter: str, count: int) -> Callable[[str], list[str]]:
         return first
 
     return split
-
-
-def _line_start(text: str, place: int) -> int:
-    while text.startswith(("\r", "\n"), place):
-        place += 1
-    return place
 
 
 def _error(misread: Misread, column: Column) -> DecodeError:
@@ -217,22 +207,15 @@ def _error(misread: Misread, column: Column) -> DecodeError:
     )
 
 
-def _reader(type_: ColumnType) -> _Read:
+def _reader(type_: ColumnType) -> Callable[[Any], Value]:
+    """What reads a text that is not empty; of a number also one that msgspec has made of it."""
+    assert isinstance(type_, ScalarType | Decimal)
     match type_:
         case ScalarType.BOOLEAN:
-            return lambda text: text.lower() == "true"
+            return lambda text: is_same(text, "true")
         case ScalarType.BYTES:
             return _bytes
-    assert isinstance(type_, ScalarType | Decimal)
     return scalar_reader(type_)
-
-
-def _date(days: int) -> Value:
-    return datetime.date.fromordinal(_EPOCH_DAY + days)
-
-
-def _timestamp(milliseconds: int) -> Value:
-    return _EPOCH + milliseconds * _MILLISECOND
 
 
 def _bytes(text: str) -> Value:
@@ -242,70 +225,80 @@ def _bytes(text: str) -> Value:
         raise Misread.bad_value(text, ScalarType.BYTES, "is not base64") from None
 
 
-def _plain_reader(columns: Columns, delimiter: str) -> Callable[[bytes], Row | None]:
-    """What reads a plain body as an array of JSON strings; it gives None for any other."""
+def _plain_readers(
+    columns: Columns, delimiter: str
+) -> tuple[Callable[[bytes], Row | None], Callable[[Sequence[bytes | None], int], list[Row]]]:
+    """What reads a plain body as an array of JSON strings, and gives None for any other; and what reads many, up to the first
+    that it does not read."""
     is_apart = delimiter.isascii() and not delimiter.isalnum() and delimiter not in "+-.\\"
     between, apart = delimiter.encode(), b'","'
+    as_dict = msgspec.structs.asdict
     text = rb'[^"\\\x00-\x1f\xef%b]*+' % re.escape(between)
-    kinds = [Decimal if isinstance(column.type, Decimal) else column.type for column in columns]
-    patterns, types = zip(*(_PLAIN.get(kind, (text, str)) for kind in kinds), strict=True)
-    # No bytes are no row, of one column either.
-    is_plain = re.compile(rb"(?!\Z)" + re.escape(between).join(patterns) if is_apart else b"(?!)").fullmatch
     # Fields of a Struct are named as Python's are.
     names = [column.name for column in columns]
     is_named = all(name.isidentifier() and not name.startswith("__") for name in names)
-    field_names = names if is_named else [f"_{number}" for number in range(len(names))]
-    fields = [(name, type_ | None) for name, type_ in zip(field_names, types, strict=True)]
-    made = msgspec.defstruct("Row", fields, array_like=True, gc=False)
-    parse, as_dict = msgspec.json.Decoder(made, strict=False).decode, msgspec.structs.asdict
-    finish = [
-        (name, _FINISH.get(kind) or _reader(column.type))
-        for name, column, kind in zip(field_names, columns, kinds, strict=True)
-        if kind is Decimal or kind in _FINISH
-    ]
+    patterns, fields = [], []
+    finish: list[tuple[str, Callable[[Any], Value]]] = []
+    for number, (name, type_) in enumerate((column.name, column.type) for column in columns):
+        name = name if is_named else f"_{number}"
+        kind = Decimal if isinstance(type_, Decimal) else type_
+        pattern, parsed, is_final = _PLAIN.get(kind, (text, str, kind is ScalarType.STRING))
+        patterns.append(pattern)
+        fields.append((name, parsed | None))
+        if not is_final:
+            # Of days there are few.
+            finish.append((name, lru_cache(_DAYS)(_reader(type_)) if kind is ScalarType.DATE else _reader(type_)))
+    # No bytes are no row, of one column either.
+    plain = rb"(?!\x1e|\Z)" + re.escape(between).join(patterns) if is_apart else b"(?!)"
+    is_plain, match_many = re.compile(plain).fullmatch, re.compile(b"(?:%b\x1e)*+" % plain).match
+    made: Any = msgspec.defstruct("Row", fields, array_like=True, gc=False)
+    parse = msgspec.json.Decoder(made, strict=False).decode
+    parse_many = msgspec.json.Decoder(list[made], strict=False).decode
+
+    def row_of(parsed: Any) -> Row:
+        row: Row = as_dict(parsed)
+        for name, convert in finish:
+            if row[name] is not None:
+                row[name] = convert(row[name])
+        return row if is_named else dict(zip(names, row.values(), strict=True))
 
     def read(body: bytes) -> Row | None:
         if not is_plain(body):
             return None
         try:
-            row: Row = as_dict(parse((b'["%b"]' % body.replace(between, apart)).replace(b'""', b"null")))
-            for name, convert in finish:
-                value: Any = row[name]
-                if value is not None:
-                    row[name] = convert(value)
-        except (msgspec.MsgspecError, ValueError, OverflowError, Misread):
+            return row_of(parse((b'["%b"]' % body.replace(between, apart)).replace(b'""', b"null")))
+        except _NOT_PLAIN:
             return None
-        return row if is_named else dict(zip(names, row.values(), strict=True))
 
-    return read
+    def read_ahead(payloads: Sequence[bytes | None], first: int) -> list[Row]:
+        some = payloads[first : first + _AT_A_TIME]
+        some = some[: some.index(None)] if None in some else some
+        try:
+            bodies = _END.join([*cast("Sequence[bytes]", some), b""])
+            found = match_many(bodies)
+            if found is None or not found[0] or bodies.count(_END) != len(some):
+                return []
+            arrays = found[0][:-1].replace(between, apart).replace(_END, b'"],["')
+            return [row_of(parsed) for parsed in parse_many((b'[["%b"]]' % arrays).replace(b'""', b"null"))]
+        except (TypeError, *_NOT_PLAIN):
+            return []
+
+    return read, read_ahead
 
 
 def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
     """An encoder for rows of all columns, whose keys are matched by the case rule; a column that the row lacks is null."""
     columns, delimiter = with_times(_usable(spec.columns), spec.times), delimiter_of(spec.delimiter)
-    record, steps, parts = RecordCheck(spec.case_rule), [], []
-    for number, column in enumerate(columns):
-        check, text = _check(column.type, cut_times=spec.cut_times)
-        if not number or column.type in _ANY_TEXT or delimiter in _IN_NUMBERS:
-            text = _quoted(text, delimiter, is_first=not number)
-        # A value of these types needs no other look; an int is to fit its bits.
-        steps.append((column.name, None if check.exact is int else check.exact, text, check.fast))
-        parts.append(FieldCheck(name=column.name, field=column.name, check=or_none(check), when_missing=None))
-    record.set_fields(parts)
+    check = column_check(Struct(columns), cut_times=spec.cut_times, case_rule=spec.case_rule)
+    writers = [_writer(column.type, delimiter, is_first=not number) for number, column in enumerate(columns)]
 
     def encode(row: object, prefix: bytes) -> bytes:
-        body = None
-        if type(row) is dict and len(row) == len(steps):
-            try:
-                fields = [
-                    "" if (value := row[name]) is None else text(value if type(value) is exact else check(value))
-                    for name, exact, text, check in steps
-                ]
-                body = delimiter.join(fields)
-            except (KeyError, Misfit):
-                pass  # looked at with care
-        if body is None:
-            body = carefully(row)
+        try:
+            checked: Any = check.fast(row)
+        except Misfit:
+            checked = carefully(row)
+        values = zip(writers, checked.values(), strict=True)
+        body = delimiter.join(["" if value is None else write(value) for write, value in values])
         if not body.isascii() and _ESCAPE in body:
             raise EncodeError("A string of the row holds U+FFFE, which ksqlDB takes for an escape. Take it out.")
         try:
@@ -313,27 +306,20 @@ def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...
         except UnicodeEncodeError as error:
             raise EncodeError("A string of the row contains half a surrogate pair, which cannot be encoded.") from error
 
-    def carefully(row: object) -> str:
+    def carefully(row: object) -> object:
         try:
-            checked: dict[str, Any] = record.careful(row)  # type: ignore[assignment]  # what the checks make
+            return check.careful(row)
         except Misfit as misfit:
             raise encode_error(misfit) from misfit.group()
-        return delimiter.join(["" if checked[name] is None else text(checked[name]) for name, _, text, _ in steps])
 
     return encode
 
 
-def _check(type_: ColumnType, *, cut_times: bool) -> tuple[ValueCheck, Callable[[Any], str]]:
-    """How values of a column are checked, and what makes a text of what the check gives."""
-    if isinstance(type_, Decimal):
-        return column_check(type_, cut_times=cut_times), _decimal_text
-    # What Avro takes for the same column, DELIMITED takes.
-    schema, text = _WRITTEN[type_]  # type: ignore[index]  # _usable has looked
-    return scalar(load(json.dumps(schema)), cut_times=cut_times), text
-
-
-def _quoted(text_of: Callable[[Any], str], delimiter: str, *, is_first: bool) -> Callable[[Any], str]:
-    """The text in quotes, where it needs them: `CSVPrinter.printAndQuote`."""
+def _writer(type_: ColumnType, delimiter: str, *, is_first: bool) -> Callable[[Any], str]:
+    """What makes the field of what JSON has for the column: `CSVPrinter.printAndQuote`."""
+    text_of: Callable[[Any], str] = _decimal_text if isinstance(type_, Decimal) else _TEXTS.get(type_, str)
+    if not is_first and delimiter not in _IN_NUMBERS and type_ not in (ScalarType.STRING, ScalarType.BYTES):
+        return text_of
     between, start = re.escape(delimiter), "0-9A-Za-z" if is_first else "^\0-#"
     is_plain = re.compile(rf'(?!{between})[{start}][^{between}"\r\n]*+').fullmatch
 
@@ -341,14 +327,20 @@ def _quoted(text_of: Callable[[Any], str], delimiter: str, *, is_first: bool) ->
         text = text_of(value)
         if (is_plain(text) and text[-1] > " ") or not (text or is_first):
             return text
-        return f'"{text.replace(_QUOTE, _QUOTE * 2)}"'
+        doubled = text.replace('"', '""')
+        return f'"{doubled}"'
 
     return quoted
 
 
 def _decimal_text(raw: Raw) -> str:
-    text = raw.text
-    return text if "E" not in text else plain_decimal_text(decimal.Decimal(text))
+    return raw.text if "E" not in raw.text else plain_decimal_text(decimal.Decimal(raw.text))
+
+
+_TEXTS: Final[dict[object, Callable[[Any], str]]] = {
+    ScalarType.BOOLEAN: {True: "true", False: "false"}.__getitem__,
+    ScalarType.DOUBLE: lambda value: value.text if isinstance(value, Raw) else str(value),
+}
 
 
 def _usable(columns: Columns | None) -> Columns:
@@ -357,29 +349,9 @@ def _usable(columns: Columns | None) -> Columns:
             "In the DELIMITED format, fields have neither names nor types: name the columns, in their order."
         )
     for column in usable_columns(columns):
-        if not isinstance(column.type, Decimal) and column.type not in _WRITTEN:
+        if not isinstance(column.type, Decimal | ScalarType) or column.type is ScalarType.TIMESTAMP_NTZ:
             raise ColumnError(
                 f"The DELIMITED format does not support the type {type_name(column.type)}, of column {column.name!r}. Use "
                 "another format."
             )
     return columns
-
-
-_BOTH: Final = {True: "true", False: "false"}
-_WRITTEN: Final[dict[ScalarType, tuple[object, Callable[[Any], str]]]] = {
-    ScalarType.BOOLEAN: ("boolean", _BOTH.__getitem__),
-    ScalarType.INTEGER: ("int", str),
-    ScalarType.BIGINT: ("long", str),
-    ScalarType.DOUBLE: ("double", double_text),
-    ScalarType.STRING: ("string", str),
-    ScalarType.BYTES: ("bytes", lambda value: base64.b64encode(value).decode()),
-    ScalarType.DATE: ({"type": "int", "logicalType": "date"}, str),
-    ScalarType.TIME: ({"type": "int", "logicalType": "time-millis"}, str),
-    ScalarType.TIMESTAMP: ({"type": "long", "logicalType": "timestamp-millis"}, str),
-}
-_FINISH: Final[dict[object, Callable[[Any], Value]]] = {
-    ScalarType.BYTES: _bytes,
-    ScalarType.DATE: _date,
-    ScalarType.TIME: scalar_reader(ScalarType.TIME),
-    ScalarType.TIMESTAMP: _timestamp,
-}
