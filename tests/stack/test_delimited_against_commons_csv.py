@@ -95,6 +95,7 @@ class TestCsv:
     @pytest.mark.parametrize("delimiter", DELIMITERS)
     def test_each_character_first_last_and_within(self, java: CommonsCsv, delimiter: str) -> None:
         for one in CHARACTERS:
+            check_read(java, f'"a"{one}{character(delimiter)}"{one}"{one}', delimiter)
             for text in (one, f"a{one}", f"{one}a", f"a{one}a"):
                 check_write(java, [text, text, None, ""], delimiter)
                 check_read(java, f"{text}{character(delimiter)}{text}", delimiter)

@@ -164,7 +164,7 @@ def _splitter(delimiter: str, count: int) -> Callable[[str], list[str]]:
     # Possessive, for what is given back would be tried again.
     match_field = re.compile(
         rf'(?:"((?:[^"]++|"")*+)"(?:(?!{between})[{_WHITE_SPACE}])*+|((?!")[^{between}\r\n]*+))'
-        rf"(?:({between})|(?:\r\n?|\n)[\r\n]*+|\Z)"
+        rf"(?:({between})|\r\n?|\n|\Z)"
     ).match
 
     def split(text: str) -> list[str]:
