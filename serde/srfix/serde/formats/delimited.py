@@ -62,11 +62,13 @@ _NAMED: Final = {"SPACE": " ", "TAB": "\t"}
 _DELIMITERS: Final = re.compile("[!#-\ud7ff\ue000-\ufffd\uffff]")
 _ESCAPE: Final = "\ufffe"
 _WHITE_SPACE: Final = "\t\x0b\x0c\x1c-\x1f \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000"
-"""`Character.isWhitespace`, without the ends of lines."""
+"""`Character.isWhitespace`, without the ends of lines, as a regular expression has it between brackets."""
 _IN_NUMBERS: Final = frozenset("0123456789+-.EINaftrueslniy")
 """What numbers and booleans are written with."""
 _AT_A_TIME: Final = 256
+"""Bodies that are read together."""
 _DAYS: Final = 4096
+"""How many dates are remembered."""
 _END: Final = b"\x1e"
 """Between bodies that are read together: no plain one holds it."""
 _NOT_PLAIN: Final = (msgspec.MsgspecError, UnicodeDecodeError, Misread)
@@ -246,7 +248,7 @@ def _plain_readers(
         patterns.append(pattern)
         fields.append((name, parsed | None))
         if not is_final:
-            # Of days there are few.
+            # A topic has few days, and many records of each.
             finish.append((name, lru_cache(_DAYS)(_reader(type_)) if kind is ScalarType.DATE else _reader(type_)))
     # No bytes are no row, of one column either.
     plain = rb"(?!\x1e|\Z)" + re.escape(between).join(patterns) if is_apart else b"(?!)"
