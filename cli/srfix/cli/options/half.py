@@ -111,6 +111,12 @@ times_option = click.option(
 """Adds `--times`; the command gets `times: Times`."""
 
 
+delimiter_option = click.option(
+    "--delimiter", metavar="CHARACTER", help="For delimited: a character, SPACE or TAB. Default: a comma."
+)
+"""Adds `--delimiter`; the command gets `delimiter: str | None`."""
+
+
 wrapped_option = click.option(
     "--wrapped/--unwrapped",
     default=None,

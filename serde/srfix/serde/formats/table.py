@@ -7,13 +7,16 @@ from enum import Enum
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, cast
 
 from srfix.serde.errors import SchemaError, UsageError
 
 if TYPE_CHECKING:
     from srfix.serde.formats.interface import FormatModule, SchemaFormatModule
     from srfix.serde.schemas.models import Schema
+    from srfix.serde.specs import RowSpec
+
+_Spec = TypeVar("_Spec", bound="RowSpec")
 
 
 class Format(Enum):
@@ -24,6 +27,8 @@ class Format(Enum):
     PROTOBUF = "protobuf"
     JSON = "json"
     KAFKA = "kafka"
+    DELIMITED = "delimited"
+    NONE = "none"
     PROTOBUF_NOSR = "protobuf_nosr"
 
     @property
@@ -42,6 +47,11 @@ class Format(Enum):
         return _TABLE[self].wraps is False
 
     @property
+    def is_text(self) -> bool:
+        """Whether bodies are text, without a frame."""
+        return self in (Format.JSON, Format.DELIMITED)
+
+    @property
     def before_body(self) -> bytes:
         """What stands before every body that is written here, behind id or GUID."""
         return _TABLE[self].before_body
@@ -55,6 +65,15 @@ class Format(Enum):
     def wraps(self) -> bool | None:
         """Whether a single column stands in a record where nothing is said about it; None if only a key's does not."""
         return _TABLE[self].wraps
+
+    @property
+    def needs_columns(self) -> bool:
+        """Whether there is nothing to read, or to write, without columns."""
+        return self.wraps is not None and self.schema_type is None
+
+    def settled(self, spec: _Spec) -> _Spec:
+        """The spec as the format has it, if a single column cannot stand both in a record and bare."""
+        return replace(spec, wrap=self.wraps) if self.needs_columns else spec
 
 
 class _Row(NamedTuple):
@@ -76,6 +95,8 @@ _TABLE: Final = {
     ),
     Format.JSON: _Row("json", "JSON"),
     Format.KAFKA: _Row("kafka", "KAFKA", wraps=False),
+    Format.DELIMITED: _Row("delimited", "DELIMITED", wraps=True),
+    Format.NONE: _Row("none", "NONE"),
     Format.PROTOBUF_NOSR: _Row("protobuf.nosr", "PROTOBUF_NOSR", wraps=True),
 }
 _BY_SCHEMA_TYPE: Final = {row.schema_type: format_ for format_, row in _TABLE.items() if row.schema_type is not None}
@@ -98,6 +119,13 @@ def schema_module_of(format_: Format) -> SchemaFormatModule:
             f"{', '.join(schema_format.value for schema_format in SCHEMA_FORMATS)}."
         )
     return cast("SchemaFormatModule", module_of(format_))
+
+
+def usable_delimiter(delimiter: str | None, format_: Format | None) -> str | None:
+    """:raises UsageError: if there is a delimiter, and the format has none."""
+    if delimiter is not None and format_ is not Format.DELIMITED:
+        raise UsageError("A delimiter is for DELIMITED alone: leave it out, or choose that format.")
+    return delimiter
 
 
 def check_schema_type(schema_type: str, format_: Format) -> None:

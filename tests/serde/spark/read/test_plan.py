@@ -357,7 +357,7 @@ class TestWithoutSchemas:
         assert (plan.policy, plan.schemas, plan.subjects) == (None, (), ())
         assert plan.deserializer()(b'{"userId": 7}', SerdeContext("users")) == {"USERID": 7, "NAME": None}
 
-    @pytest.mark.parametrize("format_", [Format.JSON, Format.KAFKA])
+    @pytest.mark.parametrize("format_", [Format.JSON, Format.KAFKA, Format.DELIMITED])
     def test_have_no_newest_one(self, format_: Format) -> None:
         with pytest.raises(UsageError, match=f"The format {format_.value} has no schemas"):
             plan_read(None, "users", NEWEST, format=format_)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.times import Times
@@ -96,7 +96,7 @@ class WriteDecisions:
         """What writes a row, in this process, without asking the registry. Both engines write the same bytes."""
         if self.settled is not None:
             return FRAMED[self.format].settled(self.settled, self.framing)
-        return SCHEMALESS[self.format].of_spec(replace(self.spec, wrap=False) if self.format.is_bare else self.spec)
+        return SCHEMALESS[self.format].of_spec(self.spec)
 
     def context(self) -> SerdeContext:
         """What the serializer is called with, beside a row."""
