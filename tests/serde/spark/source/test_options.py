@@ -146,7 +146,7 @@ class TestSourceOptions:
             (
                 Use.BATCH,
                 {"format": "xml"},
-                "one of avro, json_sr, protobuf, json, delimited, protobuf_nosr and raw, not 'xml'",
+                "The option format is one of avro, json_sr, protobuf, json, delimited, protobuf_nosr and raw, not 'xml'",
             ),
             (Use.BATCH, {"on.error": "skip"}, r"The option on\.error is one of fail, quarantine, null, not 'skip'"),
             (Use.BATCH, {"policy": "dual"}, r".*dual-subject, not 'dual'\. Did you mean dual-subject\?$"),
