@@ -1,4 +1,4 @@
-"""Which Kafka Streams runs, as far as its traces tell: what it writes beside committed offsets, and on disk.
+"""The version of Kafka Streams, as far as its traces show it: its metadata beside committed offsets, and its files.
 
 | trace | Streams |
 |---|---|
@@ -13,7 +13,7 @@
 | options of a store that RocksDB 6 or later wrote | 3.0 and later |
 | those of all stores, that RocksDB 5.18.3 or older wrote | up to 2.5 |
 
-What is missing on disk says nothing: a copy loses files whose names begin with a dot.
+A file that is missing on disk says nothing, because a copy can lose files whose names begin with a dot.
 """
 
 from __future__ import annotations
@@ -64,9 +64,8 @@ class GenerationHint:
 
 
 def from_commit_metadata(texts: Iterable[str]) -> GenerationHint | None:
-    """What the texts beside a group's committed offsets say; None without any offset, or where they are foreign.
-
-    The newest counts: older ones stand beside partitions that nothing was committed for since an upgrade.
+    """What the metadata beside a group's committed offsets says; None without any offset, or if it is not of Kafka
+    Streams. The newest metadata counts, because partitions without a commit since an upgrade keep the old one.
     """
     magics = {_magic(text) for text in texts}
     if 2 in magics:
@@ -82,7 +81,7 @@ def from_commit_metadata(texts: Iterable[str]) -> GenerationHint | None:
 
 
 def _magic(text: str) -> int | None:
-    """0 for no metadata; None for what Kafka Streams does not write."""
+    """0 for no metadata; None for metadata that Kafka Streams does not write."""
     if not text:
         return 0
     try:

@@ -53,7 +53,9 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 
 
 def known_elsewhere(unknown: Iterable[SchemaId], subject: Subject, context: CheckContext) -> str:
-    """What other contexts of the registry than a subject's know of ids, in words; empty if nothing, or it may not be asked."""
+    """What contexts of the registry, other than the subject's, know of ids, in words; empty if they know nothing, or if
+    srfix may not ask.
+    """
     from srfix.recovery.facts.survey import schema_behind
     from srfix.serde.errors import RegistryError
     from srfix.serde.schemas.errors import SchemaNotFoundError
@@ -81,7 +83,7 @@ def known_elsewhere(unknown: Iterable[SchemaId], subject: Subject, context: Chec
 
 
 def _doubt(facts: StoreFacts, role: RoleFacts) -> str:
-    """What the keys that were read leave open; empty for values, and where nothing does."""
+    """What the keys that were read leave open, in words; empty for values, and if they leave nothing open."""
     if role.role is not Role.KEY or facts.keys is None or facts.keys.is_certain:
         return ""
     return (
