@@ -279,7 +279,7 @@ def check_registry(registry: ReadableRegistry) -> Iterator[ConnectionCheck]:
 
 
 _KIND: Final = {
-    True: f"{whose}yes: the registry finds the schema by their text, although another text was registered",
+    True: "{whose}yes: the registry finds the schema by their text, although another text was registered",
     False: "{whose}no: the registry keeps each text as it was sent, so Java's readers, which send their own text, do not find "
     "the schema of {subject}",
     None: "{whose}yes: the registry's text of {subject} is the same",

@@ -75,7 +75,7 @@ class StoppedLine(Line, tag="stopped", kw_only=True):
 
 
 class RollbackBegunLine(Line, tag="rollback-begun", kw_only=True):
-    """What was done is undone from here on."""
+    """From here on, steps are undone."""
 
 
 class RolledBackLine(Line, tag="rolled-back", kw_only=True):

@@ -344,8 +344,8 @@ def _unset(action: SetCompatibility, state: RepairState, registry: Registry) -> 
 def _unset_mode(action: SetMode, state: RepairState, registry: Registry) -> Undone | Left[Action] | None:
     now = read_subject_state(registry, action.subject)
     if now.mode == action.previous:
-        return None  # put back by the plan's own step
-    went_along = now.mode is None and not now.versions  # with the last version, deleted for good right before
+        return None  # already reset by the plan's own step
+    went_along = now.mode is None and not now.versions  # with the last version, permanently deleted right before
     if now.mode != state.after[action.step].mode and not went_along:
         return Left(action=action, why=f"somebody changed the mode of {action.subject} since")
     restore_mode(registry, action.subject, action.previous)
