@@ -77,7 +77,7 @@ class TestWhatCannotBeAsked:
         [
             (
                 ("check", "source.users", "--subject", "a-value", "--strategy", "record"),
-                "--subject names one subject, and --strategy",
+                "--subject names one subject, but --strategy",
             ),
             (("check", "source.users", "--with-metadata", "a=b"), "--with-metadata is for --reader latest"),
             (("check", "source.users", "--subject", ""), "--subject and --group need a name"),

@@ -127,7 +127,7 @@ def _next(facts: StoreFacts, role: RoleFacts, undecodable: tuple[UndecodableRows
     who = f"Ask the producer of topic {topic} which serializer writes its {role.role.value}s"
     why = "."
     if not undecodable:
-        why = ": the values may be meant to have another format, and the store may use the wrong serde."
+        why = ": the producer may write another format on purpose, and the store may use the wrong serde."
     elif not is_certain_role(facts, role):
         why = ": srfix has concluded only from the bytes that a schema registry serializer writes them."
     if not is_certain(facts):

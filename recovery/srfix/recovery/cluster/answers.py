@@ -31,7 +31,7 @@ class TopicConfigs:
     values: Mapping[str, str] | None
     """Name → value, with inherited values; None if the configuration could not be read."""
     problem: str | None
-    """Why not, with the ACL to ask for where that is missing; None if it could."""
+    """Why srfix could not read it, with the ACL to ask for if it is missing; None if it could."""
 
     @property
     def is_compacted(self) -> bool | None:
@@ -50,7 +50,7 @@ class GroupState:
     members: int | None
     """How many members the group has; None if srfix could not ask."""
     problem: str | None
-    """Why not, with the ACL to ask for where that is missing; None if it could."""
+    """Why srfix could not ask, with the ACL to ask for if it is missing; None if it could."""
     assignor: str = ""
     """The assignor that its members agreed on, `stream` for Kafka Streams; empty if there is none."""
     client_ids: tuple[str, ...] = ()

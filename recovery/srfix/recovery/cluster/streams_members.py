@@ -85,7 +85,7 @@ class Subscription(NamedTuple):
     member runs.
     """
     endpoint: str | None
-    """Its `application.server`; None where that is not set."""
+    """Its `application.server`; None if this is not set."""
 
 
 def decode_subscription(stored: bytes) -> Subscription:
@@ -216,7 +216,7 @@ class StreamsMember:
     address: str
     """Its address as the broker sees it, such as `10.0.0.7`."""
     endpoint: str | None
-    """Its `application.server`; None where that is not set."""
+    """Its `application.server`; None if this is not set."""
     subscription: int
     """The latest version of `SubscriptionInfo` that it knows."""
     active: tuple[str, ...]

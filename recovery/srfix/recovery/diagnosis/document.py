@@ -98,7 +98,7 @@ class PieceOfEvidence(Part):
     application: str | None
     """The application that it speaks of."""
     topics: list[str] | UnsetType = UNSET
-    """All topics, `topic` the first of them, of which the same holds; only where they are more than three."""
+    """All topics for which the same holds, `topic` first; only if there are more than three."""
 
 
 class Hypothesis(Part):
@@ -111,7 +111,7 @@ class Hypothesis(Part):
     """True if the topic no longer exists."""
     evidence: list[PieceOfEvidence]
     topics: list[str] | UnsetType = UNSET
-    """All topics, `topic` the first of them, of which the same holds; only where they are more than three."""
+    """All topics for which the same holds, `topic` first; only if there are more than three."""
 
 
 class RepairNote(Part):

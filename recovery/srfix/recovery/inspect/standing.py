@@ -62,7 +62,7 @@ class RegisteredVersion(Part):
 
 
 class SubjectAcceptance(Part):
-    """Whether --subject would take it."""
+    """Whether --subject would accept it."""
 
     subject: str
     is_accepted: bool = field(name="accepted")
@@ -92,7 +92,7 @@ class SchemaDocument(VersionedDocument, tag="srfix.schema/1"):
     """The versions with this schema; null without a registry."""
     registered_is_complete: bool | None
     acceptance: SubjectAcceptance | None
-    """Whether --subject would take it."""
+    """Whether --subject would accept it."""
 
 
 _MOST_ASKED = 200

@@ -89,7 +89,7 @@ class Plan:
     actions: tuple[Action, ...]
     """Its writes, in order."""
     expects: Mapping[Subject, SubjectState]
-    """The state of each subject when planned; apply refuses another one."""
+    """The state of each subject at the time of the plan; apply refuses any other state."""
     price: tuple[str, ...]
     """What changes for others, in words."""
     left_out: tuple[str, ...] = ()
@@ -167,7 +167,7 @@ class PlanDocument(VersionedDocument, tag=SCHEMA, kw_only=True):
     actions: list[ActionPart]
     """The writes, in order."""
     expects: dict[str, SubjectPart]
-    """The state of each subject when planned; apply refuses another one."""
+    """The state of each subject at the time of the plan; apply refuses any other state."""
     price: list[str]
     """What changes for others."""
     left_out: list[str] | UnsetType = UNSET

@@ -132,7 +132,7 @@ def _data(finding: Finding, wrong: Iterable[Finding], facts: Sequence[StoreFacts
 
 
 def _intact(bodies: Bodies, *, is_partial: bool) -> str:
-    """How many rows were decoded; `is_partial` where the topic was not read to its end."""
+    """How many rows were decoded; `is_partial` if the topic was not read to its end."""
     if not bodies.is_whole or is_partial:
         decoded = bodies.decoded
         rows = counted(decoded, "live row") if is_partial else f"{decoded:,} of {bodies.live_keys:,} live rows"
