@@ -150,7 +150,7 @@ class GivenOption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandLine:
-    """What a person gave on the command line, for the commands that are printed for them.
+    """The options that a person gave on the command line, for the commands that srfix prints.
 
     Options from the environment and the configuration file are left out, because they hold for the next command too.
     """

@@ -17,8 +17,8 @@ class Certainty(Enum):
     CERTAIN = "certain"
     """It follows from the given inputs and from what srfix saw."""
     POSSIBLE = "possible"
-    """What srfix saw speaks for it, but srfix does not know what decides it (the reader, the schema that the
-    application writes).
+    """The signs that srfix saw speak for it, but srfix does not know the fact that decides it (the reader, or the
+    schema that the application writes).
     """
     UNTOLD = "cannot be told from here"
     """A version or a setting decides whether it happens at all, and nobody named it."""

@@ -22,7 +22,7 @@ _MOST_TOPICS: Final = 8
 
 
 class Verified(Enum):
-    """What a verification says of an application."""
+    """The result of a verification for one application."""
 
     HOLDS = "holds"
     NOT_SEEN = "not seen"
@@ -53,7 +53,7 @@ def _named(facts: Circumstances, lines: Iterable[str], among: Sequence[Circumsta
 def upon_verification(
     facts: Circumstances, outcome: Verified, *, command_line: CommandLine | None = None
 ) -> Iterator[str]:
-    """What to do for one application after its repair was verified; its group was asked for just now."""
+    """What to do for one application after its repair was verified; srfix has just asked for its group."""
     command_line = command_line or CommandLine()
     match outcome:
         case Verified.HOLDS:

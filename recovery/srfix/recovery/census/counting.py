@@ -209,7 +209,7 @@ class PartitionCounter:
 
 
 class _Carriers:
-    """Per id or mark of one role: how many records carry it, the first and the last of them."""
+    """For each id or mark of one role: the number of its records, with the first and the last one."""
 
     __slots__ = ("by_offset", "first", "last", "records")
 
@@ -261,7 +261,7 @@ class _Carriers:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Carried:
     keys: Counter[PeekedId]
-    """Per id or mark the number of records."""
+    """The number of records of each id or mark."""
     last: dict[PeekedId, int]
 
 

@@ -19,7 +19,7 @@ from srfix.serde.wire import SchemaId
 from srfix.serde.wire_peek import BY_GUID, NO_PAYLOAD, UNFRAMED, PeekedId
 
 NOT_READ = "not read, because of --all-versions"
-"""What stands in `PartitionCensus.stopped_early`."""
+"""A text for `PartitionCensus.stopped_early`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +30,9 @@ class CensusRequest:
     partitions: tuple[int, ...]
     """Its partitions, all of them."""
     committed: Mapping[int, int | None] | None
-    """Per partition the group's committed offset, None where it has none; None altogether for a global table
-    (then everything up to the end is restored)."""
+    """For each partition the group's committed offset, None if it has none. For a global table, the whole field is None
+    (then everything up to the end is restored).
+    """
     isolation: Isolation = Isolation.READ_UNCOMMITTED
     """How the restore consumer reads: Java's default; EOS forces READ_COMMITTED."""
     deadline_s: float | None = None
@@ -40,11 +41,12 @@ class CensusRequest:
     it.
     """
     max_records: int | None = None
-    """Records of this topic, all partitions together, after which the read stops likewise; None for no such limit."""
+    """Records of this topic, all partitions together, after which the read stops, too; None for no such limit."""
 
     def restore_limit(self, partition: int, end: int) -> int | None:
-        """Where a restore of a partition stops, exclusive: min(end, committed), the end for a global table; None if
-        nothing is restored, because nothing was committed (2.6's `StoreChangelogReader.initializeChangelogs`).
+        """The offset at which a restore of a partition stops, exclusive: min(end, committed); for a global table, the
+        end; None if nothing is restored, because nothing was committed (2.6's
+        `StoreChangelogReader.initializeChangelogs`).
         """
         if self.committed is None:
             return end
@@ -144,7 +146,9 @@ class PartitionCensus:
     committed_offset: int | None
     """The group's committed offset; None if it has none."""
     restore_limit: int | None
-    """Where a restore stops, exclusive: min(end, committed); the end for a global table; None if nothing is restored."""
+    """The offset at which a restore stops, exclusive: min(end, committed); for a global table, the end; None if nothing
+    is restored.
+    """
     records: int
     keys: RoleCensus
     values: RoleCensus

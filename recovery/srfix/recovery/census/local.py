@@ -26,7 +26,7 @@ from srfix.serde.native import kernel
 from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient
 
 _BATCH: Final = 500
-"""Where `consume` costs least per record (measured with librdkafka 2.16)."""
+"""The number of records per `consume` that costs least per record (measured with librdkafka 2.16)."""
 _LONG_RUN: Final = 50
 """A run of at least so many records of one partition is counted by itself, because its records are mostly alike."""
 _PREFETCH: Final = {"queued.max.messages.kbytes": "4096", "fetch.queue.backoff.ms": "20"}

@@ -116,7 +116,7 @@ def prove_absent(facts: StoreFacts, role: RoleFacts, ids: Collection[SchemaId]) 
 
 
 def carried(facts: StoreFacts, role: RoleFacts, ids: Collection[SchemaId]) -> tuple[SchemaId, ...]:
-    """Those ids, among the given ones, that rows on disk carry in this role; ascending."""
+    """The given ids that rows on disk carry in this role; ascending."""
     return () if facts.rows is None else tuple(sorted(facts.rows.ids(role.role).intersection(ids)))
 
 

@@ -1,8 +1,8 @@
 """A check: one finding code with its explanation and its search, and where possible with prediction, repair and advice.
 
-One module per code; each exports `CODE` and `CHECK`, and stands in `checks.table`. `srfix explain` reads the table and loads
-neither a Kafka nor an HTTP client, so these modules import other modules' types for type checkers only. A function that
-needs more imports it when it runs.
+One module per code; each exports `CODE` and `CHECK`, and is listed in `checks.table`. `srfix explain` reads the table
+and loads neither a Kafka nor an HTTP client, so these modules import other modules' types for type checkers only. A
+function that needs more imports it when it runs.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Width(Enum):
 
 
 class Owner(Enum):
-    """The owner of the subject that a repair writes to: whoever registers the next schema there."""
+    """The owner of the subject that a repair writes to: the party that registers the next schema there."""
 
     APPLICATION = "application"
     """The application owns it: it is a phantom subject."""
@@ -129,7 +129,7 @@ class Repair:
     nothing.
     """
     also: str | None = None
-    """What `--also` with this code asks for, in a clause; None if it cannot be asked for."""
+    """A clause that says what `--also` with this code asks for; None if `--also` cannot have this code."""
     only_on_request: bool = False
     """True if it is planned only on request."""
 
@@ -161,19 +161,19 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """What to do for an application with such a finding, and what not, in sentences."""
+    """What to do and what not to do for an application with such a finding, in sentences."""
 
     serious: Callable[[AdviceRequest], Iterator[str]] | None = None
     """Advice for findings that are not just notes; None if only the findings themselves say what helps."""
     is_whole: bool = False
     """True if `serious` says all there is to do, whatever else was found."""
     note: Callable[[Circumstances], str] | None = None
-    """What to say where nothing is broken; None for nothing."""
+    """The advice if nothing is broken; None for no advice."""
     recurs: bool = False
     """True if how to prevent the next one is said too."""
     rules: Rules | None = None
     do_not: Callable[[Circumstances], Iterator[str]] | None = None
-    """What must not be done before the repair, each as words behind "do not"; None for nothing."""
+    """What must not be done before the repair, each as words behind "do not"; None if nothing is forbidden."""
 
 
 def keep_the_state(_known: Circumstances) -> Iterator[str]:
@@ -204,7 +204,7 @@ class Check:
     find_of_topic: Callable[[TopicRequest], Iterator[TopicFinding]] | None = None
     """From what was learned of a topic's keys or values, without a store, to findings; None for other checks."""
     foretell: Callable[[Prospect], Iterator[Foretold]] | None = None
-    """What a restore, an upgrade or a new schema brings about in a store; None if nothing is foretold under this code."""
+    """The effects of a restore, an upgrade or a new schema on a store; None if there is no prediction under this code."""
     data: str | None = None
     """What the finding says of the rows themselves, in a clause; None if it is not about rows."""
     is_of_repair: bool = False

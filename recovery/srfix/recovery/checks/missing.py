@@ -37,7 +37,7 @@ def missing_ids(facts: StoreFacts, role: RoleFacts) -> tuple[SchemaId, ...]:
 
 def missing_on_disk(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> tuple[SchemaId, ...]:
     """The ids of rows on disk that no record carries, and whose schema the registry knows, but not under the phantom subject;
-    ascending. None where a Kafka Streams with the fix may never have asked that subject.
+    ascending. Empty if a Kafka Streams with the fix may run, which has never asked that subject.
     """
     if context.asks_the_source_subject or not (role.state.versions or missing_ids(facts, role)):
         return ()
@@ -187,7 +187,7 @@ def nothing_to_do(context: CheckContext, *options: str) -> str:
 
 
 def _condition(role: RoleFacts, context: CheckContext) -> str:
-    """Under which condition a read fails, as the beginning of a sentence; empty without one."""
+    """The condition under which a read fails, as the beginning of a sentence; empty without a condition."""
     named = context.registry.context_of(role.subject)
     if context.fails_by_id(role.subject):
         return (
@@ -202,7 +202,7 @@ def _condition(role: RoleFacts, context: CheckContext) -> str:
 
 
 def failing_read(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ...], context: CheckContext) -> str:
-    """What becomes of the rows after a restore, in a clause with the reader's message."""
+    """A clause on the rows after a restore, with the reader's message."""
     named = context.registry.context_of(role.subject)
     after = (
         "rows with these ids cannot be read"

@@ -1,4 +1,6 @@
-"""What a store's next put does in the registry: under which subject it registers which schema, and whether it can at all."""
+"""The effect of a store's next put on the registry: the subject, the schema, and whether it can be registered at
+all.
+"""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 
 
 def _on_disk(facts: StoreFacts, asymmetry: KeyAsymmetry) -> str:
-    """What the rows on disk show of it, with a blank before it; empty if none were read, or none carry such ids."""
+    """A sentence on such rows on disk, with a blank before it; empty if no rows were read, or if none carries such ids."""
     if facts.rows is None:
         return ""
     carried = facts.rows.ids(Role.KEY)

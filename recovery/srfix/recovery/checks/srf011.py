@@ -130,8 +130,8 @@ CHECK: Final = Check(
         meaning="Records name a schema that the registry does not have (40403 for the id itself). No reader can decode them, "
         "whatever subject it asks. A registration under another subject does not help, because there is no schema to "
         "register.",
-        cause="Somebody hard-deleted the last subject that held the id. Or the registry was set up anew, or restored from "
-        "an older backup. Or the records were mirrored from a cluster with another registry.",
+        cause="Somebody hard-deleted the last subject that held the id. Or the registry was newly set up, or restored "
+        "from an older backup. Or the records were mirrored from a cluster with another registry.",
         detection="srfix fetches each id in the records from the registry.",
         remedy="Find the schema (a backup of the _schemas topic, the producer's code, another registry) and register it "
         "under its old id in IMPORT mode. First check that --registry is the registry that the producers use.",

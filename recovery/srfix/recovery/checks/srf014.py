@@ -150,8 +150,8 @@ CHECK: Final = Check(
         title="Schema ids in a store or a real changelog that the registry has lost",
         severity="broken",
         meaning="The same as SRF011, but in the application's own data: rows that the application wrote cannot be read.",
-        cause="Probably somebody hard-deleted an internal subject while its rows were still there, or the "
-        "registry was set up anew.",
+        cause="Probably somebody hard-deleted an internal subject while its rows were still there, or the registry "
+        "was newly set up.",
         detection=(
             "srfix fetches the ids in the rows of the stores on disk (--state-dir) from the registry. If records "
             "of the source topic carry such an id, too, the finding is SRF011.\nsrfix also looks at changelog "

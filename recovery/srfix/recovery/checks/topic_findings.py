@@ -227,7 +227,7 @@ def origin_in_words(origin: TopicOrigin, ids: Iterable[SchemaId]) -> Iterator[st
 
 
 def reader_to_configure(origin: TopicOrigin, strategy: Strategy) -> str | None:
-    """What to change in the reader instead; None where nothing tells."""
+    """What to change in the reader instead; None if srfix does not know."""
     match origin.kind:
         case Origin.RECORD if strategy is not Strategy.RECORD:
             return "Give the reader RecordNameStrategy (check with --strategy record)"

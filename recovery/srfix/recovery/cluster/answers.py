@@ -1,4 +1,4 @@
-"""What a cluster answers about topic configurations and groups, and what to ask for where it refuses."""
+"""A cluster's answers about topic configurations and groups, and the access right to ask for if it refuses."""
 
 from __future__ import annotations
 

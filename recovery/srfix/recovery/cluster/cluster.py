@@ -106,7 +106,7 @@ class Cluster:
                     raise self._client.failed("listing the topics", error) from None
                 patience *= 2
             else:
-                # If the controller is none of the brokers, a question to the controller would never be answered.
+                # If no listed broker is the controller, nobody would answer a question to the controller.
                 self._lacks_controller = listing.controller_id not in listing.brokers
                 self._listed = {Topic(name): len(listing.topics[name].partitions) for name in sorted(listing.topics)}
                 return self._listed
@@ -151,10 +151,8 @@ class Cluster:
     def committed(
         self, group: str, topic_partitions: Iterable[tuple[str, int]]
     ) -> Mapping[tuple[Topic, int], int | None]:
-        """The offsets that a group has committed for these partitions; None where it has none.
-
-        An unknown group has none. The question names all partitions, because some brokers answer only for named
-        partitions.
+        """The offsets that a group has committed for these partitions; None if it has none. An unknown group has none.
+        The question names all partitions, because some brokers answer only for named partitions.
 
         :raises AccessDeniedError: if this user may not read the group.
         :raises ClusterError: if no broker answers in time.
@@ -171,8 +169,8 @@ class Cluster:
         self, groups: Iterable[str], topic_partitions: Iterable[tuple[str, int]]
     ) -> Mapping[str, Mapping[tuple[Topic, int], Commit] | ClusterError]:
         """The offsets that each of many groups has committed for these partitions, asked side by side. Partitions
-        without a commit are left out. If a group cannot be read, the error stands in its place: an `AccessDeniedError`
-        for a group that this user may not ask.
+        without a commit are left out. If a group cannot be read, its value is the error: an `AccessDeniedError` for a
+        group that this user may not ask.
         """
         return self._offsets.of(self._open_admin(), groups, topic_partitions)
 
@@ -234,7 +232,7 @@ class Cluster:
         return answers
 
     def watermarks(self, topic: str, partitions: Iterable[int]) -> Mapping[int, tuple[int, int]]:
-        """Per partition where its log starts (inclusive) and ends (exclusive, the high watermark).
+        """For each partition the start (inclusive) and the end (exclusive, the high watermark) of its log.
 
         :raises AccessDeniedError: if this user may not ask about the topic.
         :raises ClusterError: if the topic or a partition does not exist, or no broker answers in time.
@@ -252,8 +250,8 @@ class Cluster:
         return {partition: (starts[partition], ends[partition]) for partition in wanted}
 
     def stable_ends(self, topic: str, partitions: Iterable[int]) -> Mapping[int, int]:
-        """Per partition the end (exclusive) of its log for readers of committed records: the last stable offset. An
-        open transaction keeps it below the high watermark.
+        """For each partition the end (exclusive) of its log for readers of committed records: the last stable offset.
+        An open transaction keeps it below the high watermark.
 
         :raises AccessDeniedError: if this user may not ask about the topic.
         :raises ClusterError: if the topic or a partition does not exist, or no broker answers in time.

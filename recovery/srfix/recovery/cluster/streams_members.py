@@ -1,4 +1,4 @@
-"""Which instances of a Kafka Streams application hold which tasks, active and standby, as its group says.
+"""The active and standby tasks of each instance of a Kafka Streams application, by its group.
 
 Kafka Streams adds bytes of its own to the consumer protocol (`ConsumerProtocolSubscription`,
 `ConsumerProtocolAssignment`): `SubscriptionInfo` and `AssignmentInfo`, in versions 1 to 11. A member also names the

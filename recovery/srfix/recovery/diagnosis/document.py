@@ -1,5 +1,5 @@
-"""The document of a diagnosis, `srfix.diagnosis/2`: its lists are sorted, and one entry stands for items that differ
-only a little.
+"""The document of a diagnosis, `srfix.diagnosis/2`: its lists are sorted, and items that differ only a little share one
+entry.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class FindingSource(Part):
 
 
 class FaultyPartitions(Part):
-    """Where an id at fault lives."""
+    """The partitions that hold an id at fault."""
 
     partitions: list[Count]
     """The partitions, ascending; the numbers below hold for each of them."""
@@ -159,7 +159,7 @@ class DiagnosedFinding(Part):
     mirrors: list[str]
     """The same subject in other contexts, at fault as well."""
     notes: list[RepairNote]
-    """Notes on its repair (SRF012). A note without such a finding stands among the findings."""
+    """Notes on its repair (SRF012). A note without such a finding is listed as a finding."""
 
 
 class AcknowledgedSubject(Part):
@@ -199,7 +199,7 @@ class DiagnosisDocument(DatedDocument, tag="srfix.diagnosis/2"):
     applications: list[Advice]
     """What to do for each application that has findings."""
     ignored: list[AcknowledgedSubject]
-    """What a person has acknowledged."""
+    """Things that a person has acknowledged."""
     summary: Summary
     baseline: BesideBaseline | UnsetType = UNSET
     """Only with --baseline or --write-baseline."""

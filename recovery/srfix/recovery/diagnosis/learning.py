@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 ProgressHook: TypeAlias = Callable[[CensusProgress], None] | None
 _Committed: TypeAlias = tuple[int | None, ...] | None
-"""Per partition a group's committed offset; None altogether for a global table."""
+"""For each partition a group's committed offset; for a global table, None instead."""
 _Decoded: TypeAlias = tuple[Topic, _Committed, Isolation, tuple[Role, ...], WindowKind | None, frozenset[SchemaId], str]
 _LAST_RECORD_SINCE: Final = StreamsVersion(2, 6)
 """The first Kafka Streams whose checkpoints hold the offset of the last record; older ones hold that of the next

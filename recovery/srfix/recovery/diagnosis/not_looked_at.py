@@ -1,4 +1,4 @@
-"""What a diagnosis did not look at, in words: a store, or a part of what was examined of it."""
+"""Texts on things that a diagnosis did not look at: a store, or a part of a store."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class Hypothesis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What the evidence says of a changelog that does not exist."""
+    """The result of the evidence for a changelog that does not exist."""
 
     suspect: Suspect
     """The changelog, with all splits of its name."""

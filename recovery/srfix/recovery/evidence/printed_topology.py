@@ -1,4 +1,4 @@
-"""What the printed topology says: the store is the table of a topic, or the global table of one."""
+"""Evidence from the printed topology: the store is the table, or the global table, of a topic."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ _FRAME_VERSIONS: Final = {
 
 
 def find_anchor(text: str) -> Anchor | None:
-    """The last message of the most telling wording; None if there is none."""
+    """The last message with the most informative wording; None if there is none."""
     for kind, pattern in _COMPILED:
         last: re.Match[str] | None = None
         ids: set[int] = set()

@@ -1,6 +1,6 @@
-"""A few keys of a topic, read as a deserializer reads them: by the schema whose id they seem to name.
+"""A few keys of a topic, read like a deserializer: by the schema whose id they seem to name.
 
-A census peeks: eight bytes of a BIGINT begin as a framed key does. Only reading tells.
+A census only peeks, and the eight bytes of a BIGINT begin like a framed key. Only reading shows the difference.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ class CheckContext:
     """The registry, for questions that only some checks ask."""
     reader: Reader = Reader.UNKNOWN
     streams_version: StreamsVersion | None = None
-    """Which Kafka Streams runs; None if nobody said."""
+    """The version of Kafka Streams that runs; None if nobody said."""
     no_auto_register: bool = False
     """True if the person said that the application's serializers register no schemas (auto.register.schemas=false)."""
     command_line: CommandLine = field(default_factory=CommandLine)

@@ -22,8 +22,8 @@ class StoreRows:
 
     rows: int
     schema_ids: Mapping[Role, Mapping[SchemaId, int]]
-    """Per role and id, the number of rows whose key or value carries the id; for keys only if they are a schema
-    registry's.
+    """Per role and id, the number of rows whose key or value carries the id; for keys only if a schema registry
+    serializer wrote them.
     """
     found_in: Mapping[Role, Mapping[SchemaId, tuple[int, ...]]] = field(default_factory=dict)
     """Per role and id, the partitions whose store has such rows, ascending; empty for a global store."""
@@ -210,7 +210,7 @@ class StoreFacts:
     """The ids in the source topic; None while the source is undecided."""
     roles: Mapping[Role, RoleFacts]
     bodies: Mapping[Role, Bodies] = field(default_factory=dict)
-    """Per role whether the rows that a restore loads decode; empty while the source is undecided."""
+    """For each role, whether the rows that a restore loads decode; empty while the source is undecided."""
     source_configs: TopicConfigs | None = None
     """The configuration of the source topic, or why it is not known; None while the source is undecided."""
     keys: KeyRole | None = None

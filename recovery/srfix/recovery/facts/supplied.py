@@ -33,7 +33,7 @@ class TableSource:
     is_global: bool
     """True for a global store, which restores from its topic in every version and configuration."""
     weight: Weight
-    """How certain it is that the store is that table."""
+    """How certain it is that the store belongs to that table."""
     detail: str
 
 

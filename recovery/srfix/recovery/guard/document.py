@@ -52,7 +52,7 @@ class ForetoldEvent(Part):
     severity: Severity
     certainty: Certainty
     moment: Moment
-    """What brings it about."""
+    """The event that causes it."""
     application: str | None
     store: str | None
     role: Role
@@ -66,7 +66,7 @@ class ForetoldEvent(Part):
 
 
 class GuardedStoreForecast(Part):
-    """What a store does under a version of Kafka Streams."""
+    """The behaviour of a store under a version of Kafka Streams."""
 
     application: str
     name: str = field(name="store")
@@ -117,7 +117,7 @@ class GuardDocument(DatedDocument, tag="srfix.guard/1"):
     foretold: list[ForetoldEvent]
     """Worst first, and for the same severity the most certain first."""
     ignored: list[ForetoldEvent]
-    """What --ignore acknowledged."""
+    """Predictions that --ignore acknowledged."""
     stores: list[GuardedStoreForecast]
     """For each store and version, what the store does."""
     subjects: list[ForecastSubject]

@@ -56,7 +56,7 @@ class GuardedStore:
     weight: Weight = Weight.CONCLUSIVE
     """How certain it is that the store is of this `kind`, and made from this `topic`."""
     origin: str
-    """Where the store is known from: the topology's file, ksqlDB's URL, or the cluster."""
+    """The origin of the store: the topology's file, ksqlDB's URL, or the cluster."""
     context: str = DEFAULT_CONTEXT
     is_ksqldb: bool = False
     """True if it belongs to a ksqlDB query: such a table is always built with optimisation."""
@@ -206,7 +206,7 @@ class SubjectForecast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreForecast:
-    """What a store does under one version of Kafka Streams."""
+    """The behaviour of a store under one version of Kafka Streams."""
 
     store: GuardedStore
     version: StreamsVersion | None

@@ -1,4 +1,5 @@
-"""What this machine and this user can reach and read, question by question. Nothing is written, nothing created.
+"""The servers and data that this machine and this user can reach and read, question by question. It writes and creates
+nothing.
 
 Kafka's rights are its ACLs. A registry's rights are the operations of Confluent's security plugin (with the same names
 in ACLs and RBAC), https://docs.confluent.io/platform/current/confluent-security-plugins/schema-registry/authorization/.

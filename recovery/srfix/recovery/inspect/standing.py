@@ -1,4 +1,6 @@
-"""Where a registry holds a schema, and whether a subject would accept it. srfix only asks; it registers nothing."""
+"""The subjects and versions of a registry that hold a schema, and whether a subject would accept it. srfix only asks;
+it registers nothing.
+"""
 
 from __future__ import annotations
 

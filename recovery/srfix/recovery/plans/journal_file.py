@@ -200,8 +200,8 @@ def _this_process() -> Json:
 
 
 def _holder(path: Path) -> str:
-    """The last writer of a locked journal, for a message; the lines of a beginning and of a continuation name the
-    writer.
+    """The last writer of a locked journal, for a message. A run names itself in the line with which it begins or
+    continues.
     """
     holder = "another srfix"
     try:

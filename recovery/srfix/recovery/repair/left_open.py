@@ -78,7 +78,7 @@ class PutBack:
     done: tuple[str, ...]
     """The settings that were reset, in words: no capital, no full stop."""
     aside: Path | None
-    """Where its journal is kept, for a rollback; None if there was nothing to close."""
+    """The path of its journal, for a rollback; None if there was nothing to close."""
 
 
 def put_back(journal_path: Path, registry: Registry, *, clock: Callable[[], str] = now) -> PutBack:

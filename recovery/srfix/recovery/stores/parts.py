@@ -147,7 +147,8 @@ def part_runner(pickled: bytes) -> Callable[[Batches], Batches]:
     """The function that does the parts with the given numbers, for a pickled `Shipment`. There is one for each job and
     process, so that the registry is asked only once for an id. See `one_task_each`.
 
-    An outage of the registry or of the cluster is raised, and Spark runs the task again; every other error is an answer.
+    If the registry or the cluster does not answer, it raises, and Spark runs the task again; every other error is an
+    answer.
     """
     shipment: Shipment = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
 

@@ -127,7 +127,7 @@ class ScanWork:
     wanted: RowFilter
     decoder: RecordDecoder
     second: SecondAnswers
-    """What the decoder's policy tells of second subjects."""
+    """Collects the policy's notes on second subjects."""
     limit: int
     """The most rows for each part."""
 

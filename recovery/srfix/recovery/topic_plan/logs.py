@@ -45,7 +45,7 @@ class Look(Protocol):
     def committed(
         self, group: str, topic_partitions: Iterable[tuple[str, int]]
     ) -> Mapping[tuple[Topic, int], int | None]:
-        """The offsets that a group has committed; None where it has none."""
+        """The offsets that a group has committed; None if it has none."""
 
     def group_state(self, group: str) -> GroupState: ...
 
