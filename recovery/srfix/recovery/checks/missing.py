@@ -37,7 +37,7 @@ def missing_ids(facts: StoreFacts, role: RoleFacts) -> tuple[SchemaId, ...]:
 
 def missing_on_disk(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> tuple[SchemaId, ...]:
     """The ids of rows on disk that no record carries, and whose schema the registry knows, but not under the phantom subject;
-    ascending. Empty if a Kafka Streams with the fix may run, which has never asked that subject.
+    ascending. Empty if a Kafka Streams with the fix runs, or may run, and so may never have asked that subject.
     """
     if context.asks_the_source_subject or not (role.state.versions or missing_ids(facts, role)):
         return ()

@@ -43,8 +43,8 @@ class Standing(Enum):
 
 
 def as_read(census: Census, lives: Lives) -> Census:
-    """The census that counts as live what a reader of the topic meets: `live_keys` counts records if every record is
-    live.
+    """The census with all records that a reader of the topic meets counted as live: `live_keys` counts records if every
+    record is live.
     """
     return replace(census, partitions=tuple(_partition(partition, lives) for partition in census.partitions))
 

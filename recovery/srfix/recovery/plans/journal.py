@@ -165,7 +165,7 @@ class JournalState(ABC, Generic[StepT, BeforeT, AfterT]):
 
     @abstractmethod
     def _take_before(self, step: int, document: Mapping[str, Json]) -> bool:
-        """Records that a step was begun; False if it is another step's turn."""
+        """Records that a step was begun, in its order; False if the recorded state belongs to another step."""
 
     @abstractmethod
     def _take_after(self, step: int, document: Mapping[str, Json]) -> bool:

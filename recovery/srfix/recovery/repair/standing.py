@@ -166,7 +166,7 @@ def _gone_above(action: Register, left: VersionState, now: SubjectState, state: 
         for version in added_versions(state.before[other.step], state.after[other.step])
     }
     if action.step in state.settled:
-        # A version that was registered once more had been permanently deleted: versions that were above this one.
+        # Versions above this one were registered once more, so they had been permanently deleted.
         again = [
             other for other in state.plan.actions if isinstance(other, Register) and other.step not in state.settled
         ]

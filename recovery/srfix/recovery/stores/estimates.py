@@ -25,7 +25,7 @@ from srfix.recovery.stores.listing import databases_of
 from srfix.serde.subjects.names import Topic
 
 BYTES_OF_A_DATABASE: Final = (50 + 3 * 16) * 1024 * 1024
-"""The most memory, in bytes."""
+"""The most memory that a database needs, in bytes."""
 ACCEPTABLE_LAG: Final = 10_000
 """How many records an instance may lag before Streams prefers another instance for the task (`acceptable.recovery.lag`,
 2.6).

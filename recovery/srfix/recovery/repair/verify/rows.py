@@ -45,9 +45,9 @@ def rows_read(
     known_ids: Collection[SchemaId] | None,
     window: WindowKind | None = None,
 ) -> Iterator[Event]:
-    """The newest live record of each (id, partition), and a report if there is none. The known ids are those of the
-    plan and those that the subject held before: a topic with only other live ids may be in another cluster. If the plan
-    has no ids, every topic is accepted.
+    """Reads the newest live record of each (id, partition), and reports ids without such a record. `known_ids` are
+    those of the plan and those that the subject held before: a topic with only other live ids may be in another
+    cluster. It is None if the plan has no ids; then only the existing records are read.
     """
     read_record = _reader(finding, registry, window)
     ids_read: set[SchemaId] = set()

@@ -1,11 +1,11 @@
 """A directory that appears complete or not at all, whenever the process dies.
 
-    <parent>/<name>                             the directory, as soon as it is whole
-    <parent>/.<name>.srfix-unfinished/          while it is built; what a kill left of it is thrown away by the next run
-        lock                                    held as long as its maker lives
-        about.json                              what was asked for, and, once the directory is whole, what it holds
+    <parent>/<name>                             the directory, as soon as it is complete
+    <parent>/.<name>.srfix-unfinished/          while it is built; the next run removes what a kill left of it
+        lock                                    held as long as its process lives
+        about.json                              the request and, as soon as the directory is complete, its contents
         whole/                                  becomes the directory, by one rename
-        scratch/                                what the building takes beside it
+        scratch/                                temporary files of the build
 
 Nothing that exists is written to: `<name>` must not exist, and another file at the unfinished name is left alone.
 """
