@@ -240,7 +240,8 @@ def log_that_hurts(log: RocksDBLog, tables: Iterable[int]) -> tuple[str, ...]:
     entries, deletions = sum(counts[0] for counts in present), sum(counts[1] for counts in present)
     if deletions * 2 > entries:
         sentences.append(
-            f"{deletions:,} of {entries:,} entries in its tables are tombstones: iterators and range queries must skip all of them."
+            f"{deletions:,} of {entries:,} entries in its tables are tombstones: iterators and range queries must skip "
+            "all of them."
         )
     sentences.extend(f"RocksDB logged: {error}" for error in log.errors)
     return tuple(sentences)
