@@ -81,7 +81,7 @@ class TestWhatCannotBeAsked:
             ),
             (("check", "source.users", "--with-metadata", "a=b"), "--with-metadata is for --reader latest"),
             (("check", "source.users", "--subject", ""), "--subject and --group need a name"),
-            (("check", "source.users", "--subject", ":.eu:"), "--subject names no subject"),
+            (("check", "source.users", "--subject", ":.eu:"), "--subject does not contain a subject's name"),
             (("check", "source.users", "--reader", "conect"), "connect"),
             (
                 ("plan", "--subject", "a-value"),

@@ -150,9 +150,13 @@ class TestParseTopologies:
     @pytest.mark.parametrize(
         ("text", "line", "problem"),
         [
-            ("Topologies:\n   Sub-topology: 0\n    Bogus: x\n", 3, "'Bogus: x' is no line of a printed topology"),
-            ("Topologies:\n   Sub-topology: 0\n      --> a\n", 3, "an arrow --> without a node"),
-            ("Topologies:\n   Sub-topology: 0\n    Source: S (topics: [a])\n      <-- b\n", 4, "an arrow <-- without"),
+            ("Topologies:\n   Sub-topology: 0\n    Bogus: x\n", 3, "'Bogus: x' is not a line of a printed topology"),
+            ("Topologies:\n   Sub-topology: 0\n      --> a\n", 3, "the arrow --> does not belong to any node"),
+            (
+                "Topologies:\n   Sub-topology: 0\n    Source: S (topics: [a])\n      <-- b\n",
+                4,
+                "the arrow <-- does not belong",
+            ),
             ("Topologies:\n    Source: S (topics: [a])\n", 2, "there is a node before the first sub-topology"),
         ],
     )

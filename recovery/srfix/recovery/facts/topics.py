@@ -80,7 +80,7 @@ class TopicQuestion:
 
     def __post_init__(self) -> None:
         if self.subject is not None and not split_context(self.subject)[1]:
-            raise UsageError("--subject is empty. Give a subject, such as users-value.")
+            raise UsageError("--subject does not contain a subject's name. Give one, such as users-value.")
         if self.subject is not None and self.read.strategy is not Strategy.TOPIC:
             raise UsageError(
                 f"--subject names one subject, but --strategy {self.read.strategy.value} makes a subject from each "
