@@ -233,7 +233,7 @@ def _without(keys: RoleCensus, ids: frozenset[SchemaId]) -> RoleCensus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyAsymmetry:
-    """The reader writes one id, but the topic's keys carry other ids, or also other ids."""
+    """The reader writes one id, but the topic's keys carry other ids, alone or besides that id."""
 
     topic_ids: tuple[SchemaId, ...]
     """The ids that the topic's keys carry, ascending."""
