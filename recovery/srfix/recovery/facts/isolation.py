@@ -77,8 +77,8 @@ def by_transactional_ids(application: str, ids: Iterable[str]) -> RestoreIsolati
         isolation=Isolation.READ_UNCOMMITTED,
         weight=Weight.WEAK,
         detail="the cluster knows no transactional id of the application (it forgets an id that was not used for a "
-            "week). So srfix assumes that a restore loads records of aborted transactions, and counts them; "
-            "--isolation read_committed counts without them",
+        "week). So srfix assumes that a restore loads records of aborted transactions, and counts them; "
+        "--isolation read_committed counts without them",
     )
 
 
