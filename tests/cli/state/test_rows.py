@@ -237,7 +237,7 @@ class TestExport:
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            (("--to", "csv", *LONG), "csv holds no typed columns: parquet and arrow do."),
+            (("--to", "csv", *LONG), "csv cannot hold typed columns. Only parquet and arrow can."),
             (("--to", "arrow"), "--typed needs the columns: give --value-columns, --key-columns or both."),
         ],
     )

@@ -1,7 +1,5 @@
-"""A schema that is about to be registered, as it lies in a file: Avro's, a JSON Schema, Protobuf's (`.proto`), or as a
-registry takes it.
-
-A registry takes `{"schema": "…", "schemaType": "JSON", "references": [{"name": …, "subject": …, "version": …}]}`.
+"""A schema that is about to be registered, in a file: an Avro schema, a JSON Schema, a `.proto` file, or a registry's
+request, which is `{"schema": "…", "schemaType": "JSON", "references": [{"name": …, "subject": …, "version": …}]}`.
 """
 
 from __future__ import annotations
@@ -20,13 +18,13 @@ _REGISTRY_KEYS: Final = frozenset(
 _JSON_SCHEMA_KEYS: Final = frozenset(
     ("$schema", "$id", "$ref", "$defs", "definitions", "properties", "additionalProperties", "allOf", "anyOf", "oneOf")
 )
-"""Keys that a JSON Schema has and an Avro schema has no use for."""
+"""Keys that a JSON Schema uses and an Avro schema does not."""
 _TYPES: Final = ("AVRO", "JSON", "PROTOBUF")
 
 
 def parse_schema(text: str, *, origin: str) -> Schema:
-    """The schema in a file's text, which is kept as it stands. What refers to other schemas is not read itself here: the
-    registry that has them says whether it holds.
+    """The schema in a file's text, which is kept unchanged. A schema that refers to others is not read here: only a
+    registry that has the others can check it.
     """
     if origin.endswith(".proto"):
         schema = Schema(text=text, schema_type="PROTOBUF")
@@ -73,7 +71,7 @@ def _check(schema: Schema, origin: str) -> None:
         check_schema(schema)
     except SchemaError as error:
         raise UsageError(f"--schema {origin}: {error.message}") from error
-    except UsageError:  # jsonschema-rs is not installed: the registry will tell
+    except UsageError:  # jsonschema-rs is not installed: the registry will check the schema
         return
 
 
