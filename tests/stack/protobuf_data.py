@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, cast
 
-from parts.jars import PROTOBUF, application_jars
+from parts.jars import application_jars
 from srfix.fixtures.fetching import fetch
 from srfix.serde.connect.schema import ConnectSchema
 from tests.stack.avro_data import to_json
@@ -58,7 +58,7 @@ class ProtobufData:
 @contextmanager
 def protobuf_data() -> Iterator[ProtobufData]:
     """Starts the process; ends it."""
-    jars = [jar for part in (*application_jars(_STREAMS), *PROTOBUF) for jar in fetch(part)]
+    jars = [jar for part in application_jars(_STREAMS, protobuf=True) for jar in fetch(part)]
     with java_process("tests.stack.protobuf_data", jars) as process:
         yield ProtobufData(process)
 
