@@ -4,6 +4,7 @@
 |---|---|
 | a scalar that is not there | its default, 0 or empty; null with `optional`, in a oneof, and for a message |
 | repeated, a map | empty where there is none |
+| a required field that is not there | the body is refused |
 | an enum | the value's name; `UNKNOWN_ENUM_VALUE_<enum>_<number>` for a number without one, as Java has it |
 | uint64, fixed64 from 2⁶³ on | negative under ksqlDB's own case rules, as a Java long; refused under the others |
 | `confluent.type.Decimal` | the number, with the scale that the message says |
@@ -126,7 +127,30 @@ def column_reader(
     elif not projection.is_wrapped:
         name, value = projection.columns[0].name, read
         read = lambda parsed: {name: value(parsed)}  # noqa: E731
+    if _may_lack(message, set()):
+        read = _of_whole(read)
     return reader(message, read, plan.budget if plan.budget.is_needed else None)
+
+
+def _may_lack(message: Descriptor, seen: set[str]) -> bool:
+    """Whether it, or one in it, has a required field."""
+    if message.full_name in seen:
+        return False
+    seen.add(message.full_name)
+    inner = (field.message_type for field in message.fields if field.message_type is not None)
+    return any(field.is_required for field in message.fields) or any(_may_lack(part, seen) for part in inner)
+
+
+def _of_whole(read: Read) -> Read:
+    """The runtime parses what Java does not."""
+
+    def whole(parsed: Any) -> Value:
+        if not parsed.IsInitialized():
+            lacking = ", ".join(parsed.FindInitializationErrors())
+            raise DecodeError(f"The body lacks the required fields {lacking}. It is corrupt, or of another schema.")
+        return read(parsed)
+
+    return whole
 
 
 class _Plan:
