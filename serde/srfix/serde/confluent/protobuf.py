@@ -46,7 +46,7 @@ from srfix.serde.confluent.serde import References
 from srfix.serde.confluent.serializer import ConfluentSerializer
 from srfix.serde.confluent.strategies import reference_subject_name_strategy
 from srfix.serde.engine import Decode, Encode
-from srfix.serde.errors import EncodeError, SchemaError, UsageError
+from srfix.serde.errors import EncodeError, UsageError
 from srfix.serde.formats.protobuf.decode import body_decoder
 from srfix.serde.formats.protobuf.decode import reader as body_reader
 from srfix.serde.formats.protobuf.descriptors import Compiled, compiled
@@ -122,16 +122,7 @@ class ProtobufSchema:
         """The message that is written: the class's own in its own schema, else the one of its name."""
         if self._own is not None and self._text == _file_text(self._own.file):
             return self._own
-        return self._compiled().message() if self._message_name is None else self._named(self._message_name)
-
-    def _named(self, name: str) -> Any:
-        try:
-            found = self._compiled().pool.FindMessageTypeByName(name)
-        except KeyError:
-            found = None
-        if found is None or found.file.name != self._compiled().file.name:
-            raise SchemaError(f"The schema has no message {name}. Name one that it has, or write under another schema.")
-        return found
+        return self._compiled().message() if self._message_name is None else self._compiled().named(self._message_name)
 
     def encoder(self) -> Encode:
         """Writes the class's messages; without one, messages of the name, and dicts."""
@@ -169,7 +160,7 @@ class ProtobufSchema:
             if own is not None or reader is None:
                 return body_reader(written if own is None else own, _unchanged)
             # That the reader's schema lacks a message matters where one comes.
-            named = cache(lambda: body_reader(reader._named(written.full_name), _unchanged))
+            named = cache(lambda: body_reader(reader._compiled().named(written.full_name), _unchanged))
             return lambda body: named()(body)
 
         return body_decoder(make, framed=True)

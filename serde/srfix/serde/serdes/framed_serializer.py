@@ -122,6 +122,10 @@ class FramedSerializer(FramedWriter, Closing):
         self._set(schema_id_framing, partial(type(self), registry, **options, **spec.options()))
         plans = ColumnPlans(self._format, spec)
         if schema_id is not None or version is not None:
+            if full_name and self._format is Format.PROTOBUF and schema_id_framing is Framing.HEADER_GUID:
+                raise UsageError(
+                    "full_name= chooses a message of an existing schema, and headers name its first alone."
+                )
             lookup = cast("SchemaLookup", registry)
             self._choice = ExistingSchema(lookup, plans.encode_under, subjects, schema_id=schema_id, version=version)
             return

@@ -90,6 +90,21 @@ class Compiled:
             found = self._messages(found)[index]
         return found
 
+    def named(self, full_name: str) -> Descriptor:
+        """One of the schema's own messages.
+
+        :raises SchemaError: if it has none of the name.
+        """
+        try:
+            message = self.pool.FindMessageTypeByName(full_name)
+        except KeyError:
+            message = None
+        if message is None or message.file.name != self.file.name:
+            raise SchemaError(
+                f"The schema has no message {full_name}. Name one that it has, or write under another schema."
+            )
+        return message
+
     def indexes(self, message: Descriptor) -> tuple[int, ...]:
         """Where one of the schema's messages stands (`ProtobufSchema.toMessageIndexes`)."""
         parent = message.containing_type

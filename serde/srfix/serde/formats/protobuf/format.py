@@ -138,5 +138,11 @@ def encoder(
 
 
 def encoder_under(schema_text: str, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
-    """An encoder of columns under a schema that exists: the same."""
-    return encoder(schema_text, spec, references)
+    """An encoder of columns under a schema that exists: of its first message, or of the one that `full_name` names
+    (ksqlDB's VALUE_SCHEMA_FULL_NAME).
+
+    :raises SchemaError: if the schema has no such message.
+    """
+    schema = compiled(schema_text, references)
+    message = schema.message() if spec.full_name is None else schema.named(spec.full_name)
+    return column_encoder(message, ProtoType.of_message(schema, message), schema.indexes(message), spec)
