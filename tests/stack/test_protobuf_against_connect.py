@@ -216,6 +216,21 @@ class TestRowsUnderColumns:
                 protobuf.internal_schema(WriteSpec(columns=columns))
         both_ways(java, columns, rows_of(columns, values), nullable=nullable)
 
+    @pytest.mark.parametrize("nullable", NULLABLE)
+    @pytest.mark.parametrize(
+        ("text", "values"),
+        [
+            ("`ConnectDefault2` STRUCT<A INT>", [[{"A": 1}]]),
+            ("USER_ID INT, USERID INT, A STRUCT<B_ INT, B INT>", [[1, 2, {"B_": 3, "B": 4}]]),
+            ("A ARRAY<DECIMAL(4, 2)>, B MAP<STRING, DECIMAL(4, 2)>", [[[Decimal("1.50")], {"x": Decimal("-0.01")}]]),
+        ],
+    )
+    def test_names_and_decimals(
+        self, java: ProtobufData, text: str, values: list[list[Value]], nullable: Nullable
+    ) -> None:
+        columns = parse_columns(text)
+        both_ways(java, columns, rows_of(columns, values), nullable=nullable)
+
     def test_generated(self, java: ProtobufData) -> None:
         @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
         @given(_columns_of.flatmap(with_rows), st.sampled_from(list(NULLABLE)), _full_names)
