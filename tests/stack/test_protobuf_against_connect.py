@@ -436,6 +436,23 @@ class TestKnownDifferences:
         assert java.read(text, [body])[1] == [[None]]
         assert _read(text, body) == {"d": "UNKNOWN_ENUM_VALUE_DayOfWeek_99"}
 
+    def test_a_string_of_proto2_that_is_no_utf_8_is_refused(self, java: ProtobufData) -> None:
+        # Java puts U+FFFD for what it cannot read, but in maps; as in Avro, what is lost is not hidden.
+        text = (
+            'syntax = "proto2"; message M { optional string a = 1; repeated string b = 2; map<string, string> c = 3; }'
+        )
+        bodies = [
+            bytes.fromhex(body) for body in ("000a01ff", "001201ff", "001a060a01ff120178", "001a060a0178" + "1201ff")
+        ]
+        values = java.read(text, bodies)[1]
+        assert values[:2] == [["\ufffd", [], []], [None, ["\ufffd"], []]]
+        assert all("invalid UTF-8" in str(value) for value in values[2:])
+        for body in bodies:
+            with pytest.raises(DecodeError, match="not UTF-8"):
+                _read(text, body)
+            with pytest.raises(DecodeError, match="not UTF-8"):
+                protobuf.decoder(text, ReadSpec())(body, 0)
+
     def test_a_map_s_entry_whose_enum_nobody_knows_is_left_out(self, java: ProtobufData) -> None:
         # As Protobuf's specification has it for proto2; Java's dynamic messages have the enum's first value instead.
         text = 'syntax = "proto2"; message M { map<int32, E> c = 1; enum E { Z = 0; X = 3; } }'

@@ -18,6 +18,7 @@ of a schema. The runtime parses (it knows bounds on depth, and checks text); fie
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
@@ -38,7 +39,7 @@ from srfix.serde.java_ints import LONG_MAX
 from srfix.serde.projection.tree import Entries, Fields, Items, Projected, Projection, Refused, Scalar
 
 if TYPE_CHECKING:
-    from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
+    from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor, FileDescriptor
 
 Read: TypeAlias = Callable[[Any], Value]
 """A value as the runtime has it → a column's."""
@@ -46,6 +47,8 @@ _GREGORIAN: Final = (1582, 10, 15)
 _GREGORIAN_DAY: Final = "1582-10-15"
 """The first day on which Java's calendar is the one that google.type.Date means."""
 _LAST_JULIAN: Final = (1582, 10, 4)
+_STRING: Final = 9
+"""`FieldDescriptor.TYPE_STRING`, which is not loaded to be compared with."""
 _NANO: Final = 1_000_000_000
 _MILLI: Final = 1_000_000
 _FIRST_SECOND: Final = -62_135_596_800
@@ -111,7 +114,10 @@ def reader(message: Descriptor, read: Callable[[Any], Value], budget: Budget | N
             ) from error
         if budget is not None:
             budget.begin(len(body))
-        return read(parsed)
+        try:
+            return read(parsed)
+        except UnicodeDecodeError as error:  # of a map's strings, in proto2
+            raise DecodeError("A string in a map is not UTF-8. The body is corrupt, or of another schema.") from error
 
     return read_body
 
@@ -259,7 +265,12 @@ def _is_same(value: Projected[ProtoType]) -> bool:
     how, field = value.how, value.writer.field
     if not isinstance(how, Scalar) or field is None or field.enum_type is not None or is_held(value.writer):
         return False
-    if field.type in UNSIGNED_64 or how.refusal is not None or how.coercion is not Coercion.SAME:
+    if (
+        may_be_no_text(field)
+        or field.type in UNSIGNED_64
+        or how.refusal is not None
+        or how.coercion is not Coercion.SAME
+    ):
         return False
     return (how.connect, how.type) in _SAME and not value.writer.is_logical
 
@@ -319,12 +330,39 @@ def _raw(writer: ProtoType, how: Scalar, path: str, *, in_nanos: bool, is_exact:
             return lambda message: _of_nanos(_nanos_since(message, where), where, in_nanos, is_exact)
     if field.enum_type is not None:
         return _names(field.enum_type)
+    if may_be_no_text(field):
+        return _text(where)
     if field.type in UNSIGNED_64:
         return lambda number: _long(number, where, is_exact)
     if how.connect in _BITS:
         bits = _BITS[how.connect]
         return lambda number: (number + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
     return None
+
+
+def may_be_no_text(field: FieldDescriptor) -> bool:
+    """Whether it is a string of which the runtime does not ask that it is UTF-8: one of proto2."""
+    return field.type == _STRING and _is_of_proto2(cast("Any", field).file)
+
+
+@lru_cache(maxsize=256)
+def _is_of_proto2(file: FileDescriptor) -> bool:
+    from google.protobuf.descriptor_pb2 import FileDescriptorProto
+
+    proto = FileDescriptorProto()
+    file.CopyToProto(proto)
+    return proto.syntax in ("", "proto2")
+
+
+def _text(where: str) -> Read:
+    """The runtime gives bytes instead."""
+
+    def text(value: Any) -> Value:
+        if isinstance(value, bytes):
+            raise DecodeError(f"The string at {where} is not UTF-8. The body is corrupt, or of another schema.")
+        return cast("str", value)
+
+    return text
 
 
 def _names(enum: EnumDescriptor) -> Read:
@@ -436,4 +474,6 @@ class _Plain:
     def _value(self, field: FieldDescriptor) -> Read:
         if field.enum_type is not None:
             return _names(field.enum_type)
+        if may_be_no_text(field):
+            return _text(field.name)
         return self.message if field.message_type is not None else lambda value: value
