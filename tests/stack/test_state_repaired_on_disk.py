@@ -11,14 +11,14 @@ import pytest
 
 from parts.streams.application import lose_state
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from tests.stack.scene import ANN, ANN_ROW, BOB, BOB_ROW, Scene, assert_join_kills, assert_query_fails, srfix
+from tests.stack.scene import ANN, ANN_ROW, BOB, BOB_ROW, BOTH, Scene, assert_join_kills, assert_query_fails, srfix
 
 pytestmark = pytest.mark.stack
 
 EVE: Final[dict[str, object]] = {"userId": 3, "fullName": "Eve", "homeCountry": None}
 
 
-@pytest.mark.smoke
+@BOTH
 def test_the_incident_is_repaired_on_disk_alone(scene: Scene, registry: FixtureRegistry, tmp_path: Path) -> None:
     scene.produce(("ann", ANN), ("bob", BOB), ("eve", EVE), ("eve", None))
     with scene.running() as application:
@@ -62,6 +62,7 @@ def test_the_incident_is_repaired_on_disk_alone(scene: Scene, registry: FixtureR
     assert registry.dump() == before
 
 
+@BOTH
 def test_rows_of_2_6_3_are_migrated_for_2_7_0(scene: Scene, registry: FixtureRegistry, tmp_path: Path) -> None:
     registry.configure(scene.source_subject, {"compatibility": "NONE"})  # else the next put is refused (SRF016)
     scene.produce(("ann", ANN), ("bob", BOB))

@@ -12,15 +12,17 @@ from typing import Final, Literal, TypeAlias
 
 from srfix.recovery.registry import ReadableRegistry
 from srfix.serde.casing import CaseRule
+from srfix.serde.columns.types import Columns
 from srfix.serde.deserializer import SchemaDeserializer
 from srfix.serde.errors import ColumnError, SchemaError, UsageError
 from srfix.serde.formats.avro import columns_from_avro
-from srfix.serde.formats.json_schema import columns_from_json_schema
+from srfix.serde.formats.table import Format, format_of, schema_module_of
 from srfix.serde.interface import SerdeContext
 from srfix.serde.resolve.policies import ById, Resolver
 from srfix.serde.schemas.models import Schema
 from srfix.serde.schemas.references import reference_texts
-from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer
+from srfix.serde.serdes.framed_serializer import FramedSerializer
+from srfix.serde.serializer import FRAMED
 from srfix.serde.subjects.names import Role, Subject
 from srfix.serde.subjects.strategies import FixedSubject
 from srfix.serde.wire import SchemaId, prefix_id_bytes
@@ -28,7 +30,6 @@ from srfix.serde.wire import SchemaId, prefix_id_bytes
 Change: TypeAlias = Callable[[bytes], bytes]
 """The serde's bytes of a value → the new bytes for the store. An exception says why that is impossible."""
 
-_AVRO, _JSON = "AVRO", "JSON"
 _TIMES: Final = "integers"
 _TOPIC: Final = "the store"
 
@@ -54,7 +55,7 @@ class Reserialiser:
         """The id that all values carry afterwards."""
         self._prefix = prefix_id_bytes(schema_version.schema_id)
         self._read = _reader(resolver, schema_version.schema, references, case_rule)
-        self._write = _writer(registry, schema_version.schema, subject, schema_version.version)
+        self._write = _writer(registry, schema_version.schema, references, subject, schema_version.version)
         self._context = SerdeContext(_TOPIC, Role.VALUE)
         self._made_of = (registry, subject, schema_version.version, resolver, case_rule)
 
@@ -78,8 +79,8 @@ def _made_anew(
 
 
 def _reader(resolver: Resolver, schema: Schema, references: tuple[str, ...], case_rule: CaseRule) -> SchemaDeserializer:
-    if schema.schema_type == _JSON:
-        columns = columns_from_json_schema(schema.text, names="keep", references=references)
+    if schema.schema_type != Format.AVRO.schema_type:
+        columns = _columns(schema, references)
         return SchemaDeserializer(resolver, columns=columns, case_rule=case_rule, times=_TIMES)
     try:
         columns = columns_from_avro(schema.text, names="keep", references=references)
@@ -91,15 +92,25 @@ def _reader(resolver: Resolver, schema: Schema, references: tuple[str, ...], cas
     return SchemaDeserializer(resolver, columns=columns, case_rule=case_rule, wrap=True, times=_TIMES)
 
 
+def _columns(schema: Schema, references: tuple[str, ...]) -> Columns:
+    """
+    :raises UsageError: if a field has no column: its values would be lost.
+    """
+    infer = schema_module_of(format_of(schema.schema_type)).infer_columns
+    inferred = infer(schema.text, names="keep", references=references)
+    if inferred.dropped:
+        lost = ", ".join(part.path for part in inferred.dropped)
+        raise UsageError(f"srfix cannot write rows under this schema: no column type holds its fields {lost}.")
+    return inferred.columns
+
+
 def _writer(
-    registry: ReadableRegistry, schema: Schema, subject: Subject, version: int
-) -> AvroSerializer | JsonSchemaSerializer:
+    registry: ReadableRegistry, schema: Schema, references: tuple[str, ...], subject: Subject, version: int
+) -> FramedSerializer:
+    format_ = format_of(schema.schema_type)
+    # A row that a Protobuf schema is written by has columns for its oneofs.
+    columns = _columns(schema, references) if format_ is Format.PROTOBUF else None
     subjects = FixedSubject(value=subject)
-    if schema.schema_type == _AVRO:
-        return AvroSerializer(registry, version=version, subjects=subjects, register=False, times=_TIMES)
-    if schema.schema_type == _JSON:
-        return JsonSchemaSerializer(registry, version=version, subjects=subjects, register=False, times=_TIMES)
-    raise UsageError(
-        f"The subject {subject} holds a schema of the type {schema.schema_type}, and srfix cannot write rows "
-        "under such a schema."
+    return FRAMED[format_](
+        registry, columns, version=version, subjects=subjects, register=False, case_rule=CaseRule.EXACT, times=_TIMES
     )
