@@ -339,8 +339,8 @@ class TestConfigFile:
             ("application = ['a', 'b']", "application", 'text, in quotes: "…"'),
             ("[plan]\nout = ['p.json']", "plan.out", 'text, in quotes: "…"'),
             ("[source]\nusers-store = 5", "source.users-store", 'text, in quotes: "…"'),
-            ("ignore = ['a', 1]", "ignore", 'text, in quotes: "…", or a list of such'),
-            ("registry = [['http://a:1']]", "registry", 'text, in quotes: "…", or a list of such'),
+            ("ignore = ['a', 1]", "ignore", 'text, in quotes: "…", or a list of such texts'),
+            ("registry = [['http://a:1']]", "registry", 'text, in quotes: "…", or a list of such texts'),
         ],
     )
     def test_a_value_of_another_type_is_refused(self, tmp_path: Path, text: str, name: str, what: str) -> None:
