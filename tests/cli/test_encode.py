@@ -184,7 +184,7 @@ class TestWhatMakesNoSense:
             (("decode",), "Name a TOPIC"),
             (("decode", "--payload", "zz", "--schema", '"int"'), "is not hexadecimal"),
             (("decode", "--payload", "00", "--framed"), "--framed needs --schema"),
-            (("decode", "--payload", "00", "--format", "kafka"), "needs its column"),
+            (("decode", "--payload", "00", "--format", "kafka"), "needs a column"),
             (("decode", "--payload", "00", "--role", "both", "--format", "json"), "is a key or a value"),
             (("decode", "--payload", "00"), "No schema registry was named"),
             (("schema", "A INT", "--format", "kafka"), "has no schemas"),

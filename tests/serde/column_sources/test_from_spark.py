@@ -156,7 +156,7 @@ class TestSparkSchema:
     @pytest.mark.parametrize(
         ("column", "message"),
         [
-            (Column("A", TIME), r"^The column ->A is TIME, which Spark has no type for\. Leave it out\.$"),
+            (Column("A", TIME), r"^The column ->A is TIME, but Spark has no such type\. Leave it out\.$"),
             (Column("A", Decimal(39, 0)), r"^The column ->A is DECIMAL\(39, 0\), which"),
             (Column("A", Map(STRING, INTEGER)), r"^The column ->A is MAP with keys of INTEGER, which"),
         ],

@@ -294,7 +294,7 @@ class TestRoot:
             json_schema.decoder("{}", ReadSpec(columns=parse_columns("A MAP<INT, INT>")))
 
     def test_only_one_column_is_unwrapped(self) -> None:
-        with pytest.raises(ColumnError, match=r"^Only a single column can be un-wrapped, and there are 2: "):
+        with pytest.raises(ColumnError, match=r"^Only a single column can be un-wrapped, but there are 2: "):
             json_schema.decoder("{}", ReadSpec(columns=parse_columns("A INT, B INT"), wrap=False))
 
     def test_a_body_that_is_cut_off_or_extended_is_refused(self) -> None:
