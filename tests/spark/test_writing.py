@@ -469,12 +469,12 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("columns", "frame", "why"),
         [
-            ("A TIMESTAMP", "TIMESTAMP_NTZ'2020-1-1' a", "->A is timestamp_ntz, which is not written as long"),
-            ("A STRING", "1 AS a", "->A is int, which is not written as string"),
-            ("A DATE", "TIMESTAMP'2020-01-01' AS a", "->A is timestamp, which is not written as int (date)"),
+            ("A TIMESTAMP", "TIMESTAMP_NTZ'2020-1-1' a", "->A is timestamp_ntz, which cannot be written as long"),
+            ("A STRING", "1 AS a", "->A is int, which cannot be written as string"),
+            ("A DATE", "TIMESTAMP'2020-01-01' AS a", "->A is timestamp, which cannot be written as int (date)"),
             ("A ARRAY<STRING>", "'x' AS a", "->A is string, not an array"),
             ("A MAP<STRING, INT>", "map(1, 2) AS a", "->A is map<int, int>, and the keys of a map must be string"),
-            ("A STRUCT<B INT>", "struct(1 AS b, 2 AS c) AS a", "->A->c has no column or field to go to"),
+            ("A STRUCT<B INT>", "struct(1 AS b, 2 AS c) AS a", "->A->c feeds no column or field"),
         ],
     )  # fmt: skip
     def test_what_no_serializer_takes_is_nobody_s(

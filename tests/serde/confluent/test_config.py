@@ -73,7 +73,7 @@ FALLBACK = "subject.name.strategy.fallback"
 WRONG: list[tuple[SerdeClass, dict[str, object], str]] = [
     (WRITE, {"auto.register.schemas": "yes"}, "is of the type str"),
     (WRITE, {"use.schema.id": True}, "is of the type bool"),
-    (WRITE, {"use.schema.id": 2**31}, "is 2147483648; registries give"),
+    (WRITE, {"use.schema.id": 2**31}, "is 2147483648; registries assign"),
     (WRITE, {"use.latest.version": True}, r"and auto\.register\.schemas .* exclude"),
     (SerdeClass.JSON_SERIALIZER, {"use.latest.version": None}, "is None; it must be"),
     (READ, {"use.latest.with.metadata": "a=b"}, "is of the type str"),
@@ -100,9 +100,9 @@ WRONG: list[tuple[SerdeClass, dict[str, object], str]] = [
     (
         SerdeClass.JSON_SERIALIZER,
         {"validation.rules.execution": ValidationRulesExecution.AFTER_DOMAIN_RULES},
-        "is AFTER_DOMAIN_RULES, but no rules are executed here",
+        "is AFTER_DOMAIN_RULES, but srfix executes no rules",
     ),
-    (WRITE, {"validation.rules.executor": object()}, "is given, but no rules"),
+    (WRITE, {"validation.rules.executor": object()}, "is given, but srfix executes no rules"),
 ]
 
 
@@ -126,7 +126,7 @@ class _Executor:
 class TestArguments:
     def test_rules_are_refused_by_name(self) -> None:
         AvroSerializer(REGISTRY, AVRO, rule_conf={}, rule_registry=RuleRegistry())
-        with pytest.raises(UsageError, match="rule_conf is given, but no rules are executed"):
+        with pytest.raises(UsageError, match="rule_conf is given, but srfix executes no rules"):
             AvroSerializer(REGISTRY, AVRO, None, None, {"key": "value"})
         rules = RuleRegistry()
         rules.register_executor(cast("object", _Executor()))  # type: ignore[arg-type]

@@ -1,16 +1,15 @@
-"""Where a schema's identity stands, as `schema.id.serializer` and `schema.id.deserializer` say it.
+"""The place of a schema's identity, according to `schema.id.serializer` and `schema.id.deserializer`.
 
-The functions have confluent-kafka's names and signatures and may be passed in place of its own; its own are
-recognised (by module and name: confluent_kafka is not imported) and mean the same. Any other callable is called as
-confluent-kafka calls it.
+These functions have the names and signatures of confluent-kafka's functions, and can be passed instead of them. srfix
+also recognises confluent-kafka's functions (by module and name, without importing confluent_kafka) and treats them the
+same. It calls any other callable as confluent-kafka does.
 
-| what is passed | writes, or reads |
-|---|---|
+| argument | writes or reads | |---|---|
 | `prefix_schema_id_serializer` (default) | id in the payload |
-| `header_schema_id_serializer` | GUID in a header that is added to the context's headers, a list or a dict |
-| `dual_schema_id_deserializer` (default) | the header, else id or GUID in the payload |
+| `header_schema_id_serializer` | GUID in a header; srfix adds it to the context's headers (a list or a dict) |
+| `dual_schema_id_deserializer` (default) | the header, otherwise id or GUID in the payload |
 | `prefix_schema_id_deserializer` | id or GUID in the payload only |
-| `srfix.serde.wire.Framing` | PREFIX_ID, HEADER_GUID, PREFIX_GUID for writing; likewise, and no other, for reading |
+| `srfix.serde.wire.Framing` | PREFIX_ID, HEADER_GUID or PREFIX_GUID for writing; for reading, only the given one |
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from srfix.serde.wire import Framing, frame_guid, header_guid, parse, prefix_id_
 
 
 class SchemaId:
-    """A schema's identity as confluent-kafka's `SchemaId`: what custom callables are given and fill in."""
+    """A schema's identity, like confluent-kafka's `SchemaId`. Custom callables get it and fill it in."""
 
     __slots__ = ("guid", "id", "message_indexes", "schema_type")
 
@@ -42,9 +41,9 @@ class SchemaId:
         return f"SchemaId({self.schema_type!r}, {self.id}, {self.guid})"
 
     def from_bytes(self, payload: BytesIO) -> BytesIO:
-        """Reads id or GUID where the stream stands, and gives the stream, standing behind it.
+        """Reads an id or a GUID at the stream's position, and returns the stream, which is then after it.
 
-        :raises WireError: if neither is there.
+        :raises WireError: if there is neither id nor GUID.
         """
         rest = payload.read()
         frame = parse(rest)
@@ -54,19 +53,19 @@ class SchemaId:
         return payload
 
     def id_to_bytes(self) -> bytes:
-        """The byte 00 and the id.
+        """The byte 00, then the id.
 
         :raises EncodeError: if there is no id.
         """
         if self.id is None:
             raise EncodeError(
-                "There is no schema id to write: no schema was registered. Pass a schema, or a subject name strategy that "
-                "has a subject for it."
+                "There is no schema id to write: no schema was registered. Pass a schema, or a subject name "
+                "strategy that gives a subject."
             )
         return prefix_id_bytes(self.id)
 
     def guid_to_bytes(self) -> bytes:
-        """The byte 01 and the GUID.
+        """The byte 01, then the GUID.
 
         :raises EncodeError: if there is no GUID.
         """
@@ -89,9 +88,9 @@ def prefix_schema_id_serializer(payload: bytes, ctx: Context | None, schema_id: 
 
 
 def header_schema_id_serializer(payload: bytes, ctx: Context | None, schema_id: _HasId) -> bytes:
-    """The payload alone; the GUID goes into the context's headers.
+    """Returns only the payload; the GUID goes into the context's headers.
 
-    :raises EncodeError: if there is no context, or it has no headers that can take one.
+    :raises EncodeError: if there is no context, or it has no headers to which one can be added.
     """
     frame = parse(schema_id.guid_to_bytes())
     add_header(ctx, required_guid(None if frame is None else frame.guid))
@@ -99,9 +98,9 @@ def header_schema_id_serializer(payload: bytes, ctx: Context | None, schema_id: 
 
 
 def dual_schema_id_deserializer(payload: bytes, ctx: Context | None, schema_id: _HasId) -> BytesIO:
-    """The body, with the identity from the header, else from the payload.
+    """Returns the body; takes the identity from the header, otherwise from the payload.
 
-    :raises WireError: if neither is there.
+    :raises WireError: if there is neither id nor GUID.
     """
     guid = header_guid(ctx.headers, header_role(ctx)) if ctx else None
     if guid is None:
@@ -111,16 +110,16 @@ def dual_schema_id_deserializer(payload: bytes, ctx: Context | None, schema_id: 
 
 
 def prefix_schema_id_deserializer(payload: bytes, ctx: Context | None, schema_id: _HasId) -> BytesIO:
-    """The body, with the identity from the payload.
+    """Returns the body; takes the identity from the payload.
 
-    :raises WireError: if it is not there.
+    :raises WireError: if the payload has no identity.
     """
-    parse(payload)  # for its errors: confluent-kafka's schema_id has others
+    parse(payload)  # to raise srfix's errors, because confluent-kafka's schema_id raises others
     return schema_id.from_bytes(BytesIO(payload))
 
 
 def header_role(ctx: Context | None) -> Role:
-    """Whose header it is: as in confluent-kafka, what is no key is a value."""
+    """Whether the header is for the key or the value. As in confluent-kafka, everything except a key is a value."""
     return Role.KEY if ctx is not None and ctx.field == Role.KEY.value else Role.VALUE
 
 
@@ -134,7 +133,7 @@ def required_guid(guid: UUID | None) -> UUID:
 
 
 def add_header(ctx: Context | None, guid: UUID) -> None:
-    """Puts the header that carries a schema's GUID into the context's headers."""
+    """Adds the header with a schema's GUID to the context's headers."""
     if ctx is None:
         raise EncodeError(
             "The schema's GUID must go into a header, but there is no context. Call the serializer with a "
@@ -147,7 +146,7 @@ def add_header(ctx: Context | None, guid: UUID) -> None:
 
 
 def serializer_of(value: object) -> Framing | SerializeId:
-    """What `schema.id.serializer` means; a callable is one of the user's own."""
+    """The meaning of `schema.id.serializer`; a callable is the user's own."""
     by_name = {"prefix_schema_id_serializer": Framing.PREFIX_ID, "header_schema_id_serializer": Framing.HEADER_GUID}
     if value is None or isinstance(value, Framing):
         return value or Framing.PREFIX_ID
@@ -155,7 +154,7 @@ def serializer_of(value: object) -> Framing | SerializeId:
 
 
 def deserializer_of(value: object) -> frozenset[Framing] | DeserializeId:
-    """What `schema.id.deserializer` means: the framings that are read, or one of the user's own callables."""
+    """The meaning of `schema.id.deserializer`: the framings to read, or the user's own callable."""
     every = frozenset(Framing)
     by_name = {
         "dual_schema_id_deserializer": every,

@@ -257,7 +257,7 @@ class TestUnions:
             assert row == {"P": None}
 
     def test_a_node_that_no_alternative_takes_is_refused(self) -> None:
-        with pytest.raises(CoercionError, match=r"^At ->P, the body has a boolean, where"):
+        with pytest.raises(CoercionError, match=r"^At ->P, the body has a boolean, but"):
             self._row("true")
 
     def _row(self, body: str) -> Value:

@@ -158,4 +158,4 @@ class TestEngines:
 
     def test_a_type_that_spark_has_not_is_for_none(self, client: RegistryClient) -> None:
         text = _engines(plan_read(client, "users", "SINCE TIME"))
-        assert text.startswith("  both        refused: The column ->SINCE is TIME, which")
+        assert text.startswith("  both        refused: The column ->SINCE is TIME, but")

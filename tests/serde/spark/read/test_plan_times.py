@@ -135,8 +135,8 @@ class TestNewestOfSpark:
         assert plan.newest is not None
         reasons = {dropped.path: dropped.reason for dropped in plan.newest.dropped}
         assert set(reasons) == {"->t", "->n", "->d", "->s->x", "->only", "->only->x", "->l", "->m", "->u", "->r->next"}
-        assert reasons["->t"].startswith("Spark has no such type as TIME.")
-        assert reasons["->d"].startswith("Spark's decimals have at most 38 digits, and this one has 39.")
+        assert reasons["->t"].startswith("Spark has no type TIME.")
+        assert reasons["->d"].startswith("Spark's decimals have at most 38 digits, but this one has 39.")
         assert plan.spark_schema()
         explained = plan.explain(extended=True)
         assert all(f"left out {path}: " in explained for path in reasons)

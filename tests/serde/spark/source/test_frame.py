@@ -55,7 +55,7 @@ class TestByOptions:
                 frame_of(options(columns=columns, metadata="offset"))
 
     def test_what_spark_has_no_type_for_is_refused(self) -> None:
-        with pytest.raises(ColumnError, match=r"is TIME, which Spark has no type for"):
+        with pytest.raises(ColumnError, match=r"is TIME, but Spark has no such type"):
             spark_json(frame_of(options(columns="`T` TIME")))
 
     def test_raw_is_the_frame_of_sparks_kafka_source(self) -> None:

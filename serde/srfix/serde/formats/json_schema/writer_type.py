@@ -1,4 +1,4 @@
-"""JSON Schema's types, as JsonSchemaData makes them Connect's, for the projection's walk (`projection.tree`)."""
+"""JSON Schema's types, converted by JsonSchemaData's rules, for the projection's walk (`projection.tree`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class JsonType:
     """A type of JSON Schema."""
 
     schema: ConnectSchema
-    """What JsonSchemaData makes of it."""
+    """Its Connect schema by JsonSchemaData's rules."""
 
     @property
     def connect(self) -> ConnectType:
@@ -69,7 +69,7 @@ class JsonType:
 
     @property
     def defaults(self) -> tuple[WriterField[JsonType], ...]:
-        """None: only Avro's schemas are resolved."""
+        """Always empty, because only Avro schemas are resolved."""
         return ()
 
     def fields(self, path: str) -> tuple[WriterField[JsonType], ...]:

@@ -166,7 +166,7 @@ def missing(field: WriteField[AvroType]) -> Piece | JvmRefusal:
 
 
 def _never(node: AvroNode, frame_type: FrameType) -> JvmRefusal:
-    return JvmRefusal(why=f"is {ddl(frame_type)}, which is not written as {describe(node)}", is_final=True)
+    return JvmRefusal(why=f"is {ddl(frame_type)}, which cannot be written as {describe(node)}", is_final=True)
 
 
 def _void(node: AvroNode) -> Piece:
