@@ -162,7 +162,7 @@ class TestKafkaProperties:
         [("sasl.login.callback.handler.class", "It names a Java class"), ("ssl.enabled.protocols", "Leave it out")],
     )
     def test_what_only_java_has_is_refused_by_name_with_what_to_use(self, name: str, advice: str) -> None:
-        with pytest.raises(UsageError, match=rf"^The Kafka property {name} is one of Java's.*{advice}") as refusal:
+        with pytest.raises(UsageError, match=rf"^The Kafka property {name} belongs to Java.*{advice}") as refusal:
             connect("-X", f"{name}=topsecret")
         assert "topsecret" not in refusal.value.message
 

@@ -357,7 +357,7 @@ class TestSchemasThatExist:
             kind(client, HALVES, schema_id=schema_id)({"ID": 7}, KEY)
 
     def test_a_version_that_is_not_there(self, client: RegistryClient) -> None:
-        with pytest.raises(ResolveError, match="The values are to be written under version"):
+        with pytest.raises(ResolveError, match="The values must be written under version"):
             AvroSerializer(client, version="latest")({"id": 7}, VALUE)
 
     def test_a_schema_of_another_type_is_refused(self, registry: FixtureRegistry, client: RegistryClient) -> None:

@@ -337,7 +337,7 @@ class TestWriting:
         assert topic.registry.writes == 0
 
     def test_a_spark_that_cannot_write_streams_so_is_told_how_it_can(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        lacking = 'format("srfix") writes streams from Spark 4.1 on'
+        lacking = 'format("srfix") writes streams since Spark 4.1'
         monkeypatch.setattr(source, "HAS_STREAM_WRITER", False)
         monkeypatch.setattr(source, "lacks_source_stream_writer", lambda: lacking)
         with pytest.raises(EngineRefusedError) as caught:

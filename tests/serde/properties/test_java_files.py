@@ -314,7 +314,7 @@ class TestReferences:
             ("${file:DIR/secrets.properties:topsecret}", "has no such property"),
             ("${file:/nowhere:a}", "The properties file '/nowhere' cannot be read"),
             ("${dir:/nowhere:a}", "the folder '/nowhere' does not provide it: No such file"),
-            ("${env:TOPSECRET_UNSET}", "${env:…} does not name an environment variable that is set here"),
+            ("${env:TOPSECRET_UNSET}", "${env:…} names an environment variable that is not set here"),
         ],
     )
     def test_what_cannot_be_resolved_is_told(

@@ -279,11 +279,7 @@ def _misspelt(name: str) -> str | None:
     if is_known(name) or name.startswith(_FAMILIES):
         return None
     near = nearest(name[:100], _MISSPELT, cutoff=0.9)
-    return (
-        f"srfix does not use a property, because its name is almost {near}. Correct the name."
-        if near
-        else None
-    )
+    return f"srfix does not use a property, because its name is almost {near}. Correct the name." if near else None
 
 
 def _as_ksqldb_does(kafka: Mapping[str, str]) -> dict[str, str]:

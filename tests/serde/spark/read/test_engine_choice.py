@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 EXACT = plan_of("A INT", record(a="int"))
 INEXACT = plan_of("A STRING", record(a="double"))
 MANY = plan_of("A INT", *(record(a="int", **{f"f{n}": "int" for n in range(number)}) for number in range(31)))
-LEFT = "1 schemas (1) are of shapes beyond the 30 that Spark compiles well, and are read with the arrow engine alone"
+LEFT = "1 schemas (1) have shapes beyond the 30 that Spark compiles well, so only the arrow engine reads them"
 WHY_NOT = "Schema id 1: column A (STRING), writer type double: the text of a floating-point number depends on the JVM."
-NO_SRFIX = "The arrow engine runs on the workers, and they lack srfix: No srfix there."
+NO_SRFIX = "The arrow engine runs on the workers, but they lack srfix: No srfix there."
 
 
 class FakeSession:
@@ -82,7 +82,7 @@ class TestUnboundedSession:
         with caplog.at_level(logging.WARNING, logger="srfix.serde.spark"):
             choice = choose_engine(EXACT, session_of(FakeSession(unbounded="No bounds here")), "jvm")
         assert (choice.engine, choice.fallback) == ("jvm", True)
-        assert caplog.messages == ["No bounds here. It is read so all the same, for the engine was named."]
+        assert caplog.messages == ["No bounds here. srfix reads nevertheless, because you named the engine."]
 
 
 class TestChooseEngine:

@@ -42,7 +42,7 @@ class TestNumbersOfDifferentUnits:
         registry.configure("users-value", {"compatibility": "NONE"})
         for type_ in types:
             _seed(registry, A=type_)
-        with pytest.raises(ColumnError, match=rf"The column {path} would hold numbers of"):
+        with pytest.raises(ColumnError, match=rf"The column {path} would hold numbers with"):
             plan_read(client, "users", column)
         plan_read(client, "users", column, case_rule=CaseRule.KSQLDB)
 

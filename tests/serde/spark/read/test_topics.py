@@ -81,7 +81,7 @@ class TestTopicPlans:
             from_registry(plans[kind])  # type: ignore[call-overload]
 
     def test_a_column_is_read_by_one_plan(self) -> None:
-        with pytest.raises(UsageError, match=r"A plan must be what plan_read gives, not list\. A"):
+        with pytest.raises(UsageError, match=r"A plan must come from plan_read, but this is list\. A"):
             from_registry("value", [plan("a"), plan("b")])  # type: ignore[call-overload]
 
     def test_a_column_is_read_by_a_plan_or_by_a_subject_named_after_its_topic_and_a_registry(
@@ -153,7 +153,7 @@ class TestWords:
         said = "java.util.regex.PatternSyntaxException: Unclosed group near index 1\n(\n\tat java.base/java.util.regex"
         error = asked.error_of(said)
         assert error is not None
-        assert "subscribe_pattern= is not a regular expression of Java's:" in error.message
+        assert "subscribe_pattern= is not a Java regular expression:" in error.message
         assert topics_asked([plan("a")]).error_of(said) is None
         assert asked.error_of("something else") is None
 

@@ -96,7 +96,10 @@ class TestByASchema:
     @pytest.mark.parametrize(
         ("given", "message"),
         [
-            (schema(("ID", "short"), REASON), "column 'ID' is short, which rows do not have; they have integer"),
+            (
+                schema(("ID", "short"), REASON),
+                "column 'ID' is short, but rows do not have this type; they have integer",
+            ),
             (
                 json.loads(json.dumps(schema(("ID", "long"), REASON)).replace("true", "false")),
                 "The schema's field 'ID' is NOT NULL",

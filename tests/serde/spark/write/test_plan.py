@@ -62,7 +62,7 @@ class TestPlanWrite:
         before = registry.dump()
         with pytest.raises(IncompatibleSchemaError) as caught:
             plan_write(client, "users", "ID BIGINT, NAME DOUBLE")
-        assert caught.value.__notes__ == ["No job was started: nothing was written to the topic 'users'."]
+        assert caught.value.__notes__ == ["No job was started, so nothing was written to the topic 'users'."]
         assert registry.dump() == before
 
     def test_without_registering_the_schema_must_be_there(

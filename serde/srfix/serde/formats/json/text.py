@@ -1,8 +1,8 @@
 """JSON values → compact JSON text, like Jackson's.
 
-Strings as Jackson's generators have them: the short escapes, `\\u001F` with upper-case digits for other control
-characters, nothing else but `"` and `\\`. Its generator of bytes writes characters beyond U+FFFF as two escapes, the
-one of texts as they are.
+Strings have the escapes of Jackson's generators: the short escapes, `\\u001F` with upper-case digits for other control
+characters, and otherwise only `"` and `\\`. Jackson's byte generator writes characters beyond U+FFFF as two escapes; its
+text generator writes them unchanged.
 """
 
 from __future__ import annotations

@@ -217,11 +217,11 @@ class TestAcceptedTypes:
 
 REFUSED: list[tuple[str, Json, str]] = [
     ("STRUCT<`int` INT, `string` STRING>", ["null", "int", "string"], "a union of several types is a STRUCT"),
-    ("INT", ["null"], "no value of it is anything but null"),
+    ("INT", ["null"], "it can only be null"),
     ("INT", "null", "null does not feed a column of int32"),
     ("INT", "long", "int64 does not feed a column of int32"),
     ("STRING", "double", "the text of a floating-point number depends on the JVM"),
-    ("DECIMAL(10, 2)", decimal(10, 4), "its scale is 4 and the column's is 2: Spark would round"),
+    ("DECIMAL(10, 2)", decimal(10, 4), "its scale is 4 but the column's is 2: Spark would round"),
     ("DECIMAL(10, 2)", decimal(40, 39), "Spark's decimals have scales from 0 to 38"),
     ("DECIMAL(10, 2)", decimal(9, 2, fixed(4)), "has 9 digits, and the column wants 10"),
     ("DECIMAL(10, 2)", "bytes", "one is a decimal, and the other is plain bytes"),
@@ -247,8 +247,8 @@ class TestRefusals:
         ("schema", "why"),
         [
             (record(a="int", next=["null", "R"]), "the schema is recursive"),
-            (["null", record(a="int")], "the root is a union of null, record R, not a record"),
-            ([record(a="int"), record("S", a="int")], "the root is a union of record R, record S, not a record"),
+            (["null", record(a="int")], "its root is a union of null, record R, not a record"),
+            ([record(a="int"), record("S", a="int")], "its root is a union of record R, record S, not a record"),
             (record(a="int", b=fixed(2**30)), "the fixed type F has 1,073,741,824 bytes"),
             (record(a="int", b=nested(150)), "its types nest deeper than 100 levels"),
             (
@@ -279,7 +279,9 @@ class TestRefusals:
     def test_an_earlier_field_whose_values_count_is_refused(self) -> None:
         schema = record(A=logical("int", "time-millis"), a="int")
         (reason,) = reasons_of("A BIGINT", schema, case_rule=CaseRule.KSQLDB)
-        assert reason.endswith("a later field feeds the column, but its values count as bad all the same.")
+        assert reason.endswith(
+            "a later field feeds the column, but a bad value of this field must still make the row bad."
+        )
 
     def test_of_too_many_shapes_those_of_the_fewest_and_oldest_schemas_are_left(self) -> None:
         shapes = [record(a="int", **{f"f{n}": "int" for n in range(number)}) for number in range(MAX_SHAPES + 2)]
