@@ -36,7 +36,7 @@ class TestNoGateway:
     def test_otherwise_it_is_what_stands_above(self, java: Path) -> None:
         error = _no_gateway({}, "4.3.0")
         assert type(error) is SparkError
-        assert f" It ran {java}: it needs Java 17 or later" in error.message
+        assert f" It ran {java}. Spark needs Java 17 or later" in error.message
 
 
 class TestCoordinates:

@@ -90,7 +90,7 @@ class TestChooseEngine:
         ("engine", "exact", "has_avro", "has_srfix", "expected"),
         [
             ("auto", True, True, True, "engine jvm with arrow for unknown ids: Spark's own Avro reads every known"),
-            ("auto", True, True, False, "engine jvm: Spark's own Avro reads every known schema exactly; what the plan"),
+            ("auto", True, True, False, "engine jvm: Spark's own Avro reads every known schema exactly; payloads that the plan"),
             ("auto", False, True, True, f"engine arrow: the jvm engine cannot be used: {WHY_NOT}"),
             ("auto", True, False, True, "engine arrow: the jvm engine cannot be used: Spark lacks the jar spark-avro."),
             ("jvm", True, True, True, "engine jvm with arrow for unknown ids: it was asked for"),
@@ -125,7 +125,7 @@ class TestChooseEngine:
             choose_engine(EXACT, session_of(FakeSession(has_avro=False)), "jvm")
 
     def test_the_arrow_engine_without_srfix_refuses_where_it_is_known(self) -> None:
-        with pytest.raises(WorkerPackageError, match="The arrow engine runs on the workers, and"):
+        with pytest.raises(WorkerPackageError, match="The arrow engine runs on the workers, but"):
             choose_engine(EXACT, session_of(FakeSession()), "arrow", workers_have_srfix=False)
 
     def test_workers_are_asked_once_for_each_session(self, caplog: pytest.LogCaptureFixture) -> None:

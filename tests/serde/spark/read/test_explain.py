@@ -29,7 +29,7 @@ COLUMNS = "USERID BIGINT, NAME STRING, ADDRESS STRUCT<CITY STRING, STREET STRING
 PHANTOM = ChangelogSubject(application="app", store="store")
 
 INCIDENT: Final = (
-    "  policy an id whose schema is registered under 'app-store-changelog-value', or otherwise under 'users-value' "
+    "  policy an id whose schema is registered under 'app-store-changelog-value', otherwise 'users-value' "
     "(DualSubject)",
     "  asked 'app-store-changelog-value' (1 version), 'users-value' (4 versions)",
     "  is version 1 of 'app-store-changelog-value', version 2 of 'users-value'",
@@ -58,7 +58,7 @@ def _engines(plan: ReadPlan) -> str:
 SUMMARY: Final = """\
 The values of topic 'users': Avro, case rule unique
   columns     USERID BIGINT, NAME STRING, ADDRESS STRUCT<CITY STRING, STREET STRING>
-  policy      an id whose schema is registered under 'app-store-changelog-value', or otherwise under 'users-value' (DualSubject)
+  policy      an id whose schema is registered under 'app-store-changelog-value', otherwise 'users-value' (DualSubject)
   reads       ids 1, 2, of 'app-store-changelog-value' (1 version), 'users-value' (4 versions)
   bad rows    id 3 (AMBIGUOUS_CASE); id 4 (TYPE_MISMATCH)
   refused     id 99

@@ -116,7 +116,7 @@ class TestCheckpoint:
         assert not is_recreated(before, LOG)
         with pytest.raises(DataLossError, match=r"has read users\[0\] up to offset 21, but the"):
             check_not_recreated(before, LOG)
-        with pytest.raises(DataLossError, match=r"users\[4\] up to offset 0, and the partition is"):
+        with pytest.raises(DataLossError, match=r"users\[4\] up to offset 0, but the partition is"):
             check_not_recreated(StreamCheckpoint(topic="users", topic_id=None, offsets={4: 0}), LOG)
         check_not_recreated(StreamCheckpoint(topic="users", topic_id="one", offsets={0: 20, 1: 2}), LOG)
 

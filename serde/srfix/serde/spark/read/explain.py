@@ -110,7 +110,7 @@ def policy_words(plan: ReadDecisions) -> str:
         case UnderOneSubject(), (subject,):
             return f"an id whose schema is registered under {subject!r} ({kind})"
         case DualSubject(), (first, second):
-            return f"an id whose schema is registered under {first!r}, or otherwise under {second!r} ({kind})"
+            return f"an id whose schema is registered under {first!r}, otherwise {second!r} ({kind})"
         case UnderOneSubject() | DualSubject(), _:
             return f"an id whose schema is registered under a subject with its record's name ({kind})"
         case _:

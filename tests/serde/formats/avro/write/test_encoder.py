@@ -397,7 +397,7 @@ class TestWithColumnsAsTheEngine:
 
 
 _LIKE_COLUMNS = parse_columns("A BIGINT, B BIGINT, C STRING, `d` STRING, `D` STRING, E STRUCT<F INT>")
-"""Of types that another's value fits, two of which differ in letter case alone."""
+"""Of types that another's value fits, two of which differ only in letter case."""
 
 
 def _spelt(name: str) -> st.SearchStrategy[str]:

@@ -103,7 +103,7 @@ class TestUnbounded:
         self.answer, self.knows_items = LIMITS, False
         assert unbounded(NO_SESSION, (STRING, BYTES)) is None
         said = unbounded(NO_SESSION, (ITEMS, STRING)) or ""
-        assert said.startswith("Spark's Avro is older than 1.11.3 and knows no bound on the")
+        assert said.startswith("Spark's Avro is older than 1.11.3 and has no limit on the")
 
     def test_a_number_that_bounds_nothing_is_no_bound(self) -> None:
         self.answer = {ITEMS: 10 * LIMITS[ITEMS], STRING: 2**31 - 1}
