@@ -321,7 +321,7 @@ class TestWriting:
         ("schema", "given", "message"),
         [
             ({"ID": "long", "offset": "long"}, {"metadata": "offset"}, "srfix cannot write a record's offset"),
-            ({"ID": "long"}, {"metadata": "key"}, "has no column 'key', which metadata names"),
+            ({"ID": "long"}, {"metadata": "key"}, "metadata names the column 'key', but the frame has only"),
             ({"ID": "long", "key": "long"}, {"metadata": "key"}, "'key' must be binary or string"),
             ({"ID": "long"}, {"role": "key"}, "A record with only a key would be a tombstone"),
             ({"value": "binary", "topic": "string"}, {"format": "raw"}, "it also has topic"),

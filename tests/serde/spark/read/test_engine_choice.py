@@ -90,7 +90,13 @@ class TestChooseEngine:
         ("engine", "exact", "has_avro", "has_srfix", "expected"),
         [
             ("auto", True, True, True, "engine jvm with arrow for unknown ids: Spark's own Avro reads every known"),
-            ("auto", True, True, False, "engine jvm: Spark's own Avro reads every known schema exactly; payloads that the plan"),
+            (
+                "auto",
+                True,
+                True,
+                False,
+                "engine jvm: Spark's own Avro reads every known schema exactly; payloads that the plan",
+            ),
             ("auto", False, True, True, f"engine arrow: the jvm engine cannot be used: {WHY_NOT}"),
             ("auto", True, False, True, "engine arrow: the jvm engine cannot be used: Spark lacks the jar spark-avro."),
             ("jvm", True, True, True, "engine jvm with arrow for unknown ids: it was asked for"),

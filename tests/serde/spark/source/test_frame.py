@@ -51,7 +51,7 @@ class TestByOptions:
 
     def test_two_columns_of_one_name_are_refused_with_the_way_out(self) -> None:
         for columns in ("`offset` BIGINT", "OFFSET BIGINT"):
-            with pytest.raises(UsageError, match="Two columns have the name 'offset' \(ignoring case"):
+            with pytest.raises(UsageError, match=r"Two columns have the name 'offset' \(ignoring case"):
                 frame_of(options(columns=columns, metadata="offset"))
 
     def test_what_spark_has_no_type_for_is_refused(self) -> None:
