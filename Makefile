@@ -227,6 +227,8 @@ ifneq ($(CARGO),)
 	$(BIN)/python -m tests.bench.bench_kernel
 endif
 	$(BIN)/python -m tests.bench.bench_json
+	$(BIN)/python -m tests.bench.bench_protobuf_pair
+	$(BIN)/python -m tests.bench.bench_delimited
 	$(BIN)/python tests/bench/bench_census.py
 	$(BIN)/python tests/bench/bench_scale.py
 	$(BIN)/python -m tests.bench.bench_many_stores

@@ -77,11 +77,11 @@ class TestWhatCannotBeAsked:
         [
             (
                 ("check", "source.users", "--subject", "a-value", "--strategy", "record"),
-                "--subject names one subject, and --strategy",
+                "--subject names one subject, but --strategy",
             ),
             (("check", "source.users", "--with-metadata", "a=b"), "--with-metadata is for --reader latest"),
             (("check", "source.users", "--subject", ""), "--subject and --group need a name"),
-            (("check", "source.users", "--subject", ":.eu:"), "--subject names no subject"),
+            (("check", "source.users", "--subject", ":.eu:"), "--subject does not contain a subject's name"),
             (("check", "source.users", "--reader", "conect"), "connect"),
             (
                 ("plan", "--subject", "a-value"),

@@ -84,7 +84,7 @@ class TestWhatIsRefused:
         [
             (("user",), "Did you mean 'users'?"),
             (("users", "--partition", "7"), "has the partitions 0 to 2; 7 is none of them"),
-            (("users", "--partition", "0", "--from-offset", "99"), "Nothing is there from offset 99 on"),
+            (("users", "--partition", "0", "--from-offset", "99"), "There is no record from offset 99 on"),
             (("users", "--last", "--from-offset", "1"), "Give only one of --last and --from-offset"),
             (("users", "--resolve", "dual-subject"), "needs the first subject"),
             (("users", "--resolve", "by-id", "--second-subject", "a"), "--second-subject is only for"),

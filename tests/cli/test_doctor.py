@@ -115,4 +115,4 @@ class TestWhatIsDenied:
         nothing = Answer(status=404, body="", content_type="text/html")
         with parts.registry.intercept(Fault(path="^/v1/metadata", action=nothing)):
             found = checks(parts.srfix("doctor", "--output", "json"))
-        assert found[f"registry {parts.registry.url}"]["detail"].startswith("answers, and does not tell its version")
+        assert found[f"registry {parts.registry.url}"]["detail"].startswith("answers, but does not show its version")

@@ -211,10 +211,10 @@ class TestBaseline:
             ("[]", "is no baseline of srfix. Write one with"),
             ('{"schema": "srfix.diagnosis/1", "findings": []}', "is a srfix.diagnosis/1, and --baseline takes"),
             ('{"schema": "srfix.baseline/1", "findings": 5}', "has no list of findings"),
-            ('{"schema": "srfix.baseline/1", "findings": [{"code": "SRF001"}]}', "has an entry that is none"),
+            ('{"schema": "srfix.baseline/1", "findings": [{"code": "SRF001"}]}', "has an invalid entry"),
             (
                 json.dumps({"schema": "srfix.baseline/1", "findings": [ENTRY | {"severity": "bad"}]}),
-                "entry that is none",
+                "has an invalid entry",
             ),
         ],
     )

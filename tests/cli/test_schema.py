@@ -128,5 +128,5 @@ class TestWhetherASubjectTakesIt:
         read_only = Answer(status=200, body='{"mode":"READONLY"}')
         with parts.registry.intercept(Fault(method="GET", path="^/mode", action=read_only)):
             acceptance = self.asked(parts, "A INT", 1, "new-value")
-            assert acceptance["reasons"] == ["The mode is READONLY: nothing new is taken (42205)."]
+            assert acceptance["reasons"] == ["The mode is READONLY: the registry accepts nothing new (42205)."]
             assert self.asked(parts, INTERNAL, 0)["accepted"] is True

@@ -150,10 +150,14 @@ class TestParseTopologies:
     @pytest.mark.parametrize(
         ("text", "line", "problem"),
         [
-            ("Topologies:\n   Sub-topology: 0\n    Bogus: x\n", 3, "'Bogus: x' is no line of a printed topology"),
-            ("Topologies:\n   Sub-topology: 0\n      --> a\n", 3, "an arrow --> without a node"),
-            ("Topologies:\n   Sub-topology: 0\n    Source: S (topics: [a])\n      <-- b\n", 4, "an arrow <-- without"),
-            ("Topologies:\n    Source: S (topics: [a])\n", 2, "a node stands before the first sub-topology"),
+            ("Topologies:\n   Sub-topology: 0\n    Bogus: x\n", 3, "'Bogus: x' is not a line of a printed topology"),
+            ("Topologies:\n   Sub-topology: 0\n      --> a\n", 3, "the arrow --> does not belong to any node"),
+            (
+                "Topologies:\n   Sub-topology: 0\n    Source: S (topics: [a])\n      <-- b\n",
+                4,
+                "the arrow <-- does not belong",
+            ),
+            ("Topologies:\n    Source: S (topics: [a])\n", 2, "there is a node before the first sub-topology"),
         ],
     )
     def test_a_garbled_one_is_refused_with_the_line(self, text: str, line: int, problem: str) -> None:

@@ -1,4 +1,4 @@
-"""A small cluster and registry of its own for each test: topics, groups and subjects as the test says."""
+"""A small cluster and a registry for each test, with the topics, groups and subjects that the test names."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class ListingCluster(Cluster):
 
 @dataclass
 class World:
-    """What is there, and the questions that a test asks of it."""
+    """The cluster and the registry of a test, and the questions that the test asks."""
 
     broker: EmbeddedBroker
     registry: FixtureRegistry
@@ -81,9 +81,9 @@ class World:
     stack: ExitStack
     sources: dict[str, Topic] = field(default_factory=dict)
     supplied: Supplied = field(default_factory=Supplied)
-    """State directories and topologies that are handed over."""
+    """State directories and topologies that the person gives."""
     path: str = ""
-    """What follows the registry's URL: `/contexts/.eu` leads into that context."""
+    """The end of the registry's URL: `/contexts/.eu` leads into that context."""
 
     def client(self) -> RegistryClient:
         """A fresh client: it remembers nothing of an earlier one."""
@@ -118,7 +118,7 @@ class World:
         self.commit("shop", users=len(rows))
 
     def consume(self, group: str, **topics: int) -> None:
-        """Commits an offset for partition 0 of each topic, as a plain consumer does: nothing stands beside it."""
+        """Commits an offset for partition 0 of each topic, as a plain consumer does: without metadata."""
         self.broker.commit(group, {(topic, 0): offset for topic, offset in topics.items()}, metadata="")
 
     def examine(
@@ -157,7 +157,9 @@ class World:
         also: tuple[str, ...] = (),
         version_limit: int | None = None,
     ) -> Plan:
-        """A plan. Whatever the test is of: it writes to no subject that neither a finding nor the plan itself names."""
+        """A plan. In every test it also checks that the plan only writes to subjects that a finding or the plan itself
+        names.
+        """
         survey = self.survey()
         examination = self.examine(
             application=application,
@@ -180,7 +182,7 @@ class World:
         )
         written_to = {action.subject for action in plan.actions}
         assert written_to <= {finding.subject for finding in plan.findings}
-        if width is not Width.ALL_VERSIONS:  # then nothing was counted, and nothing found
+        if width is not Width.ALL_VERSIONS:  # then srfix counted nothing, and found nothing
             assert written_to <= {finding.subject for finding in examination.diagnosis.findings}
         assert set(plan.expects) == written_to
         return plan
@@ -199,8 +201,7 @@ class World:
 def world_of(topics: Mapping[str, int], *, emulate: Release = "7.9", habits: Habits | None = None) -> Iterator[World]:
     """Topics with their numbers of partitions, no group, no subject.
 
-    :param emulate: the release that the registry answers like.
-    :param habits: what it does otherwise.
+    :param emulate: the release whose answers the registry gives. :param habits: its other habits.
     """
     with ExitStack() as stack:
         # A small topic's census waits for its batch to fill: a whole second, which tests need not.

@@ -119,7 +119,7 @@ class TestCall:
     @pytest.mark.parametrize(
         ("schema", "message"),
         [
-            (Schema(text="syntax = 'proto3';", schema_type="PROTOBUF"), r"schema id 1: .* of the type PROTOBUF"),
+            (Schema(text="namespace py x", schema_type="THRIFT"), r"schema id 1: .* of the type THRIFT"),
             (Schema(text="not json"), r"schema id 1: The schema text is not JSON"),
         ],
     )

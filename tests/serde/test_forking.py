@@ -29,6 +29,7 @@ from srfix.serde.bounds import UnknownIdBounds
 from srfix.serde.confluent import AvroSerializer as DropIn
 from srfix.serde.forking import ForkLock, PerProcess
 from srfix.serde.formats.json.budget import Shapes
+from srfix.serde.formats.protobuf import descriptors
 from srfix.serde.registry.single_flight import SingleFlight
 from srfix.serde.registry.unknown_ids import UnknownIds
 from tests.serde.confluent import peers
@@ -151,6 +152,12 @@ def sharing() -> Scene:
     return Scene(flights._lock, lambda: flights.once("k", lambda: "yes") == "yes")
 
 
+def compiling() -> Scene:
+    """protoc: a schema is compiled."""
+    text = f'syntax = "proto3"; message M{time.monotonic_ns()} {{}}'
+    return Scene(descriptors._PROTOC, lambda: descriptors.compiled(text).message().name.startswith("M"))
+
+
 SCENES: dict[tuple[str, str], Callable[[], Scene]] = {
     ("serde/srfix/serde/resolve/policies.py", "_Remembered"): resolving,
     ("serde/srfix/serde/serdes/schema_choices.py", "OwnSchema"): serializing,
@@ -159,6 +166,7 @@ SCENES: dict[tuple[str, str], Callable[[], Scene]] = {
     ("serde/srfix/serde/registry/unknown_ids.py", "UnknownIds"): forgetting,
     ("serde/srfix/serde/registry/single_flight.py", "SingleFlight"): sharing,
     ("serde/srfix/serde/formats/json/budget.py", "Shapes"): shaping,
+    ("serde/srfix/serde/formats/protobuf/descriptors.py", ""): compiling,
 }
 """Where a lock is made → its scene."""
 

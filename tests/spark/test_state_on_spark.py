@@ -105,7 +105,7 @@ class TestBothEngines:
             assert pq.read_table(tmp_path / "there" / name).equals(pq.read_table(tmp_path / "here" / name))
         assert there[2].splitlines()[-1] == here[2].splitlines()[-1]
         again = done(capsys, *arguments, "--out", "there", *SPARK)
-        assert (again[0], "is there already" in again[2]) == (ExitCode.REFUSED, True)
+        assert (again[0], "exists already" in again[2]) == (ExitCode.REFUSED, True)
 
     def test_diff(self, state: ApplicationState, broker: EmbeddedBroker, capsys: pytest.CaptureFixture[str]) -> None:
         for more in ((), ("--until", "committed")):
@@ -138,7 +138,7 @@ class TestBothEngines:
         assert contents(tmp_path / "there") == contents(tmp_path / "here")
         assert len(contents(tmp_path / "there")) == 9  # of each task two stores and a checkpoint
         again = done(capsys, *arguments, "--out", tmp_path / "there", *SPARK)
-        assert (again[0], "srfix writes to no directory that exists" in again[2]) == (ExitCode.REFUSED, True)
+        assert (again[0], "srfix never writes to an existing directory" in again[2]) == (ExitCode.REFUSED, True)
 
     def test_one_file_is_the_local_engines(self, state: ApplicationState, capsys: pytest.CaptureFixture[str]) -> None:
         code, _, err = done(capsys, "export", state.path, "--out", "x", "--one-file", *SPARK)

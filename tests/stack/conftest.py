@@ -15,9 +15,10 @@ from typing import Final
 import pytest
 
 from parts.registries.apicurio import ApicurioRegistry
+from parts.streams.model import SerdeKind
 from srfix.fixtures.broker.kraft import KraftBroker
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from tests.stack.scene import Scene, new_scene, without_what_is_made
+from tests.stack.scene import Registry, Scene, new_scene, without_what_is_made
 
 PROPERTIES: Final = {
     # A killed application is missed after its session's time-out, for which the broker has a lower limit.
@@ -58,10 +59,19 @@ def registry() -> Iterator[FixtureRegistry]:
 
 
 @pytest.fixture
-def scene(broker: KraftBroker, registry: FixtureRegistry, tmp_path: Path) -> Iterator[Scene]:
-    """An application that has met nothing yet, and whose topics go with it."""
+def missing() -> str:
+    """What the registry says of a schema that a subject, `{subject}`, lacks."""
+    return "Schema not found"
+
+
+@pytest.fixture
+def scene(
+    broker: KraftBroker, registry: Registry, missing: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[Scene]:
+    """An application that has met nothing yet, and whose topics go with it; its serde may be the parameter (`BOTH`)."""
     with without_what_is_made(broker):
-        yield new_scene(broker, registry, tmp_path)
+        serde = getattr(request, "param", SerdeKind.CONNECT_PROJECTED)
+        yield new_scene(broker, registry, tmp_path, serde=serde, missing=missing)
 
 
 @pytest.fixture(autouse=True)

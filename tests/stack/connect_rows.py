@@ -26,6 +26,7 @@ from tests.stack.java_process import JavaProcess, Json, java_process
 
 _STREAMS: Final = "3.9.2"
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_EXACT: Final = decimal.Context(prec=1000, traps=[decimal.Inexact, decimal.InvalidOperation])
 _ORDINAL: Final = datetime.date(1970, 1, 1).toordinal()
 
 
@@ -190,12 +191,18 @@ def described(schema: Json) -> ConnectSchema:
 
 def to_value(schema: ConnectSchema, wire: Json, column: ColumnType) -> Value:
     """What `ConnectDataTranslator` makes of Connect's value for a column that is inferred from its schema: a translation of its
-    own, that shares nothing with ours."""
+    own, that shares nothing with ours.
+
+    :raises ArithmeticError: if a decimal does not fit its column (`DecimalUtil.ensureFit`).
+    """
     match schema.type, wire, column:
         case _, None, _:
             return None
-        case _, str(), Decimal():
-            return decimal.Decimal(wire)
+        case _, str(), Decimal(precision, scale):
+            number = decimal.Decimal(wire)
+            if number.copy_abs() >= 10 ** (precision - scale):
+                raise decimal.Overflow
+            return number.quantize(decimal.Decimal((0, (1,), -scale)), context=_EXACT)
         case _, int(), ScalarType.DATE:
             return datetime.date.fromordinal(wire + _ORDINAL)
         case _, int(), ScalarType.TIME:

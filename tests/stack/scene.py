@@ -17,10 +17,12 @@ import fastavro
 import pytest
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
+from google.protobuf.message_factory import GetMessageClass
 
 from parts.streams.application import StreamsApplication
-from parts.streams.model import JavaCause, ProjectedColumn, Row, StreamsError, StreamsSetup
+from parts.streams.model import JavaCause, ProjectedColumn, Row, SerdeKind, StreamsError, StreamsSetup
 from srfix.fixtures.broker.kraft import KraftBroker
+from srfix.serde.formats.protobuf.descriptors import compiled
 from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Role, Subject, changelog_topic, subject_for
 from srfix.serde.subjects.strategies import ChangelogSubject
@@ -40,6 +42,16 @@ WRITER_SCHEMA: Final = {
         {"name": "homeCountry", "type": ["null", "string"], "default": None},
     ],
 }
+PROTO: Final = """syntax = "proto3";
+package com.example.users;
+
+message User {
+  int64 userId = 1;
+  string fullName = 2;
+  optional string homeCountry = 3;
+}
+"""
+"""The same in Protobuf."""
 COLUMNS: Final = (
     ProjectedColumn(name="USERID", field="userId", type="INT64"),
     ProjectedColumn(name="FULLNAME", field="fullName"),
@@ -55,6 +67,16 @@ STREAMS_EXCEPTION: Final = "org.apache.kafka.streams.errors.StreamsException"
 DATA_EXCEPTION: Final = "org.apache.kafka.connect.errors.DataException"
 SERIALIZATION_EXCEPTION: Final = "org.apache.kafka.common.errors.SerializationException"
 REST_CLIENT_EXCEPTION: Final = "io.confluent.kafka.schemaregistry.client.rest.exceptions.RestClientException"
+
+BOTH: Final = pytest.mark.parametrize(
+    "scene",
+    [
+        pytest.param(SerdeKind.CONNECT_PROJECTED, id="avro", marks=pytest.mark.smoke),
+        pytest.param(SerdeKind.PROTOBUF_PROJECTED, id="protobuf"),
+    ],
+    indirect=True,
+)
+"""A test of scenes in Avro and in Protobuf."""
 
 Keep: TypeAlias = Literal["auto", "live", "soft-deleted"]
 Undo: TypeAlias = Callable[[], None]
@@ -74,7 +96,7 @@ class Registry(Protocol):
     def forget_requests(self) -> None:
         """Counts `writes` from here on."""
 
-    def seed(self, subject: str, schema_text: str) -> int:
+    def seed(self, subject: str, schema_text: str, *, schema_type: str = "AVRO") -> int:
         """Registers a schema whatever the level of compatibility; returns the id."""
 
     def dump(self) -> Mapping[str, Json]:
@@ -91,6 +113,11 @@ class Scene:
     writer_id: int
     missing: str
     """What the registry says of a schema that the phantom subject lacks."""
+
+    @property
+    def is_protobuf(self) -> bool:
+        """Whether the rows are Protobuf's, not Avro's."""
+        return self.setup.serde is SerdeKind.PROTOBUF_PROJECTED
 
     @property
     def source_subject(self) -> Subject:
@@ -128,12 +155,14 @@ class Scene:
     def produce(
         self,
         *users: tuple[str | bytes, dict[str, object] | None],
-        schema: Mapping[str, object] = WRITER_SCHEMA,
+        schema: Mapping[str, object] | str | None = None,
         schema_id: int | None = None,
     ) -> None:
         """Writes users under the writer schema, or another one with its id; None is a tombstone, bytes are a key as it
         is.
         """
+        if schema is None:
+            schema = PROTO if self.is_protobuf else WRITER_SCHEMA
         producer = Producer({"bootstrap.servers": self.broker.bootstrap_servers, "partitioner": "murmur2_random"})
         for key, user in users:
             value = None if user is None else framed(schema, schema_id or self.writer_id, user)
@@ -141,14 +170,24 @@ class Scene:
         assert producer.flush(30) == 0
 
 
-def framed(schema: Mapping[str, object], schema_id: int, row: Mapping[str, object]) -> bytes:
-    """A row as a producer's Avro serializer writes it."""
+def framed(schema: Mapping[str, object] | str, schema_id: int, row: Mapping[str, object]) -> bytes:
+    """A row as a producer's Avro serializer writes it; under the text of a Protobuf schema, as its Protobuf serializer."""
+    if isinstance(schema, str):
+        made: Any = GetMessageClass(compiled(schema).message())
+        return frame_id(schema_id, b"\0" + made(**row).SerializeToString())
     body = io.BytesIO()
     fastavro.schemaless_writer(body, fastavro.parse_schema(dict(schema)), row)
     return frame_id(schema_id, body.getvalue())
 
 
-def new_scene(broker: KraftBroker, registry: Registry, folder: Path, *, missing: str = "Schema not found") -> Scene:
+def new_scene(
+    broker: KraftBroker,
+    registry: Registry,
+    folder: Path,
+    *,
+    serde: SerdeKind = SerdeKind.CONNECT_PROJECTED,
+    missing: str,
+) -> Scene:
     """Topics and an application of this scene's own on that broker, and the producers' schema in the registry.
 
     `missing` is what the registry says of a schema that a subject, `{subject}`, lacks.
@@ -162,10 +201,13 @@ def new_scene(broker: KraftBroker, registry: Registry, folder: Path, *, missing:
         users=f"users-{name}",
         logins=f"logins-{name}",
         enriched=f"enriched-{name}",
+        serde=serde,
     )
     for topic, partitions in ((setup.users, PARTITIONS), (setup.logins, PARTITIONS), (setup.enriched, 1)):
         broker.create_topic(topic, partitions)
-    writer_id = registry.seed(subject_for(setup.users, Role.VALUE), json.dumps(WRITER_SCHEMA, separators=(",", ":")))
+    avro = json.dumps(WRITER_SCHEMA, separators=(",", ":"))
+    text, schema_type = (PROTO, "PROTOBUF") if serde is SerdeKind.PROTOBUF_PROJECTED else (avro, "AVRO")
+    writer_id = registry.seed(subject_for(setup.users, Role.VALUE), text, schema_type=schema_type)
     phantom = ChangelogSubject(application=setup.application, store=setup.store)(setup.users, Role.VALUE)
     missing = missing.format(subject=phantom)
     return Scene(broker=broker, registry=registry, setup=setup, writer_id=writer_id, missing=missing)
@@ -208,7 +250,9 @@ def repair(scene: Scene, *, keep: Keep, live_keys: int, code: str = "SRF001") ->
     assert scene.registry.writes == 0
     srfix(scene, "apply", str(plan), "--yes")
     writes = scene.registry.writes
-    srfix(scene, "verify", str(plan))
+    verified = json.loads(srfix(scene, "verify", str(plan), "--output", "json"))
+    assert verified["subjects"][0]["rows_read"], verified
+    assert verified["skipped"] == []
     srfix(scene, "diagnose")
     assert scene.registry.writes == writes
     return lambda: void(srfix(scene, "rollback", str(plan), "--yes"))
@@ -220,14 +264,15 @@ def void(_answer: object) -> None:
 
 def read_failure(scene: Scene) -> tuple[JavaCause, ...]:
     """What the reader of a foreign row dies of: the message of the incident."""
+    word, what = ("Protobuf", "Protobuf schema") if scene.is_protobuf else ("Avro", "Avro value schema version")
     return (
         JavaCause(
             class_name=DATA_EXCEPTION,
-            message=f"Failed to deserialize data for topic {scene.changelog} to Avro: ",
+            message=f"Failed to deserialize data for topic {scene.changelog} to {word}: ",
         ),
         JavaCause(
             class_name=SERIALIZATION_EXCEPTION,
-            message=f"Error retrieving Avro value schema version for id {scene.writer_id}",
+            message=f"Error retrieving {what} for id {scene.writer_id}",
         ),
         JavaCause(class_name=REST_CLIENT_EXCEPTION, message=f"{scene.missing}; error code: 40403"),
     )

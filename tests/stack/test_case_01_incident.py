@@ -1,4 +1,4 @@
-"""Case 1: the incident on Kafka Streams 2.6.3 with Connect's AvroConverter, its repair, and the repair's undo."""
+"""Case 1: the incident on Kafka Streams 2.6.3 with Confluent's converters, its repair, and the repair's undo."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from parts.streams.application import lose_state
 from parts.streams.model import Row, SerdeCall
-from tests.stack.scene import BOB, Scene, assert_join_kills, assert_query_fails, read_failure, repair
+from tests.stack.scene import BOB, BOTH, Scene, assert_join_kills, assert_query_fails, read_failure, repair
 
 pytestmark = [pytest.mark.stack, pytest.mark.smoke]
 
@@ -17,6 +17,7 @@ ANN_ROW: Final[Row] = {"USERID": 1, "FULLNAME": "Ann Two"}
 CEM: Final[dict[str, object]] = {"userId": 3, "fullName": "Cem", "homeCountry": "TR"}
 
 
+@BOTH
 def test_a_store_that_cannot_be_read_after_its_state_was_lost_is_repaired(scene: Scene) -> None:
     scene.produce(("ann", ANN | {"fullName": "Ann One"}), ("bob", BOB), ("cem", CEM), ("ann", ANN), ("cem", None))
 

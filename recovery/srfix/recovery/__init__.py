@@ -1,7 +1,7 @@
 """Find out which stores cannot be read, decide, repair, verify, and undo.
 
-This is the front door: `diagnose`, `plan`, `apply`, `verify`, `rollback`, and what they take and give. What else there is is
-srfix's own. A name is loaded when it is asked for.
+This is the front door: `diagnose`, `plan`, `apply`, `verify`, `rollback`, and the types of their arguments and results.
+Everything else is private. A name is loaded at its first use.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,6 @@
-"""What is known: findings that a person has written down, and that are no news to a job which runs again and again.
-
-A finding is known by what stays the same from run to run: code, role, and its store, or its topic and subject. One that has
-become worse than it was written down is news.
+"""A baseline: findings that a person has written down, so that a job which runs again and again does not report them as
+new. A finding is recognised by its parts that stay the same from run to run: code, role, and its store, or its topic
+and subject. A finding that has become worse since it was written down counts as new.
 """
 
 from __future__ import annotations
@@ -30,16 +29,18 @@ _PLACES: Final = ("application", "store", "topic", "subject")
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class FindingIdentity:
-    """A finding's identity: of a store, of a topic and a subject that its reader asks, or of a subject alone."""
+    """A finding's identity. The finding is about a store, about a topic and a subject that its reader asks, or only
+    about a subject.
+    """
 
     code: str
-    """Empty where the catalogue has none."""
+    """Empty if the catalogue has no code for the finding."""
     application: str = ""
     store: str = ""
     topic: str = ""
-    """That of a finding of `srfix check`; empty for a store's."""
+    """The topic, for a finding of `srfix check`; empty for a finding about a store."""
     subject: str = ""
-    """Empty for a store's."""
+    """Empty for a finding about a store."""
     role: Role
 
     def __str__(self) -> str:
@@ -57,41 +58,41 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """What was found beside a baseline."""
+    """The findings of a run, compared with a baseline."""
 
     known: tuple[FindingIdentity, ...] = ()
     worse: tuple[tuple[FindingIdentity, Severity, Severity], ...] = ()
-    """What has become worse, with how bad it was and is; it is news."""
+    """Findings that have become worse, with the severity then and now; they count as new."""
     gone: tuple[FindingIdentity, ...] = ()
-    """What the baseline knows and, within what was asked, was not found."""
+    """Entries of the baseline that this run looked for and did not find."""
 
 
 class KnownFinding(Part, kw_only=True):
-    """A finding, by what stays the same from run to run."""
+    """A finding, by the parts that stay the same from run to run."""
 
     code: Code | None
-    """Null where the catalogue has none."""
+    """Null if the catalogue has no code for the finding."""
     application: str | UnsetType = UNSET
     store: str | UnsetType = UNSET
     topic: str | UnsetType = UNSET
-    """That of a finding of `srfix check`, which is of no store."""
+    """The topic, for a finding of `srfix check`, which is not about a store."""
     subject: str | UnsetType = UNSET
-    """What a finding that is of no store is about."""
+    """The subject, for a finding that is not about a store."""
     role: Role
 
     @classmethod
     def of_identity(cls, identity: FindingIdentity, **more: object) -> Self:
-        """What is empty is left out."""
+        """Empty fields are left out."""
         return cls.of(
             identity, code=identity.code or None, **{name: getattr(identity, name) or UNSET for name in _PLACES}, **more
         )
 
 
 class BaselineFinding(KnownFinding, kw_only=True):
-    """A finding that is known."""
+    """A finding that a person has written down."""
 
     severity: Severity
-    """How bad it was when it was written down; a finding that is worse by now is new."""
+    """How bad it was when it was written down; a finding that is worse now counts as new."""
 
 
 class BaselineDocument(Document, tag=SCHEMA):
@@ -101,13 +102,13 @@ class BaselineDocument(Document, tag=SCHEMA):
 
 
 class BesideBaseline(Part):
-    """What was found beside a baseline; only with --baseline or --write-baseline."""
+    """The findings compared with a baseline; only with --baseline or --write-baseline."""
 
     file: str
     known: list[KnownFinding]
     """Findings that the baseline knows: no reason to fail."""
     gone: list[KnownFinding]
-    """What the baseline knows and was not found."""
+    """Entries of the baseline that were not found."""
 
 
 def worst(severities: Iterable[tuple[FindingIdentity, Severity]]) -> dict[FindingIdentity, Severity]:
@@ -120,7 +121,7 @@ def worst(severities: Iterable[tuple[FindingIdentity, Severity]]) -> dict[Findin
 def compare(
     findings: Mapping[FindingIdentity, Severity], baseline: Baseline, *, is_asked: Callable[[FindingIdentity], bool]
 ) -> Compared:
-    """Tells news from what is known. Entries that were not asked for, and so would not have been found, are not called gone."""
+    """Separates new findings from known ones. An entry that this run did not look for is not called gone."""
     before = baseline.findings
     worse = {
         identity for identity in before.keys() & findings.keys() if not before[identity].is_at_least(findings[identity])
@@ -175,6 +176,7 @@ def _entry(entry: Json, path: str) -> tuple[FindingIdentity, Severity]:
             if (identity.application and identity.store) or identity.subject:
                 return identity, finding.severity
     raise UsageError(
-        f"The baseline {path!r} has an entry that is none: it takes code, role (key or value), severity "
-        f"({', '.join(severity.value for severity in Severity)}), and application and store, or topic and subject. {_MAKE}"
+        f"The baseline {path!r} has an invalid entry: an entry needs code, role (key or value), severity "
+        f"({', '.join(severity.value for severity in Severity)}), and application and store, or topic and subject. "
+        f"{_MAKE}"
     )

@@ -1,11 +1,10 @@
-"""The commands that srfix prints for a person to paste: quoted in one place, with the options that were given.
+"""The commands that srfix prints for a person to paste. They are quoted in one place, and have the options that the
+person gave. In a sentence a command stands between backquotes and is complete: it runs as it is printed. A sentence
+that only speaks of a command names it without arguments (srfix rollback).
 
-In a sentence a command stands between backquotes and is whole: it runs as it is printed. A sentence that only speaks of
-a command names it without arguments (srfix rollback).
-
-A line break in a name stays one, between single quotes. A name that cannot be printed, or is too long, is asked for instead:
-`"${SRFIX_WORD_1:?…}"` ends the command with these words until a person sets the variable. So a command that is pasted does what
-was meant, or nothing.
+A line break in a name is kept, between single quotes. In place of a name that cannot be printed, or is too long, stands
+`"${SRFIX_WORD_1:?…}"`, which stops the command with these words until a person sets the variable. So a pasted command
+does the right thing, or nothing.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ KNOWN_OPTIONS: Final[Mapping[str, frozenset[str]]] = {
     | _ENGINE
     | _SIGN_OFF
     | {"--allow", "--journals", "--signature", "--signer-key"},
-    # Without the limits of a hurry: what they leave unread is not verified.
+    # Without --deadline and the like: records that they leave unread are not verified.
     "verify": _CONNECTION | _EVIDENCE | _ENGINE | _SIGN_OFF | {"--only", "--isolation"},
     "rollback": _CONNECTION | _SIGN_OFF,
     "scan": _CONNECTION | _HURRY | _ENGINE | {"--application", "--isolation"},
@@ -67,7 +66,7 @@ KNOWN_OPTIONS: Final[Mapping[str, frozenset[str]]] = {
     "subjects": _CONNECTION | {"--application"},
     "doctor": _CONNECTION | {"--application"},
 }
-"""Per command the options that are repeated from the command line that was given, as that spells them."""
+"""For each command, the options that srfix repeats from the person's command line, in the same spelling."""
 
 _REPEATABLE: Final = frozenset(
     {
@@ -92,7 +91,7 @@ _OPTIONS_END: Final = "--"
 def shell_words(*arguments: str) -> str:
     """Arguments as a POSIX shell takes them: a name with a space or a quote stays one argument.
 
-    The one function that quotes: what is printed to be pasted, or to be a part of it, comes from here.
+    Only this function quotes: every command that is printed, and every part of one, comes from here.
     """
     words: list[str] = []
     number = 0
@@ -107,7 +106,7 @@ def shell_words(*arguments: str) -> str:
 
 
 def _why_not_printed(argument: str) -> str | None:
-    """Words without anything that a shell takes for more than words."""
+    """Words without any character that has a meaning in a shell."""
     if len(argument) > bounds.COMMAND_WORD:
         return f"an argument of {len(argument)} characters is too long to print"
     if not is_printable(argument.replace("\n", " ")):
@@ -116,8 +115,8 @@ def _why_not_printed(argument: str) -> str | None:
 
 
 def _outline(argument: str) -> str:
-    """What can be seen of a name, to tell it from others."""
-    return re.sub(r"[^A-Za-z0-9._:/-]+", " ", argument)[:80].strip() or "nothing of it can"
+    """The printable part of a name, to distinguish it from others."""
+    return re.sub(r"[^A-Za-z0-9._:/-]+", " ", argument)[:80].strip() or "none of its characters"
 
 
 def srfix_command(*arguments: str) -> str:
@@ -125,7 +124,7 @@ def srfix_command(*arguments: str) -> str:
 
 
 def positional(name: str) -> tuple[str, ...]:
-    """A name as the last argument; one that begins with a hyphen is no option."""
+    """A name as the last argument; a leading hyphen does not make it an option."""
     return ("--", name) if name.startswith("-") else (name,)
 
 
@@ -144,36 +143,35 @@ def in_pieces(sentence: str) -> Iterator[tuple[str, bool]]:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenOption:
     name: str
-    """As the command line spells it: `--source`, `-X`."""
+    """In the spelling of the command line: `--source`, `-X`."""
     value: str | None = None
     """None for a flag."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandLine:
-    """What a person gave on the command line, for the commands that are printed for them.
+    """The options that a person gave on the command line, for the commands that srfix prints.
 
-    Not what environment and configuration file gave: that holds for the next command too.
+    Options from the environment and the configuration file are left out, because they hold for the next command too.
     """
 
     options: tuple[GivenOption, ...] = ()
     """The options to repeat, without those that hold a secret."""
     withheld: tuple[GivenOption, ...] = ()
-    """The options that hold a secret in plain text, with nothing of it: the name of the property, or None."""
+    """The options that hold a secret in plain text, without the secret: the value is the name of the property, or None."""
 
     def has(self, name: str) -> bool:
         return any(option.name == name for option in self.options)
 
     def without(self, name: str) -> CommandLine:
-        """The same but for an option, of which the commands printed have one with another meaning."""
+        """The same without one option, whose name has another meaning in the printed commands."""
         return CommandLine(
             options=tuple(option for option in self.options if option.name != name), withheld=self.withheld
         )
 
     def command(self, command: str, *arguments: str) -> str:
-        """A command line that runs as it stands: what was given and this command knows, then these arguments.
-
-        An option among the arguments takes the place of a given one, unless it may be repeated.
+        """A command line that runs as it is: the given options that this command knows, then these arguments. An option
+        among the arguments replaces a given one, unless it may be repeated.
         """
         pairs = list(_options_among(arguments))
         own = {name for name, _value in pairs} - _REPEATABLE
@@ -185,7 +183,7 @@ class CommandLine:
         return srfix_command(command, *words, *arguments)
 
     def quoted(self, command: str, *arguments: str) -> str:
-        """The command for a sentence: between backquotes, and with what has to be added to it by hand."""
+        """The command for a sentence: between backquotes, and with a note on the options that must be added by hand."""
         text = f"`{self.command(command, *arguments)}`"
         left_out = self.left_out(command)
         return f"{text} ({left_out})" if left_out else text
@@ -195,7 +193,7 @@ class CommandLine:
         return f"{self.quoted('plan', *options, '-o', 'plan.json')}, read {reads}, then {self.quoted('apply', 'plan.json')}"
 
     def left_out(self, *commands: str) -> str:
-        """What to add to these commands by hand, for srfix prints no secret; empty if nothing."""
+        """What to add to these commands by hand, because srfix prints no secret; empty if nothing."""
         options: frozenset[str] = frozenset().union(*(KNOWN_OPTIONS.get(command, frozenset()) for command in commands))
         names = [
             option.name if option.value is None else f"{option.name} {option.value}=…"
@@ -206,7 +204,7 @@ class CommandLine:
 
 
 def _options_among(arguments: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """The options among arguments, each with its value: a value is none, whatever it begins with."""
+    """The options among the arguments, each with its value; a value is no option, even if it begins with a hyphen."""
     words = iter(arguments)
     for word in words:
         if word == _OPTIONS_END:

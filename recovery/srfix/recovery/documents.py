@@ -1,8 +1,7 @@
-"""What the JSON documents of srfix are made of: each is a Struct, and the Struct is its schema (`srfix schema-of`).
-
-A field has its name and place in the document; its docstring is what the schema says of it. A schema does not ask for what may
-be `UNSET`: earlier versions of srfix did not write it, or it is not there always. Keys may be added within a version, never
-renamed; ids are numbers, absent things are null.
+"""The base of srfix's JSON documents: each is a Struct, and the Struct is its schema (`srfix schema-of`). A field has
+its name and place in the document; its docstring is the description in the schema. A field that may be `UNSET` is
+optional in the schema: earlier versions of srfix did not write it, or it is not always there. Keys may be added within
+a version, never renamed; ids are numbers, absent things are null.
 """
 
 from __future__ import annotations
@@ -13,20 +12,23 @@ import msgspec
 
 from srfix.serde.schemas.models import Json
 
-# What a schema says of a value is not looked at when a document is made: what was found is shown, whatever it is.
+# A document is not checked against its schema's limits when it is made, so that srfix can show every value that it
+# found.
 Count: TypeAlias = Annotated[int, msgspec.Meta(extra_json_schema={"minimum": 0})]
 Id: TypeAlias = Annotated[int, msgspec.Meta(extra_json_schema={"minimum": 0, "maximum": 2**31 - 1})]
 Instant: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
 """ISO 8601, UTC."""
 Code: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={"pattern": "^SRF[0-9]{3}$"})]
-"""Of a finding; `srfix explain CODE` says what it means."""
+"""The code of a finding; `srfix explain CODE` says what it means."""
 Sha256: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={"pattern": "^sha256:[0-9a-f]{64}$"})]
 
 
 class Part(msgspec.Struct):
     @classmethod
     def of(cls, *values: object, **more: object) -> Self:
-        """Made of attributes with the names of its fields: of `more`, else those of the first value that has one."""
+        """Makes the struct from attributes with the names of its fields: from `more`, else from the first value that
+        has the attribute.
+        """
         return msgspec.convert(_Beside(values, more), cls, from_attributes=True)
 
 
@@ -34,19 +36,19 @@ class Document(Part, tag_field="schema"):
     """A document; its tag is its full name, `srfix.NAME/VERSION`."""
 
     def to_json(self) -> dict[str, Json]:
-        """What is printed."""
+        """The document as it is printed."""
         return cast("dict[str, Json]", json_of(self))
 
 
 class VersionedDocument(Document):
-    """A document that tells which srfix wrote it."""
+    """A document that names the version of srfix that wrote it."""
 
     srfix: str
     """The version of srfix that wrote it."""
 
 
 class DatedDocument(VersionedDocument):
-    """A document that also tells when it was written."""
+    """A document that also has the time when it was written."""
 
     generated_at: Instant
     """ISO 8601, UTC."""
@@ -70,7 +72,7 @@ class Skipped(NotLookedAt, order=True):
     """Something that was not looked at."""
 
     could_hide: bool = msgspec.field(name="could_hide_a_finding")
-    """True: then nothing found is not healthy."""
+    """True if a finding may be hidden there, so that a result without findings does not mean healthy."""
 
 
 def json_of(value: object) -> Json:
@@ -89,7 +91,7 @@ def _with_lists(value: Any) -> Json:
 
 
 class _Beside:
-    """Values as one: an attribute that is UNSET is none."""
+    """Several values as one; an attribute that is UNSET counts as missing."""
 
     def __init__(self, values: tuple[object, ...], more: dict[str, object]) -> None:
         self._values, self._more = values, more

@@ -1,16 +1,14 @@
-"""The errors that recovery alone raises; all are `SrfixError`s (`srfix.serde.errors`).
+"""The errors that only recovery raises; all are `SrfixError`s (`srfix.serde.errors`).
 
 SrfixError
 ├── PlanError                   a plan or journal that cannot be used
 │   ├── AppliedInPartError      a repair that stopped after its first write
 │   └── RolledBackInPartError   a rollback that stopped after its first write
-├── StateDirectoryError         a file of a state directory that is not what Kafka Streams writes
-│   ├── FormatError             bytes of a store that have not the form that their kind promises
-│   ├── LibraryMissingError     rocksdict is not installed
-│   ├── NotPermittedError       the user may not read it: nothing is known of it, damage neither
-│   └── RowsUnreadableError     rows that a new state directory could not take over
-├── TopologyError               a text that is not a printed topology
-└── KsqldbError                 ksqlDB could not be asked, or answered something else
+├── StateDirectoryError a file of a state directory that is not as Kafka Streams writes it │ ├── FormatError bytes of a
+store that do not have the format of their kind │ ├── LibraryMissingError rocksdict is not installed │ ├──
+NotPermittedError this user may not read it, so nothing is known of it │ └── RowsUnreadableError rows that a new state
+directory could not take over ├── TopologyError a text that is not a printed topology └── KsqldbError ksqlDB could not
+be asked, or answered something else
 """
 
 from __future__ import annotations
@@ -25,11 +23,11 @@ class PlanError(SrfixError):
 
 
 class AppliedInPartError(PlanError):
-    """The repair stopped after its first write: some steps are done, the journal says which."""
+    """The repair stopped after its first write: some steps are done, and the journal says which."""
 
 
 class RolledBackInPartError(PlanError):
-    """The rollback stopped after it had begun: part of the repair stands still, the journal says which."""
+    """The rollback stopped after it had begun: part of the repair is still in place, and the journal says which."""
 
 
 class StateDirectoryError(SrfixError, ValueError):
@@ -37,8 +35,8 @@ class StateDirectoryError(SrfixError, ValueError):
 
 
 class FormatError(StateDirectoryError):
-    """Bytes of a store, or of its changelog, that have not the form which their kind promises. The message is a clause: whoever
-    reads them knows where they stand.
+    """Bytes of a store, or of its changelog, that do not have the format of their kind. The message is only a clause,
+    because the reader of the bytes knows their place.
     """
 
 
@@ -61,7 +59,7 @@ class NotPermittedError(StateDirectoryError):
 
 
 class RowsUnreadableError(StateDirectoryError):
-    """Rows could not be written anew, so the directory that was to hold them was not completed."""
+    """Some rows could not be written again, so the new directory for them was not completed."""
 
 
 class TopologyError(SrfixError, ValueError):
@@ -69,4 +67,4 @@ class TopologyError(SrfixError, ValueError):
 
 
 class KsqldbError(SrfixError):
-    """ksqlDB could not be asked, said no, or what was saved of it is not its answer."""
+    """srfix could not ask ksqlDB, ksqlDB refused, or a saved file does not hold its answer."""

@@ -1,4 +1,4 @@
-"""Findings: what is wrong, or worth knowing, and what speaks for it."""
+"""Findings: what is wrong, or worth knowing, and the evidence for it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from srfix.serde.wire import SchemaId
 
 
 class Weight(Enum):
-    """What a piece of evidence is worth, best first."""
+    """The weight of a piece of evidence, best first."""
 
     CONCLUSIVE = "conclusive"
     STRONG = "strong"
@@ -26,15 +26,15 @@ class Evidence:
     """One reason to believe, or not to believe, that a store of an application restores from a topic."""
 
     kind: str
-    """Which kind of evidence; `evidence.rules` lists them."""
+    """The kind of evidence; `evidence.rules` lists the kinds."""
     topic: Topic | None
-    """The topic that it speaks of; None if it speaks of the application, or of the store whatever the topic."""
+    """The topic that it is about; None if it is about the application, or about the store with any topic."""
     weight: Weight
     detail: str
     against: bool = False
     """True if it speaks against the topic, or the application."""
     application: str | None = None
-    """The application that it speaks of; None if it speaks of the topic, whatever the application."""
+    """The application that it is about; None if it is about the topic for any application."""
 
     @property
     def is_conclusive(self) -> bool:
@@ -46,7 +46,7 @@ class Considered:
     application: str
     store: str
     topic: Topic | None
-    """The topic; None if nothing points to any."""
+    """The topic; None if no evidence points to a topic."""
     is_gone: bool
     evidence: tuple[Evidence, ...]
 
@@ -56,7 +56,9 @@ class Observation:
     kind: str
     """`reader`, `streams-version`, `group-state` or `isolation`."""
     says: str
-    """What it points to: a reader as `--reader` spells it, versions, a group's state, an isolation level."""
+    """The value that it points to: a reader in the spelling of `--reader`, versions, a group's state, or an isolation
+    level.
+    """
     weight: Weight
     detail: str
 
@@ -65,14 +67,14 @@ class Observation:
 class Source:
     topic: Topic
     subject: Subject
-    """Its subject for the role at hand, by TopicNameStrategy."""
+    """Its subject for the role, by TopicNameStrategy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionAtFault:
     partition: int
     live_keys: int | None
-    """Keys that a restore puts in the store with this id; None where nothing is restored (no committed offset)."""
+    """Keys that a restore puts in the store with this id; None if nothing is restored (no committed offset)."""
     pending_keys: int
     """Keys whose latest record is not yet committed and carries it."""
     first_offset: int
@@ -90,7 +92,9 @@ class IdAtFault:
     partitions: tuple[PartitionAtFault, ...] = ()
     """By ascending number."""
     is_partial: bool = False
-    """True if the topic was not read to its end: all numbers are of what was read, and there may be more."""
+    """True if the topic was not read to its end: all numbers cover only the records that were read, and there may be
+    more.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,13 +110,13 @@ class Finding:
     subject: Subject
     """The phantom subject, or the subject at fault."""
     source: Source | None
-    """Where the store restores from; None while the evidence does not decide."""
+    """The source that the store restores from; None while the evidence does not decide."""
     schema_ids: tuple[IdAtFault, ...] = ()
     """The ids at fault, ascending."""
     registered_ids: tuple[SchemaId, ...] = ()
-    """What stands under `subject` now (soft-deleted versions too), ascending."""
+    """The ids under `subject` now (with soft-deleted versions), ascending."""
     evidence: tuple[Evidence, ...] = ()
-    """Why `source` is believed to be the source."""
+    """The evidence that `source` is the source."""
     explanation: str
     """What broke, for how many keys in which partitions."""
     next: str
@@ -120,9 +124,11 @@ class Finding:
     """True if `srfix plan` has a repair for it."""
     observations: tuple[Observation, ...] = ()
     considered: tuple[Considered, ...] = ()
-    """Where `source` is not decided, the hypotheses that are left, likeliest first."""
+    """If `source` is not decided, the hypotheses that are left, likeliest first."""
     other_splits: tuple[str, ...] = ()
-    """What the subject's name alone also allows, as `application/store`: the application's name may end elsewhere."""
+    """Other stores that the subject's name allows, as `application/store`: the application's name may end at another
+    place.
+    """
     mirrors: tuple[Subject, ...] = ()
     """The same subject in other contexts, at fault as well."""
     notes: tuple[Finding, ...] = ()
@@ -139,10 +145,11 @@ class Skipped:
     what: str
     reason: str
     could_hide: bool
-    """True if it could hide a finding: then nothing found is not healthy."""
+    """True if it could hide a finding: then a result without findings does not mean healthy."""
     subjects: tuple[Subject, ...] = ()
-    """The internal subjects that it concerns, whether they exist or not: who acknowledges all of them acknowledges it
-    (`--ignore`). Empty where it concerns more than known subjects."""
+    """The internal subjects that it concerns, whether they exist or not. A person who acknowledges all of them
+    (`--ignore`) acknowledges this. Empty if it concerns more than known subjects.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +157,7 @@ class Ignored:
     subjects: tuple[Subject, ...]
     pattern: str
     what: str
-    """What it is: the finding's code and store, or the thing that was not looked at."""
+    """The finding's code and store, or the thing that was not looked at."""
     severity: Severity | None
 
 
@@ -165,7 +172,7 @@ class ApplicationAdvice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """The outcome of looking."""
+    """The result of a diagnosis."""
 
     findings: tuple[Finding, ...]
     """Worst first, then by application, store, role, code."""
@@ -175,14 +182,14 @@ class Diagnosis:
     applications: tuple[ApplicationAdvice, ...] = ()
     """What to do for each application that has findings, by name."""
     ignored: tuple[Ignored, ...] = ()
-    """What a person has acknowledged; no part of the outcome."""
+    """What a person has acknowledged; it does not change the outcome."""
 
     def _repr_html_(self) -> str:
         return _diagnosis_html(self)
 
     @property
     def not_looked_at(self) -> tuple[Skipped, ...]:
-        """What `skipped` says, each thing once: it is there for every store that it concerns."""
+        """The things in `skipped`, each once: `skipped` has an entry for every store that a thing concerns."""
         distinct: dict[tuple[str, str, bool], Skipped] = {}
         for skip in self.skipped:
             distinct.setdefault((skip.what, skip.reason, skip.could_hide), skip)
@@ -200,12 +207,12 @@ class Diagnosis:
 
 
 def is_conclusive(evidence: Iterable[Evidence], topic: Topic) -> bool:
-    """True if a piece of the evidence names this topic without doubt: what advice that deletes or rewrites data needs."""
+    """True if a piece of the evidence names this topic without doubt; advice that deletes or rewrites data needs this."""
     return any(piece.is_conclusive and piece.topic == topic and not piece.against for piece in evidence)
 
 
 def finding_order(finding: Finding) -> tuple[int, str, str, str, str, str]:
-    """The order in which findings stand: worst first, then by application, store, role, code, subject."""
+    """The sort key of findings: worst first, then by application, store, role, code, subject."""
     return (
         finding.severity.rank,
         finding.application,
@@ -217,7 +224,7 @@ def finding_order(finding: Finding) -> tuple[int, str, str, str, str, str]:
 
 
 def evidence_order(evidence: Evidence) -> tuple[bool, int, str, str, str]:
-    """The order in which evidence stands: what speaks for first, then by weight, kind, topic."""
+    """The sort key of evidence: evidence in favour first, then by weight, kind, topic."""
     return evidence.against, _WEIGHT[evidence.weight], evidence.kind, evidence.topic or "", evidence.detail
 
 

@@ -1,4 +1,4 @@
-"""What a check foretells, as findings are what it finds: frozen values."""
+"""The predictions of a check, as frozen values; its findings are in `findings`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from srfix.serde.wire import SchemaId
 
 
 class Certainty(Enum):
-    """How certain a forecast is, the most certain first."""
+    """How certain a prediction is, the most certain first."""
 
     CERTAIN = "certain"
-    """It follows from what was given and seen."""
+    """It follows from the given inputs and from what srfix saw."""
     POSSIBLE = "possible"
-    """What was seen speaks for it; what decides it (the reader, what the application writes) is not known here."""
+    """The signs that srfix saw speak for it, but srfix does not know the fact that decides it (the reader, or the
+    schema that the application writes).
+    """
     UNTOLD = "cannot be told from here"
-    """A version or a setting decides whether it happens at all, and nobody said which it is."""
+    """A version or a setting decides whether it happens at all, and nobody named it."""
     EXCLUDED = "excluded"
 
 
@@ -46,14 +48,14 @@ class Foretold:
     """One thing that will, or may, go wrong, or that is worth knowing before it happens."""
 
     code: str | None
-    """As in the catalogue; None where that has no code for it."""
+    """As in the catalogue; None if the catalogue has no code for it."""
     severity: Severity
     certainty: Certainty
     moment: Moment
     application: str = ""
-    """Empty where it concerns a subject and no application."""
+    """Empty if it concerns a subject and no application."""
     store: str = ""
-    """Empty likewise."""
+    """Empty in the same case."""
     role: Role
     subject: Subject
     """The subject that will be asked, or that refuses."""
@@ -74,5 +76,5 @@ class Foretold:
 
     @property
     def is_open(self) -> bool:
-        """True if it is serious and cannot be told."""
+        """True if it is serious, and srfix cannot tell whether it happens."""
         return self.is_serious and self.certainty is Certainty.UNTOLD

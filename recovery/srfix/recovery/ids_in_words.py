@@ -1,4 +1,4 @@
-"""Schema ids in a sentence that a person reads: all of them are in the JSON."""
+"""Schema ids in a sentence for a person; the JSON has all of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 MOST_NAMED: Final = 20
-"""Ids that are named; the rest is counted. A topic of garbage seems to carry thousands."""
+"""How many ids are named; the rest is counted. A topic of garbage seems to carry thousands of ids."""
 
 
 def listed(ids: Iterable[object], *, most: int = MOST_NAMED) -> str:
@@ -31,5 +31,5 @@ def _named(ids: Iterable[object], most: int) -> list[str]:
 
 
 def counted(count: int, what: str) -> str:
-    """`1 finding`, `1,200 findings`: what takes its plural by an s."""
+    """`1 finding`, `1,200 findings`; only for nouns with a plural in s."""
     return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

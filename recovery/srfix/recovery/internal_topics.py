@@ -1,4 +1,4 @@
-"""Internal topic names of Kafka Streams and ksqlDB: the one place that takes them apart.
+"""Internal topic names of Kafka Streams and ksqlDB: only this module splits them.
 
 | kind | form |
 |---|---|
@@ -11,8 +11,8 @@
 
 The recogniser is that of `StreamsResetter.matchesInternalTopicFormat`; the pseudo-topics are those of
 `KTableImpl` (`decoratePseudoTopic`, KAFKA-9390). An `application.id` may contain `-` and be the prefix of
-another one, so a name cannot be split without knowing the application: `parse` is told it,
-`application_prefixes` lists the possible ones.
+another one, so a name cannot be split without the application: `parse` takes it as an argument, `application_prefixes`
+lists the possible ones.
 
 With a named topology (ksqlDB's shared runtimes) the prefix is `<application>-<topology>`: pass that as the
 application.
@@ -41,10 +41,11 @@ class InternalTopic:
     topic: Topic
     kind: InternalTopicKind
     application: str
-    """The `application.id` (or other prefix) that it was parsed for."""
+    """The `application.id` (or other prefix) for which the name was parsed."""
     name: str
-    """What stands between the application and the suffix; all that follows the application where there is no
-    suffix (an unnamed foreign-key join, a pseudo-topic)."""
+    """The part between the application and the suffix; without a suffix (an unnamed foreign-key join, a pseudo-topic),
+    all that follows the application.
+    """
     store: str | None
     """The state store, for a `CHANGELOG`; None for the other kinds."""
 
@@ -108,9 +109,9 @@ class JoinStore(Enum):
     WINDOW = "window"
     """The records of one side of a stream-stream join, by time."""
     LIST = "list"
-    """Those of an outer or left one that have not been joined yet."""
+    """The records of an outer or left join that have not been joined yet."""
     SUBSCRIPTIONS = "subscriptions"
-    """Which rows of one table point to which of another (foreign-key join)."""
+    """Which rows of one table point to which rows of another table (foreign-key join)."""
 
 
 _JOIN_STORES: Final = {
@@ -125,7 +126,7 @@ _NAMES_OF_JOINS: Final = {kind: re.compile(rf"(?:.+-)?(?:{names})", re.DOTALL) f
 _KSQLDB_KNOWN_QUERY: Final = r"(?:CSAS|CTAS|CST|INSERTQUERY|transient)_"
 _KSQLDB_QUERIES: Final = tuple(
     re.compile(rf"(_confluent-ksql-.*?(query_|transient_)({start}[A-Za-z0-9_]+))(?=-|\Z)", re.DOTALL)
-    # A service id may itself contain "query_": the forms of generated query ids decide first.
+    # A service id may itself contain "query_", so the forms of generated query ids are tried first.
     for start in (_KSQLDB_KNOWN_QUERY, "")
 )
 
@@ -157,7 +158,7 @@ def parse(topic: str, *, application: str) -> InternalTopic | None:
 
 
 def application_prefixes(topic: str) -> tuple[str, ...]:
-    """Every application that an internal topic's name allows, longest first; none for other topics.
+    """Every application that an internal topic's name allows, longest first; empty for other topics.
 
     For each of them `parse(topic, application=…)` succeeds.
     """
@@ -182,7 +183,7 @@ def record_name_subject(subject: str) -> Topic | None:
 def is_internal(topic: str) -> bool:
     """True for a topic that brokers and registries keep for themselves: no store is restored from it.
 
-    Changelogs and other Streams topics are not meant (`recognise`): a topic of the user's may look like one.
+    This does not include changelogs and other Streams topics (`recognise`), because a user's topic may look like one.
     """
     return topic.startswith("__") or topic == "_schemas"
 
@@ -191,18 +192,17 @@ def automatic_store_source(store: str) -> Topic | None:
     """The topic in the automatic store name of an unnamed `table(topic)` or `globalTable(topic)`,
     `<topic>-STATE-STORE-<10 digits>` (`InternalStreamsBuilder.newStoreName`).
 
-    None for other names, and for the stores of operators (`KSTREAM-AGGREGATE-STATE-STORE-…`): no topic there, whatever stands
-    before it.
+    None for other names, and for the stores of operators (`KSTREAM-AGGREGATE-STATE-STORE-…`): their names contain no
+    topic, whatever comes before.
     """
     match = _AUTOMATIC_STORE.fullmatch(store)
     return None if match is None or f"-{match['owner']}".endswith(_OPERATORS_ENDS) else Topic(match["owner"])
 
 
 def operator_behind(topic: str) -> str | None:
-    """Whose store a changelog's name ends in, in words, where that is no table of one topic: such a store has a changelog
-    of its own, or none, and is never restored from a source topic. None for all other names.
-
-    Told from the end of the name, so whatever the application is.
+    """The operator, in words, to whose store a changelog's name belongs, if that store is not the table of one topic.
+    Such a store has a changelog of its own, or none, and is never restored from a source topic. None for all other
+    names. The end of the name decides, so the application does not matter.
     """
     name = topic.removesuffix(CHANGELOG_SUFFIX)
     return next((what for pattern, what in _OPERATORS_STORES if name != topic and pattern.fullmatch(name)), None)
@@ -210,16 +210,17 @@ def operator_behind(topic: str) -> str | None:
 
 def is_in_own_format(changelog: str) -> bool:
     """True if a changelog's name is that of a store whose rows Kafka Streams wraps in a format of its own: a suppression's
-    buffer, a join's window, a foreign-key join's subscriptions. What they begin with is no schema registry's framing.
-
-    Told from the end of the name, so whatever the application is.
+    buffer, a join's window, a foreign-key join's subscriptions. The first bytes of such rows are not a schema
+    registry's framing. The end of the name decides, so the application does not matter.
     """
     name = changelog.removesuffix(CHANGELOG_SUFFIX)
     return name != changelog and _OWN_FORMATS.fullmatch(name) is not None
 
 
 def join_store(name: str) -> JoinStore | None:
-    """What a store of that name holds for a join; None for all other names. A person may have named another store so."""
+    """What a store of that name holds for a join; None for all other names. A person may have given such a name to
+    another store.
+    """
     return next((kind for kind, names in _NAMES_OF_JOINS.items() if names.fullmatch(name)), None)
 
 
@@ -231,8 +232,8 @@ def registration_topic(pseudo: str) -> Topic | None:
 
 
 def generated_owner(topic: str) -> str | None:
-    """The application in an internal topic's name that Kafka Streams or ksqlDB has generated whole behind it; None for names
-    in which a person named something, as they can be taken apart in several ways.
+    """The application in an internal topic's name, if Kafka Streams or ksqlDB has generated everything after it. None
+    for names in which a person chose a part, because they can be split in several ways.
     """
     query = ksqldb_query(topic)
     if query is not None:
@@ -242,7 +243,7 @@ def generated_owner(topic: str) -> str | None:
 
 
 def ksqldb_query(name: str) -> KsqldbQuery | None:
-    """The query behind a ksqlDB application id, or behind a topic or subject that starts with one.
+    """The query of a ksqlDB application id, or of a topic or subject that starts with such an id.
 
     None for other names. A query id holds letters, digits and `_` only, so the id ends at the next `-`.
     """

@@ -1,6 +1,5 @@
-"""What recovery asks of a schema registry, and writes to it. `srfix.serde.RegistryClient` is one.
-
-Another registry is a class with these methods. It answers as Confluent's does, with the models of
+"""The schema registry as recovery needs it, for reading and writing. `srfix.serde.RegistryClient` implements it.
+Another registry is a class with these methods, which answers like Confluent's, with the models of
 `srfix.serde.schemas.models`, and raises the errors of `srfix.serde.schemas.errors`.
 """
 
@@ -26,20 +25,22 @@ from srfix.serde.wire import SchemaId
 
 
 class ReadableRegistry(SchemaLookup, Protocol):
-    """What diagnosis, plan and verification ask: nothing here writes. `deleted` asks for what is soft-deleted too."""
+    """The questions of diagnosis, plan and verification; none of them writes. `deleted` includes soft-deleted subjects
+    and versions.
+    """
 
     @property
     def url(self) -> str:
-        """Where it is, without secrets: a plan names it."""
+        """Its URL, without secrets; a plan contains it."""
 
     def context_of(self, subject: str) -> str:
         """The context that a subject is in; `.` is the default one."""
 
     def forget_unknown_ids(self) -> None:
-        """Lets the next read of an id that was unknown ask again."""
+        """Forgets unknown ids, so that the next read of such an id asks again."""
 
     def gives_id_to(self, subject: str, schema_id: int) -> bool:
-        """Whether it answers for an id to a reader that names its subject."""
+        """Whether it answers an id to a reader that names its subject."""
 
     def subjects(self, *, deleted: bool = False) -> tuple[Subject, ...]:
         """All subjects of all contexts."""
@@ -53,24 +54,26 @@ class ReadableRegistry(SchemaLookup, Protocol):
     def schemas(self, *, deleted: bool = False, latest_only: bool = False) -> Iterator[SchemaVersion]:
         """Every version of every subject.
 
-        :raises EndpointNotSupportedError: if it lists none: the subjects are asked one by one then.
+        :raises EndpointNotSupportedError: if it has no such listing; then the subjects are asked one by one.
         """
 
     def referenced_by(self, subject: str, version: int | Literal["latest"]) -> tuple[SchemaId, ...]:
         """The ids of the live schemas that refer to a version."""
 
     def subjects_of_id(self, schema_id: int, *, deleted: bool = False) -> tuple[Subject, ...] | None:
-        """Subjects that seem to hold an id, a hint; None where it does not say."""
+        """Subjects that seem to hold an id, only as a hint; None if it does not say."""
 
     def versions_of_id(
         self, schema_id: int, *, deleted: bool = False, subject: str | None = None
     ) -> tuple[SubjectVersion, ...] | None:
-        """Subjects and versions that seem to hold an id, a hint; None where it does not say. `subject` picks the context."""
+        """Subjects and versions that seem to hold an id, only as a hint; None if it does not say. `subject` selects the
+        context.
+        """
 
     def check_compatibility(
         self, subject: str, schema: Schema, *, version: int | Literal["latest"] | None = "latest"
     ) -> CompatibilityCheck:
-        """Whether it would take a schema, against a version, or with None against all."""
+        """Whether it would accept a schema, compared with a version, or (with None) with all versions."""
 
     def config(self, subject: str | None = None) -> SubjectConfig | None:
         """A subject's own configuration, None if it has none; without a subject, the global one."""
@@ -82,7 +85,7 @@ class ReadableRegistry(SchemaLookup, Protocol):
         """The compatibility level that holds for a subject."""
 
     def level_may_be_inherited(self, subject: str) -> bool:
-        """True if it cannot be told whether a subject's level is its own."""
+        """True if the registry does not show whether a subject's level is its own."""
 
     def mode(self, subject: str | None = None) -> str | None:
         """A subject's own mode, None if it has none; without a subject, the global one, None if it has no modes."""
@@ -91,17 +94,17 @@ class ReadableRegistry(SchemaLookup, Protocol):
         """The mode that holds for a subject; None if it has no modes."""
 
     def is_redpanda(self) -> bool:
-        """Whether it is Redpanda's."""
+        """Whether it is Redpanda's registry."""
 
 
 class Registry(ReadableRegistry, SchemaRegistrar, Protocol):
-    """What a repair and its undo write. Each call may be repeated after an attempt whose outcome is unknown."""
+    """The writes of a repair and of its undo. Each call may be repeated after an attempt whose outcome is unknown."""
 
     def register_with_id(self, subject: str, schema: Schema, schema_id: int) -> Registration:
         """Registers a schema under a subject in mode IMPORT, with this id."""
 
     def delete_version(self, subject: str, version: int, *, permanent: bool = False) -> None:
-        """Deletes a version softly, or, `permanent`, a softly deleted one for good."""
+        """Soft-deletes a version; with `permanent`, deletes a soft-deleted version permanently."""
 
     def set_config(self, subject: str, fields: Mapping[str, Json]) -> None:
         """Merges fields into a subject's own configuration."""
@@ -117,12 +120,12 @@ class Registry(ReadableRegistry, SchemaRegistrar, Protocol):
 
 
 GivenRegistry: TypeAlias = "Registry | AnyClient"
-"""A registry in each of the forms in which it may be given: `srfix.serde.registries` lists them."""
+"""A registry in any accepted form; `srfix.serde.registries` lists the forms."""
 
 
 def usable(client: object) -> Registry:
-    """A registry that answers all that is asked here: a URL, a configuration and confluent_kafka's client become a client of
-    srfix's own, for confluent_kafka's answers a registration from what it has read.
+    """A registry with all of these methods. A URL, a configuration or confluent_kafka's client becomes a client of
+    srfix, because confluent_kafka's client answers a registration from its cache.
     """
     registry: Any = whole_registry(client)
     missing = [name for name in _ASKED if not callable(getattr(registry, name, None))]

@@ -1,4 +1,4 @@
-"""How bad a finding is. Apart from the findings, for options name it before anything is loaded."""
+"""How bad a finding is. It is separate from the findings, because options need it before anything is loaded."""
 
 from __future__ import annotations
 

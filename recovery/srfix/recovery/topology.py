@@ -27,9 +27,9 @@ from srfix.serde.subjects.names import Topic
 class SourceNode:
     name: str
     topics: tuple[Topic, ...]
-    """Its topics, as printed: internal ones without their prefix. None of them where it has a pattern."""
+    """Its topics, as printed: internal ones without their prefix. Empty if it has a pattern."""
     pattern: str | None = None
-    """The regular expression that it subscribes to; None where it names its topics."""
+    """The regular expression that it subscribes to; None if it names its topics."""
     successors: tuple[str, ...] = ()
 
 
@@ -46,7 +46,7 @@ class Processor:
 class Sink:
     name: str
     topic: str
-    """The topic; for one that is chosen per record the extractor's class."""
+    """The topic; if the topic is chosen for each record, the extractor's class."""
     is_dynamic: bool = False
     predecessors: tuple[str, ...] = ()
 
@@ -56,7 +56,7 @@ Node: TypeAlias = SourceNode | Processor | Sink
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subtopology:
-    """Nodes that hang together: a task is one of these for one partition."""
+    """A group of connected nodes: a task is one sub-topology for one partition."""
 
     number: int
     """Its number, the first in a task's name."""
@@ -66,7 +66,7 @@ class Subtopology:
     """Its nodes, in the order of the text."""
 
     def source_of(self, processor: Processor) -> SourceNode | None:
-        """The one node before a processor, if it is a source; None if something else, or several, stand there."""
+        """The one node before a processor, if it is a source; None if it is another node, or if there are several."""
         before = [node for node in self.nodes if not isinstance(node, Sink) and processor.name in node.successors]
         return before[0] if len(before) == 1 and isinstance(before[0], SourceNode) else None
 
@@ -94,7 +94,7 @@ _NONE: Final = "none"
 
 
 def parse_topologies(text: str, *, origin: str) -> tuple[Topology, ...]:
-    """The printed topologies in a text; what stands before, between and behind them (a log, EXPLAIN) is passed over."""
+    """The printed topologies in a text; other text before, between and after them (a log, EXPLAIN) is passed over."""
     reader = _Reader(origin)
     for number, line in enumerate(text.splitlines(), start=1):
         reader.read(number, line)
@@ -125,12 +125,12 @@ class _Reader:
         elif (node := _node(stripped)) is not None:
             self._end_node()
             if not self._parts:
-                raise self._garbled(number, "a node stands before the first sub-topology")
+                raise self._garbled(number, "there is a node before the first sub-topology")
             self._node = node
         elif (arrow := _ARROW.fullmatch(stripped)) is not None:
             self._connect(number, arrow["arrow"], arrow["names"])
         elif line[0].isspace():
-            raise self._garbled(number, f"{stripped[:60]!r} is no line of a printed topology")
+            raise self._garbled(number, f"{stripped[:60]!r} is not a line of a printed topology")
         else:
             self._close()
 
@@ -153,7 +153,7 @@ class _Reader:
             case Sink() as node if arrow == "<--":
                 self._node = replace(node, predecessors=names)
             case _:
-                raise self._garbled(number, f"an arrow {arrow} without a node that it could belong to")
+                raise self._garbled(number, f"the arrow {arrow} does not belong to any node")
 
     def _end_node(self) -> None:
         if self._node is not None:
@@ -185,7 +185,7 @@ def _node(line: str) -> Node | None:
 
 
 def _topics(text: str) -> tuple[tuple[Topic, ...], str | None]:
-    """Topics in brackets; in 1.x without. What cannot be a list of topics is a pattern."""
+    """Topics in brackets; in 1.x without brackets. A text that cannot be a list of topics is a pattern."""
     bracketed = text.startswith("[") and text.endswith("]")
     names = _list(text[1:-1] if bracketed else text)
     if all(_TOPIC.fullmatch(name) for name in names):

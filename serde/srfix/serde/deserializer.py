@@ -4,9 +4,13 @@
 |---|---|
 | `AvroDeserializer(resolver, columns=…)` | Avro under a registered schema |
 | `JsonSchemaDeserializer(resolver, columns=…)` | JSON under a registered JSON Schema (ksqlDB's JSON_SR) |
-| `SchemaDeserializer(resolver, columns=…)` | either of these, by the schema's type |
+| `ProtobufDeserializer(resolver, columns=…)` | Protobuf under a registered schema |
+| `SchemaDeserializer(resolver, columns=…)` | any of these, by the schema's type |
 | `JsonDeserializer(columns=…)` | plain JSON |
 | `KafkaDeserializer(columns)` | a key or value of one column, as Kafka's own serializers write it |
+| `DelimitedDeserializer(columns)` | a CSV record, like ksqlDB's DELIMITED |
+| `NoneDeserializer()` | nothing: None for every key |
+| `ProtobufNoSrDeserializer(columns)` | messages of the columns' schema, without a registry (ksqlDB's PROTOBUF_NOSR) |
 | `WindowedDeserializer(deserializer, kind)` | a windowed key: a key in any of these formats, and its window |
 | `DataclassDeserializer(deserializer, Order)` | any of these with columns; a row is an `Order`, a dataclass |
 
@@ -35,7 +39,7 @@ from typing import Final
 from srfix.serde.arguments import check_instance, flag, member, number_or_none
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.given import GivenColumns, given_columns
-from srfix.serde.columns.times import Times
+from srfix.serde.columns.times import Times, given_times
 from srfix.serde.errors import DecodeError, UsageError
 from srfix.serde.formats.table import SCHEMA_FORMATS, Format
 from srfix.serde.interface import Context, Deserializer, SerdeContext, Value
@@ -102,10 +106,26 @@ class JsonSchemaDeserializer(FramedDeserializer):
         self._spec = replace(self._spec, validate=flag("validate", validate))
 
 
-class SchemaDeserializer(FramedDeserializer):
-    """Reads payloads in the registry's framing by the serde of their schema's type: Avro or JSON Schema.
+class ProtobufDeserializer(FramedDeserializer):
+    """Reads Protobuf payloads in the registry's framing.
 
-    For topics that hold both formats, or whose format you do not know. Thread-safe; picklable if its resolver is.
+    `ProtobufDeserializer(ById(registry))` returns a message as a dict of its fields; with `columns` it
+    returns rows, like `AvroDeserializer`. It needs the extra `protobuf`. Thread-safe; picklable if its resolver is.
+
+    >>> from srfix.serde import ById, ProtobufSerializer, SerdeContext, parse_columns
+    >>> prices, columns = SerdeContext("proto-prices"), parse_columns("ID BIGINT, SEEN TIMESTAMP")
+    >>> payload = ProtobufSerializer(registry, columns)({"ID": 7}, prices)
+    >>> ProtobufDeserializer(ById(registry), columns=columns)(payload, prices)
+    {'ID': 7, 'SEEN': None}
+    """
+
+    _formats = (Format.PROTOBUF,)
+
+
+class SchemaDeserializer(FramedDeserializer):
+    """Reads payloads in the registry's framing by the serde of their schema's type: Avro, JSON Schema or Protobuf.
+
+    For topics that hold several formats, or whose format you do not know. Thread-safe; picklable if its resolver is.
 
     >>> from srfix.serde import AvroSerializer, ById, JsonSchemaSerializer, SerdeContext
     >>> mixed, deserialize = SerdeContext("mixed"), SchemaDeserializer(ById(registry))
@@ -182,7 +202,61 @@ class KafkaDeserializer(SchemalessDeserializer):
         super().__init__(given_columns(columns), wrap=False)
 
 
-_SCHEMALESS: Final = {kind._format: kind for kind in (JsonDeserializer, KafkaDeserializer)}
+class DelimitedDeserializer(SchemalessDeserializer):
+    """Reads a record of CSV, whose fields are the columns in their order: ksqlDB's DELIMITED.
+
+    Thread-safe and picklable.
+
+    >>> from srfix.serde import SerdeContext, parse_columns
+    >>> deserialize = DelimitedDeserializer(parse_columns("ID INT, NAME STRING"), delimiter="|")
+    >>> deserialize(b'7|"Ada | Augusta"', SerdeContext("users"))
+    {'ID': 7, 'NAME': 'Ada | Augusta'}
+    """
+
+    _format = Format.DELIMITED
+
+    def __init__(self, columns: GivenColumns, *, delimiter: str = ",", times: Times = "datetimes") -> None:
+        """
+        :param delimiter: what stands between fields, as ksqlDB's VALUE_DELIMITER: a character, SPACE or TAB.
+        :param times: `"integers"` gives a DATE, TIME or TIMESTAMP as the integer that stands in the record.
+        :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
+        :raises UsageError: if there is no such delimiter.
+        """
+        self._set(ReadSpec(columns=given_columns(columns), delimiter=delimiter, times=given_times(times)))
+
+
+class NoneDeserializer(SchemalessDeserializer):
+    """Reads every key, or value, as None, whatever bytes there are: ksqlDB's NONE.
+
+    >>> from srfix.serde import Role, SerdeContext
+    >>> NoneDeserializer()(b"7", SerdeContext("users", Role.KEY))
+    """
+
+    _format = Format.NONE
+
+
+class ProtobufNoSrDeserializer(SchemalessDeserializer):
+    """Reads messages of the columns' own schema, without a registry: ksqlDB's PROTOBUF_NOSR. Needs the extra `protobuf`.
+    Thread-safe and picklable.
+
+    >>> from srfix.serde import SerdeContext, parse_columns
+    >>> ProtobufNoSrDeserializer(parse_columns("ID INT, NAME STRING"))(bytes.fromhex("0807"), SerdeContext("users"))
+    {'ID': 7, 'NAME': ''}
+    """
+
+    _format = Format.PROTOBUF_NOSR
+
+
+_SCHEMALESS: Final = {
+    kind._format: kind
+    for kind in (
+        JsonDeserializer,
+        KafkaDeserializer,
+        DelimitedDeserializer,
+        NoneDeserializer,
+        ProtobufNoSrDeserializer,
+    )
+}
 
 
 def deserializer_of(
@@ -193,7 +267,7 @@ def deserializer_of(
     if format_ is None or format_ in SCHEMA_FORMATS:
         assert resolver is not None
         return SchemaDeserializer.of_spec(resolver, spec, SCHEMA_FORMATS if format_ is None else (format_,))
-    return _SCHEMALESS[format_].of_spec(replace(spec, wrap=False) if format_.is_bare else spec)
+    return _SCHEMALESS[format_].of_spec(spec)
 
 
 class WindowedDeserializer:

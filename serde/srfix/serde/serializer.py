@@ -4,8 +4,12 @@
 |---|---|
 | `AvroSerializer(registry, columns)` | Avro under the columns' internal schema, as ksqlDB writes |
 | `JsonSchemaSerializer(registry, columns)` | JSON under their JSON Schema (ksqlDB's JSON_SR) |
+| `ProtobufSerializer(registry, columns)` | Protobuf under the columns' internal schema |
 | `JsonSerializer(columns)` | plain JSON |
 | `KafkaSerializer(columns)` | a key or value of one column, as Kafka's own serializers write it |
+| `DelimitedSerializer(columns)` | a CSV record, like ksqlDB's DELIMITED |
+| `NoneSerializer()` | nothing: a null key |
+| `ProtobufNoSrSerializer(columns)` | messages of the columns' schema, without a registry (ksqlDB's PROTOBUF_NOSR) |
 | `WindowedSerializer(serializer, kind)` | a windowed key: a key of any of these serializers, and its window |
 
 The serializers with a registry also write under exactly a given schema (`for_schema`), or under a schema in the
@@ -21,7 +25,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, Self
 
-from srfix.serde.arguments import check_instance, member
+from srfix.serde.arguments import check_instance, flag, member
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.given import GivenColumns, given_columns
 from srfix.serde.columns.times import Times, given_times
@@ -194,6 +198,22 @@ class JsonSchemaSerializer(FramedSerializer):
         return cls._for_schema(registry, schema, spec, schema_id_framing, options)
 
 
+class ProtobufSerializer(FramedSerializer):
+    """Writes rows in Protobuf and the registry's framing.
+
+    `ProtobufSerializer(registry, columns)` writes under the columns' internal schema, as ksqlDB does, `for_schema` dicts of
+    fields under exactly a given one, `schema_id` and `version` under one that exists: its first message. A single column
+    of a key stands in a message, too. Needs the extra `protobuf`. Registration, threads and pickles as `AvroSerializer`.
+
+    >>> from srfix.serde import SerdeContext, parse_columns
+    >>> serialize = ProtobufSerializer(registry, parse_columns("ID BIGINT, NAME STRING"))
+    >>> serialize({"ID": 7, "NAME": "Ada"}, SerdeContext("proto-users"))[5:]
+    b'\\x00\\x08\\x07\\x12\\x03Ada'
+    """
+
+    _format = Format.PROTOBUF
+
+
 class JsonSerializer(SchemalessSerializer):
     """Writes plain JSON: no registry, no framing. Times finer than milliseconds are refused, unless `cut_times` is set.
 
@@ -226,12 +246,74 @@ class KafkaSerializer(SchemalessSerializer):
         super().__init__(given_columns(columns, names="upper"), case_rule=case_rule, wrap=False)
 
 
-FRAMED: Final[dict[Format, type[AvroSerializer | JsonSchemaSerializer]]] = {
-    kind._format: kind for kind in (AvroSerializer, JsonSchemaSerializer)
+class DelimitedSerializer(SchemalessSerializer):
+    """Writes a record of CSV, whose fields are the columns in their order: ksqlDB's DELIMITED.
+
+    Thread-safe and picklable.
+
+    >>> from srfix.serde import SerdeContext, parse_columns
+    >>> DelimitedSerializer(parse_columns("ID INT, NAME STRING"))({"id": 7, "name": "Ada, Augusta"}, SerdeContext("users"))
+    b'7,"Ada, Augusta"'
+    """
+
+    _format = Format.DELIMITED
+
+    def __init__(
+        self,
+        columns: GivenColumns,
+        *,
+        delimiter: str = ",",
+        case_rule: CaseRule | str = CaseRule.UNIQUE,
+        cut_times: bool = False,
+        times: Times = "datetimes",
+    ) -> None:
+        """
+        :param delimiter: what stands between fields, as ksqlDB's VALUE_DELIMITER: a character, SPACE or TAB.
+        :param cut_times: True to cut times to milliseconds; finer ones are refused otherwise.
+        :param times: `"integers"` takes a DATE, TIME or TIMESTAMP as the integer that is written.
+        :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
+        :raises UsageError: if there is no such delimiter.
+        """
+        self._set(
+            WriteSpec(
+                columns=given_columns(columns, names="upper"),
+                delimiter=delimiter,
+                case_rule=member("case_rule", CaseRule, case_rule),
+                cut_times=flag("cut_times", cut_times),
+                times=given_times(times),
+            )
+        )
+
+
+class NoneSerializer(SchemalessSerializer):
+    """Writes nothing: every key, or value, is null. ksqlDB's NONE.
+
+    >>> from srfix.serde import Role, SerdeContext
+    >>> NoneSerializer()({"ID": 7}, SerdeContext("users", Role.KEY))
+    """
+
+    _format = Format.NONE
+
+
+class ProtobufNoSrSerializer(SchemalessSerializer):
+    """Writes messages of the columns' own schema, without a registry: ksqlDB's PROTOBUF_NOSR. Needs the extra `protobuf`.
+    Thread-safe and picklable.
+
+    >>> from srfix.serde import SerdeContext, parse_columns
+    >>> ProtobufNoSrSerializer(parse_columns("ID INT, NAME STRING"))({"ID": 7}, SerdeContext("users"))
+    b'\\x08\\x07'
+    """
+
+    _format = Format.PROTOBUF_NOSR
+
+
+FRAMED: Final[dict[Format, type[FramedSerializer]]] = {
+    kind._format: kind for kind in (AvroSerializer, JsonSchemaSerializer, ProtobufSerializer)
 }
 """The serializers of formats with schemas."""
 SCHEMALESS: Final[dict[Format, type[SchemalessSerializer]]] = {
-    kind._format: kind for kind in (JsonSerializer, KafkaSerializer)
+    kind._format: kind
+    for kind in (JsonSerializer, KafkaSerializer, DelimitedSerializer, NoneSerializer, ProtobufNoSrSerializer)
 }
 """The serializers of formats without schemas."""
 

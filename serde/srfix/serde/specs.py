@@ -9,14 +9,28 @@ them.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, Self
+from typing import Any, Literal, Self, TypeAlias, cast, get_args
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.half import half_of
 from srfix.serde.columns.times import Times, with_times
 from srfix.serde.columns.types import Columns
 from srfix.serde.connect.generations import Generation, WrittenBy
+from srfix.serde.errors import UsageError
 from srfix.serde.subjects.names import Role
+
+NullableRepresentation: TypeAlias = Literal["optional", "wrapper"]
+"""ksqlDB's `VALUE_PROTOBUF_NULLABLE_REPRESENTATION`: `optional` fields of proto3, or messages such as
+`google.protobuf.StringValue`. Without either a null is written as nothing, and read as 0 or empty."""
+
+
+def given_representation(word: object, *, is_protobuf: bool) -> NullableRepresentation | None:
+    """:raises UsageError: if it is no word for one, or the serde has nothing to do with Protobuf."""
+    if word is not None and not is_protobuf:
+        raise UsageError("nullable_representation is Protobuf's. Leave it out.")
+    if word is None or word in get_args(NullableRepresentation):
+        return cast("NullableRepresentation | None", word)
+    raise UsageError(f"nullable_representation is 'optional', 'wrapper' or None, not {word!r}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +56,10 @@ class RowSpec:
     """The rule that matches the names of fields, or a row's keys, to the columns."""
     times: Times = "datetimes"
     """`"integers"` if a DATE, TIME or TIMESTAMP is the integer in the record."""
+    nullable_representation: NullableRepresentation | None = None
+    """Protobuf: how a null differs from a default value."""
+    delimiter: str | None = None
+    """DELIMITED: the separator between fields, with SPACE and TAB by name; None for a comma."""
 
     @property
     def wrapped(self) -> bool:
@@ -59,11 +77,14 @@ class RowSpec:
         """The columns of the rows: with `times="integers"`, integers replace DATE, TIME and TIMESTAMP."""
         return None if self.columns is None else with_times(self.columns, self.times)
 
-    def half(self, role: Role) -> Self:
-        """The same, only for keys or only for values."""
+    def half(self, role: Role, wraps: bool | None = None) -> Self:
+        """The same, only for keys or only for values.
+
+        :param wraps: the format's own default (`Format.wraps`); None is ksqlDB's default.
+        """
         if self.columns is None:
             return self
-        half = half_of(self.columns, role, self.wrap)
+        half = half_of(self.columns, role, wraps if self.wrap is None else self.wrap)
         return replace(self, columns=half.columns, wrap=half.wrapped)
 
     def options(self) -> dict[str, Any]:

@@ -6,6 +6,8 @@
 | `PREFIX_GUID` | payload | `01`, 16-byte GUID, body |
 | `HEADER_GUID` | header `__key_schema_id`, `__value_schema_id` | `01`, 16-byte GUID; payload = body |
 
+Of Protobuf, message indexes stand behind id or GUID: before the body, or in the header.
+
 The header wins over the payload, as in Confluent's dual deserializers (confluent-kafka 2.16, `schema_id.py`).
 A null payload is a tombstone, not an error.
 """
@@ -71,7 +73,7 @@ class Frame:
     guid: UUID | None
     """The GUID, for the other two."""
     payload: bytes
-    """The whole payload, including the framing."""
+    """The whole payload, including the framing; the bytes after a header's GUID are put in front of it."""
     body_offset: int
     """The offset of the body in `payload`: 5, 17 or 0."""
 
@@ -95,6 +97,11 @@ def header_guid(headers: Headers, role: Role) -> UUID | None:
     """The GUID in a record's headers; None if there is no such header. The last one counts, as in Kafka's
     Headers.lastHeader.
     """
+    value = _header(headers, role)
+    return None if value is None else UUID(bytes=value[1:PREFIX_GUID_SIZE])
+
+
+def _header(headers: Headers, role: Role) -> bytes | None:
     if not headers:
         return None
     name = schema_id_header(role)
@@ -105,21 +112,22 @@ def header_guid(headers: Headers, role: Role) -> UUID | None:
             header_value, present = value, True
     if not present:
         return None
-    if not isinstance(header_value, bytes) or len(header_value) != PREFIX_GUID_SIZE or header_value[0] != _MAGIC_GUID:
+    if not isinstance(header_value, bytes) or len(header_value) < PREFIX_GUID_SIZE or header_value[0] != _MAGIC_GUID:
         size = "null" if header_value is None else f"{len(header_value)} bytes"
         raise MalformedHeaderError(
             f"The record header {name} holds {size}; it must hold the byte 01 and a 16-byte schema GUID. "
             "The producer's header schema-id serializer did not write it."
         )
-    return UUID(bytes=header_value[1:])
+    return header_value
 
 
-def set_header_guid(headers: Headers, role: Role, guid: UUID) -> None:
+def set_header_guid(headers: Headers, role: Role, guid: UUID, indexes: bytes = b"") -> None:
     """Puts a GUID into a record's headers, like Confluent's `HeaderSchemaIdSerializer`: it appends to a list, or sets
     the key of a dict. It removes an earlier GUID header (for example of the record's source), because readers differ in
     which of two headers counts.
+    `indexes` are the indexes of a Protobuf message, which follow the GUID.
     """
-    name, value = schema_id_header(role), frame_guid(guid)
+    name, value = schema_id_header(role), frame_guid(guid, indexes)
     if isinstance(headers, dict):
         headers[name] = value
     elif isinstance(headers, list):
@@ -148,9 +156,10 @@ def parse(payload: bytes | None, *, headers: Headers = None, role: Role = Role.V
     """Parses a payload; None for a tombstone."""
     if payload is None:
         return None
-    guid = header_guid(headers, role) if headers else None
-    if guid is not None:
-        return Frame(framing=Framing.HEADER_GUID, schema_id=None, guid=guid, payload=payload, body_offset=0)
+    header = _header(headers, role)
+    if header is not None:
+        guid, behind = UUID(bytes=header[1:PREFIX_GUID_SIZE]), header[PREFIX_GUID_SIZE:]
+        return Frame(framing=Framing.HEADER_GUID, schema_id=None, guid=guid, payload=behind + payload, body_offset=0)
     if not payload:
         raise PayloadTooShortError(
             "The payload is empty (0 bytes), which is not a tombstone: a framed payload starts with a magic byte. It "

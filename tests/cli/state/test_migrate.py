@@ -29,7 +29,7 @@ class TestMigrate:
 
         again = srfix("state", "migrate", directory, *arguments, "--out", str(tmp_path))
         assert again.returncode == 2
-        assert "is there already, and srfix writes to no directory that exists" in again.stderr
+        assert "exists already, and srfix never writes to an existing directory" in again.stderr
 
     @pytest.mark.parametrize("place", ["", "new", "shop/new"])
     def test_it_writes_nothing_into_the_directory_that_it_reads(self, tmp_path: Path, place: str) -> None:

@@ -106,7 +106,7 @@ class TestSrf001Stays:
         hand_over(world, staged)
         finding = world.findings()["SRF001"]
         assert "(5 rows, of partitions 0 and 1), and none of them carries such an id" in finding.explanation
-        assert "partition 2 of topic users: no state directory" in finding.explanation
+        assert "partition 2 of topic users: none of the given state directories" in finding.explanation
         (skipped,) = of_rows(world)
         assert not skipped.could_hide
 

@@ -122,7 +122,7 @@ class TestARepair:
         assert {finding.role for finding in masked} == {Role.KEY, Role.VALUE}
         for finding in masked:
             assert beside in finding.explanation
-            assert "cannot be found by their keys" in finding.explanation
+            assert "look-ups by key do not find these rows" in finding.explanation
             assert "the store can be read" not in finding.explanation
 
 

@@ -53,7 +53,7 @@ class TestTheDamage:
         (told,) = examined(world, of_topology(damage.TOPOLOGY)).diagnosis.findings
         (concluded,) = examined(world).diagnosis.findings
         assert "A state directory or a topology says that users-global is a global store." in told.explanation
-        assert "the group has committed offsets, but none of topic users. To be sure," in concluded.explanation
+        assert "the group has committed offsets, but none for topic users. To be sure," in concluded.explanation
 
     def test_the_advice_is_that_of_the_incident_for_a_global_store(self, world: World) -> None:
         (application,) = examined(world, of_topology(damage.TOPOLOGY)).diagnosis.applications

@@ -16,6 +16,7 @@ from srfix.recovery.findings import Evidence, Weight
 from srfix.serde import Role, Topic
 from tests.recovery.staging import PHANTOM, SOURCE_SUBJECT, W1, W2
 from tests.recovery.world import ONE_LONG_AND_NULL, World, value, world_of
+from tests.without_protobuf import without_protobuf
 
 CUT_OFF = b"\x80"
 """A long whose second byte is missing."""
@@ -120,7 +121,8 @@ class TestTheNewestOfEachIdAndPartition:
         of_protobuf = world.registry.seed(PHANTOM, 'syntax = "proto3"; message M {}', schema_type="PROTOBUF")
         world.live(("a", value(of_protobuf, b"{}")))
         for whole in (False, True):
-            examination = decoded(world, whole=whole)
+            with without_protobuf():
+                examination = decoded(world, whole=whole)
             assert "SRF013" not in codes(examination)
             (skipped,) = [skipped for skipped in examination.diagnosis.skipped if "bodies" in skipped.what][-1:]
             assert f"not decoded: schema id {of_protobuf}" in skipped.reason

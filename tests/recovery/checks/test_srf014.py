@@ -82,7 +82,7 @@ class TestLostInStore:
     def test_without_a_conclusive_source_nothing_may_be_wiped(self, world: World, staged: damage.Staged) -> None:
         (staged.state_dir / damage.APPLICATION / "0_0/.checkpoint").unlink()
         hand_over(world, staged)
-        assert "Until then wipe nothing. No evidence is conclusive" in world.findings()["SRF014"].next
+        assert "Until then wipe nothing. No evidence proves" in world.findings()["SRF014"].next
 
     @pytest.mark.usefixtures("staged")
     def test_without_the_state_directory_nothing_tells(self, world: World) -> None:

@@ -163,7 +163,7 @@ class TestWhatCannotBeTold:
         world.registry.intercept(Fault(path="/compatibility/subjects/users-value/", action=Answer(status=status)))
         (note,) = found(world)
         assert note.severity is Severity.NOTE
-        assert f"answers no compatibility check (HTTP {status})" in note.explanation
+        assert f"does not answer compatibility checks (HTTP {status})" in note.explanation
 
     def test_where_nothing_can_be_registered_srf015_says_so(self, world: World) -> None:
         world.client().set_mode(damage.SOURCE_SUBJECT, "READONLY")

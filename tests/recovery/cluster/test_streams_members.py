@@ -103,7 +103,7 @@ class TestDecodeAssignment:
                 continue
 
     def test_a_later_version_is_said(self) -> None:
-        with pytest.raises(FormatError, match="version 12 of what Kafka Streams"):
+        with pytest.raises(FormatError, match="version 12 of the data that Kafka Streams"):
             decode_assignment(in_assignment("0000000c"))
 
 

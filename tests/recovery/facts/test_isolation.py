@@ -92,7 +92,7 @@ class TestRestoreIsolation:
         (finding,) = examination.diagnosis.findings
         (seen,) = (seen for seen in finding.observations if seen.kind == "isolation")
         assert seen.says == "read_committed"
-        assert f"it writes in transactions ({transactional_id}), so it runs exactly-once" in seen.detail
+        assert f"the application writes in transactions ({transactional_id}), so it runs exactly-once" in seen.detail
 
     def test_the_person_is_believed(self) -> None:
         with world_of({"users": 1, TRANSACTIONS: 1}) as made:
@@ -112,4 +112,4 @@ class TestRestoreIsolation:
             False,
         )
         assert "(__transaction_state was not read to its end in 0 s)" in said.reason
-        assert said.reason.endswith("say --isolation read_committed if it does")
+        assert said.reason.endswith("say --isolation read_committed")

@@ -160,7 +160,7 @@ class TestNotWhole:
     def test_where_a_partition_lies_in_no_directory(self, folder: Path) -> None:
         found = read(folder, {0: 5, 1: 5, 2: 5})
         assert not found.is_whole
-        assert found.not_read == ("partition 2 of topic users: no state directory that was handed over holds it",)
+        assert found.not_read == ("partition 2 of topic users: none of the given state directories holds it",)
 
     def test_where_the_group_has_no_commit_there(self, folder: Path) -> None:
         (why,) = read(folder, {0: 5, 1: None}).not_read
@@ -179,7 +179,7 @@ class TestNotWhole:
     @pytest.mark.parametrize(
         ("directory", "why"),
         [
-            ("users-store/files", "the store has a form of its own, which was not read"),
+            ("users-store/files", "the store has a format of its own, which srfix does not read"),
             ("users-store/users-store.1795219200000", "there is no database in users-store"),
             ("rocksdb/users-store", "there is no database in users-store"),
         ],
@@ -228,7 +228,7 @@ class TestNotWhole:
         assert (found.is_whole, found.could_hide, found.partitions) == (False, True, (0,))
         assert found.ids(Role.VALUE) == {1, 2}
         (why,) = found.not_read
-        assert why.startswith(f"task 0_1 in {folder}: 0 rows were read, and no more: ")
+        assert why.startswith(f"task 0_1 in {folder}: only 0 rows were read: ")
 
 
 class TestPlaces:

@@ -90,7 +90,7 @@ class TestUnderItsSubject:
         world.registry.intercept(Fault(path="/compatibility/subjects/users-value/", action=Answer(status=status)))
         found = seen(world, assumed("2.7"), schema=new(BREAKING))
         (reason,) = [each.reason for each in found.skipped if each.could_hide]
-        assert reason == f"the registry answers no compatibility check (HTTP {status})"
+        assert reason == f"the registry does not answer compatibility checks (HTTP {status})"
 
     def test_what_refuses_it_may_be_an_applications_own_schema(self, world: World) -> None:
         stage(world, phantom=())

@@ -377,7 +377,7 @@ class TestHostileBytes:
     @pytest.mark.parametrize(
         ("family", "stored", "reason"),
         [
-            (TIMESTAMPED, "00", "1 byte, and its timestamp alone needs 8"),
+            (TIMESTAMPED, "00", "1 byte, but its timestamp alone needs 8"),
             (WITH_HEADERS, "10ff", "headers claim 8 bytes, but 1 byte follow"),
             (WITH_HEADERS, "01", "headers claim -1 bytes"),
             (WITH_HEADERS, "0203", "would have -2 headers"),

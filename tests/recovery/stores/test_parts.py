@@ -174,7 +174,7 @@ class TestExport:
             how = {"application": APPLICATION, "decoder": by_id(registry), "second": SecondAnswers()}
             export_on_spark(WorkerHere(), stores, tmp_path, ExportFormat.CSV, **how)  # type: ignore[arg-type]
 
-        with pytest.raises(UsageError, match=r"0_2\.csv is there already"):
+        with pytest.raises(UsageError, match=r"0_2\.csv exists already"):
             export(stores_of(state))
         registry.close()
         with pytest.raises(RegistryUnreachableError):

@@ -143,7 +143,7 @@ class TestTheSubject:
         world.put(TOPIC, ("a", value(text, b"\x02a")))
         finding = only(look(world, strategy=Strategy.TOPIC_RECORD))
         assert (finding.severity, finding.repairable) == (Severity.BROKEN, False)
-        assert "has no record's name, of which --strategy topic-record" in finding.explanation
+        assert "has no record name, but --strategy topic-record" in finding.explanation
 
     def test_soft_deleted_versions_satisfy_a_look_up(self, world: World) -> None:
         world.registry.seed(SUBJECT, USER)
@@ -209,7 +209,7 @@ class TestTheReader:
         # The registry of the fixtures does not search by metadata, which is said.
         found = look(world, reader=TopicReader.LATEST, with_metadata={"major": "2"})
         assert found.is_inconclusive
-        assert any("does not search by metadata" in skipped.reason for skipped in found.skipped)
+        assert any("cannot search by metadata" in skipped.reason for skipped in found.skipped)
         monkeypatch.setattr(RegistryClient, "latest_with_metadata", none_has_them)
         finding = only(look(world, reader=TopicReader.LATEST, with_metadata={"major": "2"}))
         assert f"no live version of {SUBJECT} has the metadata major=2" in finding.explanation
@@ -228,8 +228,19 @@ class TestTheReader:
                 world.registry.seed(SUBJECT, text, schema_type="JSON")
             found = look(world, reader=TopicReader.LATEST)
             assert found.is_inconclusive
-            assert any("srfix compares only Avro schemas" in skipped.reason for skipped in found.skipped)
+            assert any("srfix compares two Avro or two Protobuf schemas" in skipped.reason for skipped in found.skipped)
             assert look(world, reader=TopicReader.KSQLDB).findings == ()
+
+    def test_protobuf_schemas_are_compared(self) -> None:
+        schema = 'syntax = "proto3"; message User { int64 id = 1; }'
+        with world_of({TOPIC: 1}) as world:
+            first = world.registry.seed(SUBJECT, schema, schema_type="PROTOBUF")
+            world.put(TOPIC, ("a", frame_id(first, b"\x00\x08\x01")))
+            world.registry.seed(SUBJECT, schema.replace("}", "string name = 2; }"), schema_type="PROTOBUF")
+            assert look(world, reader=TopicReader.LATEST).findings == ()
+            world.registry.seed(SUBJECT, schema.replace("int64", "string"), schema_type="PROTOBUF")
+            finding = only(look(world, reader=TopicReader.LATEST))
+            assert "FIELD_SCALAR_KIND_CHANGED: #/User/1" in finding.explanation
 
 
 class TestKeys:
@@ -290,7 +301,7 @@ class TestGuids:
             world.put(TOPIC, ("a", frame_guid(uuid4(), ONE_LONG)))
             found = look(world)
             assert found.is_inconclusive
-            assert any("this registry knows no GUIDs" in skipped.reason for skipped in found.skipped)
+            assert any("this registry does not know GUIDs" in skipped.reason for skipped in found.skipped)
 
 
 class TestWhatElseStandsInTheTopic:

@@ -177,8 +177,8 @@ class TestAllowed:
     @pytest.mark.parametrize(
         ("may_relax", "keep", "said"),
         [
-            (False, Keep.AUTO, "compatibility of the subject would have to be relaxed"),
-            (True, Keep.LIVE, "would be soft-deleted at once"),
+            (False, Keep.AUTO, "have to relax the compatibility of the subject"),
+            (True, Keep.LIVE, "would soft-delete the version at once"),
         ],
     )
     def test_what_the_plan_does_not_do_is_only_told(self, parts: Parts, may_relax: bool, keep: Keep, said: str) -> None:

@@ -1,4 +1,4 @@
-"""Worlds written by hand: what issue 12 says was seen wrong, and what its other lines describe."""
+"""Worlds written by hand: the faults that issue 12 reports, and the cases in its other lines."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def subject(*schemas: str, level: str | None = None, mode: str | None = None) ->
 
 
 def streams_group(application: str, commits: Mapping[str, int], *, is_live: bool = False) -> Group:
-    """What Kafka Streams from 2.4 on commits; per topic the offset in its one partition."""
+    """The commits of Kafka Streams 2.4 or later; for each topic the offset in its one partition."""
     return group_of_streams(application, {(name, 0): offset for name, offset in commits.items()}, is_live=is_live)
 
 
 def plain_group(commits: Mapping[str, int]) -> Group:
-    """What a consumer commits that is no Kafka Streams."""
+    """The commits of a consumer that is not Kafka Streams."""
     return Group(
         commits={(name, 0): offset for name, offset in commits.items()}, client_ids=("rdkafka",), assignor="range"
     )
@@ -71,7 +71,9 @@ def incident(
     groups: Mapping[str, Group] | None = None,
     subjects: Mapping[str, SubjectSetup] | None = None,
 ) -> World:
-    """The incident, and what stands beside it: a table of `users` whose phantom subject holds its own schema alone."""
+    """The incident with its surroundings: a table of `users` whose phantom subject holds only the application's own
+    schema.
+    """
     truth = TrueStore(application, store, kind, "users", key_format=keys[0], window=keys[1])
     users = users or topic(*rows)
     return World(

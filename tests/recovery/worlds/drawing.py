@@ -1,7 +1,6 @@
-"""Short words for what hypothesis draws, and for dice that are thrown after one draw.
-
-Hypothesis draws what comes late in a world mostly as it comes first in the strategy, and varies what it has drawn; dice
-are fair however late they are thrown. A world is made smaller by `smallest`, not by hypothesis.
+"""Short names for hypothesis's draws, and for dice that are thrown after one draw. For the late parts of a world,
+hypothesis mostly draws the first choice of a strategy, and varies earlier draws; dice are always fair. `smallest` makes
+a world smaller, not hypothesis.
 """
 
 from __future__ import annotations

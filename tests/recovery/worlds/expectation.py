@@ -1,4 +1,4 @@
-"""What is expected of the findings of one store, and where they differ from it."""
+"""The expected findings of one store, and their differences from the real ones."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from tests.recovery.worlds.world import Kind, TrueStore
 OF_MISSING: Final = ("SRF001", "SRF002", "SRF006")
 """Ids that a restore loads are not under the phantom subject: exactly one of these."""
 _OF_ROWS: Final = ("SRF003", "SRF004", "SRF005", "SRF010", "SRF011", "SRF013", "SRF015", "SRF017", "SRF018")
-"""Given only where rows are known to be live."""
+"""Given only if some rows are known to be live."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What must be said of one store under one code, or must not."""
+    """A finding with one code that one store must have, or must not have."""
 
     code: str
     role: str
     must: bool
     """False: such a finding is wrong."""
     why: str
-    """In words, for whoever reads the failure."""
+    """The reason in words, for the reader of a failure."""
     live_keys: dict[int, int] = field(default_factory=dict)
-    """Per id at fault the rows that a restore loads with it; these must be among the finding's."""
+    """For each id at fault, the rows that a restore loads with it; the finding must have these ids."""
     sound: frozenset[int] = frozenset()
-    """Ids that must not be among the finding's."""
+    """Ids that the finding must not have."""
     or_else: tuple[str, ...] = ()
-    """Codes that will do as well, if one must be there."""
+    """Other codes that are accepted, if a finding is required."""
     named: frozenset[int] = frozenset()
-    """Ids that must be among the finding's."""
+    """Ids that the finding must have."""
     severity: Severity | None = None
-    """How bad it must be said to be, or must not."""
+    """The severity that it must have, or must not have."""
 
 
 def differences(staged: StagedWorld, store: TrueStore, expected: Expectation, findings: list[Finding]) -> Iterator[str]:
-    """Where the findings of a store are not what is expected of them."""
+    """The differences between a store's findings and the expected ones."""
     codes = (expected.code, *expected.or_else) if expected.must else (expected.code,)
     found = [f for f in findings if f.code in codes and f.role.value == expected.role]
     if not expected.must and expected.severity is not None:
@@ -66,5 +66,5 @@ def differences(staged: StagedWorld, store: TrueStore, expected: Expectation, fi
 
 
 def _is_seen(staged: StagedWorld, store: TrueStore) -> bool:
-    """False for a global table of which no topology tells: its group committed nothing, so no row is known to be live."""
+    """False for a global table that no topology shows: its group committed nothing, so no row is known to be live."""
     return store.kind is not Kind.GLOBAL or is_told_global(staged.world, store)

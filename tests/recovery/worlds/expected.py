@@ -1,7 +1,8 @@
 """Which findings the true source of a store calls for, and which it forbids: row by row, from the rules alone.
 
-The rules are those under "Findings" in the architecture. Where they leave a choice, nothing is expected and nothing is
-forbidden. Only the default context's plain case is certain for the registry's answers; they are asked, never guessed.
+The rules are those under "Findings" in the architecture. If they leave a choice, nothing is expected and nothing is
+forbidden. The registry's answers are certain only for the plain case in the default context; they are asked, never
+guessed.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ ROLES = ("key", "value")
 def expectations(staged: StagedWorld, store: TrueStore) -> Iterator[Expectation]:
     """All that is certain of a store before any repair."""
     rows, is_renewed = live_rows(staged, store), store.application in staged.world.renewed
-    # A registry that finds nothing soft-deleted keeps the ids of rows that no restore brings from their reader.
+    # If a registry does not find soft-deleted versions, the reader cannot get the ids of rows that no restore brings.
     is_hidden = bool(staged.world.registry) and bool(failures_on_disk(staged, store))
     for role in ROLES:
         subject = staged.world.table_subject(store, role)
@@ -70,7 +71,7 @@ def expectations(staged: StagedWorld, store: TrueStore) -> Iterator[Expectation]
 def _missing(
     staged: StagedWorld, store: TrueStore, role: str, missing: dict[int, int], sound: frozenset[int]
 ) -> Iterator[Expectation]:
-    """SRF001, SRF002 or SRF006: which of them, a global store and the rows on disk say."""
+    """SRF001, SRF002 or SRF006: a global store and the rows on disk decide which."""
     world, why = staged.world, "the reader gets 404 for live rows"
     codes = ["SRF001"]
     if asks_source(world, store) is not False and world.table_subject(store, role) not in world.subjects:
@@ -79,7 +80,7 @@ def _missing(
         for code in OF_MISSING if is_shown_newer(world, store) else ():
             for severity in (Severity.BROKEN, Severity.BREAKS_ON_RESTORE):
                 yield Expectation(code, role, False, "2.7 or later runs, as is seen", severity=severity)
-        return  # where nothing is seen of it, an older one leaves the same
+        return  # if no sign of it is seen, an older version leaves the same
     if store.kind is Kind.GLOBAL and not world.is_upgraded:
         is_told = is_known_global(world, store) and not is_shown_newer(world, store)
         codes = ["SRF006"] if is_told else ["SRF001", "SRF006"]
@@ -126,7 +127,7 @@ def _lost(role: str, live: Counter[int], in_log: set[int]) -> Iterator[Expectati
 
 
 def _undecodable(staged: StagedWorld, store: TrueStore, role: str, rows: list[Row]) -> Iterator[Expectation]:
-    """SRF013. A role is one of a registry serde if a subject of the store stands for it."""
+    """SRF013. A role uses a registry serde if the store has a subject for it."""
     is_framed_role = staged.world.table_subject(store, role) in staged.world.subjects
     bad = [row for row in rows if _is_bad(row.record, role)]
     if not bad:
@@ -148,7 +149,7 @@ def _is_whole(record: Record, role: str) -> bool:
 
 
 def _under_the_source(staged: StagedWorld, store: TrueStore, rows: list[Row]) -> Iterator[Expectation]:
-    """SRF017: live ids that are not under `<source>-value` either."""
+    """SRF017: live ids that `<source>-value` lacks, too."""
     source = staged.qualified(f"{store.topic}-value")
     known = _known(_live_ids(staged, rows, "value"))
     elsewhere = {n for n in known if look_up(staged, source, n) is not None}

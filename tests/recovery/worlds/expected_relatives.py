@@ -1,6 +1,6 @@
 """Which findings of the relatives a store whose source is known calls for, and which it forbids.
 
-Written from the contract and the facts; where they leave a choice, nothing is expected and nothing is forbidden.
+Written from the contract and the facts; if they leave a choice, nothing is expected and nothing is forbidden.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _lacks(staged: StagedWorld, subject: str, schema_id: int) -> bool:
 def _upgrade_mirror(
     staged: StagedWorld, store: TrueStore, rows: list[Row], seen: OnDisk | None
 ) -> Iterator[Expectation]:
-    """SRF004: what an older Streams stored is under the phantom subject alone, and 2.7 asks the source's."""
+    """SRF004: the ids that an older Streams stored are only under the phantom subject, but 2.7 asks the source's."""
     world = staged.world
     source, in_log = staged.qualified(f"{store.topic}-value"), ids_in_log(staged, store, "value")
     phantom = world.subjects.get(world.table_subject(store, "value"))
@@ -76,7 +76,9 @@ def _pollution(staged: StagedWorld, store: TrueStore, seen: OnDisk | None) -> It
 
 
 def unused_internal(staged: StagedWorld, store: TrueStore, seen: OnDisk | None) -> tuple[set[int], set[int]]:
-    """Ids of live versions of a store's source subject that must be found to be litter, and that may be."""
+    """Two sets of ids of live versions of a store's source subject: those that must be found as litter, and those that
+    may be found.
+    """
     world = staged.world
     source = world.subjects.get(f"{store.topic}-value", SubjectSetup(()))
     phantom = world.subjects.get(world.table_subject(store, "value"), SubjectSetup(()))
@@ -86,7 +88,7 @@ def unused_internal(staged: StagedWorld, store: TrueStore, seen: OnDisk | None) 
     ksql = {schema_id for schema, schema_id in staged.ids.items() if record_name(schema) == "KsqlDataSourceSchema"}
     there = {staged.ids[version.schema] for version in phantom.versions}
     values = {record.value for log in world.topics[store.topic or ""].logs for record in log.records}
-    # Of an empty topic nothing is known, nor of ids that no record names, nor of producers whose schemas are lost.
+    # Nothing is known of an empty topic, of ids that no record names, or of producers whose schemas are lost.
     is_told = bool(in_log - set(LOST.values())) and GUID not in values
     must, may = set(), set()
     earlier: set[int] = set()
@@ -102,7 +104,7 @@ def unused_internal(staged: StagedWorld, store: TrueStore, seen: OnDisk | None) 
                 may.add(schema_id)  # the application's own schema, which happens to be one of the producers' too
             continue
         may.add(schema_id)
-        # Before any that records carry it may be the producers', as far as their order tells.
+        # If it comes before all ids that records carry, it may be the producers', as far as the order shows.
         is_later = bool(before & in_log) or in_log.isdisjoint(staged.ids[each.schema] for each in source.versions)
         is_marked = is_later and before and version.schema in live and schema_id in ksql and not in_log & ksql
         # A serde that keeps the writer's schema would have copied an earlier one too; copies alone tell nothing by their order.
@@ -114,7 +116,7 @@ def unused_internal(staged: StagedWorld, store: TrueStore, seen: OnDisk | None) 
 
 
 def _lost_in_rows(staged: StagedWorld, store: TrueStore, seen: OnDisk | None) -> Iterator[Expectation]:
-    """SRF014 of a store: the registry knows an id of its rows no more, and no record carries it."""
+    """SRF014 of a store: the registry no longer knows an id of its rows, and no record carries the id."""
     for role in ("key", "value"):
         lost = row_ids(staged, seen, role) & set(LOST.values()) if seen is not None else set()
         own = lost - ids_in_log(staged, store, role)
@@ -184,7 +186,9 @@ def _refused_upgrade(staged: StagedWorld, store: TrueStore) -> Iterator[Expectat
 
 
 def _is_accepted(staged: StagedWorld, subject: str, schema: str) -> bool | None:
-    """What the registry says of a registration at the level in force; None if it matters which versions it is held against."""
+    """The registry's answer to a registration at the level in force; None if the answer depends on the compared
+    versions.
+    """
     name = quote(subject, safe="")
     sent = {"schema": text(schema)}
     answers = {
@@ -195,7 +199,7 @@ def _is_accepted(staged: StagedWorld, subject: str, schema: str) -> bool | None:
 
 
 def _untransformed(staged: StagedWorld, store: TrueStore, seen: OnDisk | None) -> Iterator[Expectation]:
-    """SRF019: a restore puts records as they are into a store that a processor fills with something else."""
+    """SRF019: a restore puts unchanged records into a store that a processor fills with other rows."""
     world = staged.world
     if not store.has_own_processor or world.is_reprocessing:
         yield Expectation("SRF019", "value", False, "no processor is seen that a restore goes past")
@@ -220,7 +224,9 @@ def _untransformed(staged: StagedWorld, store: TrueStore, seen: OnDisk | None) -
 
 
 def _says_another(row: DiskRow, records: list[Record]) -> bool:
-    """True if what a row says is not what a record of its key says; a row under an id that the registry lost says nothing."""
+    """True if a row's content differs from the record of its key; a row under an id that the registry lost has no known
+    content.
+    """
     return row.value not in LOST and row.number not in {record.offset % 50 for record in records}
 
 

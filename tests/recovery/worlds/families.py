@@ -1,4 +1,4 @@
-"""The topics that producers write, and their schemas; what else a subject holds is some application's own."""
+"""The topics that producers write, and their schemas; all other schemas of a subject are some application's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Hypothesis strategies for worlds, from the truth outwards: applications, what they read, what that left behind."""
+"""Hypothesis strategies for worlds, from the truth outwards: applications, the topics that they read, and the traces
+that this left.
+"""
 
 from __future__ import annotations
 
@@ -132,7 +134,7 @@ def _topic(draw: DrawFn, name: str) -> _Topic:
         policy=one(draw, ("compact",) * 6 + ("delete", "delete", "compact,delete", "kept", None)),
     )
     if topic.strategy != "topic" or topic.is_json:
-        topic.is_deleted = False  # nothing with its name would be left: nobody could know of it
+        topic.is_deleted = False  # no trace with its name would be left, so nobody could know of it
     logs = tuple(_log(draw, topic) for _ in range(draw(st.integers(1, 2))))
     topic.setup = TopicSetup(logs, topic.policy)
     return topic
@@ -254,7 +256,9 @@ def _left_behind(draw: DrawFn, draft: _Draft, store: TrueStore, topic: _Topic) -
 
 
 def _rows(draw: DrawFn, store: TrueStore, topic: _Topic) -> list[str]:
-    """What the serde wrote: the writer's own schemas, or a projection of them, or two of an application that evolved."""
+    """The schemas that the serde wrote: the writer's own, or a projection of them, or two of an application that
+    evolved.
+    """
     is_counted = store.kind is Kind.UNLOGGED and store.fed_by is None
     if is_counted or store.name in ("counts", "Aggregate-Aggregate-Materialize"):
         return [f"Counts({field_names(topic.versions)[0]} long, hits long)"]

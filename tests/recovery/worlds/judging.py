@@ -1,4 +1,4 @@
-"""One world from the first diagnosis to the rollback, held against the truth. Each property is a sentence."""
+"""One world from the first diagnosis to the rollback, compared with the truth. Each property is a sentence."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ PROPERTIES: Final = (SOURCE, CLEAN_BILL, REPAIR, BOUNDS, ADVICE, ROWS, RELATIVES
 
 @dataclass
 class Judgement:
-    """What came of one world."""
+    """The result of one world."""
 
     wrong: list[tuple[str, str]] = field(default_factory=list)
     decidable: int = 0
-    """Stores whose source a person would name from what is seen."""
+    """Stores whose source a person would name from the visible facts."""
     undecided: int = 0
-    """Those among them that srfix does not name a source for."""
+    """Those of them for which srfix does not name a source."""
     reached: list[str] = field(default_factory=list)
-    """How far it came: kinds of worlds for the statistics."""
+    """The kind of world, for the statistics."""
     codes: list[str] = field(default_factory=list)
 
 
@@ -72,7 +72,7 @@ def clock() -> str:
 
 
 def is_a_trap(world: World) -> bool:
-    """True if what is seen points a careful person to the wrong source: such a world says nothing about a tool."""
+    """True if the visible facts point a careful person to the wrong source: such a world says nothing about a tool."""
     for store in world.truth:
         if only_application(world, store) not in (None, store.application):
             return True
@@ -84,7 +84,9 @@ def is_a_trap(world: World) -> bool:
 
 
 def judge(world: World, registry: FixtureRegistry) -> Judgement:
-    """Diagnose, plan, apply, verify, diagnose again, roll back. The registry is emptied first, and takes on its habits."""
+    """Diagnose, plan, apply, verify, diagnose again, roll back. The registry is emptied first, and gets the world's
+    habits.
+    """
     registry._habits = REDPANDA.get(world.registry, Habits())
     registry.clear()
     return judge_staged(StagedWorld(world, registry))
@@ -180,9 +182,9 @@ def _new(before: Diagnosis, after: Diagnosis, *, is_raw: bool) -> Iterator[str]:
     known = {(f.code, _bare(f), f.role) for f in before.findings}  # in a mirror it was there too
     for finding in after.findings:
         is_known = (finding.code, _bare(finding), finding.role) in known
-        # What a repair copied from the source subject shows that it is an internal schema: it was litter before.
-        # Likewise that live keys carry several ids, or, to a registry that keeps texts as sent, another one than the reader
-        # writes: SRF005 claims nothing as long as no key subject stands.
+        # Findings that a repair makes visible. A copy from the source subject may show that its schema is an internal
+        # one, which was litter before. And live keys may carry several ids, or (in a registry that keeps texts as sent)
+        # another id than the reader writes: SRF005 claims nothing while there is no key subject.
         has_other_keys = finding.code == "SRF005" and (is_raw or len(finding.schema_ids) > 1)
         is_shown = finding.severity is Severity.LITTER or has_other_keys
         if finding.severity is not Severity.NOTE and not is_shown and not is_known:
@@ -268,9 +270,9 @@ def _wrong_sources(staged: StagedWorld, diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def _is_named_beside(world: World, finding: Finding, topic: str) -> bool:
-    """True if nobody could tell: the source is the true one, nothing at all is left of the true application, and the finding
-    names it beside; or somebody deleted the true source, or the application has not read it by now, and it reads another topic
-    that fits no worse.
+    """True if nobody could know better. Either the source is the true one, nothing is left of the true application, and
+    the finding also names it. Or somebody deleted the true source, or the application has not read it yet, and it reads
+    another topic that fits equally well.
     """
     true = _true(world, finding.application, finding.store)
     is_read = true is not None and not (true.kind is Kind.TABLE and looks_global(world, true))
@@ -338,7 +340,7 @@ _NEGATED: Final = re.compile(r"\b(?:not|never|no|nothing|don't|nobody|without|in
 
 
 def _bad_advice(staged: StagedWorld, diagnosis: Diagnosis) -> Iterator[str]:
-    """Advice that deletes or rewrites, in findings of rows that are healthy; and about a topic's policy without proof."""
+    """Advice that deletes or rewrites data, although the rows are healthy; or about a topic's policy, without proof."""
     for finding in diagnosis.findings:
         store = _true(staged.world, finding.application, finding.store)
         sentences = re.split(r"(?<=[.;:])\s+", f"{finding.next}")

@@ -26,12 +26,12 @@ Bytes = Callable[[DiskRow], tuple[bytes, bytes]]
 
 
 def is_on_disk(store: TrueStore) -> bool:
-    """True for a key-value store: what lies below `rocksdb/`."""
+    """True for a key-value store, which is below `rocksdb/`."""
     return store.kind in _ON_DISK
 
 
 def state_of(world: World, application: str, folder: Path, bytes_of: Bytes) -> ApplicationState:
-    """The directory of an application in a folder: databases are written where the world says what is in them."""
+    """The directory of an application in a folder: databases are written if the world gives their rows."""
     path = folder / application
     stores = [store for store in world.truth if store.application == application and is_on_disk(store)]
     usual = [store for store in stores if store.kind is not Kind.GLOBAL]
@@ -86,7 +86,7 @@ def _task(world: World, path: Path, stores: list[TrueStore], partition: int | No
         for topic in topics
         for number in ([partition] if partition is not None else range(_partitions(world, topic)))
     )
-    # One that names nothing is no file; a thread that dies before its first commit leaves none either.
+    # An empty checkpoint is not written as a file; a thread that dies before its first commit leaves no file either.
     is_written = bool(entries) and (partition is None or world.layouts.get(held[0][0].application) != "died")
     return Task(
         name=name,
@@ -99,7 +99,7 @@ def _task(world: World, path: Path, stores: list[TrueStore], partition: int | No
 
 
 def _offset(world: World, store: TrueStore, topic: str, task: int | None, partition: int) -> int | None:
-    """What a checkpoint says of a partition; None for `-4`, where nothing came yet."""
+    """The number in a checkpoint for a partition; None for `-4`, if no record came yet."""
     layout = world.layouts.get(store.application, "2.5")
     if topic not in world.topics or layout == "behind":
         return 0

@@ -1,6 +1,7 @@
 """What a careful person would say of a phantom subject, from what the cluster and the registry show and nothing else.
 
-Conservative: where two answers are possible, none is given. It is the measure of the worlds that srfix leaves undecided.
+It is conservative: if two answers are possible, it gives none. It is the measure for the worlds that srfix leaves
+undecided.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ def decides(world: World, store: TrueStore) -> tuple[str, str, str] | None:
 
 
 def only_application(world: World, store: TrueStore) -> str | None:
-    """The application that a person would name, whatever it restores from; None if in doubt."""
+    """The application that a person would name, for any source; None if in doubt."""
     split = _split(world, store.changelog) if f"{store.changelog}-value" in world.subjects else None
     return None if split is None else split[0]
 
 
 def _split(world: World, changelog: str) -> tuple[str, str] | None:
-    """The only split into application and store of which the application has signs of Kafka Streams."""
+    """The only split into application and store whose application has signs of Kafka Streams."""
     base = changelog.removesuffix("-changelog")
     prefixes = [base[:at] for at, letter in enumerate(base) if letter == "-" and 0 < at < len(base) - 1]
     running = [p for p in prefixes if _is_application(world, p) and _may_be_a_store(world, base[len(p) + 1 :])]
@@ -46,7 +47,7 @@ def _split(world: World, changelog: str) -> tuple[str, str] | None:
 
 
 def _may_be_a_store(world: World, name: str) -> bool:
-    """False for an unnamed table's store that names a topic which there is not (`<topic>-STATE-STORE-<10 digits>`)."""
+    """False for an unnamed table's store that names a topic which does not exist (`<topic>-STATE-STORE-<10 digits>`)."""
     topic, mark, _ = name.partition("-STATE-STORE-")
     return not mark or topic in world.topics or topic in _gone(world)
 
@@ -58,11 +59,11 @@ def _is_application(world: World, name: str) -> bool:
 
 
 def _topic(world: World, application: str, name: str, row: frozenset[str]) -> str | None:
-    """The only topic that has all the fields of the row and that the application commits: `CREATE STREAM x AS SELECT` makes
-    others every day, which only a global table would read, and nobody reads one that is gone. Likewise only a global table
-    would read one that is not committed and that nobody can compare: some such stands on every cluster. Where there is a sign
-    of a global table, or none is committed, the only topic that has them all: of a global table, if nothing that it commits
-    has even one of them.
+    """The only topic that has all the fields of the row and that the application commits. `CREATE STREAM x AS SELECT`
+    makes other such topics every day, but only a global table would read them, and nobody reads a topic that is gone.
+    Only a global table would read an uncommitted topic that nobody can compare, and every cluster has such topics. If
+    there is a sign of a global table, or if no such topic is committed: the only topic that has all the fields. It
+    belongs to a global table if no committed topic has even one of them.
     """
     shapes = {
         topic: _shape(world, topic)
@@ -86,8 +87,8 @@ def _topic(world: World, application: str, name: str, row: frozenset[str]) -> st
 
 
 def _may_be_global(world: World, application: str, name: str, read: str, whole: list[str]) -> bool:
-    """True if, beside the topic that is read, another one may be a global table's: the store is named after it, what is
-    printed or on disk shows a global store, or another store of the application takes the topic that is read.
+    """True if another topic than the one that is read may be a global table's: the store is named after it, a topology
+    or a directory shows a global store, or another store of the application uses the topic that is read.
     """
     others = [topic for topic in whole if topic != read]
     if not others:
@@ -114,7 +115,9 @@ def _gone(world: World) -> list[str]:
 
 
 def _shape(world: World, topic: str) -> frozenset[str]:
-    """All fields of all versions under a topic's own subject, in capitals; where it has none, those of its records' ids."""
+    """All fields of all versions under a topic's own subject, in capitals; if it has no subject, the fields of its
+    records' ids.
+    """
     subject = world.subjects.get(f"{topic}-value")
     lines = {version.schema for version in subject.versions} if subject else _values(world, topic)
     return frozenset().union(*(fields(line) for line in lines if "(" in line))

@@ -1,4 +1,4 @@
-"""Worlds in a registry of Redpanda's: it keeps texts as they were sent, or finds nothing that is soft-deleted."""
+"""Worlds in a registry of Redpanda's: it keeps texts as they were sent, or does not find soft-deleted versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands in a world beside the incident: the relatives of the catalogue, and what only looks like them."""
+"""Other parts of a world besides the incident: the relatives of the catalogue, and things that only look like them."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _SIGNS: Final = (
     "by-key-repartition-value",
     "lookup-subscription-registration-topic-pk-key",
 )
-"""What a living or merely stopped application always leaves as a topic too."""
+"""Subjects that also have a topic as long as the application is alive, or only stopped."""
 _NO_SIGNS: Final = ("plans-store-changelog-value", "plans-store-changelog-key", "t-changelog-value")
-"""What a table of a source topic leaves as well."""
+"""Subjects that a table of a source topic leaves, too."""
 _GONE: Final = ("retired", "oldbilling", "shop-old")
 
 
 def with_relatives(dice: Random, world: World) -> World:
-    """A world with some of them more."""
+    """A world with some of these added."""
     world = _with_own_processors(dice, world)
     for application in sorted({s.application for s in world.truth if not s.application.startswith("_confluent-ksql-")}):
         if often(dice, 25):
@@ -83,8 +83,8 @@ def _with_own_processors(dice: Random, world: World) -> World:
 
 
 def _renewed(dice: Random, world: World, application: str) -> World:
-    """An application that was wiped and upgraded to 2.7 or later: what it stores it registers under the source's subjects; or
-    a new one, which never had others.
+    """An application that was wiped and upgraded to 2.7 or later: it registers its schemas under the source's subjects;
+    or a new application, which never used other subjects.
     """
     subjects, is_new = dict(world.subjects), often(dice, 25)
     for store in (store for store in world.truth if store.application == application and store.topic in world.topics):
@@ -153,7 +153,7 @@ def _with_changelogs(dice: Random, world: World) -> World:
 
 
 def _with_join(dice: Random, world: World) -> World:
-    """A foreign-key join of an application, which it still has or no more."""
+    """A foreign-key join of an application, which the application still has or has lost."""
     applications = sorted({s.application for s in world.truth if s.kind is not Kind.TRANSIENT})
     if not applications:
         return world
@@ -284,12 +284,12 @@ def _with_derived(dice: Random, world: World) -> World:
 
 
 def _copied(held: list[str], style: str) -> str:
-    """Whoever derives a topic has a class of their own: Avro reads no record of one name into a class of another."""
+    """An application that derives a topic has its own class, because Avro reads no record into a class of another name."""
     return projection_of(held, field_names(held), style).replace("Row(", "Copy(", 1)
 
 
 def _told_by_disk(world: World) -> list[str]:
-    """Applications of which the rows on disk say what nothing else does: they log nothing, or write other keys."""
+    """Applications whose rows on disk show facts that nothing else shows: they log nothing, or write other keys."""
     keys = {subject.removesuffix("-key") for subject, held in world.subjects.items() if len(held.versions) > 1}
     return sorted(
         {s.application for s in world.truth if s.fed_by or (s.topic in keys and world.runs_newer(s.application))}

@@ -1,4 +1,6 @@
-"""What the truth of a world says of findings that need no source: applications, joins, changelogs, what is by design."""
+"""Compares findings that need no source with the truth of a world: applications, joins, changelogs, things by
+design.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ _EXCLUSIVE: Final = (
     ("SRF004", "SRF007"),
     ("SRF008", "SRF009"),
 )
-"""Of each of these at most one is true of one store and role."""
+"""Groups of codes; at most one code of each group is true of one store and role."""
 _LOST: Final = frozenset(LOST.values())
 
 
@@ -76,7 +78,7 @@ def look_alikes(diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def missed(staged: StagedWorld, diagnosis: Diagnosis) -> Iterator[str]:
-    """What the evidence allows to see, and is not among the findings."""
+    """Facts that the evidence shows, but that are missing in the findings."""
     world = staged.world
     if world.context or world.mirror or world.store is not None:
         return
@@ -112,7 +114,9 @@ def _missed_of(staged: StagedWorld, store: TrueStore, found: set[tuple[str, str]
 
 
 def _logs_nothing(world: World, store: TrueStore) -> bool:
-    """True if the application lives, and a topology or what is on disk beside the store leaves nothing to restore it from."""
+    """True if the application is alive, and a topology or the other stores on disk leave no topic to restore the store
+    from.
+    """
     if not _is_at_work(world, store.application) or store.changelog in world.topics or store.fed_by is not None:
         return False
     if any(store.changelog.startswith(f"{name}-") for name in world.groups if name != store.application):
@@ -126,7 +130,7 @@ def _logs_nothing(world: World, store: TrueStore) -> bool:
 
 
 def _is_at_work(world: World, application: str) -> bool:
-    """True if it lives, with a member or an offset behind the start of a topic: what was reset has neither."""
+    """True if it is alive, with a member or an offset after the start of a topic; a reset application has neither."""
     group = world.groups.get(application)
     if group is None or not lives(world, application):
         return False
@@ -194,7 +198,7 @@ def _owners(world: World, subject: str) -> Iterable[str]:
 
 
 def _signs(world: World, application: str) -> list[str]:
-    """Subjects of an application that a topic would stand beside if it only rested."""
+    """Subjects of an application that would also have a topic if the application was only stopped."""
     if not world.lists_groups or application in world.groups or (application == "shop-old" and "shop" in world.groups):
         mine: list[str] = []  # a living `shop` may have all that `shop-old` has
     else:
@@ -235,7 +239,7 @@ def _polluted(staged: StagedWorld, finding: Finding) -> str:
             renewed = (store for store in of_topic if store.application in world.renewed)
             held = (world.subjects.get(world.table_subject(store, "key"), SubjectSetup(())) for store in renewed)
             may |= {staged.ids[version.schema] for setup in held for version in setup.versions}
-        # Of a key on disk whose records compaction took nobody can tell.
+        # Nobody can know it for a key on disk whose records compaction has removed.
         if "cannot tell these apart" in finding.explanation:
             may |= {schema_id for line, schema_id in staged.ids.items() if "Key(" in line}
     wrong = {int(fault.schema_id) for fault in finding.schema_ids} - may
@@ -249,7 +253,7 @@ def _polluted(staged: StagedWorld, finding: Finding) -> str:
 def _lost(staged: StagedWorld, finding: Finding) -> str:
     world = staged.world
     named = {int(fault.schema_id) for fault in finding.schema_ids}
-    is_elsewhere = world.context and not world.by_context_url  # of a store without subjects nobody knows its context
+    is_elsewhere = world.context and not world.by_context_url  # nobody knows the context of a store without subjects
     if named - _LOST and not (is_elsewhere and _bare(finding.subject) not in world.subjects):
         return f"the registry knows {sorted(named - _LOST)}"
     store = _true(world, finding) or _split_otherwise(world, finding)

@@ -1,4 +1,4 @@
-"""What Kafka Streams 2.0 to 2.6.3 restores after a wipe, and what the reader of each row then gets from the registry.
+"""The rows that Kafka Streams 2.0 to 2.6.3 restores after a wipe, and the registry's answer to the reader of each row.
 
 Written from the facts alone (`StoreChangelogReader.initializeChangelogs`, the case table "What a restore
 loads", `AbstractKafkaAvroDeserializer.deserializeWithSchemaAndVersion`); it shares no code with srfix.
@@ -40,7 +40,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What a reader gets for a row."""
+    """The registry's answer to a reader of a row."""
 
     store: TrueStore
     role: str
@@ -87,8 +87,8 @@ def id_of(staged: StagedWorld, record: Record, role: str) -> int | None:
 
 
 def failures(staged: StagedWorld, store: TrueStore) -> list[Failure]:
-    """The rows that the store's reader does not get, for the registry answers 40401 or 40403. Damaged rows are none:
-    they fail before that. Keys are read by whoever iterates.
+    """The rows that the store's reader cannot read, because the registry answers 40401 or 40403. Damaged rows are left
+    out: they fail earlier. Only iterations read keys.
     """
     found = []
     answers: dict[tuple[str, int], int | None] = {}
@@ -107,7 +107,7 @@ def failures(staged: StagedWorld, store: TrueStore) -> list[Failure]:
 
 
 def _answer(staged: StagedWorld, store: TrueStore, role: str, schema_id: int) -> int | None:
-    """What the store's reader gets, under either subject where nobody can tell which one it asks."""
+    """The registry's answer to the store's reader; under both subjects if nobody knows which one it asks."""
     world = staged.world
     subjects = {world.asked_subject(store, role)}
     if asks_source(world, store) is None or is_of_ksqldb(store):
@@ -122,7 +122,7 @@ def is_of_ksqldb(store: TrueStore) -> bool:
 
 
 def failures_on_disk(staged: StagedWorld, store: TrueStore) -> list[str]:
-    """The same for the rows that the person handed over as they are, where their directory is not in use."""
+    """The same for the rows that the person gave, if their directory is not in use."""
     seen = on_disk(staged.world, store)
     is_source = asks_source(staged.world, store)
     if seen is None or seen.is_in_use or is_source is None or store.topic not in staged.world.topics:
@@ -142,7 +142,9 @@ def failures_on_disk(staged: StagedWorld, store: TrueStore) -> list[str]:
 
 
 def rows_that_a_wipe_loses(staged: StagedWorld, store: TrueStore) -> list[DiskRow]:
-    """Rows on disk of which the source topic holds no record any more; those with an id that is lost are lost already."""
+    """Rows on disk without a record in the source topic; rows with a lost id are left out, because they are already
+    lost.
+    """
     seen = on_disk(staged.world, store)
     setup = staged.world.topics.get(store.topic or "")
     if seen is None or setup is None or setup.policy == "compact":
@@ -153,10 +155,9 @@ def rows_that_a_wipe_loses(staged: StagedWorld, store: TrueStore) -> list[DiskRo
 
 
 def may_be_table(staged: StagedWorld, store: TrueStore) -> bool:
-    """True for a store without logging that nobody can tell from a table which its topic restores: they leave the same.
-
-    What tells is, on 3.3 and later, the store's own schema, which each put of such a table would register under the source's
-    own subject, unless somebody deleted it there for good.
+    """True for a store without logging that nobody can distinguish from a table which restores from its topic, because
+    both leave the same traces. On 3.3 and later, the store's own schema can show the difference: each put of such a
+    table would register it under the source's own subject, unless somebody permanently deleted it there.
     """
     world = staged.world
     group = world.groups.get(store.application)
@@ -165,7 +166,7 @@ def may_be_table(staged: StagedWorld, store: TrueStore) -> bool:
     if store.fed_by is None or group is None or store.fed_by not in world.topics:
         return store.fed_by is not None
     logs = enumerate(world.topics[store.fed_by].logs)
-    # Kafka Streams commits once more when it has read a record: what came before, an older one may have put.
+    # Kafka Streams commits again after it has read a record; an older version may have put the records before.
     last = [r for n, log in logs for r in log.records if r.offset == group.commits.get((store.fed_by, n), 0) - 1]
     # A value that does not deserialise is never put: the thread dies of it, or a handler skips it.
     if not any(r.key is not None and r.body == WHOLE and _is_read(staged, store.fed_by, r.value) for r in last):
@@ -190,8 +191,8 @@ def _is_read(staged: StagedWorld, topic: str, value: str | None) -> bool:
 
 
 def look_up(staged: StagedWorld, subject: str, schema_id: int, *, by_id_alone: bool = False) -> int | None:
-    """What Connect's AvroConverter asks: the schema by id, then its version by Avro's own text of what came. None if the
-    registry has both.
+    """The requests of Connect's AvroConverter: the schema by id, then its version by the text that Avro writes for it.
+    None if the registry has both.
     """
     name = quote(subject, safe="")
     status, document = staged.ask("GET", f"/schemas/ids/{schema_id}?fetchMaxId=false&subject={name}")

@@ -27,11 +27,11 @@ from tests.recovery.worlds.world import (
 
 _HISTORIES: Final = ("processed",) * 3 + ("mixed", "mixed", "restored", "lost", "lost")
 TRANSFORMED: Final = 10
-"""What a processor of the user's own adds to all numbers."""
+"""The amount that the user's own processor adds to all numbers."""
 
 
 def rows_of(dice: Random, world: World, store: TrueStore) -> StoreDisk | None:
-    """The databases of a store; None for one that leaves none, or of which nobody knows what would be in them."""
+    """The databases of a store; None if it leaves none, or if nobody knows their rows."""
     if not is_on_disk(store):
         return None
     is_fed = store.fed_by is not None
@@ -60,7 +60,7 @@ def rows_of(dice: Random, world: World, store: TrueStore) -> StoreDisk | None:
 
 
 def _with_one_that_expired(store: TrueStore, rows: tuple[DiskRow, ...], phantom: SubjectSetup) -> tuple[DiskRow, ...]:
-    """Retention took the record, and the store still has the row: a wipe loses it."""
+    """Retention removed the record, but the store still has the row, so a wipe loses it."""
     if not rows or rows[0].key.format is not KeyFormat.STRING:
         return rows
     return (*rows, DiskRow(Key(6, KeyFormat.STRING, window=store.window), phantom.versions[0].schema, 1))
@@ -82,7 +82,7 @@ def _of_partition(
 
 
 def latest(records: Iterable[Record], limit: int, key_of: Callable[[Record], Hashable]) -> list[Record]:
-    """The rows that records before an offset leave; those without a key leave none."""
+    """The rows that records before an offset leave; records without a key leave none."""
     rows: dict[Hashable, Record] = {}
     for record in records:
         key = key_of(record)

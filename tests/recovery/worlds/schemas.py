@@ -29,7 +29,7 @@ def _members(line: str) -> list[tuple[str, str]]:
 
 
 def fields(line: str) -> frozenset[str]:
-    """Field names in upper case; none for what is no record."""
+    """Field names in upper case; empty if the schema is no record."""
     return frozenset(name.upper() for name, _ in _members(line))
 
 
@@ -68,7 +68,9 @@ def text(line: str) -> str:
 
 @cache
 def as_java_writes(sent: str) -> str:
-    """Java's text of a schema (`Schema.toString()`): what names a primitive and no more is its name, `type` comes first."""
+    """Java's text of a schema (`Schema.toString()`): a schema that only names a primitive is its name, and `type` comes
+    first.
+    """
     return json.dumps(_as_java_writes(json.loads(sent)), separators=(",", ":"))
 
 

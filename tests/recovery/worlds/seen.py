@@ -1,4 +1,4 @@
-"""What can be known of a store from what is on disk, printed or committed: the evidence, not the truth."""
+"""The facts about a store that can be known from disk, topologies or commits: the evidence, not the truth."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.recovery.worlds.world import (
 
 @dataclass(frozen=True, slots=True)
 class OnDisk:
-    """The rows of a store that a person handed over."""
+    """The rows of a store that a person gave."""
 
     rows: tuple[DiskRow, ...]
     is_whole: bool | None
@@ -34,7 +34,7 @@ class OnDisk:
 
 
 def on_disk(world: World, store: TrueStore) -> OnDisk | None:
-    """None if no database of the store was handed over."""
+    """None if the person gave no database of the store."""
     disk = world.disk.get(f"{store.application}/{store.name}")
     if disk is None or store.application not in world.state_of:
         return None
@@ -50,10 +50,12 @@ def on_disk(world: World, store: TrueStore) -> OnDisk | None:
         is_whole = None
     rows = tuple(row for number in sorted(disk.partitions) for row in disk.partitions[number])
     is_behind = world.layouts.get(store.application) in ("behind", "died")
-    if store.kind is not Kind.GLOBAL and setup is not None:  # nothing to hold the rows of such a partition against
+    # there is no offset with which to compare the rows of such a partition
+    if store.kind is not Kind.GLOBAL and setup is not None:
         commits = {} if group is None else group.commits
         limits = [(commits.get((store.topic or "", n), 0), log.end) for n, log in enumerate(setup.logs)]
-        is_behind = is_behind or not all(0 < limit <= end for limit, end in limits)  # beyond the end: made anew since
+        # after the end: the topic was created again since
+        is_behind = is_behind or not all(0 < limit <= end for limit, end in limits)
     if is_whole and (not rows or is_behind or (group is not None and group.client_ids)):
         is_whole = None
     return OnDisk(rows=rows, is_whole=is_whole, is_in_use=is_in_use)
@@ -79,12 +81,14 @@ def is_told_global(world: World, store: TrueStore) -> bool:
 
 
 def is_known_global(world: World, store: TrueStore) -> bool:
-    """True if it is told, or the application has committed other topics and not this one."""
+    """True if a topology or a directory shows it, or if the application has committed other topics and not this one."""
     return store.kind is Kind.GLOBAL and (is_told_global(world, store) or _reads_others(world, store))
 
 
 def looks_global(world: World, store: TrueStore) -> bool:
-    """True for a table, or a store without logging, whose application has read other topics by now, and not its own."""
+    """True for a table, or a store without logging, whose application has already read other topics, but not the
+    store's own.
+    """
     return (store.kind is Kind.TABLE or store.fed_by is not None) and _reads_others(world, store)
 
 
@@ -95,7 +99,7 @@ def _reads_others(world: World, store: TrueStore) -> bool:
 
 
 def asks_source(world: World, store: TrueStore) -> bool | None:
-    """True if Kafka Streams 2.7 or later is said to run, or its commits show it; None if it runs and nothing of that tells."""
+    """True if Kafka Streams 2.7 or later is said to run, or its commits show it; None if it runs, but nothing shows it."""
     group = world.groups.get(store.application)
     if world.is_upgraded or (group is not None and group.commits and group.metadata == METADATA_FROM_3_3):
         return True
@@ -114,7 +118,7 @@ def is_shown_newer(world: World, store: TrueStore) -> bool:
     added = {version.schema for version in held[1:] if not version.deleted} - PRODUCED
     setup = world.topics.get(store.topic or "")
     in_log = {record.value for log in (setup.logs if setup else ()) for record in log.records}
-    # Those behind it may be a repair's copies, and where it has copied all that stand before, so may this one be.
+    # Later ones may be a repair's copies; and if a repair has copied all earlier ones, this one may be a copy, too.
     is_added = bool(own) and own[0] in added
     before = (
         {version.schema for version in takewhile(lambda version: version.schema != own[0], held)} if is_added else set()
@@ -155,7 +159,7 @@ def may_hold_lost(world: World, store: TrueStore, topic: str) -> bool:
 
 
 def is_untold(world: World, store: TrueStore) -> bool:
-    """True if no version is said, and neither of the store's subjects exists: Kafka Streams from 2.7 on leaves the same.
+    """True if no version is given, and neither of the store's subjects exists: Kafka Streams from 2.7 on leaves the same.
 
     ksqlDB's serdes ask for them on every version.
     """

@@ -1,4 +1,5 @@
-"""The smallest world that still breaks something: one thing after the other is taken away, as long as it breaks.
+"""Finds the smallest world that still breaks a property: it removes one thing after the other, as long as the property
+breaks.
 
 Hypothesis's own shrinking takes minutes for worlds of this size; this takes seconds.
 """
@@ -16,11 +17,11 @@ _TRIES: Final = 400
 V = TypeVar("V")
 
 _TAKEN_APART: Final = {"disk", "joins", "gone", "by_design", "renewed"}
-"""What goes part by part, with what it belongs to, or not at all."""
+"""Fields that are removed part by part, together with other fields, or not at all."""
 
 
 def smallest(world: World, breaks: Callable[[World], bool], *, tries: int = _TRIES) -> World:
-    """The world without whatever is not needed to break it; at most `tries` others are tried."""
+    """The world without parts that are not needed to break the property; at most `tries` other worlds are tried."""
     is_smaller = True
     while is_smaller:
         is_smaller = False

@@ -1,4 +1,4 @@
-"""A world made to answer: a cluster and a census in memory, and the registry's real answers without sockets."""
+"""A world that can answer: a cluster and a census in memory, and the registry's real answers without sockets."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from tests.recovery.worlds.world import (
 
 _GUID = UUID("6a8e3a4b-1d3c-4d64-9c0b-0a0a4f7c1f10")
 _BATCH = 3
-"""Records that the census is fed at a time: more than one run per partition, and runs of one id."""
+"""How many records the census gets at a time: enough for more than one run per partition, and for runs of one id."""
 _BIGINTS: Final = (1, 2, 3, (1 << 24) + 5, (2 << 24) + 7, (3 << 24) + 1)
 """The last three look framed, with the ids 1 to 3."""
 _UUIDS: Final = (
@@ -173,7 +173,7 @@ class _WithoutSockets(Transport):
 
     @classmethod
     def take_over(cls, client: RegistryClient, registry: FixtureRegistry) -> None:
-        """Puts this in the place of a client's transport, which its caches hold too."""
+        """Replaces a client's transport, also in its caches."""
         transport = client._transport
         transport.__class__ = cls
         assert isinstance(transport, cls)
@@ -246,7 +246,7 @@ class StagedWorld:
         return f":.{self.world.context}:{subject}" if self.world.context else subject
 
     def ask(self, method: str, target: str, sent: Mapping[str, Json] | None = None) -> tuple[int, dict[str, Json]]:
-        """What the registry answers a reader that is none of srfix's: status and document."""
+        """The registry's answer to a reader other than srfix: status and document."""
         answer = self.registry._answer(method, target, json.dumps(sent).encode() if sent else b"", None)
         assert answer is not None
         document = json.loads(answer.body)
@@ -254,7 +254,7 @@ class StagedWorld:
         return answer.status, document
 
     def client(self) -> RegistryClient:
-        """A fresh client: the whole of it, but for the sockets."""
+        """A complete fresh client, except the sockets."""
         by_context = self.world.by_context_url and self.world.context
         client = RegistryClient(
             f"{self.registry.url}/contexts/.{self.world.context}" if by_context else self.registry.url
@@ -283,7 +283,7 @@ class StagedWorld:
         return self._states
 
     def survey(self, client: RegistryClient) -> Survey:
-        """What the diagnosis asks."""
+        """The survey that the diagnosis uses."""
         return Survey(
             cluster=self.cluster(),
             registry=client,
@@ -351,7 +351,7 @@ class StagedWorld:
         return self._inner_key(row.key) + _window(row.key), self._value(row.value, row.number, row.body)
 
     def key_bytes(self, record: Record) -> bytes | None:
-        """A record's key as it stands in the topic."""
+        """A record's key as it is in the topic."""
         key = record.key
         return None if key is None else self._inner_key(key) + _window(key)
 
@@ -366,7 +366,7 @@ class StagedWorld:
         return frame_id(self.ids[key.schema], whole[:-1] if key.body == CUT else whole)
 
     def value_bytes(self, record: Record) -> bytes | None:
-        """A record's value as it stands in the topic."""
+        """A record's value as it is in the topic."""
         return None if record.value is None else self._value(record.value, record.offset % 50, record.body)
 
     def _value(self, schema: str, number: int, state: str) -> bytes:

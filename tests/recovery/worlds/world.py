@@ -1,7 +1,6 @@
-"""A world as data: what stands on the cluster and in the registry, what is true of it, and what a person says.
-
-Nothing in here knows the code under test. Schemas are named by their lines (`schemas`): the registry gives the ids when
-a world is staged.
+"""A world as data: the contents of the cluster and of the registry, the truth about them, and the person's words.
+Nothing here knows the code under test. Schemas are named by their lines (`schemas`): the registry gives the ids when a
+world is staged.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ GARBAGE = "garbage"
 """Bytes that no schema of these worlds begins with."""
 
 METADATA_FROM_3_3 = "Ag" + STREAMS_METADATA[2:]
-"""What Kafka Streams writes beside its commits, from 3.3 on: the same with magic byte 2."""
+"""The metadata that Kafka Streams writes beside its commits; from 3.3 on, the same with magic byte 2."""
 
 UNFRAMED = "JSON"
 """A value that no registry serializer wrote."""
@@ -29,7 +28,7 @@ GUID = "guid"
 
 
 class KeyFormat(Enum):
-    """What wrote the keys of a topic, and reads those of a store."""
+    """The serde that wrote the keys of a topic, and reads those of a store."""
 
     STRING = "string"
     BIGINT = "bigint"
@@ -43,12 +42,12 @@ class KeyFormat(Enum):
 @dataclass(frozen=True, slots=True)
 class Key:
     number: int
-    """What tells keys apart, 0 to 5."""
+    """A number that distinguishes keys, 0 to 5."""
     format: KeyFormat = KeyFormat.STRING
     schema: str | None = None
     """The schema that an Avro key carries the id of."""
     window: int = 0
-    """Bytes of window behind the key: 0, 8 (its start) or 16 (its end and start)."""
+    """How many bytes of a window follow the key: 0, 8 (its start) or 16 (its end and start)."""
     body: str = WHOLE
     """`WHOLE` or `CUT`, for an Avro key."""
 
@@ -73,7 +72,7 @@ class Record:
 class Log:
     start: int
     end: int
-    """The end, exclusive; behind the last record where compaction or a marker took the last offsets."""
+    """The end, exclusive; it is beyond the last record if compaction or a marker took the last offsets."""
     records: tuple[Record, ...]
 
 
@@ -81,7 +80,7 @@ class Log:
 class TopicSetup:
     logs: tuple[Log, ...]
     policy: str | None = "compact"
-    """Its `cleanup.policy`; `kept` for `delete` without limits; None where the cluster does not say."""
+    """Its `cleanup.policy`; `kept` for `delete` without limits; None if the cluster does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +89,14 @@ class Group:
 
     commits: Mapping[tuple[str, int], int] = field(default_factory=dict)
     metadata: str = ""
-    """What stands beside each of them: base64 by Kafka Streams from 2.4 on, else nothing."""
+    """The metadata beside each offset: base64 by Kafka Streams from 2.4 on, else nothing."""
     client_ids: tuple[str, ...] = ()
     assignor: str = ""
     """The assignor that they agreed on, `stream` for Kafka Streams."""
 
     @property
     def has_signs_of_streams(self) -> bool:
-        """True if somebody who asks about it sees that Kafka Streams runs, or ran, as it."""
+        """True if a question about the group shows that Kafka Streams runs, or ran, as this group."""
         return (
             bool(self.metadata and self.commits)
             or bool(self.client_ids and self.assignor == "stream")
@@ -108,7 +107,7 @@ class Group:
 def group_of_streams(
     application: str, commits: Mapping[tuple[str, int], int], metadata: str = STREAMS_METADATA, *, is_live: bool
 ) -> Group:
-    """What Kafka Streams from 2.4 on commits, and its member."""
+    """The commits and the member of Kafka Streams 2.4 or later."""
     return Group(
         commits=commits,
         metadata=metadata,
@@ -135,7 +134,7 @@ class Kind(Enum):
     TABLE = "table"
     """`builder.table()` with its source topic as changelog: restored up to the committed offsets."""
     GLOBAL = "global table"
-    """Restored from the whole of its topic; nobody commits it."""
+    """Restored from its whole topic, which nobody commits."""
     AGGREGATE = "aggregate"
     """Has a changelog of its own, or had one."""
     JOIN_WINDOW = "join window"
@@ -156,9 +155,11 @@ class TrueStore:
     topic: str | None = None
     """The topic that it restores from; None where nothing ever restores it from a source."""
     fed_by: str | None = None
-    """The topic whose records a store without logging holds, and is never restored from; None if it holds others."""
+    """The topic whose records a store without logging holds, although it is never restored from it; None if it holds
+    other records.
+    """
     reader: str = "connect"
-    """What reads it: `connect` looks versions up under the subject, `plain` asks by id alone."""
+    """Its reader: `connect` looks versions up under the subject, `plain` asks only by id."""
     key_format: KeyFormat = KeyFormat.STRING
     window: int = 0
     has_own_processor: bool = False
@@ -166,7 +167,7 @@ class TrueStore:
 
     @property
     def changelog(self) -> str:
-        """The topic that its serdes are given before 2.7."""
+        """The topic name that its serdes get before 2.7."""
         return f"{self.application}-{self.name}-changelog"
 
     @property
@@ -197,7 +198,7 @@ class DiskRow:
 @dataclass(frozen=True, slots=True)
 class StoreDisk:
     partitions: Mapping[int, tuple[DiskRow, ...]]
-    """Per partition that lies there its rows; a global store has one database, 0."""
+    """The rows of each partition on disk; a global store has one database, 0."""
     is_timestamped: bool = True
     """True for the column family of all tables since 2.3."""
 
@@ -209,11 +210,11 @@ class Join:
     application: str
     registration: str
     is_living: bool = True
-    """False if the application has it no more: its topics went, its subjects stayed."""
+    """False if the application no longer has it: its topics are gone, its subjects stayed."""
 
     @property
     def subjects(self) -> tuple[str, ...]:
-        """What it left in the registry."""
+        """The subjects that it left in the registry."""
         return tuple(f"{self.registration}-{end}" for end in ("pk-key", "fk-key", "vh-value"))
 
 
@@ -222,9 +223,9 @@ class World:
     topics: Mapping[str, TopicSetup]
     groups: Mapping[str, Group]
     subjects: Mapping[str, SubjectSetup]
-    """What the registry holds, without the context."""
+    """The subjects of the registry, without the context."""
     truth: tuple[TrueStore, ...] = ()
-    """The stores that there really are. A subject that looks internal and belongs to none of them is no store's."""
+    """The real stores. If an internal-looking subject belongs to none of them, it belongs to no store."""
     lists_groups: bool = True
     """False if the cluster lists no groups, and says so."""
     context: str = ""
@@ -234,9 +235,9 @@ class World:
     mirror: str = ""
     """A second context that holds a copy of every subject; empty for none."""
     normalize: bool = False
-    """True if the registry normalises what is registered from now on."""
+    """True if the registry normalises schemas that are registered from now on."""
     registry: str = ""
-    """Whose habits it has, such as `redpanda-23.1`; empty for Confluent's."""
+    """The registry whose habits it has, such as `redpanda-23.1`; empty for Confluent's."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """`--source STORE=TOPIC`, or `APPLICATION/STORE=TOPIC`."""
     topology_of: tuple[str, ...] = ()
@@ -249,24 +250,25 @@ class World:
     says_reader: bool = False
     is_upgraded: bool = False
     """True if the applications run Streams 2.7 by now, and `--streams-version` says so: their serdes ask the source's own
-    subject. They have the state that an older one left."""
+    subject. Their state is from an older version."""
     renewed: tuple[str, ...] = ()
-    """Applications that run 2.7 or later, with nothing that an older one stored: wiped when they were upgraded, or new."""
+    """Applications that run 2.7 or later, without state from an older version: wiped during the upgrade, or new."""
     is_reprocessing: bool = False
     """True if that is 3.8: `addGlobalStore` processes again what it restores (KIP-1024)."""
     disk: Mapping[str, StoreDisk] = field(default_factory=dict)
-    """Per `application/store` its databases; of the other stores the directories are empty."""
+    """The databases of each `application/store`; the directories of other stores are empty."""
     layouts: Mapping[str, str] = field(default_factory=dict)
-    """Per application what wrote its checkpoints: `2.5` a position, `2.6.3` the last record's offset; `behind` says that
-    rows of records after the first may be missing, `died` that all was restored and nothing then committed: tasks have no
-    checkpoint. Where nothing is said it is 2.5."""
+    """For each application the writer of its checkpoints: `2.5` writes a position, `2.6.3` the last record's offset;
+    `behind` means that rows of records after the first may be missing, `died` that all was restored and then nothing
+    committed, so tasks have no checkpoint. The default is 2.5.
+    """
     in_use: tuple[str, ...] = ()
     """The applications whose state directory is locked."""
     joins: tuple[Join, ...] = ()
     gone: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Applications that are gone for good, and the subjects that they left."""
     says_gone: tuple[str, ...] = ()
-    """`--gone`, truly."""
+    """`--gone`, and it is true."""
     by_design: tuple[str, ...] = ()
     """Subjects that look internal and are as they should be."""
     modes: Mapping[str, str] = field(default_factory=dict)
@@ -283,7 +285,7 @@ class World:
         return f"{store.topic}-{role}" if self.runs_newer(store.application) else self.table_subject(store, role)
 
     def runs_newer(self, application: str) -> bool:
-        """True if an application runs Kafka Streams 2.7 or later, whether or not anybody can tell."""
+        """True if an application runs Kafka Streams 2.7 or later, even if nothing shows it."""
         return self.is_upgraded or application in self.renewed
 
     def __repr__(self) -> str:

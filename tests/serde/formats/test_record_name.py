@@ -63,5 +63,7 @@ def test_a_text_that_nests_too_deep_for_a_parser_is_refused() -> None:
         record_name(Schema(text="[" * 100_000, schema_type="JSON"))
 
 
-def test_protobuf_is_not_looked_into() -> None:
-    assert record_name(Schema(text='syntax = "proto3"; message M {}', schema_type="PROTOBUF")) is None
+def test_of_protobuf_it_is_the_first_messages() -> None:
+    """`ProtobufSchema.name`."""
+    text = 'syntax = "proto3"; package a.b; enum E {Z = 0;} message M { message N {} } message O {}'
+    assert record_name(Schema(text=text, schema_type="PROTOBUF")) == "a.b.M"

@@ -1,1 +1,1 @@
-"""The writes of a repair: what each expects, leaves and undoes, in words and as JSON."""
+"""The writes of a repair, in words and as JSON: the state that each expects, the state that it leaves, and its undo."""

@@ -1,7 +1,7 @@
 """The writes of a repair: what each expects to find, what it leaves, how it is undone.
 
-An action looks at its own subject alone. Two states of it, before (from the journal or the plan) and now, show whether the
-action has happened: so a repair that was killed at any instant can go on.
+An action looks only at its own subject. Two states of this subject, the one before (from the journal or the plan) and
+the one now, show whether the action has happened. So a repair that was killed at any instant can go on.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from srfix.serde.subjects.names import Subject
 from srfix.serde.wire import SchemaId
 
 _FILLED_IN: Final = "BACKWARD"
-"""The level that GET shows for a configuration that has other fields and none."""
+"""The level that GET shows for a configuration that has other fields, but no level."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +44,9 @@ class SetCompatibility(_SubjectAction):
     previous: Mapping[str, Json] | None
     """The subject's own configuration before; None if it has none."""
     inherited: Mapping[str, Json] = field(default_factory=dict)
-    """The fields but the level that are in force and not the subject's own, by their REST names. A configuration of the
-    subject's own would hide them: without `normalize` or default metadata the same text can get another id."""
+    """The inherited fields that are in force, except the level, by their REST names. A configuration of the subject's
+    own would hide them, and without `normalize` or default metadata the same text can get another id.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,17 +55,19 @@ class Register(_SubjectAction):
 
     kind: ClassVar[str] = "register"
     schema_id: SchemaId
-    """The id that must come back; with `any_id` the one that records carry."""
+    """The id that the registry must answer; with `any_id`, the id that records carry."""
     schema: Schema
     """The schema, as the registry answered it for the id."""
     holders: tuple[Subject, ...]
-    """Other subjects that hold the schema: while one does, an undo does not lose the id."""
+    """Other subjects that hold the schema. As long as one of them does, an undo does not lose the id."""
     exact: bool = False
-    """True if the id is sent along, which takes the subject's mode IMPORT: there the registry gives out no other one,
-    inherits no metadata and checks no compatibility."""
+    """True if the request names the id. This needs the mode IMPORT, in which the registry gives no other id, inherits
+    no metadata and checks no compatibility.
+    """
     any_id: bool = False
-    """True if any id of this content will do: the registry gives one that nobody can know before, and the failing reader
-    asks by content. What was registered is looked up as it asks."""
+    """True if any id of this content will do: nobody can know the registry's id in advance, and the failing reader asks
+    by content. srfix looks the registered schema up in the same way.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,19 +77,21 @@ class SoftDelete(_SubjectAction):
     kind: ClassVar[str] = "soft-delete"
     schema_id: SchemaId
     registered_by: int | None = None
-    """The step that registers it, if that accepts any id; None if the id is known."""
+    """The step that registers the version, if that step accepts any id; None if the id is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteVersion(_SubjectAction):
-    """Soft-deletes a version that stood there before: its id stays readable, and its text registered again has it again."""
+    """Soft-deletes a version that is older than the repair. Its id stays readable, and its text gets that id again if
+    it is registered again.
+    """
 
     kind: ClassVar[str] = "delete-version"
     version: int
     schema_id: SchemaId
     schema: Schema
     holders: tuple[Subject, ...]
-    """Other subjects that hold the id live; none where nothing was seen to use it."""
+    """Other subjects with a live version of this id; empty where srfix saw nothing that uses the id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +108,7 @@ class SetMode(_SubjectAction):
     """Gives one subject a mode of its own, whatever is live under it (`force`): IMPORT, for registrations with an id.
 
     Confluent hard-deletes a subject's soft-deleted versions when it takes IMPORT without force; no plan has this step
-    for a subject that has any.
+    for a subject with such versions.
     """
 
     kind: ClassVar[str] = "set-mode"
@@ -127,7 +132,7 @@ Action: TypeAlias = (
 
 
 def perform(action: Action, registry: Registry, now: SubjectState) -> Json:
-    """Does it, and answers what the registry said; `now` is the state of the subject right before."""
+    """Carries the action out and returns the registry's answer; `now` is the subject's state right before."""
     match action:
         case SetCompatibility():
             registry.set_config(action.subject, relaxed_fields(action))
@@ -164,7 +169,7 @@ def perform(action: Action, registry: Registry, now: SubjectState) -> Json:
 
 
 def _register_any_id(action: Register, registry: Registry, now: SubjectState) -> SchemaId:
-    """Registers, and takes it back where a look-up by the text, as the failing reader makes it, does not find it."""
+    """Registers the schema, and takes it back if the failing reader's look-up, which is by the text, does not find it."""
     schema_id = registry.register(action.subject, action.schema)
     if held_version(registry, action.subject, action.schema) is not None:
         return schema_id
@@ -183,9 +188,8 @@ def _register_any_id(action: Register, registry: Registry, now: SubjectState) ->
 
 
 def as_it_came(action: Action, before: SubjectState, now: SubjectState, registry: Registry) -> Action:
-    """The action, with the id that the registry gave if it is a registration that takes any.
-
-    Our version is looked up by content, as the failing reader does: others may have registered theirs meanwhile.
+    """The action; a registration that accepts any id has the registry's id. srfix finds its own version by content, as
+    the failing reader does, because others may have registered theirs meanwhile.
     """
     if not (isinstance(action, Register) and action.any_id):
         return action
@@ -197,7 +201,7 @@ def as_it_came(action: Action, before: SubjectState, now: SubjectState, registry
 
 
 def with_given_ids(action: Action, ids: Mapping[int, SchemaId]) -> Action:
-    """An action with the id that a registration has brought, per its step in `ids`, where the plan could not name it."""
+    """The action with the id that a registration got, where the plan could not know it. `ids` has such ids by step."""
     match action:
         case Register(any_id=True) if action.step in ids:
             return replace(action, schema_id=ids[action.step], any_id=False)
@@ -208,13 +212,15 @@ def with_given_ids(action: Action, ids: Mapping[int, SchemaId]) -> Action:
 
 
 def soft_delete(registry: Registry, subject: Subject, version: int) -> None:
-    """Deletes a version softly. That another instance was before us is no error."""
+    """Soft-deletes a version. It is no error if another instance has already done it."""
     with suppress(VersionSoftDeletedError):
         registry.delete_version(subject, version)
 
 
 def restore_mode(registry: Registry, subject: Subject, previous: str | None) -> None:
-    """Puts a mode back: DELETE where there was none, else the mode. That another instance was before us is no error."""
+    """Puts a mode back: DELETE where there was none, else the mode. It is no error if another instance has already done
+    it.
+    """
     if previous is None:
         with suppress(SubjectNotFoundError, NoSubjectModeError):
             registry.delete_mode(subject)
@@ -223,9 +229,8 @@ def restore_mode(registry: Registry, subject: Subject, previous: str | None) -> 
 
 
 def restore_config(registry: Registry, subject: Subject, previous: Mapping[str, Json] | None) -> None:
-    """Puts a configuration back: DELETE where there was none, else PUT with all that there was.
-
-    That another instance was before us is no error: there is none, as there was none.
+    """Puts a configuration back: DELETE where there was none, else PUT with all its fields. It is no error if another
+    instance has already deleted it.
     """
     if previous is None:
         with suppress(SubjectNotFoundError, NoSubjectCompatibilityError):
@@ -235,10 +240,9 @@ def restore_config(registry: Registry, subject: Subject, previous: Mapping[str, 
 
 
 def restored_fields(previous: Mapping[str, Json] | None) -> dict[str, Json]:
-    """What PUT /config needs to put a configuration back: null for a level that was not the subject's own.
-
-    Beside other fields a level of BACKWARD is taken for one that GET fills in (seen on Confluent 7.9.9): either is the same
-    now, and one that is pinned would keep a later change of the server's from the subject.
+    """The body of PUT /config that puts a configuration back, with null for a level that was not the subject's own. If
+    there are other fields, srfix treats the level BACKWARD as one that GET filled in (seen on Confluent 7.9.9). Both
+    mean the same now, but a level of the subject's own would hide a later change of the server's level.
     """
     level = level_of(previous)
     is_filled_in = level == _FILLED_IN and previous is not None and len(previous) > 1
@@ -246,7 +250,9 @@ def restored_fields(previous: Mapping[str, Json] | None) -> dict[str, Json]:
 
 
 def relaxed_fields(action: SetCompatibility) -> dict[str, Json]:
-    """What PUT /config needs to set the level and keep the rest: Confluent merges, AxonOps drops what is not named."""
+    """The body of PUT /config that sets the level and keeps the rest: Confluent merges fields, AxonOps drops unnamed
+    ones.
+    """
     return _fields({**action.inherited, **(action.previous or {})}, action.level)
 
 
@@ -267,7 +273,7 @@ def has_happened(action: Action, before: SubjectState, now: SubjectState) -> boo
         case Register():
             added = _new_version(before, now)
             is_ours = added is not None and added.schema_id == action.schema_id and not added.deleted
-            return is_ours and not action.any_id  # else the id that came is to be named first (`as_it_came`)
+            return is_ours and not action.any_id  # else the action must get the registry's id first (`as_it_came`)
         case SoftDelete():
             version = before.version_of(action.schema_id)
             if version is None:
@@ -282,7 +288,7 @@ def has_happened(action: Action, before: SubjectState, now: SubjectState) -> boo
 
 
 def has_happened_in_part(action: Action, before: SubjectState, now: SubjectState) -> bool:
-    """True if the part of the subject that the action writes is as it leaves it, whatever others did to the rest."""
+    """True if the part of the subject that the action writes is as the action leaves it; other parts may have changed."""
     match action:
         case SetCompatibility():
             return now.config == _relaxed(action, before)
@@ -315,15 +321,14 @@ def _is_deleted(number: int, before: SubjectState, now: SubjectState) -> bool:
 
 
 def added_versions(before: SubjectState, now: SubjectState) -> tuple[VersionState, ...]:
-    """The versions, ascending, that `now` has and `before` has not; one soft-deleted meanwhile is no new one."""
+    """The versions that only `now` has, ascending. A version that was soft-deleted meanwhile is not a new one."""
     versions = {(version.version, version.schema_id) for version in before.versions}
     return tuple(version for version in now.versions if (version.version, version.schema_id) not in versions)
 
 
 def _new_version(before: SubjectState, now: SubjectState) -> VersionState | None:
-    """The one version by which `now` is more than `before`; None if they differ in any other way, or not at all.
-
-    It takes the place of a soft-deleted one with the same id, in a registry whose look-ups do not find that.
+    """The one version that `now` has in addition to `before`; None if they differ in any other way, or not at all. In a
+    registry whose look-ups do not find a soft-deleted version, it replaces such a version with the same id.
     """
     added = [version for version in now.versions if version not in before.versions]
     lost = [version for version in before.versions if version not in now.versions]

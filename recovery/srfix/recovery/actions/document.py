@@ -28,7 +28,7 @@ from srfix.serde.wire import SchemaId, given_schema_id
 
 
 def describe(action: Action) -> str:
-    """The action in words, without its subject: that stands above them."""
+    """The action in words, without its subject, which stands above them."""
     match action:
         case SetCompatibility():
             return f"set the compatibility to {action.level}{_keeping(action.inherited)}"
@@ -61,7 +61,7 @@ def describe(action: Action) -> str:
 
 
 def why_nothing_is_undone(action: Action) -> str:
-    """Why a rollback finds nothing to undo of a step that was carried out."""
+    """Why a rollback finds nothing to undo for a step that was carried out."""
     match action:
         case SoftDelete():
             return "undone when srfix deleted the registered version"
@@ -78,7 +78,7 @@ def why_nothing_is_undone(action: Action) -> str:
 
 
 def _keeping(inherited: Mapping[str, Json]) -> str:
-    """The inherited fields that are set along: a configuration of the subject's own hides them."""
+    """The inherited fields that the step sets too, because a configuration of the subject's own hides them."""
     verb = "is" if len(inherited) == 1 else "are"
     return f", and keep the {' and '.join(sorted(inherited))} that {verb} in force now" if inherited else ""
 
@@ -98,9 +98,9 @@ def _undo(action: Action) -> str:
         case SetMode():
             return f"set the mode to {action.previous}"
         case SoftDelete() | RestoreCompatibility():
-            return "nothing of its own: the undo of the registration and of set-compatibility covers it"
+            return "nothing: the undo of the registration and of set-compatibility covers this step, too"
         case RestoreMode():
-            return "nothing of its own: the undo of set-mode covers it"
+            return "nothing: the undo of set-mode covers this step, too"
         case _:
             assert_never(action)
 
@@ -124,7 +124,7 @@ class ActionPart(Part, kw_only=True):
     mode: str | UnsetType = UNSET
     """set-mode"""
     previous: object | UnsetType = UNSET
-    """restore-…: what is put back; null for nothing of its own"""
+    """restore-…: the value that is put back; null if the subject had none of its own"""
     version: int | UnsetType = UNSET
     """delete-version: its number"""
     schema_id: Id | UnsetType = UNSET
@@ -135,13 +135,13 @@ class ActionPart(Part, kw_only=True):
     holders: list[str] | UnsetType = UNSET
     """register, delete-version: who holds the id now"""
     exact: bool | UnsetType = UNSET
-    """register: the id is sent along"""
+    """register: the request names the id"""
     expects: dict[str, object]
-    """What it expects to find."""
+    """The state that the step expects."""
     leaves: dict[str, object]
-    """What it leaves."""
+    """The state that the step leaves."""
     inherited: dict[str, object] | UnsetType = UNSET
-    """set-compatibility: fields in force that are set along"""
+    """set-compatibility: inherited fields that the step sets too"""
     any_id: bool | UnsetType = UNSET
     """register: the registry gives an id"""
     registered_by: int | UnsetType = UNSET
@@ -151,7 +151,7 @@ class ActionPart(Part, kw_only=True):
 
 
 def action_part(action: Action) -> ActionPart:
-    """The action as it stands in a plan: what it does, expects to find and to leave, and its undo."""
+    """The action as a plan shows it: what it does, the states that it expects and leaves, and its undo."""
     return ActionPart.of(
         step=action.step,
         kind=action.kind,
@@ -277,7 +277,7 @@ def _schema_id(schema_id: int) -> SchemaId:
     try:
         return given_schema_id(schema_id)
     except ImpossibleSchemaIdError as error:
-        raise PlanError(f"An action names what is no schema's id: {error.message} Plan again.") from error
+        raise PlanError(f"An action has an invalid schema id: {error.message} Plan again.") from error
 
 
 def _reference(document: Json) -> SchemaReference:

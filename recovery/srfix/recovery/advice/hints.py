@@ -1,4 +1,5 @@
-"""Hints at what reads the store, which Streams runs, and whether it runs; used where the person did not say.
+"""Hints at the store's reader, at the version of Kafka Streams, and at whether the application runs. They count where
+the person did not say.
 
 A person's `--reader` and `--streams-version` win over every hint.
 """
@@ -46,12 +47,13 @@ class LivenessHint:
 
 
 Hint: TypeAlias = ReaderHint | GenerationHint | LivenessHint | RestoreIsolation
-"""A `RestoreIsolation` where anybody writes in transactions."""
+"""A `RestoreIsolation` is a hint only if somebody writes in transactions."""
 
 
 def gather_hints(store: SuspectStore, survey: Survey, topic: Topic | None = None) -> tuple[Hint, ...]:
-    """All hints on a store and its application. What cannot be asked gives none. The source topic's own schemas show what the
-    phantom's say of the reader: without the topic such hints are weak.
+    """All hints on a store and its application. A source that cannot be asked gives no hint. The phantom's schemas say
+    something of the reader only in comparison with the source topic's own schemas: without the topic, such hints are
+    weak.
     """
     isolation = survey.restore_isolation(store.application)
     return (
@@ -156,8 +158,8 @@ def _reader_hints(store: SuspectStore, survey: Survey, topic: Topic | None) -> I
 def _beyond_source(marks: frozenset[str], source: Subject | None, survey: Survey) -> tuple[frozenset[str], bool]:
     """The marks that no version of the source's subject has, and whether there was one to compare with.
 
-    A generic serde writes the source's schema back with all its properties: Debezium's sources have `connect.name`
-    themselves, and their copy says nothing of what reads it.
+    A generic serde writes the source's schema back with all its properties. For example, Debezium's sources have
+    `connect.name` themselves, so a copy of such a schema says nothing of its reader.
     """
     if source is None or not survey.has_subject(source):
         return marks, False
@@ -170,7 +172,7 @@ def _beyond_source(marks: frozenset[str], source: Subject | None, survey: Survey
 
 
 def _of_ksqldb(version: str) -> tuple[Reader, str] | None:
-    """What an engine of that version reads with, and why. None if it is no version."""
+    """The reader of an engine of that version, and why. None if the text is no version."""
     can_fall_back = is_at_least(version, ksqldb=(0, 10, 2), platform=(6, 0, 0))
     if can_fall_back is None:
         return None
@@ -193,7 +195,7 @@ def _generation_hints(store: SuspectStore, survey: Survey) -> Iterator[Generatio
             yield from from_traces(state.traces, path=state.path)
     try:
         metadata = survey.commit_metadata(store.application)
-    except ClusterError:  # said where the offsets themselves are asked for
+    except ClusterError:  # reported by the code that asks for the offsets themselves
         return
     hint = from_commit_metadata(metadata.values())
     if hint is not None:

@@ -1,6 +1,5 @@
-"""What to do around a repair, for the application at hand: before it, after it, and so that it does not come again.
-
-Every sentence holds for what is known of the application; what is not known is said, with both ways it can be.
+"""What to do around a repair of one application: before it, after it, and to prevent the next incident. Every sentence
+fits what srfix knows of the application. If srfix does not know something, the text says so, and covers both cases.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ _MOST_TOPICS: Final = 8
 
 
 class Verified(Enum):
-    """What a verification says of an application."""
+    """The result of a verification for one application."""
 
     HOLDS = "holds"
     NOT_SEEN = "not seen"
-    """Nothing is wrong, but not all was looked at."""
+    """No fault was found, but srfix could not make all checks."""
     KEYS_MISS = "keys miss"
     """The rows can be read, but look-ups by key miss them (SRF005)."""
     PROBLEMS = "problems"
@@ -54,7 +53,7 @@ def _named(facts: Circumstances, lines: Iterable[str], among: Sequence[Circumsta
 def upon_verification(
     facts: Circumstances, outcome: Verified, *, command_line: CommandLine | None = None
 ) -> Iterator[str]:
-    """What to do for one application after its repair was verified; its group was asked for just now."""
+    """What to do for one application after its repair was verified; srfix has just asked for its group."""
     command_line = command_line or CommandLine()
     match outcome:
         case Verified.HOLDS:
@@ -68,13 +67,13 @@ def upon_verification(
         case Verified.PROBLEMS:
             yield from before_repair(facts)
             yield (
-                "Do not restart any instance that is down yet: its threads would die again at the same rows. If "
-                "the plan was not applied, or if srfix apply stopped on the way, run srfix apply with the plan. If "
-                "the plan was applied, the missing ids came later, or somebody has removed them since. Then make a "
-                f"new plan: {command_line.quoted('plan', '--application', facts.application, '-o', 'new-plan.json')}, "
-                f"{command_line.quoted('apply', 'new-plan.json')}, {command_line.quoted('verify', 'new-plan.json')}. "
-                "If the plan left out rows, or if a registration cannot repair some rows, first follow the advice of the plan "
-                "and of srfix diagnose for these rows."
+                "Do not restart any instance that is down yet: its threads may die again at the same rows. If the "
+                "plan was not applied, or if srfix apply stopped on the way, run srfix apply with the plan. If the "
+                "plan was applied, the missing ids came later, or somebody has removed them since. Then make a new "
+                f"plan: {command_line.quoted('plan', '--application', facts.application, '-o', 'new-plan.json')}, "
+                f"{command_line.quoted('apply', 'new-plan.json')}, "
+                f"{command_line.quoted('verify', 'new-plan.json')}. If the plan left out rows, or if a registration "
+                "cannot repair some rows, first follow the advice of the plan and of srfix diagnose for these rows."
             )
 
 
@@ -97,7 +96,7 @@ def _keys_miss(facts: Circumstances) -> str:
 def upon_verification_in_short(
     outcomes: Sequence[tuple[Circumstances, Verified]], *, command_line: CommandLine | None = None
 ) -> Iterator[str]:
-    """What is left to do after a verification, worst first; what holds of several applications once."""
+    """What is left to do after a verification, worst first. Advice for several applications is given once."""
     command_line = command_line or CommandLine()
     broken = [facts for facts, outcome in outcomes if outcome is Verified.PROBLEMS]
     if broken:
@@ -159,7 +158,7 @@ def either(words: Sequence[str]) -> str:
 
 
 def afterwards_in_short(applications: Sequence[Circumstances], *, when: str = _PLANNED) -> Iterator[str]:
-    """What is left to do once the repair is done, each sentence once, and for whom where that is not everybody."""
+    """What is left to do after the repair. Each sentence comes once, and names its applications if it is not for all."""
     by_words: dict[str, list[str]] = {}
     for facts in applications:
         by_words.setdefault(_restart_in_short(facts, when), []).append(facts.application)
@@ -219,7 +218,9 @@ def _wiping(facts: Circumstances) -> str:
 
 
 def after_repair(facts: Circumstances, *, when: str) -> Iterator[str]:
-    """Restart or not, and what the standbys do. `when` the group was asked for: `now`, or `when the repair was planned`."""
+    """Whether to restart, and what the standbys do. `when` says when srfix looked at the group: `now`, or `when the
+    repair was planned`.
+    """
     yield f"After: {restart(facts, when)}"
     yield from _standbys(facts)
 
@@ -316,7 +317,7 @@ def _standbys(facts: Circumstances) -> Iterator[str]:
 
 
 def prevention(facts: Circumstances, against_upgrade: str | None = None) -> Iterator[str]:
-    """How to prevent the next one; `against_upgrade` says why an upgrade would fail as things stand, in a clause."""
+    """How to prevent the next incident; `against_upgrade` is a clause that says why an upgrade would fail today."""
     again = f"run srfix diagnose after every new schema of {_topics(facts)}"
     if facts.query is not None:
         yield f"To prevent the next one: {_with_another_ksqldb(facts, again)}"

@@ -1,4 +1,4 @@
-"""Which Kafka Streams runs, as far as its traces tell: what it writes beside committed offsets, and on disk.
+"""The version of Kafka Streams, as far as its traces show it: its metadata beside committed offsets, and its files.
 
 | trace | Streams |
 |---|---|
@@ -13,7 +13,7 @@
 | options of a store that RocksDB 6 or later wrote | 3.0 and later |
 | those of all stores, that RocksDB 5.18.3 or older wrote | up to 2.5 |
 
-What is missing on disk says nothing: a copy loses files whose names begin with a dot.
+A file that is missing on disk says nothing, because a copy can lose files whose names begin with a dot.
 """
 
 from __future__ import annotations
@@ -64,9 +64,8 @@ class GenerationHint:
 
 
 def from_commit_metadata(texts: Iterable[str]) -> GenerationHint | None:
-    """What the texts beside a group's committed offsets say; None without any offset, or where they are foreign.
-
-    The newest counts: older ones stand beside partitions that nothing was committed for since an upgrade.
+    """The version by the metadata beside a group's committed offsets; None without any offset, or if it is not of Kafka
+    Streams. The newest metadata counts, because partitions without a commit since an upgrade keep the old one.
     """
     magics = {_magic(text) for text in texts}
     if 2 in magics:
@@ -82,7 +81,7 @@ def from_commit_metadata(texts: Iterable[str]) -> GenerationHint | None:
 
 
 def _magic(text: str) -> int | None:
-    """0 for no metadata; None for what Kafka Streams does not write."""
+    """0 for no metadata; None for metadata that Kafka Streams does not write."""
     if not text:
         return 0
     try:
@@ -93,9 +92,8 @@ def _magic(text: str) -> int | None:
 
 
 def from_subscriptions(versions: Iterable[int]) -> GenerationHint | None:
-    """What the members of a running application say (`SubscriptionInfo.latestSupportedVersion`); None without any.
-
-    While an application is upgraded they differ.
+    """The version by the members of a running application (`SubscriptionInfo.latestSupportedVersion`); None without
+    members. During an upgrade, the members differ.
     """
     in_order = sorted(set(versions))
     if not in_order or in_order[0] < min(_SUBSCRIPTIONS):
@@ -127,7 +125,7 @@ def from_traces(traces: Traces, *, path: str) -> Iterator[GenerationHint]:
 
 
 def decisive_version(hints: Iterable[GenerationHint]) -> StreamsVersion | None:
-    """A version that stands for all that are possible, where they agree on whether KAFKA-10179 is fixed; else None."""
+    """One possible version, if all possible versions agree on whether KAFKA-10179 is fixed; else None."""
     oldest, newest = version_range(hints)
     if oldest is not None and oldest.asks_the_source_subject:
         return oldest
@@ -135,9 +133,8 @@ def decisive_version(hints: Iterable[GenerationHint]) -> StreamsVersion | None:
 
 
 def version_range(hints: Iterable[GenerationHint]) -> tuple[StreamsVersion | None, StreamsVersion | None]:
-    """The oldest and the newest version that are possible; None where there is no bound. Weak hints play no part.
-
-    Lower bounds win over upper ones: a directory that was upgraded keeps what older versions left.
+    """The oldest and the newest version that are possible; None without a bound. Weak hints do not count. Lower bounds
+    win over upper ones, because an upgraded directory keeps files of older versions.
     """
     strong = [hint for hint in hints if hint.weight is not Weight.WEAK]
     oldest = max((hint.oldest for hint in strong if hint.oldest is not None), default=None)

@@ -1,8 +1,9 @@
-"""The counting of a census, fed with columns of records by whoever reads them.
+"""The counting of a census. A caller reads the records, and passes them as columns.
 
 The rules are those of the interface: per partition the latest record of each key before the restore limit is live, a tombstone
-removes, null keys are skipped; from the limit on the same is pending. No Kafka in here. Batches of records are columns, with
-the schema id of each key and value, because a loop over records in Python costs several times as much.
+removes, null keys are skipped; from the limit on, the latest record is pending. No Kafka in here. Batches of records
+are columns, with the schema id of each key and value, because a loop over records in Python costs several times as
+much.
 """
 
 from __future__ import annotations
@@ -21,15 +22,16 @@ from srfix.serde.wire import Headers, SchemaId
 from srfix.serde.wire_peek import NO_PAYLOAD, PeekedId, SchemaIdPeek, peek_headers
 
 _FEW_IDS: Final = 6
-"""Up to here, going over a run once per distinct id is faster than a Counter and a dict."""
+"""Up to this number of distinct ids, one pass over a run per id is faster than a Counter and a dict."""
 _RUN: Final = 500
-"""Records that are gathered before they are counted: what a run costs is little beside its records then, and its
-keys are still in the processor's cache (2,000 cost a tenth more)."""
+"""How many records are gathered before they are counted. With so many, the fixed cost of a run is small, and its keys
+are still in the processor's cache (2,000 records cost a tenth more).
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alike:
-    """What the records of a batch have in common, the usual thing: it spares a list of ids per column."""
+    """The ids or marks that all records of a batch share. This is the usual case, and saves a list of ids per column."""
 
     key_id: PeekedId
     """The id or mark of every key; no key is null."""
@@ -50,10 +52,10 @@ class Columns:
     value_ids: list[PeekedId]
     """The id or mark of each value; empty where they are alike."""
     alike: Alike | None = None
-    """What they have in common; None if that is nothing, or they are of several partitions."""
+    """The ids or marks that all records share; None if they share none, or are of several partitions."""
 
     def part(self, start: int, stop: int) -> Columns:
-        """Some of the records, not as alike ones."""
+        """Some of the records, with a list of ids for each column."""
         key_ids, value_ids = self.key_ids, self.value_ids
         if self.alike is not None:
             key_ids = [self.alike.key_id] * len(self.keys)
@@ -69,7 +71,7 @@ class Columns:
 
 
 class ColumnReader:
-    """Turns batches of records into columns. It remembers beginnings of payloads: one for a whole topic."""
+    """Turns batches of records into columns. It remembers the first bytes of payloads, so use one for a whole topic."""
 
     def __init__(self) -> None:
         self._peek_keys = SchemaIdPeek()
@@ -115,7 +117,9 @@ class ColumnReader:
 
 
 class PartitionCounter:
-    """Counts one partition's records, in order of their offsets. Without a restore limit (exclusive) all is pending."""
+    """Counts one partition's records, in order of their offsets. Without a restore limit (exclusive), every record is
+    pending.
+    """
 
     def __init__(self, restore_limit: int | None) -> None:
         self._limit = restore_limit
@@ -156,7 +160,7 @@ class PartitionCounter:
             )
 
     def _side_of(self, offsets: Sequence[int]) -> _LatestOfKey | None:
-        """Where a run counts as a whole, as live or as pending; None if the restore limit is within it."""
+        """The latest records, live or pending, to which the whole run belongs; None if the restore limit is within the run."""
         if self._limit is None or offsets[0] >= self._limit:
             return self._pending
         return self._live if offsets[-1] < self._limit else None
@@ -205,7 +209,7 @@ class PartitionCounter:
 
 
 class _Carriers:
-    """Per id or mark of one role: how many records carry it, the first and the last of them."""
+    """For each id or mark of one role: the number of its records, with the first and the last one."""
 
     __slots__ = ("by_offset", "first", "last", "records")
 
@@ -235,7 +239,7 @@ class _Carriers:
         return [index for index, schema_id in enumerate(ids) if schema_id == NO_PAYLOAD]
 
     def add_alike(self, only: PeekedId, nulls: list[int], offsets: Sequence[int]) -> None:
-        """Counts a run of one id or mark, but for the null payloads at these indexes."""
+        """Counts a run of one id or mark, except the null payloads at these indexes."""
         self.records[only] += len(offsets) - len(nulls)
         self.records[NO_PAYLOAD] += len(nulls)
         last = len(offsets) - 1
@@ -257,13 +261,13 @@ class _Carriers:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Carried:
     keys: Counter[PeekedId]
-    """Per id or mark the number of records."""
+    """The number of records of each id or mark."""
     last: dict[PeekedId, int]
 
 
 @dataclass(slots=True, kw_only=True)
 class _Stretch:
-    """What stands from one offset to another, both inclusive."""
+    """A stretch from one offset to another, both inclusive."""
 
     first: int
     last: int
@@ -274,9 +278,8 @@ class _Stretch:
 
 
 class _IdsByOffset:
-    """Which id or mark stands at which offset. Stretches of one id, the usual thing, take no room.
-
-    Null payloads stand nowhere: those of values are dead, and null keys are no keys.
+    """The id or mark at each offset. Stretches of one id are the usual case, and take no room. Null payloads are left
+    out: a null value is a tombstone, and a null key is no key.
     """
 
     __slots__ = ("_stretches",)
@@ -301,7 +304,7 @@ class _IdsByOffset:
             self._stretches.append(_Stretch(first=offsets[0], last=offsets[-1], only=only))
 
     def ids_at(self, offsets: list[int]) -> _Carried:
-        """What the records at these ascending offsets carry."""
+        """The ids or marks of the records at these ascending offsets."""
         carried = _Carried(keys=Counter(), last={})
         start = 0
         for stretch in self._stretches:
@@ -331,7 +334,7 @@ class _LatestOfKey:
         self._latest: dict[bytes | None, int] = {}
 
     def add(self, keys: list[bytes | None], offsets: Sequence[int], tombstones: list[int]) -> None:
-        """Takes a run in; the tombstones by their indexes."""
+        """Adds a run; `tombstones` has indexes into it."""
         latest = self._latest
         latest.update(zip(keys, offsets, strict=True))
         latest.pop(None, None)

@@ -1,4 +1,4 @@
-"""Which schema ids live where in a topic: what a census asks and answers.
+"""Which schema ids live where in a topic: the request to a census, and its answer.
 
 The counting rules are those of a Kafka Streams restore (2.0 to 2.6.3, a source topic reused as changelog): per
 partition the records from the log's start up to min(end, committed offset of the group); the latest of each
@@ -18,8 +18,8 @@ from srfix.serde.subjects.names import Role, Topic
 from srfix.serde.wire import SchemaId
 from srfix.serde.wire_peek import BY_GUID, NO_PAYLOAD, UNFRAMED, PeekedId
 
-NOT_READ = "not read, as was wished (--all-versions)"
-"""What stands in `PartitionCensus.stopped_early`."""
+NOT_READ = "not read, because of --all-versions"
+"""A text for `PartitionCensus.stopped_early`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,19 +30,23 @@ class CensusRequest:
     partitions: tuple[int, ...]
     """Its partitions, all of them."""
     committed: Mapping[int, int | None] | None
-    """Per partition the group's committed offset, None where it has none; None altogether for a global table
-    (then everything up to the end is restored)."""
+    """For each partition the group's committed offset, None if it has none. For a global table, the whole field is None
+    (then everything up to the end is restored).
+    """
     isolation: Isolation = Isolation.READ_UNCOMMITTED
     """How the restore consumer reads: Java's default; EOS forces READ_COMMITTED."""
     deadline_s: float | None = None
-    """Seconds after which the read of this topic stops, finished or not; None for no such limit. What was not read is
-    said in `PartitionCensus.stopped_early`: the census is partial, and a partial one is never called healthy."""
+    """Seconds after which the read of this topic stops, finished or not; None for no such limit.
+    `PartitionCensus.stopped_early` says what was not read. Such a census is partial, and nothing is called healthy by
+    it.
+    """
     max_records: int | None = None
-    """Records of this topic, all partitions together, after which the read stops likewise; None for no such limit."""
+    """Records of this topic, all partitions together, after which the read stops, too; None for no such limit."""
 
     def restore_limit(self, partition: int, end: int) -> int | None:
-        """Where a restore of a partition stops, exclusive: min(end, committed), the end for a global table; None if nothing
-        is restored, for want of a commit (2.6's `StoreChangelogReader.initializeChangelogs`).
+        """The offset at which a restore of a partition stops, exclusive: min(end, committed); for a global table, the
+        end; None if nothing is restored, because nothing was committed (2.6's
+        `StoreChangelogReader.initializeChangelogs`).
         """
         if self.committed is None:
             return end
@@ -50,7 +54,7 @@ class CensusRequest:
         return None if committed is None else min(end, committed)
 
     def progress(self, records_done: int, offsets: int, elapsed_s: float) -> CensusProgress:
-        """How far a census of so many offsets is."""
+        """The progress of a census that has `offsets` offsets to read."""
         return CensusProgress(
             topic=self.topic,
             records_done=records_done,
@@ -94,7 +98,7 @@ class RoleCensus:
 
 @dataclass(slots=True)
 class Tally:
-    """What was counted of one id or mark, in the keys or the values of one partition: as in `IdCount`."""
+    """The counts of one id or mark, in the keys or the values of one partition; the fields are those of `IdCount`."""
 
     records: int = 0
     live_keys: int = 0
@@ -142,16 +146,21 @@ class PartitionCensus:
     committed_offset: int | None
     """The group's committed offset; None if it has none."""
     restore_limit: int | None
-    """Where a restore stops, exclusive: min(end, committed); the end for a global table; None if nothing is restored."""
+    """The offset at which a restore stops, exclusive: min(end, committed); for a global table, the end; None if nothing
+    is restored.
+    """
     records: int
     keys: RoleCensus
     values: RoleCensus
     stopped_early: str | None = None
-    """Why the read stopped before the end; None if it did not. If it did, all counts are of what was read: more ids
-    and more keys may follow, and a record that was not read may supersede one that counts as live here."""
+    """Why the read stopped before the end; None if it did not. If it did, all counts cover only the records that were
+    read: more ids and more keys may follow, and a record that was not read may supersede one that counts as live
+    here.
+    """
     start_moved_to: int | None = None
-    """Where the log started when the read was over, if its start had moved meanwhile: what was before it is gone, and
-    may be among what was counted. None if it had not, or the engine does not look."""
+    """The log's start after the read, if the start moved during the read. Records before it are gone, but may have been
+    counted. None if it did not move, or if the engine does not look.
+    """
 
     def of(self, role: Role) -> RoleCensus:
         return self.keys if role is Role.KEY else self.values
@@ -171,14 +180,14 @@ class Census:
 
     @property
     def is_partial(self) -> bool:
-        """True if some partition was not read to its end: such a census never calls anything healthy."""
+        """True if some partition was not read to its end. Nothing is called healthy by such a census."""
         return any(partition.stopped_early for partition in self.partitions)
 
     def _repr_html_(self) -> str:
         return _census_html(self)
 
     def with_role(self, role: Role, change: Callable[[PartitionCensus], RoleCensus]) -> Census:
-        """The same with the keys, or the values, of each partition as they are changed."""
+        """A copy whose keys, or values, of each partition are replaced by the result of `change`."""
         return replace(self, partitions=tuple(part.with_role(role, change(part)) for part in self.partitions))
 
     def ids(self, role: Role) -> tuple[SchemaId, ...]:
@@ -195,14 +204,14 @@ class Census:
         return tuple(sorted({count.schema_id for count in counts if count.live_keys or count.pending_keys}))
 
     def live_ids(self, role: Role) -> tuple[SchemaId, ...]:
-        """Those of them that a restore at this moment puts in the store."""
+        """The ids that a restore at this moment puts in the store."""
         counts = (count for partition in self.partitions for count in partition.of(role).ids)
         return tuple(sorted({count.schema_id for count in counts if count.live_keys}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CensusProgress:
-    """How far a census is."""
+    """The progress of a census."""
 
     topic: Topic
     records_done: int
@@ -218,7 +227,7 @@ class CensusProgress:
 
     @property
     def left_s(self) -> float | None:
-        """Seconds left at most, if the rate stays and the deadline holds; None if nothing tells yet."""
+        """Seconds left at most, if the rate stays and the deadline holds; None if there is no estimate yet."""
         rate = self.records_per_s
         estimates = [(self.records_total - self.records_done) / rate] if rate else []
         if self.deadline_s is not None:
@@ -235,7 +244,7 @@ class CensusEngine(Protocol):
 
 
 def _census_html(census: Census) -> str:
-    """A topic's schema ids, by half and partition."""
+    """A topic's schema ids, by role and partition."""
     note = " Read in part: there may be more." if census.is_partial else ""
     return "".join(
         (
@@ -276,10 +285,12 @@ _NOTHING = RoleCensus(ids=(), guids=0, unframed=0, nulls=0, first_unframed_offse
 
 
 class NoCensus:
-    """A `CensusEngine` that reads nothing, for when there is no time: every partition is unread, so that nothing is healthy."""
+    """A `CensusEngine` that reads nothing, for runs that have no time: no partition is read, so nothing is called
+    healthy.
+    """
 
     def count(self, request: CensusRequest, *, on_progress: Callable[[CensusProgress], None] | None = None) -> Census:
-        """Every partition with no records, stopped before its first one; offsets are 0 for not known."""
+        """Every partition with no records, stopped before the first one; an offset of 0 means that it is not known."""
         return Census(
             topic=request.topic,
             isolation=request.isolation,

@@ -1,10 +1,10 @@
 """A census in this process: one consumer reads the whole topic, once.
 
-Memory: one dict per partition, and one more for what is pending, of key → offset. Measured, with keys of 20 bytes that are
-live or pending: 130 bytes a key, twice that while a dict grows; in the native kernel 100. That is 5 million keys to the
-gigabyte at worst, whatever the values' size. Where ids change from record to record, Python takes 16 bytes a record on top.
-CPU beside a bare `consume(500)` loop: about twice that, with the kernel a tenth or two more; more where runs of a partition
-are short (tests/bench).
+Memory: one dict of key → offset per partition, and one more for pending records. Measured with keys of 20 bytes that
+are live or pending: 130 bytes per key, twice that while a dict grows; in the native kernel 100. So a gigabyte holds 5
+million keys at worst, whatever the size of the values. Where ids change from record to record, Python takes 16 bytes a
+record on top. CPU: about twice as much as a bare `consume(500)` loop, and with the kernel a tenth or two more than the
+loop; more if the runs of a partition are short (tests/bench).
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from srfix.serde.native import kernel
 from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient
 
 _BATCH: Final = 500
-"""Where `consume` costs least per record (measured with librdkafka 2.16)."""
+"""The number of records per `consume` that costs least per record (measured with librdkafka 2.16)."""
 _LONG_RUN: Final = 50
-"""A run of one partition from this length on is looked at by itself: its records are mostly alike."""
+"""A run of at least so many records of one partition is counted by itself, because its records are mostly alike."""
 _PREFETCH: Final = {"queued.max.messages.kbytes": "4096", "fetch.queue.backoff.ms": "20"}
 """librdkafka's defaults fetch 64 MiB ahead and then look again after a second: the records have left the processor's
-cache by then, and the read waits. Measured: a fifth less CPU, a third of the time. The user's settings go before."""
+cache by then, and the read waits. Measured: a fifth less CPU, a third of the time. The user's settings win."""
 _POLL_S: Final = 0.1
-"""A batch that does not fill is waited for this long: compaction and transactions leave offsets without a record."""
+"""How long to wait for a batch that does not fill: compaction and transactions leave offsets without a record."""
 _PROGRESS_EVERY_S: Final = 0.25
 
-# What every record has and only an event lacks; the types do not tell them apart.
+# Every record has a partition and an offset; an event may have none. The types do not distinguish the two.
 _partition_of = cast("Callable[[Message], int]", Message.partition)
 _offset_of = cast("Callable[[Message], int]", Message.offset)
 
@@ -46,7 +46,7 @@ class LocalCensus:
 
     :param config: librdkafka's configuration names, as for `Cluster`.
     :param timeout_s: how long a question about the topic may take.
-    :param stall_timeout_s: how long no record may arrive before the end of the log is reached.
+    :param stall_timeout_s: how long to wait for the next record before the end of the log.
     """
 
     def __init__(self, config: Mapping[str, str], *, timeout_s: float = 15.0, stall_timeout_s: float = 30.0) -> None:
@@ -55,7 +55,7 @@ class LocalCensus:
         self._stall_timeout_s = stall_timeout_s
         self._client = ReadOnlyClient(config)
         self._cluster: Cluster | None = None
-        """For all topics: a new client takes longer to connect than most topics to be read."""
+        """One client for all topics: to connect a new one takes longer than to read most topics."""
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_cluster": None}  # another process opens its own
@@ -72,18 +72,17 @@ class LocalCensus:
     ) -> Census:
         """Reads every partition from its start to the end it had when the read began.
 
-        A partition ends by position, so that markers of transactions at its end do not matter. Where the
-        log's start moves meanwhile, the read goes on from the new one. Where an open transaction hides the
-        rest of a log from READ_COMMITTED for `stall_timeout_s`, that partition is stopped early; so are all that
-        are unread at a limit of the request.
-
-        :param on_progress: called at most four times a second, and at the end.
+        The consumer's position decides when a partition is read, so transaction markers at its end do not matter. Where
+        the log's start moves meanwhile, the read goes on from the new one. Where an open transaction hides the rest of
+        a log from READ_COMMITTED for `stall_timeout_s`, that partition is stopped early; so is every partition that is
+        unread at a limit of the request. :param on_progress: called at most four times a second, and at the end.
         :param spent_s: how much of the request's deadline is gone already.
         :raises AccessDeniedError: if this user may not read the topic.
         :raises ClusterError: if the cluster does not answer, the topic or a partition does not exist, no
             record arrives for `stall_timeout_s`, or a log goes back while it is read (recreated, truncated).
         """
-        began = time.monotonic() - spent_s  # a broker that is slow to tell the ends takes of the same deadline
+        # the time that a slow broker needs to answer the ends counts towards the deadline
+        began = time.monotonic() - spent_s
         if self._cluster is None:
             self._cluster = Cluster(self._config, timeout_s=self._timeout_s)
         watermarks = self._cluster.watermarks(request.topic, request.partitions)
@@ -176,7 +175,7 @@ class _Read(Generic[_Records]):
         most, deadline_s = self._request.max_records, self._request.deadline_s
         patience_s = _POLL_S
         while self._unread:
-            # A batch of what is left at most: `consume` waits for a larger one to fill.
+            # No batch is larger than the rest, because `consume` waits until a batch is full.
             size = min(_BATCH, sum(end - self._next[partition] for partition, end in self._unread.items()))
             if most is not None:
                 size = min(size, most - self._records)
@@ -190,14 +189,14 @@ class _Read(Generic[_Records]):
                     return
             batch = consumer.consume(size, patience_s)
             before, now = now, time.monotonic()
-            # What counts is waiting: while this process is suspended (Ctrl-Z), no broker is slow.
+            # Only time spent waiting counts: while this process is suspended (Ctrl-Z), no broker is slow.
             silent_s = 0.0 if batch else silent_s + min(now - before, patience_s)
             if silent_s >= self._stall_timeout_s:
                 self._stalled()
                 return
-            # Errors come among the data, with the error's text as their value. They wait until the data is
-            # counted: the end of a partition is told behind its last record.
-            # Events have no keys, so that a batch of keys has none of them.
+            # Errors come between the records, with the error's text as their value. They are handled after the records,
+            # because the end of a partition is reported after its last record. Events have no keys, so a batch without
+            # a null key has no event.
             events: list[Message] = []
             keys = list(map(Message.key, batch))
             if not all(keys) and any(map(Message.error, batch)):
@@ -212,7 +211,7 @@ class _Read(Generic[_Records]):
                 self._report(now)
 
     def _take(self, consumer: Consumer, batch: list[Message], keys: list[bytes | None]) -> None:
-        """Counts a batch, as far as its records are before the ends of their partitions."""
+        """Counts the records of a batch that are before the ends of their partitions."""
         # Column by column: a loop over the messages in Python would cost several times as much.
         partitions = list(map(_partition_of, batch))
         one_run = partitions.count(partitions[0]) == len(partitions)
@@ -240,7 +239,7 @@ class _Read(Generic[_Records]):
 
     def _take_run(self, consumer: Consumer, partition: int, records: _Records, start: int, stop: int) -> None:
         end = self._unread.get(partition)
-        if end is None:  # somebody writes faster than we are done
+        if end is None:  # others write faster than srfix reads
             consumer.pause([TopicPartition(self._request.topic, partition)])
             return
         first, last = records.offsets[start], records.offsets[stop - 1]
@@ -259,7 +258,7 @@ class _Read(Generic[_Records]):
             del self._unread[partition]
 
     def _heed(self, event: Message) -> None:
-        """Deals with what is not a record."""
+        """Handles an event, which is not a record."""
         error = event.error()
         if error is None or error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED or error.retriable():
             return  # a group is named to please librdkafka only
@@ -290,7 +289,7 @@ class _Read(Generic[_Records]):
         self._unread.clear()
 
     def _stop(self, why: str) -> None:
-        """Gives up what is unread, and says what that is."""
+        """Gives up the unread offsets, and says which they are."""
         for partition, end in self._unread.items():
             self._stopped_early[partition] = f"offsets {self._next[partition]} to {end - 1} were not read: {why}"
         self._unread.clear()
@@ -318,6 +317,6 @@ class _Read(Generic[_Records]):
 
 
 def _offsets(batch: list[Message]) -> Sequence[int]:
-    """The offsets of one partition's messages: without asking each, where nothing is missing in between."""
+    """The offsets of one partition's messages. Only if offsets are missing in between, each message is asked."""
     first, last = _offset_of(batch[0]), _offset_of(batch[-1])
     return range(first, last + 1) if last - first == len(batch) - 1 else list(map(_offset_of, batch))

@@ -1,4 +1,6 @@
-"""The counting of a census in the native kernel, where it is installed: the rules of `counting`, a third of its cost."""
+"""The counting of a census in the native kernel, where it is installed: it follows the rules of `counting`, at a third
+of the cost.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ class NativeColumns:
     keys: list[bytes | None]
     values: list[bytes | None]
     ids: tuple[list[PeekedId], list[PeekedId]] | None
-    """The ids and marks of keys and of values; None where the payloads alone tell."""
+    """The ids and marks of keys and of values; None if the payloads alone show them."""
 
 
 class NativeReader:

@@ -1,4 +1,4 @@
-"""A census in several processes, each with a share of the partitions: what one process reads is bounded by one core."""
+"""A census in several processes, each with a share of the partitions, because one process can use only one core."""
 
 from __future__ import annotations
 
@@ -30,8 +30,10 @@ class ProcessCensus:
     """Counts topics as `LocalCensus` does, in up to `processes` processes at once; never more than there are partitions with
     records.
 
-    They are spawned, for librdkafka's threads do not live through a fork: a program that uses this starts under `if __name__
-    == "__main__":`. Each has its own consumer, and what it fetches ahead. A topic of one partition, and a request with
+    They are spawned, because librdkafka's threads do not survive a fork: a program that uses this starts under `if
+    __name__
+    == "__main__":`. Each has its own consumer, with its own records fetched ahead. A topic of one partition, and a
+    request with
     `max_records`, is read in this process alone.
     """
 
@@ -85,10 +87,13 @@ class ProcessCensus:
                 ]
                 while wait(running, _PROGRESS_EVERY_S, FIRST_EXCEPTION).not_done and not any(map(_failed, running)):
                     report()
-                failed = list(filter(_failed, running))  # one of those that were stopped for it may come before it
+                # a process that was stopped because of the failed one may come first in the list
+                failed = list(filter(_failed, running))
                 counted = [future.result() for future in failed or running]
-            except (BrokenProcessPool, OSError) as error:  # OSError: by what was closed while one was being started
-                # The pool ends those that it knows of; one that was being started is waited for, here or at the end.
+            # OSError: if a pipe was closed while a process was being started
+            except (BrokenProcessPool, OSError) as error:
+                # The pool ends the processes that it knows. One that was being started is waited for, here or at the
+                # end.
                 for process in multiprocessing.active_children():
                     if process not in children:
                         process.kill()
@@ -122,7 +127,7 @@ def _failed(future: Future[Census]) -> bool:
 
 
 class _StoppedError(Exception):
-    """The process that wanted the census wants it no more."""
+    """The process that asked for the census no longer needs it."""
 
 
 _shared: tuple[Event, _Done] | None = None
@@ -139,13 +144,15 @@ def _start(stop: Event, done: _Done) -> None:
 
 
 def _end_with(parent: BaseProcess) -> None:
-    # A worker of the pool that has nothing to do would wait for ever, for it holds both ends of what it waits for.
+    # An idle worker of the pool would wait for ever, because it holds both ends of the pipe that it waits for.
     parent.join()
     os._exit(1)
 
 
 def _count(census: LocalCensus, request: CensusRequest, number: int, began: float) -> Census:
-    """In each process: one share. `began` is by `time.monotonic`, which the processes of a machine have in common."""
+    """Counts one share, in a process of its own. `began` is by `time.monotonic`, which the processes of a machine have
+    in common.
+    """
     assert _shared is not None
     stop, done = _shared
 

@@ -1,10 +1,10 @@
 """A census on Spark: for topics that do not fit one machine. The same numbers as `LocalCensus`.
 
-One Spark job reads and counts a million offsets or so, side by side with the others; nothing but sums comes back. It needs
+Each Spark job reads and counts about a million offsets. The jobs run side by side, and only sums come back. It needs
 Spark's Kafka jars (`srfix.serde.spark.packages`), and no srfix on the executors. On one machine the local engine is
-faster for topics of less than some ten million records: a session alone takes its seconds to start.
+faster for topics of less than some ten million records: the session alone takes seconds to start.
 
-In a notebook, with the session that is there:
+In a notebook, with its session:
 
     from srfix.recovery.census.interface import CensusRequest
     from srfix.recovery.census.spark import SparkCensus
@@ -38,29 +38,30 @@ _ASK_AGAIN_S: Final = 0.2
 
 @dataclass(slots=True, kw_only=True)
 class _Partition:
-    """A partition, and how much of it is read."""
+    """A partition, and how many of its records are read."""
 
     start: int
     end: int
     until: int
     stopped_early: str | None = None
-    """Why that is before the end."""
+    """Why the read stops before the end."""
     start_moved_to: int | None = None
-    """Where the log starts when the read is over, if that is elsewhere."""
+    """The log's start after the read, if it has moved."""
 
 
 class SparkCensus:
     """Counts topics on a session of Spark, classic or Connect. No group is joined, nothing committed.
 
-    :param spark: the session. It is used, not configured: `spark.sql.shuffle.partitions` and the like are its owner's.
-    :param config: librdkafka's configuration names, as for `Cluster`: this process asks for the ends of the log, and the
-        executors' Java clients get what means the same to them.
-    :param kafka_options: options of Spark's Kafka source that go before those made of `config`: `minPartitions`, or
+    :param spark: the session. srfix uses it and does not configure it: its owner sets `spark.sql.shuffle.partitions`
+        and the like.
+    :param config: librdkafka's configuration names, as for `Cluster`: this process asks for the ends of the log, and
+        the executors' Java clients get the equivalent properties.
+    :param kafka_options: options of Spark's Kafka source, which win over those made from `config`: `minPartitions`, or
         `kafka.sasl.jaas.config` for a mechanism of your own.
     :param timeout_s: how long a question about the topic may take.
-    :param stall_timeout_s: how long an open transaction is waited for.
-    :param offsets_per_job: what one job reads at least, of as many partitions as that takes. At a deadline, what jobs
-        have finished is counted, and what the others would have read is not.
+    :param stall_timeout_s: how long to wait for an open transaction.
+    :param offsets_per_job: how many offsets one job reads at least, from as many partitions as needed. At a deadline,
+        only the records of finished jobs are counted.
     :raises UsageError: if a property has no counterpart in Java's clients.
     """
 
@@ -88,8 +89,8 @@ class SparkCensus:
         """Reads every partition from its start to the end it had when the read began. See `CensusEngine.count`.
 
         Where an open transaction hides the rest of a log from READ_COMMITTED for `stall_timeout_s`, that partition is
-        stopped early; so are, whole, those that are not read at a deadline. A limit of records cuts all partitions
-        evenly, by offsets: fewer records are read where offsets have gaps.
+        stopped early. A partition that is not read at a deadline is stopped before its first record. A limit of records
+        cuts all partitions evenly, by offsets: fewer records are read where offsets have gaps.
 
         :param on_progress: called a few times a second, and at the end; records are counted when their job is done.
         :raises AccessDeniedError: if this user may not read the topic.
@@ -175,7 +176,7 @@ class _Counting:
         return limits
 
     def cut(self) -> None:
-        """Shares out the records that may be read: evenly, and what one partition does not need goes to the others."""
+        """Shares out evenly the records that may be read; the part that one partition does not need goes to the others."""
         most = self.request.max_records
         if most is None:
             return
@@ -190,7 +191,7 @@ class _Counting:
                 )
 
     def give_up(self, numbers: set[int]) -> None:
-        """These are not read, for the deadline came first."""
+        """Marks these partitions as not read, because the deadline came first."""
         for number in numbers:
             partition = self.partitions[number]
             partition.until = partition.start
@@ -204,7 +205,7 @@ class _Counting:
             self._groups[group.partition].append(group)
 
     def compare(self, watermarks: Mapping[int, tuple[int, int]]) -> None:
-        """Looks at the log once more, now that it is read."""
+        """Looks at the log once more after the read."""
         for number, (start, end) in watermarks.items():
             partition = self.partitions[number]
             if end < partition.end:

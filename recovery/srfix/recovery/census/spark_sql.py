@@ -1,7 +1,7 @@
 """The counting of a census as one Spark SQL statement, over a frame of `spark-sql-kafka` with headers.
 
-The rules of `srfix.serde.wire` and `wire_peek` once more, in SQL, because a Python worker per record costs ten times as
-much. A test holds both to the same answers.
+It repeats the rules of `srfix.serde.wire` and `wire_peek` in SQL, because a Python worker costs ten times as much. A
+test holds both to the same answers.
 
 One read, one shuffle: grouping sets count the records by (partition, ids) and find the latest record per
 (partition, side, key) in the same pass. The latest id is `max_by(<a BIGINT>, offset)`: with a binary in its buffer Spark
@@ -65,14 +65,14 @@ SELECT partition, offset, record.payload, record.headers FROM latest WHERE NOT i
 class Group:
     partition: int
     are_records: bool
-    """True if records are counted, False if it is keys by their latest record, tombstones left out."""
+    """True if the group counts records; False if it counts keys by their latest record, without tombstones."""
     is_live: bool
-    """Of keys: that record is before the restore limit."""
+    """For keys: True if their latest record is before the restore limit."""
     key_id: PeekedId
     value_id: PeekedId
     count: int
     first_offset: int
-    """Of records: the first offset."""
+    """For records: the first offset."""
     last_offset: int
 
 
@@ -86,7 +86,7 @@ def peek_sql(payload: str, role: Role, *, headers: str | None = "headers") -> st
     header = f"try_element_at(filter({headers}, h -> h.key = '{schema_id_header(role)}'), -1)"
     by_header = f"""
         WHEN {header} IS NOT NULL THEN CASE
-          WHEN length({header}.value) = {PREFIX_GUID_SIZE} AND {magic_guid.format(f"{header}.value")} THEN {BY_GUID}
+          WHEN length({header}.value) >= {PREFIX_GUID_SIZE} AND {magic_guid.format(f"{header}.value")} THEN {BY_GUID}
           ELSE {UNFRAMED} END"""
     return f"""CAST(CASE
         WHEN {payload} IS NULL THEN {NO_PAYLOAD}{"" if headers is None else by_header}
@@ -113,14 +113,14 @@ def counting_sql(restore_limits: Sequence[int | None]) -> str:
 
 
 def latest_sql(role: Role) -> str:
-    """The statement over a frame named `{records}`: the latest record of each key and partition, without what a tombstone
-    removed: partition, offset, payload (the key or the value), headers that name its schema.
+    """The statement over a frame named `{records}`: the latest record of each key and partition, except keys that a
+    tombstone removed: partition, offset, payload (the key or the value), headers that name its schema.
     """
     return _LATEST.format(payload=role.value, header=schema_id_header(role))
 
 
 def tallies(groups: Iterable[Group], role: Role) -> Mapping[PeekedId, Tally]:
-    """What was counted of each id or mark in the keys or the values of one partition, by its groups."""
+    """The counts of each id or mark in the keys or the values of one partition, from its groups."""
     of_ids: defaultdict[PeekedId, Tally] = defaultdict(Tally)
     for group in groups:
         tally = of_ids[group.key_id if role is Role.KEY else group.value_id]

@@ -1,5 +1,5 @@
-"""Topics as frames of Spark's Kafka source, read as every consumer of srfix reads: no group, no commit, nothing created. And
-jobs that can be given up: at a deadline, on Ctrl-C, or because another one failed.
+"""Topics as frames of Spark's Kafka source, read as every consumer of srfix reads: no group, no commit, nothing
+created. Its jobs can be interrupted: at a deadline, on Ctrl-C, or because another job failed.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ _NO_WORDS: Final = ("at ", "... ", "An error occurred while calling", "JVM stack
 _DENIED: Final = "TopicAuthorizationException"
 _MOST_LETTERS: Final = 600
 _SECRETS: Final = ("password", "jaas.config", "keystore.key")
-"""How the names of properties end that hold a secret."""
+"""The endings of the names of properties that hold a secret."""
 Key = TypeVar("Key")
 Result = TypeVar("Result")
 
 _CONNECT: Final = ".connect."
-"""In the name of the module of Connect's sessions."""
+"""A part of the module name of Spark Connect's sessions."""
 _TICK_S: Final = 0.25
 _PATIENCE_S: Final = 30.0
-"""How long jobs that were interrupted may take to end."""
+"""How long interrupted jobs may take to end."""
 
 
 class SparkTopics:
-    """What a session reads of one cluster. Options of Spark's Kafka source go before what librdkafka's configuration says."""
+    """Reads one cluster with a Spark session. Options of Spark's Kafka source win over librdkafka's configuration."""
 
     def __init__(self, spark: SparkSession, config: Mapping[str, str], options: Mapping[str, str]) -> None:
         self._spark = spark
@@ -71,7 +71,7 @@ class SparkTopics:
 
     @contextmanager
     def failures(self, topic: Topic, doing: str) -> Iterator[None]:
-        """Turns what Spark raises into an error of ours, without secrets."""
+        """Turns Spark's exception into an error of srfix, without secrets."""
         try:
             yield
         except SrfixError:
@@ -97,7 +97,7 @@ class SparkTopics:
 
 
 def failure_in_short(text: str) -> str:
-    """What went wrong, of a Java trace: the message, and what it was caused by in the end."""
+    """The failure in a Java trace: the message, and the message of the root cause."""
     lines = [line.strip().removeprefix(": ") for line in text.splitlines() if line.strip()]
     sentences = [line for line in lines if not line.startswith(_NO_WORDS)]
     causes = [line.removeprefix("Caused by: ") for line in sentences if line.startswith("Caused by: ")]
@@ -111,9 +111,9 @@ def finished(
     give_up_at: float | None = None,
     on_tick: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[Key, Result]]:
-    """Runs the jobs side by side, and gives what each answers as soon as it does: Spark fills its cores with the first ones
-    first. Those that are not done in time (`time.monotonic`) are interrupted, and missing. `on_tick` is called a few times a
-    second, from this thread.
+    """Runs the jobs side by side, and yields each answer as soon as it is there: Spark fills its cores with the first
+    jobs first. Jobs that are not done in time (`time.monotonic`) are interrupted, and their answers are missing.
+    `on_tick` is called a few times a second, from this thread.
     """
     from srfix.serde.spark._pyspark.sessions import this_threads_jars
 
@@ -145,11 +145,11 @@ def finished(
 
 
 def _interruption(spark: SparkSession) -> tuple[Callable[[], object], Callable[[], object]]:
-    """What marks the jobs of the thread that calls it, and what interrupts the marked ones from any thread."""
+    """Two functions: one marks the jobs of the calling thread; the other interrupts the marked jobs from any thread."""
     name = f"srfix-{uuid4()}"
     if _CONNECT in type(spark).__module__:
         return lambda: spark.addTag(name), lambda: spark.interruptTag(name)
-    # Tags do not do without Connect: there, those of a thread are found by that thread only.
+    # Without Spark Connect, tags are of no use: only the thread that set a tag can find its jobs.
     context = spark.sparkContext
     return lambda: context.setJobGroup(name, "srfix"), lambda: context.cancelJobGroup(name)
 
@@ -157,6 +157,6 @@ def _interruption(spark: SparkSession) -> tuple[Callable[[], object], Callable[[
 def _interrupt(interrupt: Callable[[], object], running: set[Future[Result]]) -> None:
     give_up_at = time.monotonic() + _PATIENCE_S
     while running and time.monotonic() < give_up_at:
-        # Again and again: a job that is still being planned is not known to Spark yet.
+        # Repeated, because Spark does not know a job yet that it is still planning.
         interrupt()
         running = wait(running, timeout=_TICK_S).not_done

@@ -18,8 +18,8 @@ def is_certain(facts: StoreFacts) -> bool:
 
 
 def is_certain_role(facts: StoreFacts, role: RoleFacts) -> bool:
-    """True if no doubt is left that the store's serde of this role is a schema registry's: the phantom subject stands, and
-    the keys that were read are what it holds.
+    """True if the store's serde of this role is certainly one of a schema registry: the phantom subject exists, and the
+    keys that were read fit its schemas.
     """
     if not role.state.versions:
         return False
@@ -27,7 +27,7 @@ def is_certain_role(facts: StoreFacts, role: RoleFacts) -> bool:
 
 
 def make_certain(facts: StoreFacts, context: CheckContext) -> str:
-    """What makes it certain, in a sentence with the command to run then."""
+    """How to make the source certain, in a sentence with the command to run after that."""
     store = facts.store
     topic = facts.source.topic if facts.source is not None else "TOPIC"
     again = context.command_line.quoted(
@@ -36,7 +36,7 @@ def make_certain(facts: StoreFacts, context: CheckContext) -> str:
         *("--source", f"{store.application}/{store.name}={topic}"),
     )
     return (
-        f"No evidence is conclusive that store {store.name} restores from topic {topic}; a store without logging "
-        "looks the same (SRF007). Look it up (Topology.describe(), EXPLAIN in ksqlDB, or the code). If the store "
-        f"does restore from the topic, run {again}."
+        f"No evidence proves that store {store.name} restores from topic {topic}; a store without logging looks the "
+        "same (SRF007). Look it up (Topology.describe(), EXPLAIN in ksqlDB, or the code). If the store does restore "
+        f"from the topic, run {again}."
     )

@@ -1,4 +1,4 @@
-"""From a census to ids at fault, and to words; what the rows of a state directory prove of ids, and in words."""
+"""The ids at fault by a census, and the ids that the rows of a state directory prove; both also in words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def answered_through(asked: Subject, answered: Subject) -> str:
-    """By what a look-up under one subject was answered from another, and what ends it."""
+    """Why a look-up under one subject was answered from another, and what ends this."""
     context, name = split_context(answered)
     if name == split_context(asked)[1]:
         return f"answered from another context ({answered}); this ends when the versions in {context} are deleted"
@@ -101,22 +101,22 @@ def _records(count: int) -> str:
 def prove_absent(facts: StoreFacts, role: RoleFacts, ids: Collection[SchemaId]) -> bool:
     """True if the rows of every partition were read to their end, and none carries one of these ids in this role.
 
-    Never of a global store: that one restores what stands in the topic at every start without state, the first included.
+    Never True for a global store, because it restores the topic at every start without state, even at its first one.
     """
     rows = facts.rows
     return (
         rows is not None
-        and bool(rows.ids(role.role))  # else they are of a form in which ids are not seen
+        and bool(rows.ids(role.role))  # else the rows have a format in which srfix sees no ids
         and facts.source is not None
         and not facts.is_global
         and rows.is_whole
-        and not rows.guids.get(role.role)  # whose ids are not known
+        and not rows.guids.get(role.role)  # srfix does not know the ids of such rows
         and rows.ids(role.role).isdisjoint(ids)
     )
 
 
 def carried(facts: StoreFacts, role: RoleFacts, ids: Collection[SchemaId]) -> tuple[SchemaId, ...]:
-    """Those of some ids that rows on disk carry in this role; ascending."""
+    """The given ids that rows on disk carry in this role; ascending."""
     return () if facts.rows is None else tuple(sorted(facts.rows.ids(role.role).intersection(ids)))
 
 

@@ -1,8 +1,8 @@
-"""A check: one finding code, explained, looked for, and where that can be, foretold, repaired and advised on.
+"""A check: one finding code with its explanation and its search, and where possible with prediction, repair and advice.
 
-One module per code; each exports `CODE` and `CHECK`, and stands in `checks.table`. `srfix explain` reads the table and loads
-neither a Kafka nor an HTTP client, so these modules import types of others for type checkers alone, and a function that needs
-more imports it when it runs.
+One module per code; each exports `CODE` and `CHECK`, and is listed in `checks.table`. `srfix explain` reads the table
+and loads neither a Kafka nor an HTTP client, so these modules import other modules' types for type checkers only. A
+function that needs more imports it when it runs.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class CatalogueEntry:
 
 class Width(Enum):
     ONLY_LIVE = "only-live"
-    """Those that are at fault now."""
+    """The ids that are at fault now."""
     WIDE = "wide"
     """Every id still in the log of the source topic, and every undeleted version of the source subject."""
     ALL_VERSIONS = "all-versions"
@@ -57,12 +57,12 @@ class Width(Enum):
 
 
 class Owner(Enum):
-    """Whose subject a repair writes to: who registers the next schema there."""
+    """The owner of the subject that a repair writes to: the party that registers the next schema there."""
 
     APPLICATION = "application"
-    """The application's: a phantom subject."""
+    """The application owns it: it is a phantom subject."""
     PRODUCERS = "producers"
-    """The source topic's producers', or of whoever else writes under a subject that a topic's readers ask."""
+    """The source topic's producers own it, or others who write under a subject that a topic's readers ask."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,24 +72,24 @@ class Want:
     facts: StoreFacts | TopicFacts
     """The store, or the topic whose readers ask the subject."""
     role: RoleFacts
-    """The subject that lacks them, and what stands there: the phantom one, or the source's own."""
+    """The subject that lacks the ids, and its state: the phantom subject, or the source's own."""
     at_fault: tuple[SchemaId, ...]
-    """The ids that a reader fails on; none where no census tells, or nothing fails yet."""
+    """The ids that a reader fails on; empty without a census, or if nothing fails yet."""
     missing: tuple[Membership, ...]
     known_under: Subject
-    """The other of the store's two subjects, or of a topic's repair another one, which should hold them."""
+    """The other one of the store's two subjects, or in a topic's repair a further subject, which should hold the ids."""
     mirrors: tuple[Subject, ...] = ()
-    """Copies of the subject in other contexts that lack them too, and that the repair leaves alone."""
+    """Copies of the subject in other contexts that lack the ids too, and that the repair leaves alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassedOver:
-    """A repair that is not needed and was not asked for."""
+    """A repair that is not needed, and that nobody asked for."""
 
     code: str
     subject: Subject
     why: str
-    """Why it is not planned, and what plans it, in a sentence."""
+    """Why it is not planned, and which command plans it, in a sentence."""
 
 
 Wanted: TypeAlias = Iterator[Want | PassedOver]
@@ -101,11 +101,11 @@ class RepairRequest:
     survey: Survey
     width: Width
     also: frozenset[str]
-    """The codes whose repair was asked for though it need not be."""
+    """The codes whose repair the person asked for, although it is not needed."""
     command_line: CommandLine
 
     def facts_of(self, finding: Finding) -> StoreFacts | None:
-        """The store of a finding of a phantom subject; None if that is acknowledged."""
+        """The store of a finding about a phantom subject; None if the finding is acknowledged."""
         store = finding.application, finding.store
         for facts in reversed(self.stores):
             subjects = {role.subject for role in facts.roles.values()}
@@ -125,11 +125,13 @@ class Repair:
 
     wants: Callable[[Finding, RepairRequest], Wanted]
     without_census: Callable[[StoreFacts, RoleFacts, CheckContext, RepairRequest], Wanted] | None = None
-    """What the keys or values of a store lack where no census was made, and so no finding tells; None if nothing does."""
+    """What the keys or values of a store lack, if there is no finding because no census was made; None if they lack
+    nothing.
+    """
     also: str | None = None
-    """What `--also` with this code asks for, in a clause; None if it cannot be asked for."""
+    """A clause that says what `--also` with this code asks for; None if `--also` cannot have this code."""
     only_on_request: bool = False
-    """True if it is never planned unless it was asked for."""
+    """True if it is planned only on request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,13 +141,15 @@ class AdviceRequest:
     circumstances: Circumstances
     findings: tuple[Finding, ...]
     rules: Rules
-    """What its other findings forbid."""
+    """What the application's other findings forbid."""
     command_line: CommandLine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What the findings of an application forbid, as parts of sentences: the first check in the table words each."""
+    """What the findings of an application forbid, as parts of sentences. Each part comes from the first check in the
+    table that has it.
+    """
 
     wiping: str | None = None
     """Why wiping the state does not help."""
@@ -157,23 +161,23 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """What to do for an application with such a finding, and what not, in sentences."""
+    """What to do and what not to do for an application with such a finding, in sentences."""
 
     serious: Callable[[AdviceRequest], Iterator[str]] | None = None
-    """Around findings that are no notes; None if what helps stands at each finding alone."""
+    """Advice for findings that are not just notes; None if only the findings themselves say what helps."""
     is_whole: bool = False
     """True if `serious` says all there is to do, whatever else was found."""
     note: Callable[[Circumstances], str] | None = None
-    """What to say where nothing is broken; None for nothing."""
+    """The advice if nothing is broken; None for no advice."""
     recurs: bool = False
     """True if how to prevent the next one is said too."""
     rules: Rules | None = None
     do_not: Callable[[Circumstances], Iterator[str]] | None = None
-    """What must not be done before the repair, each as words behind "do not"; None for nothing."""
+    """What must not be done before the repair, each as words behind "do not"; None if nothing is forbidden."""
 
 
 def keep_the_state(_known: Circumstances) -> Iterator[str]:
-    """What must not be done where a restore would load what is wrong, or less."""
+    """What must not be done if a restore would load wrong records, or fewer records."""
     yield "wipe a state directory"
 
 
@@ -185,23 +189,26 @@ class Check:
     find: Callable[[StoreFacts, CheckContext], Iterator[Finding]] = lambda _facts, _context: iter(())
     """From what was learned of a store to findings, at most one per role."""
     without_source: Callable[[Finding, str], Finding] | None = None
-    """The finding as it is told of a store whose source is undecided, with the question which it is; None if this check
-    says nothing of such a store."""
+    """The finding for a store whose source is undecided, with the question which topic the source is; None if this
+    check says nothing of such a store.
+    """
     repair: Repair | None = None
     """What a plan does about it; None if no registration helps."""
     advice: Advice = Advice()
     find_of_application: Callable[[ApplicationFacts, CheckContext], Iterator[Finding]] | None = None
-    """From an application's internal subjects without topics to findings; None of a check of stores."""
+    """From an application's internal subjects without topics to findings; None for a check of stores."""
     find_of_changelog: Callable[[ChangelogFacts, CheckContext], Iterator[Finding]] | None = None
-    """From a changelog topic with ids that the registry has lost to findings, at most one per role; None of others."""
+    """From a changelog topic whose ids the registry has lost to findings, at most one per role; None if the check has
+    none.
+    """
     find_of_topic: Callable[[TopicRequest], Iterator[TopicFinding]] | None = None
-    """From what was learned of a topic's keys or values, without a store, to findings; None of others."""
+    """From what was learned of a topic's keys or values, without a store, to findings; None for other checks."""
     foretell: Callable[[Prospect], Iterator[Foretold]] | None = None
-    """What a restore, an upgrade or a new schema brings about in a store; None if nothing is foretold under this code."""
+    """The effects of a restore, an upgrade or a new schema on a store; None if there is no prediction under this code."""
     data: str | None = None
-    """What the finding says of the rows themselves, in a clause; None if it is not about them."""
+    """What the finding says of the rows themselves, in a clause; None if it is not about rows."""
     is_of_repair: bool = False
-    """True if it is a note on the repair of another finding, and is told with that."""
+    """True if it is a note on the repair of another finding, and is shown with that finding."""
     partial: str = "At least this many: the topic was not read to its end"
 
     @property

@@ -1,5 +1,5 @@
-"""Which ids of a store's topic, or of its rows, the phantom subject lacks, and whether anything shows that it is asked; and
-what becomes of them, in sentences: of SRF001, and of what is told in its words.
+"""Which ids of a store's topic, or of its rows, the phantom subject lacks; whether anything shows that readers ask that
+subject; and the sentences of SRF001 and of findings that use the same sentences.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _POINTS_TO_STORES: Final = frozenset({"state-directory", "topology"})
 """Kinds of evidence that name stores of every version of Kafka Streams alike, whether or not they left a subject."""
 _MOST_IDS: Final = 10
 _TELLS_OF_RESTORES: Final = frozenset({"explicit", "ksqldb", "state-directory"})
-"""Kinds of evidence that say from where a store restores, not only what it is made of."""
+"""Kinds of evidence that say from which topic a store restores, not only from which topic it is built."""
 
 
 def missing_ids(facts: StoreFacts, role: RoleFacts) -> tuple[SchemaId, ...]:
@@ -37,7 +37,7 @@ def missing_ids(facts: StoreFacts, role: RoleFacts) -> tuple[SchemaId, ...]:
 
 def missing_on_disk(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> tuple[SchemaId, ...]:
     """The ids of rows on disk that no record carries, and whose schema the registry knows, but not under the phantom subject;
-    ascending. None where a Kafka Streams with the fix may never have asked that subject.
+    ascending. Empty if a Kafka Streams with the fix runs, or may run, and so may never have asked that subject.
     """
     if context.asks_the_source_subject or not (role.state.versions or missing_ids(facts, role)):
         return ()
@@ -45,18 +45,18 @@ def missing_on_disk(facts: StoreFacts, role: RoleFacts, context: CheckContext) -
 
 
 def is_of_global_store(facts: StoreFacts, context: CheckContext) -> bool:
-    """True if missing ids of a store are those of a global one (`srf006`): not where a Kafka Streams with the fix is known to
-    run. While the source is undecided, that the group commits nothing on a candidate proves nothing.
+    """True if missing ids of a store are those of a global store (`srf006`). False where a Kafka Streams with the fix
+    is known to run. While the source is undecided, a candidate topic without commits of the group proves nothing.
     """
     is_global = facts.is_told_global if facts.source is None else facts.is_global
     return is_global and not context.asks_the_source_subject
 
 
 def is_untold(facts: StoreFacts, context: CheckContext) -> bool:
-    """True if nothing shows whether the store's serdes ask the phantom subjects at all: none exists, in no role, and which
-    Kafka Streams runs is not known. From 2.7 on they are never asked, and what is healthy looks just so.
-
-    Not where a person names the store or its source, who has a reason to; and ksqlDB's serdes ask them on every version.
+    """True if nothing shows whether the store's serdes ask the phantom subjects at all: neither role has one, and the
+    version of Kafka Streams is not known. From 2.7 on nobody asks them, and a healthy store looks just the same. False
+    if a person names the store or its source, and so has a reason; and for ksqlDB, whose serdes ask them on every
+    version.
     """
     kinds = {piece.kind for piece in facts.evidence if not piece.against}
     return (
@@ -98,7 +98,7 @@ def explain_missing(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault,
 
 
 def what_it_restores(facts: StoreFacts, faults: tuple[IdAtFault, ...]) -> str:
-    """From which topic, and with which ids that are at fault; for a store whose source is decided."""
+    """From which topic the store restores, and which ids are at fault; for a store whose source is decided."""
     store, topic = facts.store, facts.source.topic if facts.source is not None else None
     return (
         f"Store {store.name} of application {store.application} has no changelog topic of its own: it restores the "
@@ -133,7 +133,9 @@ def _some(ids: Sequence[SchemaId]) -> str:
 
 
 def _unless_without_logging(facts: StoreFacts) -> str:
-    """What evidence of the cluster cannot tell apart; a state directory or a person has said that it restores."""
+    """What evidence from the cluster cannot show; empty if a state directory or a person has said that the store
+    restores.
+    """
     source = facts.source
     if source is None or any(e.kind in _TELLS_OF_RESTORES and e.topic == source.topic for e in facts.evidence):
         return ""
@@ -169,7 +171,7 @@ def _what_happens(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, .
 
 
 def why_nothing_fails(role: RoleFacts, context: CheckContext) -> str:
-    """Why ids that are missing make nothing fail, in a sentence; where they are a note."""
+    """Why nothing fails although ids are missing, in a sentence; for a finding that is a note."""
     why = (
         f"a {context.reader.value} reader can read the rows without the versions under this subject"
         if context.does_without(role.subject)
@@ -185,7 +187,7 @@ def nothing_to_do(context: CheckContext, *options: str) -> str:
 
 
 def _condition(role: RoleFacts, context: CheckContext) -> str:
-    """Under which condition a read fails, as the beginning of a sentence; empty without one."""
+    """The condition under which a read fails, as the beginning of a sentence; empty without a condition."""
     named = context.registry.context_of(role.subject)
     if context.fails_by_id(role.subject):
         return (
@@ -200,7 +202,7 @@ def _condition(role: RoleFacts, context: CheckContext) -> str:
 
 
 def failing_read(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ...], context: CheckContext) -> str:
-    """What becomes of the rows after a restore, in a clause with the reader's message."""
+    """A clause on the rows after a restore, with the reader's message."""
     named = context.registry.context_of(role.subject)
     after = (
         "rows with these ids cannot be read"
@@ -214,7 +216,7 @@ def failing_read(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ..
 
 
 def _seen_on_disk(facts: StoreFacts, role: RoleFacts, faults: tuple[IdAtFault, ...]) -> str:
-    """What the rows on disk say of when, in sentences; empty where no rows were looked at."""
+    """Whether rows on disk show a restore, in sentences; empty if srfix read no rows."""
     rows = facts.rows
     if rows is None:
         return ""
@@ -235,7 +237,7 @@ def _why_global(facts: StoreFacts) -> str:
     if facts.is_told_global:
         return f"A state directory or a topology says that {store}."
     return (
-        f"srfix concludes that {store}: the group has committed offsets, but none of topic "
+        f"srfix concludes that {store}: the group has committed offsets, but none for topic "
         f"{facts.source.topic if facts.source is not None else ''}. To be sure, give --state-dir or --topology."
     )
 

@@ -1,4 +1,6 @@
-"""What a store's next put does in the registry: under which subject it registers which schema, and whether it can at all."""
+"""The effect of a store's next put on the registry: the subject, the schema, and whether it can be registered at
+all.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,7 @@ def _own_id(role: RoleFacts, source: SubjectState, context: CheckContext) -> Sch
     if own is not None:
         return own.schema_id
     first = role.state.versions[0].schema_id
-    # The repair of SRF004 leaves it soft-deleted: readers find it, and a put has to register it anew.
+    # The repair of SRF004 leaves it soft-deleted: readers find it, and a put has to register it again.
     is_deleted = first in source.schema_ids and first not in {version.schema_id for version in source.live}
     carried = tuple(role.memberships)
     is_own = is_deleted and first not in carried and is_first_of_its_own(role.state, source, carried, first)

@@ -50,19 +50,19 @@ CODE = "SRF001"
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One finding per role with missing ids, of every store but a global one, and unless the rows on disk prove that none of
-    them is in the store (SRF002).
+    """One finding per role with missing ids. None for a global store, or if the rows on disk prove that no missing id
+    is in the store (SRF002).
     """
     if not is_of_global_store(facts, context):
         yield from findings_of(CODE, facts, context)
 
 
 def findings_of(code: str, facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One finding per role with missing ids, under this code, unless the rows on disk prove that none is in it (SRF002), or
-    nothing shows that the subject is asked at all.
+    """One finding per role with missing ids, under this code. None if the rows on disk prove that no missing id is in
+    the store (SRF002), or if nothing shows that readers ask the subject at all.
     """
     if is_untold(facts, context):
-        return  # said as what was not looked at: Kafka Streams with the fix asks no such subject
+        return  # reported as not looked at: Kafka Streams with the fix asks no such subject
     for role in facts.roles.values():
         missing, on_disk = missing_ids(facts, role), missing_on_disk(facts, role, context)
         if facts.census is None or not (missing or on_disk):
@@ -95,7 +95,9 @@ def _next(code: str, facts: StoreFacts, role: RoleFacts, context: CheckContext) 
 def want_of_phantom(
     facts: StoreFacts, role: RoleFacts, request: RepairRequest, finding: Finding | None = None, *, code: str = CODE
 ) -> Want:
-    """What the phantom subject of a store lacks, planned under a code; without a finding nothing fails, or no census tells."""
+    """What the phantom subject of a store lacks, planned under a code. Without a finding, nothing fails, or no census
+    was made.
+    """
     own = facts.source_of(role.role)
     ids = () if finding is None else tuple(fault.schema_id for fault in finding.schema_ids)
     return Want(
@@ -124,7 +126,9 @@ def _missing(
 
 
 def wants_of(code: str) -> Callable[[Finding, RepairRequest], Wanted]:
-    """What a finding of this code lacks under the phantom subject; `--also` with it, or with SRF001, asks for a note's."""
+    """What the phantom subject lacks by a finding of this code. If the finding is a note, `--also` with this code or
+    with SRF001 asks for it.
+    """
     codes = frozenset((CODE, code))
 
     def wants(finding: Finding, request: RepairRequest) -> Wanted:
@@ -140,7 +144,7 @@ def wants_of(code: str) -> Callable[[Finding, RepairRequest], Wanted]:
 
 
 def repair_of(code: str, also: str, *, of_global_stores: bool) -> Repair:
-    """The repair of missing ids that are told under a code, of global stores or of all others; SRF001's `--also` asks for
+    """The repair of missing ids that a code reports, for global stores or for all others; `--also SRF001` asks for
     both.
     """
 
@@ -204,17 +208,19 @@ ADVICE: Final = Advice(
     recurs=True,
     do_not=_do_not,
 )
-"""What to do around the repair, whichever of the two codes it is told under."""
+"""What to do around the repair, for both codes."""
 
 
 def foretell(prospect: Prospect) -> Iterator[Foretold]:
-    """That a restore, or a version that asks the phantom subject again, brings ids that it lacks; not of a global store."""
+    """Predicts that a restore, or a version that asks the phantom subject again, brings ids that this subject lacks;
+    not for a global store.
+    """
     if not prospect.judged.store.is_global:
         yield from foretell_as(CODE, prospect)
 
 
 def foretell_as(code: str, prospect: Prospect) -> Iterator[Foretold]:
-    """The same under this code, of whichever store."""
+    """The same prediction under this code, for any store."""
     if prospect.asks_the_phantom is Certainty.EXCLUDED:
         return
     for role in prospect.roles:
@@ -246,10 +252,10 @@ def _foretell_missing(code: str, prospect: Prospect, role: Role) -> Iterator[For
 
 
 def _evidence(pair: SubjectPair | None, role: Role) -> Certainty:
-    """How far registry and topic show that ids are restored that the phantom subject lacks, and goes on lacking.
-
-    A serde that writes the producers' schema again registers it there by itself. That this one does not is shown by a schema
-    of its own under the phantom, beside ids that records below the committed offsets carry and it lacks.
+    """How far registry and topic show that a restore loads ids that the phantom subject lacks, and will go on lacking.
+    A serde that writes the producers' schema again registers it there by itself. Two things together show that this
+    serde does not: the phantom subject holds a schema of the serde's own, and it lacks ids that records below the
+    committed offsets carry.
     """
     if pair is None or not pair.own or role is Role.KEY:
         return Certainty.POSSIBLE

@@ -85,7 +85,7 @@ def _next(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> str:
 
 
 def _advise(request: AdviceRequest) -> Iterator[str]:
-    """The incident before it happens: what SRF001 advises, with the time that there is."""
+    """Advice before the incident happens: that of SRF001, with time left for the repair."""
     from srfix.recovery.advice.playbook import before_repair, prevention
 
     circumstances, command_line = request.circumstances, request.command_line

@@ -78,13 +78,13 @@ def _standing(
             f"gets a record with a new schema of {source}."
         )
         if misses:
-            yield "They cannot be found by their keys, now or then."
+            yield "But look-ups by key do not find these rows, now or later."
     for subject, ids_answered in sorted(elsewhere.items()):
         yield f"The look-up of schema id {listed(ids_answered)} is {answered_through(role.subject, subject)}."
 
 
 def _wants(finding: Finding, request: RepairRequest) -> Wanted:
-    """What else is in the log or under the source's subject, and will be missing; only where that was asked for."""
+    """Other ids in the log or under the source's subject, which will be missing later; only on request."""
     facts = request.facts_of(finding)
     codes = request.also & {srf001.CODE, srf006.CODE}
     if codes and facts is not None and request.width is Width.WIDE:

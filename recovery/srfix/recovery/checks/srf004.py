@@ -47,10 +47,10 @@ CODE = "SRF004"
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     """One finding per role, where Kafka Streams 2.7 or later runs, or is said to.
 
-    Without the rows of a state directory, what the phantom subject holds and the source's does not is what a row that 2.6.3
-    or earlier has processed carries. Where all rows were read, the ids are those that rows carry; where some were, both.
-    None where a start restores all of it: no row is kept. ksqlDB's serde asks the changelog's subject first on every version
-    (`StaticTopicSerde`, ksql pull 5823).
+    Without the rows of a state directory, the ids are those that the phantom subject holds and the source's subject
+    lacks: a row that 2.6.3 or earlier has processed carries such an id. If all rows were read, the ids are those in the
+    rows; if only some were read, both. No finding if a start restores the whole store, because then no row is kept.
+    ksqlDB's serde asks the changelog's subject first on every version (`StaticTopicSerde`, ksql pull 5823).
     """
     from srfix.recovery.facts.reader import Reader
 
@@ -75,7 +75,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
             subject=subject,
             schema_ids=tuple(
                 IdAtFault(schema_id=schema_id) for schema_id in absent
-            ),  # no record is known: it is in the state
+            ),  # no record has it: the row is in the state
             registered_ids=context.state_of(subject).schema_ids,
             explanation=_explanation(facts, role, subject, absent, context),
             next_step=_next(facts, _severity(role, subject, absent, context), context),
@@ -84,7 +84,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 
 
 def _is_restored_anew(facts: StoreFacts) -> bool:
-    """True if a start restores all of the store; a partition whose directory was not handed over may keep its rows."""
+    """True if a start restores the whole store; a partition whose directory srfix did not get may keep its rows."""
     rows, census = facts.rows, facts.census
     if rows is None or census is None or facts.is_global:
         return facts.starts_anew
@@ -93,9 +93,10 @@ def _is_restored_anew(facts: StoreFacts) -> bool:
 
 
 def _in_kept_rows(facts: StoreFacts, role: RoleFacts) -> tuple[SchemaId, ...]:
-    """The ids that kept rows carry, or may carry; ascending. Not those that a restore loads and the source lacks: SRF017's, as
-    are, where no rows were read, all that records carry. Nor those by which a repair lets records be read whose text is another
-    one to the registry, where they stand behind others.
+    """The ids that kept rows carry, or may carry; ascending. Ids that a restore loads and the source lacks are left
+    out, because they belong to SRF017; so do all ids that records carry, if no rows were read. Left out, too, are
+    versions that a repair added after others, so that records can be read whose text the registry answers with another
+    id.
     """
     by_text = {membership.answered_id for i, membership in role.memberships.items() if membership.answered_id != i}
     rows, versions = facts.rows, role.state.versions
@@ -199,7 +200,7 @@ def _next(facts: StoreFacts, severity: Severity, context: CheckContext) -> str:
 
 
 def _wants(finding: Finding, request: RepairRequest) -> Wanted:
-    """What the phantom subject holds goes under the source's own; only where that was asked for."""
+    """Registers the phantom subject's schemas under the source's own subject; only on request."""
     from srfix.recovery.facts.stores import RoleFacts
     from srfix.recovery.facts.subject_state import read_subject_state
 
@@ -268,7 +269,7 @@ def _advise(request: AdviceRequest) -> Iterator[str]:
 
 
 def foretell(prospect: Prospect) -> Iterator[Foretold]:
-    """What rows of the old version carry, on an upgrade from the phantom subject to the source topic's own."""
+    """For an upgrade from the phantom subject to the source topic's own: the ids that rows of the old version carry."""
     judged = prospect.judged
     if prospect.turns_to_the_source is Certainty.EXCLUDED:
         return
@@ -289,7 +290,7 @@ def _foretold(prospect: Prospect, role: Role, on_disk: tuple[SchemaId, ...] | No
         if lacking
         else "ids of the application's own schema, which are registered only there"
     )
-    # Without a look at its rows: one that was restored, and not written since, carries the producers' ids.
+    # If srfix did not read the rows: a row that was restored, and not written since, carries the producers' ids.
     of_rows = Certainty.CERTAIN if on_disk else Certainty.POSSIBLE
     return judged.foretold(
         CODE,
@@ -309,8 +310,8 @@ def _foretold(prospect: Prospect, role: Role, on_disk: tuple[SchemaId, ...] | No
 
 
 def _lacking_on_disk(judged: JudgedStore, role: Role) -> tuple[SchemaId, ...] | None:
-    """The ids that rows on disk carry and the source topic's subject lacks; None where rows may be there that were not seen,
-    and none of those that were is lacking.
+    """The ids that rows on disk carry and the source topic's subject lacks; None if there may be rows that srfix did
+    not see, and the source's subject lacks none of the ids that it saw.
     """
     from srfix.recovery.facts.survey import ask_membership
 

@@ -72,7 +72,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 
 
 def _on_disk(facts: StoreFacts, asymmetry: KeyAsymmetry) -> str:
-    """What the rows on disk show of it, with a blank before it; empty if none were read, or none carry such ids."""
+    """A sentence on such rows on disk, with a blank before it; empty if no rows were read, or if none carries such ids."""
     if facts.rows is None:
         return ""
     carried = facts.rows.ids(Role.KEY)
@@ -184,7 +184,7 @@ def _type(type_: Json) -> str:
 
 
 def foretell(prospect: Prospect) -> Iterator[Foretold]:
-    """What the ids in the topic's keys say beside the one under the phantom key subject, which the reader writes."""
+    """Compares the ids in the topic's keys with the id under the phantom key subject, which the reader writes."""
     if prospect.moment is not Moment.RESTORE:
         return
     judged = prospect.judged
@@ -194,7 +194,7 @@ def foretell(prospect: Prospect) -> Iterator[Foretold]:
     if facts is None or asymmetry is None:
         return
     live = facts.census is not None and _are_live(facts.census, asymmetry)
-    # Where the serde may be handed the source topic's name, the phantom subject tells what the reader wrote before.
+    # If the serde may get the source topic's name, the phantom subject only shows what the reader wrote before.
     writes = prospect.asks_the_phantom is Certainty.CERTAIN
     yield judged.foretold(
         CODE,

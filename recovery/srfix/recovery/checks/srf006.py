@@ -1,8 +1,8 @@
 """SRF006, the incident in a global store: ids of its topic are not registered under the phantom subject.
 
-A global store has no changelog in any version and configuration: `storeToChangelogTopic` names its source topic always, and
-every start without state loads the whole of it, whatever the group has committed (`GlobalStateManagerImpl`). Before 2.7.0
-its serdes are handed the phantom name all the same (KAFKA-10179, pull request 8902).
+A global store has no changelog in any version and configuration: `storeToChangelogTopic` names its source topic always,
+and every start without state loads the whole topic, whatever the group has committed (`GlobalStateManagerImpl`). Before
+2.7.0 its serdes get the phantom name nevertheless (KAFKA-10179, pull request 8902).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """SRF007, a changelog subject of a store that logs nothing: no topic of that name exists by design. A note.
 
-With `withLoggingDisabled()` and no source topic reused, `ProcessorContextUtils.changelogFor` has no topic for the store, and
-its serdes are handed `<application>-<store>-changelog` all the same, in every version (seen on 2.5.0, 2.6.3 and 2.7.0).
+With `withLoggingDisabled()` and without a reused source topic, `ProcessorContextUtils.changelogFor` has no topic for
+the store. Its serdes get the name `<application>-<store>-changelog` nevertheless, in every version (seen on 2.5.0,
+2.6.3 and 2.7.0).
 """
 
 from __future__ import annotations

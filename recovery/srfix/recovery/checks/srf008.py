@@ -1,7 +1,7 @@
 """SRF008: subjects of a foreign-key join's pseudo-topics that have outlived the join.
 
 A foreign-key join hands its serdes the names `<registration topic>-pk`, `-fk` and `-vh` (`KTableImpl.decoratePseudoTopic`,
-KAFKA-9390), which are never topics. While the registration topic exists that is by design and no finding.
+KAFKA-9390), which are never topics. While the registration topic exists, such subjects are normal and no finding.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ CODE: Final = "SRF008"
 
 
 def find(facts: ApplicationFacts, _context: CheckContext) -> Iterator[Finding]:
-    """One note per pseudo-topic and role of an application that lives."""
+    """One note per pseudo-topic and role of an application that is alive."""
     if not facts.lives:
         return
     for topicless_subject in facts.subjects:
         if topicless_subject.registration is None or topicless_subject.owners_allowed[0] != facts.application:
-            continue  # no pseudo-topic, or perhaps one of an application that is gone and whose name begins alike
+            continue  # no pseudo-topic; or it may belong to a lost application whose name has the same beginning
         yield Finding(
             code=CODE,
             severity=Severity.NOTE,

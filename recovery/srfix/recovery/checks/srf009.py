@@ -1,8 +1,8 @@
 """SRF009, orphans: internal subjects of an application that is gone.
 
-A missing group alone proves nothing: committed offsets expire. What an application always leaves as topics (repartition and
-subscription topics, operators' changelogs) says more when it is missing too. That it is gone for good only ksqlDB or a person
-knows.
+A missing group alone proves nothing: committed offsets expire. Some topics exist as long as an application does
+(repartition and subscription topics, operators' changelogs): if they are missing too, that says more. Only ksqlDB or a
+person knows that it is gone for good.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CODE: Final = "SRF009"
 
 
 def find(facts: ApplicationFacts, context: CheckContext) -> Iterator[Finding]:
-    """One finding per subject's topic and role, where a sign says that the application is gone."""
+    """One finding per subject's topic and role, if there is a sign that the application is gone."""
     if facts.lives or not (facts.proof or facts.signs):
         return
     for topicless_subject in facts.subjects:
@@ -98,10 +98,10 @@ CHECK: Final = Check(
         detection=(
             "All of these must be true:\n- The complete listing of groups has no group of the application.\n- The "
             "application has no committed offsets.\n- The application has no internal topic.\n- There is at least "
-            "one of these signs: a subject is there but its topic is not, although every application that runs or is "
-            "only stopped has that topic (repartition, subscription, an operator's changelog); ksqlDB does not know "
-            "the query (--ksqldb); you say that the "
-            "application is gone (--gone).\nA missing group alone is not enough, because committed offsets expire."
+            "one of these signs: a subject exists without its topic, although an application that runs or is only "
+            "stopped always has that topic (repartition, subscription, an operator's changelog); ksqlDB does not "
+            "know the query (--ksqldb); you say that the application is gone (--gone).\nA missing group alone is "
+            "not enough, because committed offsets expire."
         ),
         remedy="Do nothing if the subjects disturb nobody: --ignore PATTERN acknowledges them. With proof (--gone, "
         "--ksqldb), a plan with --also SRF009 soft-deletes them. It never deletes the last live version with an id "

@@ -1,7 +1,7 @@
 """SRF010, pollution: a live version of the source's subject that is an internal schema, and that no record carries.
 
-From Kafka Streams 2.7.0 on the side effect of a put into a store that reuses its source topic, or a global one, moved from the
-phantom subject to the source's (seen on 2.7.0): the reader's schema is registered there.
+A put into a global store, or into a store that reuses its source topic, registers the reader's schema as a side effect.
+Up to 2.6 it does so under the phantom subject, from Kafka Streams 2.7.0 on under the source's (seen on 2.7.0).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CODE = "SRF010"
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One finding per role with such versions. Nothing, unless every record was counted and carries its id itself."""
+    """One finding per role with such versions. None if some record was not counted, or does not carry its id itself."""
     if facts.source is None:
         return
     for role in facts.roles.values():
@@ -47,8 +47,9 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 
 
 def may_be_producers(facts: StoreFacts, role: RoleFacts, schema_id: SchemaId, context: CheckContext) -> bool:
-    """True if a producer, too, may have registered one of the internal versions: where ksqlDB reads what ksqlDB wrote, its
-    next schema may be the store's own."""
+    """True if a producer, too, may have registered one of the internal versions: where ksqlDB reads records that ksqlDB
+    wrote, the producer's next schema may be the store's own.
+    """
     if facts.source is None or schema_id not in role.state.schema_ids:
         return True
     subject = facts.store.source_subject(facts.source.topic, role.role)
@@ -57,9 +58,8 @@ def may_be_producers(facts: StoreFacts, role: RoleFacts, schema_id: SchemaId, co
 
 
 def internal_versions(facts: StoreFacts, role: RoleFacts, context: CheckContext) -> Mapping[SchemaId, str]:
-    """The ids that are live under the source's subject and that no record carries, each with what shows it to be internal.
-
-    None, unless every record was counted and carries its id itself.
+    """The ids that are live under the source's subject and that no record carries, each with the reason why it is
+    internal. None if some record was not counted, or does not carry its id itself.
     """
     census = facts.census
     if census is None or census.is_partial or any(partition.of(role.role).guids for partition in census.partitions):
@@ -70,7 +70,9 @@ def internal_versions(facts: StoreFacts, role: RoleFacts, context: CheckContext)
 def _internal(
     facts: StoreFacts, role: RoleFacts, carried: Collection[SchemaId], context: CheckContext
 ) -> Iterator[tuple[SchemaId, str]]:
-    """The ids that are live under the source's subject and that no record carries, and what shows them to be internal."""
+    """The ids that are live under the source's subject and that no record carries, and the reasons why they are
+    internal.
+    """
     if facts.source is None:
         return
     subject = facts.store.source_subject(facts.source.topic, role.role)
@@ -96,7 +98,7 @@ def _why_internal(
 
     schema_id = membership.schema_id
     carried = _ids_with_schema(role, carried)
-    # The producers' schemas stand first: a store puts nothing before it has read a record of theirs.
+    # The producers' schemas come first, because a store puts nothing before it has read one of their records.
     is_first = source.versions[0].schema_id == schema_id
     before = {
         version.schema_id for version in takewhile(lambda version: version.schema_id != schema_id, source.versions)
@@ -109,8 +111,8 @@ def _why_internal(
             return f"{counted(rows, 'row')} of the store {'carries' if rows == 1 else 'carry'} it on disk"
     if schema_id not in role.state.schema_ids:
         return None
-    # After a repair the phantom subject begins with the source's own versions. Where ksqlDB reads what ksqlDB wrote, the
-    # store's own schema may be the producers' next.
+    # After a repair the phantom subject begins with the source's own versions. Where ksqlDB reads records that ksqlDB
+    # wrote, the store's own schema may be the producers' next one.
     is_own = not is_first and not _extends_a_record(role, carried, membership)
     if is_own and is_first_of_its_own(role.state, source, carried, schema_id):
         return f"it is the first version under {role.subject}, before any copy of the source's schemas"
@@ -129,7 +131,7 @@ def _ids_with_schema(role: RoleFacts, carried: Collection[SchemaId]) -> Collecti
 
 
 def _extends_a_record(role: RoleFacts, carried: Collection[SchemaId], own: Membership) -> bool:
-    """True if it has the name of a record's schema and all of its fields."""
+    """True if the schema has the same name as a record's schema, and all fields of that schema."""
     name, fields = _record(own)
     records = (_record(role.memberships[i]) for i in carried)
     return any(name is not None and name == of_record and theirs <= fields for of_record, theirs in records)

@@ -53,7 +53,9 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
 
 
 def known_elsewhere(unknown: Iterable[SchemaId], subject: Subject, context: CheckContext) -> str:
-    """What other contexts of the registry than a subject's know of ids, in words; empty if nothing, or it may not be asked."""
+    """What contexts of the registry, other than the subject's, know of ids, in words; empty if they know nothing, or if
+    srfix may not ask.
+    """
     from srfix.recovery.facts.survey import schema_behind
     from srfix.serde.errors import RegistryError
     from srfix.serde.schemas.errors import SchemaNotFoundError
@@ -81,7 +83,7 @@ def known_elsewhere(unknown: Iterable[SchemaId], subject: Subject, context: Chec
 
 
 def _doubt(facts: StoreFacts, role: RoleFacts) -> str:
-    """What the keys that were read leave open; empty for values, and where nothing does."""
+    """What the keys that were read leave open, in words; empty for values, and if they leave nothing open."""
     if role.role is not Role.KEY or facts.keys is None or facts.keys.is_certain:
         return ""
     return (
@@ -128,8 +130,8 @@ CHECK: Final = Check(
         meaning="Records name a schema that the registry does not have (40403 for the id itself). No reader can decode them, "
         "whatever subject it asks. A registration under another subject does not help, because there is no schema to "
         "register.",
-        cause="Somebody hard-deleted the last subject that held the id. Or the registry was set up anew, or restored from "
-        "an older backup. Or the records were mirrored from a cluster with another registry.",
+        cause="Somebody hard-deleted the last subject that held the id. Or the registry was newly set up, or restored "
+        "from an older backup. Or the records were mirrored from a cluster with another registry.",
         detection="srfix fetches each id in the records from the registry.",
         remedy="Find the schema (a backup of the _schemas topic, the producer's code, another registry) and register it "
         "under its old id in IMPORT mode. First check that --registry is the registry that the producers use.",

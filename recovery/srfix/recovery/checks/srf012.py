@@ -1,6 +1,5 @@
-"""SRF012, a note on a repair: what stands in its way (the registry would refuse it, and why), or an earlier one's traces.
-
-A repair that was interrupted leaves the subject's own compatibility at NONE, or its own mode at IMPORT.
+"""SRF012, a note on a repair: why the registry would refuse it, or which traces an earlier repair has left. An
+interrupted repair leaves the subject's own compatibility at NONE, or the subject's own mode at IMPORT.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ CODE = "SRF012"
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One note per role whose repair would be refused as things stand, or on which an earlier one left its traces."""
+    """One note per role whose repair the registry would refuse now, or on which an earlier repair left its traces."""
     is_told = facts.source is not None and not is_untold(facts, context)
     for role in facts.roles.values():
         missing = missing_ids(facts, role) if is_told else ()
@@ -63,8 +62,8 @@ def _traces(state: SubjectState, registry: ReadableRegistry) -> Iterator[str]:
 
 
 def _accepts_anything(registry: ReadableRegistry) -> bool:
-    """True if the global level is NONE: then one of the subject's own changes nothing, and Apicurio, whose default that is,
-    answers it for subjects that have none.
+    """True if the global level is NONE: then the same level of a subject's own changes nothing. Apicurio, whose default
+    is NONE, answers NONE for subjects that have no level.
     """
     shared = registry.config()
     return shared is not None and shared.compatibility == "NONE"
@@ -118,7 +117,7 @@ def _put_back(subject: Subject, state: SubjectState) -> str:
 
 
 def foretell_of_new(new: NewSchema, phantom: SubjectState, prospect: Prospect, role: Role) -> Iterator[Foretold]:
-    """That the phantom subject would refuse a new schema: told with what is foretold of it (`srf001`)."""
+    """Says that the phantom subject would refuse a new schema; shown with the prediction about that schema (`srf001`)."""
     judged = prospect.judged
     refused, _is_known = judged.sight.refusal(phantom, role, new.schema)
     if refused is not None:

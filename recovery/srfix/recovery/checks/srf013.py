@@ -30,7 +30,9 @@ CODE = "SRF013"
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One finding per role with such rows. Keys without an id are compared, not read: nothing is said of them."""
+    """One finding per role with such rows. Kafka Streams compares keys and does not read them, so keys without an id
+    give no finding.
+    """
     if facts.source is None or facts.census is None:
         return
     for role in facts.roles.values():
@@ -64,7 +66,7 @@ def _unframed(facts: StoreFacts, role: RoleFacts) -> Iterator[str]:
 
 
 def _unframed_places(census: Census, role: Role) -> list[tuple[int, int, int]]:
-    """Partitions, with their live keys that have such a payload and the offset of the first."""
+    """Partitions, each with the number of live keys that have such a payload, and the offset of the first one."""
     return [
         (partition.partition, half.live_unframed_keys, half.first_unframed_offset or 0)
         for partition in census.partitions
@@ -117,15 +119,15 @@ def _consequence(facts: StoreFacts, *, ignored: bool) -> str:
 
 
 def _next(facts: StoreFacts, role: RoleFacts, undecodable: tuple[UndecodableRows, ...], context: CheckContext) -> str:
-    """Advice that rewrites or deletes rows only where bodies were decoded and do not fit, in a role and from a topic of
-    which nothing is in doubt; else a look at a row, and a question.
+    """The advice. To rewrite or delete rows is advised only if srfix tried to decode the bodies and they do not fit,
+    and if role and topic are beyond doubt. Else the advice is to look at a row, and to ask the producer.
     """
     topic = facts.census.topic if facts.census is not None else ""
     see = f"No registration helps. Look at the first such record with {_look(facts, role, undecodable, context)}."
     who = f"Ask the producer of topic {topic} which serializer writes its {role.role.value}s"
     why = "."
     if not undecodable:
-        why = ": the values may be meant to have another format, and the store may use the wrong serde."
+        why = ": the producer may write another format on purpose, and the store may use the wrong serde."
     elif not is_certain_role(facts, role):
         why = ": srfix has concluded only from the bytes that a schema registry serializer writes them."
     if not is_certain(facts):
@@ -171,7 +173,7 @@ def _decode(
 
 
 def _at_fault(undecodable: tuple[UndecodableRows, ...], *, is_partial: bool) -> tuple[IdAtFault, ...]:
-    """The ids before such bodies, with the numbers of these bodies alone."""
+    """The ids before such bodies, with the numbers of only these bodies."""
     return tuple(
         IdAtFault(
             schema_id=schema_id,
@@ -195,7 +197,9 @@ def _at_fault(undecodable: tuple[UndecodableRows, ...], *, is_partial: bool) -> 
 
 
 def find_of_topic(request: TopicRequest) -> Iterator[TopicFinding]:
-    """At most one finding of a topic's keys or values: what is not framed beside what is, and bodies that do not decode."""
+    """At most one finding of a topic's keys or values: unframed records beside framed ones, and bodies that do not
+    decode.
+    """
     topic, answer, bodies = request.topic, request.answer, request.bodies
     sentences, faults, first = [], tuple[IdAtFault, ...](), None
     unframed = _unframed_places(request.answers.census, answer.role)
@@ -244,8 +248,8 @@ CHECK: Final = Check(
         detection="srfix counts live keys with unframed values. It decodes the newest live record of each schema id and "
         "partition with the schema of its id. With --decode-values it decodes all of them.",
         remedy=(
-            "No registration helps. Look at such a row (srfix decode), and ask its producer: the values may be "
-            "meant to have another format, and the store may use the wrong serde.\nWrite new values only if both of these are "
+            "No registration helps. Look at such a row (srfix decode), and ask its producer, who may write another "
+            "format on purpose; then the store uses the wrong serde.\nWrite new values only if both of these are "
             "true:\n- The body does not fit the schema that it names.\n- It is proven that the store restores from "
             "this topic.\nThen write the same keys again with valid values, or with a tombstone if the row is not "
             "wanted. Let the application commit offsets after the new records."

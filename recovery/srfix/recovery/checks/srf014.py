@@ -1,5 +1,5 @@
-"""SRF014: rows of an application's own, written under ids that the registry has lost: in the rows of a store on disk, or in
-the records of a changelog topic that exists.
+"""SRF014: an application's own rows carry ids that the registry has lost. They are rows of a store on disk, or records
+of a changelog topic that exists.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ CODE = "SRF014"
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """What is lost of the rows of a store that restores from a source topic."""
+    """The lost ids in the rows of a store that restores from a source topic."""
     yield from lost_in_store(facts, context)
 
 
 def lost_in_store(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     """One finding per role whose rows on disk carry ids that the registry does not know.
 
-    Not of ids that a restore loads from the source topic too: those are SRF011's. Of keys only where no doubt is left that a
-    schema registry serializer wrote them: others seem to carry ids by chance.
+    Ids that a restore also loads from the source topic belong to SRF011. Keys count only if a schema registry
+    serializer has certainly written them, because other keys may seem to carry ids by chance.
     """
     if facts.source is None or facts.census is None or facts.rows is None:
         return
@@ -52,7 +52,7 @@ def _of_store(facts: StoreFacts, role: RoleFacts, lost: tuple[SchemaId, ...], co
         CODE,
         role.role,
         severity=Severity.BROKEN,
-        # They are in the store, not in the topic: no record and no partition of a log is known.
+        # The ids are in the store, not in the topic: no record and no partition has them.
         schema_ids=tuple(IdAtFault(schema_id=i) for i in lost),
         explanation=(
             f"Rows of {facts.store.in_words} on disk carry schema ids that this registry does not know: {words}. "
@@ -86,7 +86,7 @@ def _rebuild(facts: StoreFacts, context: CheckContext) -> str:
 
 
 def _keeps_every_row(facts: StoreFacts) -> bool:
-    """True if the source topic holds the latest record of each key for good: it is compacted, and by nothing else."""
+    """True if the source topic holds the latest record of each key for good: its only cleanup policy is compaction."""
     values = None if facts.source_configs is None else facts.source_configs.values
     return values is not None and values.get("cleanup.policy") == "compact"
 
@@ -150,8 +150,8 @@ CHECK: Final = Check(
         title="Schema ids in a store or a real changelog that the registry has lost",
         severity="broken",
         meaning="The same as SRF011, but in the application's own data: rows that the application wrote cannot be read.",
-        cause="Probably somebody hard-deleted an internal subject while its rows were still there, or the "
-        "registry was set up anew.",
+        cause="Probably somebody hard-deleted an internal subject while its rows were still there, or the registry "
+        "was newly set up.",
         detection=(
             "srfix fetches the ids in the rows of the stores on disk (--state-dir) from the registry. If records "
             "of the source topic carry such an id, too, the finding is SRF011.\nsrfix also looks at changelog "

@@ -1,6 +1,5 @@
-"""SRF015: the store's next put is refused, for the schema that it writes is not registered and cannot be.
-
-Not about repairs: what keeps one from being registered is SRF012's.
+"""SRF015: the store's next put is refused, because its schema is not registered and cannot be registered. It is not
+about repairs: obstacles to a repair belong to SRF012.
 """
 
 from __future__ import annotations
@@ -28,7 +27,8 @@ CODE = "SRF015"
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     """One finding per role whose next put is certain to be refused.
 
-    A subject with live versions is left alone, unless the application's own schema is known and not among them: it may be.
+    A subject with live versions gives no finding, because they may include the application's own schema; unless srfix
+    knows this schema, and it is not among them.
     """
     if facts.source is None:
         return
@@ -41,7 +41,7 @@ def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
         put = None if why is None else next_put(facts, role, context)
         if why is None or put is None or not put.is_new:
             continue
-        # Its look-up asks for live versions alone: a subject without any does not exist for it.
+        # Its look-up asks only for live versions, so a subject without a live version does not exist for it.
         met = "42205" if not context.no_auto_register else "40403" if put.state.live else "40401"
         own = () if put.own_id is None else (put.own_id,)
         yield facts.finding(
@@ -87,7 +87,7 @@ def _next(put: NextPut, *, is_read_only: bool) -> str:
 
 
 def foretell(prospect: Prospect) -> Iterator[Foretold]:
-    """What the subject that the serdes write to takes: of the next put, and of an upgrade after which nothing is registered."""
+    """Whether the subject that the serdes write to accepts a put: the next one, and the first one after an upgrade."""
     judged = prospect.judged
     match prospect.moment:
         case Moment.RESTORE:
@@ -136,7 +136,7 @@ def _why_none(judged: JudgedStore, state: SubjectState) -> str | None:
         sight.skip(
             Skipped(
                 what=f"whether the application may write to {state.subject} ({CODE})",
-                reason=f"the registry does not tell its mode (HTTP {error.status})",
+                reason=f"the registry does not show its mode (HTTP {error.status})",
                 could_hide=False,
                 subjects=(state.subject,),
             )
@@ -155,7 +155,7 @@ def _foretold(
 ) -> Foretold:
     store, own = judged.store, pair.own if state is pair.source else ()
     is_told = judged.is_reader_told or bool(pair.own)
-    if state.live:  # what it lacks is what the application writes if it is what it wrote last
+    if state.live:  # the application still writes the missing schema if that is the last one that it wrote
         last = max(pair.phantom.live, key=lambda version: version.version, default=None)
         is_told = last is not None and last.schema_id in pair.own
     lacks = f"lacks {named_ids(own)}, the application's own" if own else "has no live version"

@@ -1,7 +1,7 @@
 """SRF016: from Kafka Streams 2.7 on a put registers the application's internal schema under the source's own subject.
 
-There it meets the producers' compatibility rules: it is refused and the stream thread dies (409, seen on 2.7.0 and 4.3.1), or
-it becomes the latest version of a subject that others use.
+The producers' compatibility rules apply there. Either the registry refuses the schema and the stream thread dies (409,
+seen on 2.7.0 and 4.3.1), or the schema becomes the latest version of a subject that others use.
 """
 
 from __future__ import annotations
@@ -34,14 +34,15 @@ CODE = "SRF016"
 _INTERNAL: Final = re.compile(
     r'"connect\.(?:name|version|parameters|default|internal\.type)"\s*:|\bKsqlDataSourceSchema'
 )
-"""What Connect's converter and ksqlDB write into the schemas that they make."""
+"""Marks that Connect's converter and ksqlDB write into the schemas that they make."""
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
     """One finding per role, where Kafka Streams 2.7 or later runs, or is said to.
 
-    The registry is asked whether it would take the schema, without writing. Where nothing can be registered at all, SRF015
-    says so; where it would be taken, SRF004 says what else happens to the same schema, and this says nothing.
+    srfix asks the registry, without writing, whether it would accept the schema. If nothing can be registered at all,
+    SRF015 says so. If the registry would accept the schema, SRF004 says what else happens to it, and SRF016 has no
+    finding.
     """
     for role in facts.roles.values():
         if not role.state.versions or written_subject(facts, role, context) == role.subject:
@@ -131,9 +132,9 @@ def _next(facts: StoreFacts, put: NextPut, refusal: str | None, untold: str | No
 
 
 def foretell(prospect: Prospect) -> Iterator[Foretold]:
-    """Whether the source topic's subject takes what the first put after an upgrade registers there."""
+    """Whether the source topic's subject accepts the schema that the first put after an upgrade registers there."""
     judged, crosses = prospect.judged, prospect.turns_to_the_source
-    # Where nothing is registered there is nothing that a subject could refuse, or take.
+    # If nothing is registered, there is nothing that a subject could refuse or accept.
     if crosses is Certainty.EXCLUDED or judged.assumed.no_auto_register or judged.is_dual:
         return
     for role in prospect.roles:
@@ -202,7 +203,9 @@ def _newest(pair: SubjectPair, sight: Sight) -> Schema | None:
 def foretell_of_subject(
     new: NewSchema, state: SubjectState, stores: Iterable[JudgedStore], sight: Sight
 ) -> Iterator[Foretold]:
-    """Whether its own subject refuses a new schema, and if an application's own schema there is why: else there is no code."""
+    """Whether the schema's own subject refuses it. The code is given only if an application's own schema there is the
+    reason.
+    """
     refused, _is_known = sight.refusal(state, new.role, new.schema)
     if refused is None:
         return

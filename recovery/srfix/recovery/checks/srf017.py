@@ -1,7 +1,8 @@
 """SRF017: ids that a restore loads are not registered under the source topic's own subject either.
 
-Asked by content with deleted versions, as the reader asks: Kafka Streams 2.7.0 and later hands the serde the source
-topic (pull request 8902), and a reader with the dual-subject fallback tries its subject second.
+srfix asks as the reader does, by content and with deleted versions. Kafka Streams 2.7.0 and later gives the serde the
+name of the source topic (pull request 8902), and a reader with the dual-subject fallback tries that topic's subject
+second.
 """
 
 from __future__ import annotations

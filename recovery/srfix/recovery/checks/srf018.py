@@ -27,7 +27,7 @@ _UNLIMITED = "-1"
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One finding per store, in the role `value`: it is the rows that vanish, whatever their serdes."""
+    """One finding per store, in the role `value`: whole rows vanish, whatever their serdes are."""
     configs = facts.source_configs
     if facts.source is None or configs is None or configs.values is None or configs.is_compacted is None:
         return
@@ -77,9 +77,8 @@ def _next(facts: StoreFacts, topic: Topic, context: CheckContext) -> str:
 
 
 def limits(values: Mapping[str, str]) -> tuple[str, ...]:
-    """What deletes records: nothing does where `delete` is not in the policy, or both limits are lifted.
-
-    A limit that the broker does not name is taken for one (`retention.ms` is a week by default).
+    """The settings that delete records; none if `delete` is not in the policy, or if both limits are lifted. If the
+    broker does not name a limit, srfix treats it as set (`retention.ms` is a week by default).
     """
     if "delete" not in [part.strip() for part in values["cleanup.policy"].split(",")]:
         return ()

@@ -1,4 +1,4 @@
-"""SRF019: a global store whose processor transforms what it stores is restored untransformed (KAFKA-7663, before 3.8)."""
+"""SRF019: the processor of a global store transforms records, but a restore does not (KAFKA-7663, before 3.8)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ CODE = "SRF019"
 
 
 def check(facts: StoreFacts, context: CheckContext) -> Iterator[Finding]:
-    """One finding per store, in the role `value`, where rows on disk differ from what a restore would put in their place.
-
-    From 3.8 on a restore runs the processor too, and nothing is learned of it.
+    """One finding per store, in the role `value`, if rows on disk differ from the rows that a restore would put in
+    their place. From 3.8 on, a restore runs the processor too, so srfix does not compare the rows.
     """
     processed_rows = facts.processed
     if processed_rows is None or not processed_rows.transformed or facts.source is None:
@@ -73,7 +72,7 @@ def _explanation(facts: StoreFacts, processed_rows: ProcessedRows) -> str:
 
 
 def foretell(prospect: Prospect) -> Iterator[Foretold]:
-    """What a restore goes past: by the rows on disk, or where a person named the processor."""
+    """Whether a restore bypasses a processor: known from the rows on disk, or because a person named the processor."""
     judged, store, running = prospect.judged, prospect.judged.store, prospect.judged.running
     runs_processors = running is not None and running.restores_through_processors
     if prospect.moment is not Moment.RESTORE or not store.is_global or runs_processors:

@@ -22,7 +22,7 @@ from srfix.recovery.facts.topics import TopicReader, Trouble
 from srfix.recovery.findings import Severity, Skipped
 from srfix.recovery.forecasts import Certainty, Foretold, Moment
 from srfix.recovery.ids_in_words import listed, named_ids
-from srfix.serde.errors import SchemaError
+from srfix.serde.errors import SchemaError, UsageError
 from srfix.serde.printable import capitalized
 from srfix.serde.subjects.names import DEFAULT_CONTEXT
 
@@ -44,7 +44,9 @@ _WORDS_OF_TYPES: Final = {"AVRO": "Avro", "PROTOBUF": "Protobuf"}
 
 
 def find_of_topic(request: TopicRequest) -> Iterator[TopicFinding]:
-    """One finding for each subject that is asked: what the reader fails on, or that it does without the subject."""
+    """One finding for each subject that the reader asks: the ids that it fails on, or the ids for which it does not
+    need the subject.
+    """
     from srfix.recovery.facts.holders import find_holders
 
     by_subject: dict[Subject, list[AskedId]] = {}
@@ -160,7 +162,7 @@ def _of_missing(request: TopicRequest, subject: Subject, missing: Sequence[Asked
 
 
 def _already_read(request: TopicRequest, asked_ids: Sequence[AskedId], met: Sequence[AskedId]) -> Iterator[str]:
-    """Of ids that the reader does not meet as things stand."""
+    """A sentence about ids that the reader does not meet now."""
     unmet = [asked_id for asked_id in asked_ids if not asked_id.standing.is_met]
     if not unmet:
         return
@@ -212,7 +214,7 @@ def _next(
 
 
 def _is_at_fault(asked_id: AskedId) -> bool:
-    """True for what is a finding: the reader fails on it, or does without a version that is not there."""
+    """True if the id gives a finding: the reader fails on it, or does not need a version that is missing."""
     if asked_id.trouble is Trouble.UNKNOWN_ID:
         return False
     return asked_id.trouble is not None or asked_id.membership.is_missing
@@ -231,26 +233,27 @@ def _record(asked_id: AskedId) -> str | None:
 
 
 def unreadable(latest: Schema, writer: Schema) -> tuple[tuple[str, ...], str | None]:
-    """Why the latest schema does not read what was written under another one; or why that cannot be told."""
-    from srfix.serde.compatibility import incompatibilities
+    """Why the latest schema cannot read records of another schema; or why srfix does not know whether it can."""
+    from srfix.serde.compatibility import COMPARED_TYPES, incompatibilities
 
     if latest.text == writer.text and latest.schema_type == writer.schema_type:
         return (), None
-    if (latest.schema_type, writer.schema_type) != ("AVRO", "AVRO"):
-        return (), f"srfix compares only Avro schemas, and these are {writer.schema_type} and {latest.schema_type}"
+    kind = latest.schema_type
+    if kind != writer.schema_type or kind not in COMPARED_TYPES:
+        return (), f"srfix compares two Avro or two Protobuf schemas, and these are {writer.schema_type} and {kind}"
     if latest.references or writer.references:
         return (), "srfix does not compare schemas that refer to others"
     try:
-        return incompatibilities(new=latest.text, existing=[writer.text], level="BACKWARD"), None
-    except SchemaError as error:
+        return incompatibilities(new=latest.text, existing=[writer.text], level="BACKWARD", schema_type=kind), None
+    except (SchemaError, UsageError) as error:
         return (), error.message
 
 
 def foretell_of_readers(
     new: NewSchema, state: SubjectState, stores: Iterable[JudgedStore], sight: Sight
 ) -> Iterator[Foretold]:
-    """What a reader with `use.latest.version` cannot read once a schema is the latest of its subject, whose ids records may
-    carry. A note: nobody says whether there is such a reader.
+    """The records that a reader with `use.latest.version` cannot read once a new schema is the latest of its subject.
+    Only a note, because nothing shows whether there is such a reader.
     """
     ids = {version.schema_id for version in state.live}
     for judged in stores:
@@ -276,8 +279,8 @@ def foretell_of_readers(
 def in_words(
     latest: Schema, subject: Subject, ids: Iterable[SchemaId], sight: Sight
 ) -> tuple[tuple[SchemaId, ...], str] | None:
-    """Which ids a reader that takes this latest version does not read, and that in a clause; None if it reads them all, or
-    nothing here compares them.
+    """The ids that a reader with this latest version cannot read, and a clause that says so; None if it reads all, or
+    if srfix cannot compare them.
     """
     from srfix.recovery.facts.survey import schema_behind
     from srfix.serde.schemas.errors import SchemaNotFoundError
@@ -295,7 +298,7 @@ def in_words(
             reasons[schema_id] = problems[0].rstrip(".")
         elif untold is not None:
             what = f"whether a reader with use.latest.version of {subject} reads the records of schema id {schema_id} ({CODE})"
-            # A note at most is hidden.
+            # A gap here can hide no more than a note.
             sight.skip(Skipped(what=what, reason=untold, could_hide=False, subjects=(subject,)))
     if not reasons:
         return None

@@ -1,5 +1,5 @@
-"""Findings of a topic that a reader reads, where no store is concerned; and what the subjects that hold its ids tell of it: is
-it a copy, or do its producers name subjects otherwise?
+"""Findings about a topic and its reader, without a store; and what the subjects that hold the topic's ids say about it:
+is it a copy, or do its producers name subjects in another way?
 """
 
 from __future__ import annotations
@@ -24,25 +24,27 @@ if TYPE_CHECKING:
     from srfix.recovery.facts.topics import RoleAnswer, TopicAnswers
 
 MOST_PLACES: Final = 10
-"""Ids with their places, GUIDs or rows that a sentence names; the rest is counted."""
+"""How many ids with their places, GUIDs or rows a sentence names; the rest is only counted."""
 
 
 class Origin(Enum):
-    """What it looks like."""
+    """How the topic seems to have come about."""
 
     OWN = "own"
-    """The topic's own subject by TopicNameStrategy holds them: the reader asks another one."""
+    """The topic's own subject by TopicNameStrategy holds the ids: the reader asks another one."""
     MIRRORED = "mirrored"
     """Another topic's subject holds the ids, and this topic's name ends in that topic's: MirrorMaker 2 puts the source
     cluster's name and a dot before it."""
     OTHER_TOPIC = "other topic"
-    """Another topic's subject holds them: a copy under another name, or a producer with a serializer of its own."""
+    """Another topic's subject holds the ids: the topic is a copy under another name, or a producer has its own
+    serializer.
+    """
     RECORD = "record"
-    """The subject of the record's name holds them (RecordNameStrategy)."""
+    """The subject of the record's name holds the ids (RecordNameStrategy)."""
     TOPIC_RECORD = "topic-record"
-    """The subject of topic and record's name holds them (TopicRecordNameStrategy)."""
+    """The subject of the topic's and the record's name holds the ids (TopicRecordNameStrategy)."""
     UNKNOWN = "unknown"
-    """Subjects of other forms hold them, or several do."""
+    """Subjects with names of another form hold the ids, or several subjects do."""
     NOBODY = "nobody"
 
 
@@ -50,14 +52,15 @@ class Origin(Enum):
 class TopicOrigin:
     kind: Origin
     subjects: tuple[Subject, ...]
-    """The subjects that hold all of the ids with live versions, likeliest first; where none does, those that hold some."""
+    """The subjects that hold all of the ids with live versions, likeliest first; if there are none, those that hold
+    some ids.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicFinding(Finding):
-    """One thing that a reader of a topic fails on, or a note: of no application and no store. One per (code, role, subject).
-
-    `subject` is what the reader asks. The `live_keys` of its ids are records, where every record is live.
+    """A fault that a reader of a topic meets, or a note, without an application and a store. One per (code, role,
+    subject).
     """
 
     source: Source
@@ -224,7 +227,7 @@ def origin_in_words(origin: TopicOrigin, ids: Iterable[SchemaId]) -> Iterator[st
 
 
 def reader_to_configure(origin: TopicOrigin, strategy: Strategy) -> str | None:
-    """What to change in the reader instead; None where nothing tells."""
+    """What to change in the reader instead; None if srfix does not know."""
     match origin.kind:
         case Origin.RECORD if strategy is not Strategy.RECORD:
             return "Give the reader RecordNameStrategy (check with --strategy record)"

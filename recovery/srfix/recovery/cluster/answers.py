@@ -1,4 +1,4 @@
-"""What a cluster answers about topic configurations and groups, and what to ask for where it refuses."""
+"""A cluster's answers about topic configurations and groups, and the access right to ask for if it refuses."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """What a group has committed for one partition."""
+    """The offset that a group has committed for one partition."""
 
     offset: int
     metadata: str
-    """What it wrote beside: nothing by Kafka Streams up to 2.3, base64 from 2.4 on. Its end is not known: what the client
-    library had in memory behind it may follow."""
+    """The metadata beside the offset: Kafka Streams writes none up to 2.3, and base64 from 2.4 on. The end of the
+    metadata is not known, because bytes from the client library's memory may follow it.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,9 +29,9 @@ class TopicConfigs:
 
     topic: Topic
     values: Mapping[str, str] | None
-    """Name → value, inherited ones too; None where it could not be read."""
+    """Name → value, with inherited values; None if the configuration could not be read."""
     problem: str | None
-    """Why not, with the ACL to ask for where that is missing; None if it could."""
+    """Why srfix could not read it, with the ACL to ask for if it is missing; None if it could."""
 
     @property
     def is_compacted(self) -> bool | None:
@@ -45,19 +46,21 @@ class GroupState:
 
     group: str
     state: str | None
-    """`Stable`, `Empty`, `PreparingRebalance`, `Dead`, …; None where it could not be asked."""
+    """`Stable`, `Empty`, `PreparingRebalance`, `Dead`, …; None if srfix could not ask."""
     members: int | None
-    """How many members it has; None where it could not be asked."""
+    """How many members the group has; None if srfix could not ask."""
     problem: str | None
-    """Why not, with the ACL to ask for where that is missing; None if it could."""
+    """Why srfix could not ask, with the ACL to ask for if it is missing; None if it could."""
     assignor: str = ""
-    """The assignor that its members agreed on, `stream` for Kafka Streams; empty where there is none."""
+    """The assignor that its members agreed on, `stream` for Kafka Streams; empty if there is none."""
     client_ids: tuple[str, ...] = ()
     """The client ids of its members, sorted; Kafka Streams ends them in `-StreamThread-<n>-consumer`."""
 
 
 def refusal(error: KafkaError, *, acl: str) -> str:
-    """Why a question was not answered, in words; `acl` is what it takes, such as `DescribeConfigs on topic 'users'`."""
+    """Why a question was not answered, in words; `acl` is the access right that the question needs, such as
+    `DescribeConfigs on topic 'users'`.
+    """
     from confluent_kafka import KafkaError
 
     denied = (

@@ -1,7 +1,7 @@
 """A read-only look at a Kafka cluster: topics, groups, committed offsets, watermarks, single records.
 
-It joins no group, commits nothing and creates no topic: whether a topic exists is read from the full listing,
-for asking a broker about a topic by name can create it.
+It joins no group, commits nothing and creates no topic: srfix looks topics up in the full listing, because a question
+about a topic by its name can create the topic.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _ConfigValue(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupListing:
     groups: tuple[str, ...]
-    """Their ids, sorted; what could be listed where there is a problem."""
+    """The ids of the groups, sorted; if there is a problem, only those that could be listed."""
     problem: str | None
     """Why the list is missing or incomplete (an old or embedded broker, an ACL); None if it is complete."""
 
@@ -106,15 +106,14 @@ class Cluster:
                     raise self._client.failed("listing the topics", error) from None
                 patience *= 2
             else:
-                # Known by the way: whoever asks a controller that is none of the brokers waits for nothing.
+                # If no listed broker is the controller, nobody would answer a question to the controller.
                 self._lacks_controller = listing.controller_id not in listing.brokers
                 self._listed = {Topic(name): len(listing.topics[name].partitions) for name in sorted(listing.topics)}
                 return self._listed
 
     def hidden_topics(self, topics: Iterable[str]) -> frozenset[Topic]:
-        """Those of the names that this user may not ask about: the listing lacks them, whether they exist or not.
-
-        None where the cluster has no controller to ask, as embedded ones have none, nor access rights.
+        """Those of the names that this user may not ask about: the listing lacks them, whether they exist or not. Empty
+        if the cluster has no controller to ask; embedded clusters have none, and no access rights either.
 
         :raises ClusterError: if no broker answers in time.
         """
@@ -152,10 +151,8 @@ class Cluster:
     def committed(
         self, group: str, topic_partitions: Iterable[tuple[str, int]]
     ) -> Mapping[tuple[Topic, int], int | None]:
-        """The offsets that a group has committed for these partitions; None where it has none.
-
-        A group that nobody knows has none. All partitions are named in the question: some brokers
-        answer nothing else.
+        """The offsets that a group has committed for these partitions; None if it has none. An unknown group has none.
+        The question names all partitions, because some brokers answer only for named partitions.
 
         :raises AccessDeniedError: if this user may not read the group.
         :raises ClusterError: if no broker answers in time.
@@ -171,9 +168,9 @@ class Cluster:
     def committed_by(
         self, groups: Iterable[str], topic_partitions: Iterable[tuple[str, int]]
     ) -> Mapping[str, Mapping[tuple[Topic, int], Commit] | ClusterError]:
-        """What each of many groups has committed for these partitions, asked side by side; what has no commit is left out.
-
-        In place of what cannot be read stands the error: an `AccessDeniedError` for a group that this user may not ask.
+        """The offsets that each of many groups has committed for these partitions, asked side by side. Partitions
+        without a commit are left out. If a group cannot be read, its value is the error: an `AccessDeniedError` for a
+        group that this user may not ask.
         """
         return self._offsets.of(self._open_admin(), groups, topic_partitions)
 
@@ -208,7 +205,7 @@ class Cluster:
     def topic_configs(self, topics: Iterable[str], *, timeout_s: float = 5.0) -> Mapping[Topic, TopicConfigs]:
         """The configuration of each topic. What the cluster refuses is a problem in the answer, not an error.
 
-        The topics must exist: asking about one by its name is not how to find out.
+        The topics must exist; do not use this to find out whether one exists.
         """
         from confluent_kafka import KafkaException
         from confluent_kafka.admin import ConfigResource, ResourceType
@@ -235,7 +232,7 @@ class Cluster:
         return answers
 
     def watermarks(self, topic: str, partitions: Iterable[int]) -> Mapping[int, tuple[int, int]]:
-        """Per partition where its log starts (inclusive) and ends (exclusive, the high watermark).
+        """For each partition the start (inclusive) and the end (exclusive, the high watermark) of its log.
 
         :raises AccessDeniedError: if this user may not ask about the topic.
         :raises ClusterError: if the topic or a partition does not exist, or no broker answers in time.
@@ -245,7 +242,7 @@ class Cluster:
 
         wanted = list(dict.fromkeys(partitions))
         self._require(topic, wanted)
-        both_ends = [  # both are under way before either is waited for
+        both_ends = [  # srfix sends both questions before it waits for an answer
             self._ask_offsets(topic, wanted, spec, IsolationLevel.READ_UNCOMMITTED)
             for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
         ]
@@ -253,7 +250,7 @@ class Cluster:
         return {partition: (starts[partition], ends[partition]) for partition in wanted}
 
     def stable_ends(self, topic: str, partitions: Iterable[int]) -> Mapping[int, int]:
-        """Per partition where its log ends (exclusive) for whoever reads committed records only: the last stable offset.
+        """For each partition the end (exclusive) of its log for readers of committed records: the last stable offset.
         An open transaction keeps it below the high watermark.
 
         :raises AccessDeniedError: if this user may not ask about the topic.
@@ -298,8 +295,8 @@ class Cluster:
     ) -> Iterator[RawRecord]:
         """The records of a partition that exists, from `begin` (inclusive) to `end` (exclusive).
 
-        :param isolation: whether those of aborted and open transactions are among them.
-        :param give_up_at: when it stops, by `time.monotonic`, whatever the broker does; None for never.
+        :param isolation: whether to include records of aborted and open transactions.
+        :param give_up_at: the time, by `time.monotonic`, at which the read stops in any case; None for never.
         :raises ClusterError: if no broker answers in time.
         :raises GaveUp: at `give_up_at`.
         """
@@ -323,7 +320,9 @@ class Cluster:
         self._admin = None
 
     def _require(self, topic: str, partitions: Sequence[int]) -> None:
-        """Asks for a listing only where the last one lacks any of them: with thousands of topics each takes its time."""
+        """Asks for a new listing only if the last one lacks one of the topics, because a listing of thousands of topics
+        is slow.
+        """
         count = self._listed.get(Topic(topic))
         if count is None or not all(0 <= partition < count for partition in partitions):
             count = self.topics().get(Topic(topic))
@@ -362,7 +361,7 @@ class Cluster:
             raise
         except ClusterError:
             self._listed = {}
-            self._require(topic, list(futures))  # one that is gone since the last listing is said to be
+            self._require(topic, list(futures))  # raises if the topic was deleted since the last listing
             raise
 
     def _words(self, doing: str) -> str:
@@ -378,14 +377,15 @@ class Cluster:
 
         reader = self._open_reader()
         if topic not in self._reader_knows:
-            # Left to itself librdkafka looks once a second who leads the partitions of topics that are new to it.
+            # Without this question, librdkafka asks only once a second who leads the partitions of topics that are new
+            # to it.
             try:
                 topics = reader.list_topics(topic, timeout=self._timeout_s).topics
             except KafkaException as error:
                 raise self._client.failed(f"asking who leads the partitions of {topic!r}", error) from None
             if topic not in topics or topics[topic].error is not None:
                 self._listed = {}
-                self._require(topic, ())  # it may be gone since the last listing
+                self._require(topic, ())  # it may have been deleted since the last listing
             self._reader_knows.add(topic)
         return reader
 
@@ -398,7 +398,7 @@ class Cluster:
                     auto_offset_reset="error",
                     enable_partition_eof="true",
                     isolation_level="read_uncommitted",
-                    # one record is wanted, now: fetch little, and never wait for more to gather
+                    # one record is wanted at once: fetch little, and do not wait until more records have gathered
                     queued_min_messages="1",
                     fetch_message_max_bytes="65536",
                     fetch_wait_max_ms="10",
@@ -411,7 +411,7 @@ class Cluster:
         from confluent_kafka import KafkaException
 
         try:
-            # librdkafka keeps the time-out; the second more is for its own answer to arrive.
+            # librdkafka keeps the time-out; the extra second lets its own answer arrive.
             with waiting(self._words(doing)):
                 return future.result(self._timeout_s + 1)
         except (KafkaException, TimeoutError) as error:

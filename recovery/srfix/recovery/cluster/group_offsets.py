@@ -1,9 +1,9 @@
 """Committed offsets, asked of many groups side by side.
 
-A question names one group (librdkafka), so what makes many of them cheap is to have many under way at once. Most brokers
-answer with all that a group has committed where no partition is named; some answer nothing then (librdkafka's mock
-cluster), and a broker that has answered so once is known to. Where partitions are named, they are named in pieces:
-librdkafka looks each partition of an answer up in the question's list, from its start.
+A question names one group (librdkafka), so many questions are cheap only if many are under way at once. If a question
+names no partition, most brokers answer with all offsets of the group. Some answer nothing (librdkafka's mock cluster);
+srfix remembers such a broker. If partitions are named, one question names only some of them, because librdkafka looks
+each partition of an answer up in the question's list, from its start.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _Pending: TypeAlias = "tuple[str, Future[ConsumerGroupTopicPartitions]]"
 
 
 class GroupOffsets:
-    """Asks one cluster. What it learns of how its brokers answer is kept."""
+    """Asks one cluster, and remembers how its brokers answer."""
 
     def __init__(self, client: ReadOnlyClient, timeout_s: float) -> None:
         self._client = client
@@ -41,7 +41,9 @@ class GroupOffsets:
     def of(
         self, admin: AdminClient, groups: Iterable[str], partitions: Iterable[tuple[str, int]]
     ) -> dict[str, dict[Where, Commit] | ClusterError]:
-        """What each group has committed for these partitions; an error in place of what may not or cannot be asked."""
+        """The offsets that each group has committed for these partitions; an error for a group that may not or cannot
+        be asked.
+        """
         names = tuple(dict.fromkeys(groups))
         wanted = {(Topic(topic), partition): None for topic, partition in partitions}
         if not wanted:
@@ -57,7 +59,7 @@ class GroupOffsets:
             else:
                 commits[group] = answer
                 if not isinstance(answer, AccessDeniedError):
-                    silent.append(group)  # a broker may not take a question without names (before 0.10.2)
+                    silent.append(group)  # a broker before 0.10.2 may not accept a question without names
         if not self._answers_unnamed:
             commits |= self.of_named(admin, silent, wanted)
         return commits
@@ -99,7 +101,7 @@ class GroupOffsets:
         group, future = pending
         doing = f"reading the committed offsets of the group {group!r}"
         try:
-            # librdkafka keeps the time-out; the second more is for its own answer to arrive.
+            # librdkafka keeps the time-out; the extra second lets its own answer arrive.
             entries = future.result(self._timeout_s + 1).topic_partitions or []
         except (KafkaException, TimeoutError) as error:
             admin.poll(0)
@@ -118,9 +120,8 @@ class GroupOffsets:
 
 
 def _metadata(entry: TopicPartition) -> str:
-    """What stands beside an offset, and whatever lies behind it in memory.
-
-    librdkafka copies it without the zero that confluent-kafka looks for (since its pull request 4876).
+    """The metadata beside an offset, with bytes that follow it in memory. librdkafka copies it without the final zero
+    that confluent-kafka looks for (since its pull request 4876).
     """
     try:
         return entry.metadata or ""

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 _BATCH: Final = 500
 _POLL_S: Final = 0.1
-"""A batch that does not fill is waited for this long: the whole cost of a short range."""
+"""How long to wait for a batch that does not fill: this is the whole cost of a short range."""
 
 
 class GaveUp(Exception):
-    """The time to give up has come, and the range is not read to its end."""
+    """The time to give up has come before the range was read to its end."""
 
 
 def read_range(
@@ -33,7 +33,7 @@ def read_range(
     give_up_at: float | None = None,
     isolation: Isolation = Isolation.READ_UNCOMMITTED,
 ) -> Iterator[RawRecord]:
-    """The records of a partition, as `Cluster.read` gives them; none may be missing for longer than `timeout_s`."""
+    """The records of a partition, as `Cluster.read` gives them; srfix waits at most `timeout_s` for each."""
     if begin >= end:
         return
     consumer = _open(client, isolation)
@@ -80,13 +80,13 @@ def _consume(
         left = _POLL_S if give_up_at is None else min(_POLL_S, give_up_at - time.monotonic())
         if left <= 0:
             raise GaveUp
-        batch = consumer.consume(min(_BATCH, end - position), left)  # one that does not fill is waited for
+        batch = consumer.consume(min(_BATCH, end - position), left)  # `consume` waits for a batch that does not fill
         if batch:
             last_heard = time.monotonic()
         elif time.monotonic() - last_heard >= timeout_s:
             raise client.failed(doing, f"no record for {timeout_s:g} s before offset {end}")
         for message in batch:
-            # Before each record: what is done with one may take long.
+            # Checked before each record, because the caller may need long for one.
             if give_up_at is not None and time.monotonic() >= give_up_at:
                 raise GaveUp
             error, offset = message.error(), message.offset()
@@ -109,8 +109,8 @@ def read_places(
 ) -> Iterator[tuple[tuple[int, int], RawRecord | None]]:
     """The records at (partition, offset), in no order; None where the broker has none (any more).
 
-    One place of every partition at a time, so that many partitions take no longer than one. The consumer fetches little, tells
-    the ends of partitions, and does not reset offsets; some place must be answered every `timeout_s`.
+    It asks for one record of every partition at a time, so many partitions take no longer than one. The consumer
+    fetches little, reports the ends of partitions, and does not reset offsets; an answer must arrive every `timeout_s`.
     """
     waiting: defaultdict[int, deque[int]] = defaultdict(deque)
     for partition, offset in dict.fromkeys(places):
@@ -144,7 +144,7 @@ def _one_each(
                     raise client.failed(doing, error.str())
                 continue
             if message_partition is None or message_partition not in wanted:
-                continue  # what follows a place that is answered
+                continue  # a record after one that was already answered
             offset = wanted.pop(message_partition)
             deadline = time.monotonic() + timeout_s
             is_there = error is None and at == offset

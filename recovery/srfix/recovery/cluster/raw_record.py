@@ -1,4 +1,4 @@
-"""One record as the broker holds it, nothing decoded."""
+"""One record as the broker holds it, not decoded."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class RawRecord:
 
 
 def raw_record(message: Message, *, partition: int, offset: int) -> RawRecord:
-    """A consumed message that is no error; a message that was consumed knows where it was."""
+    """The record of a consumed message, which must not be an error. A consumed message knows its partition and offset."""
     _, timestamp = message.timestamp()
-    # a list of names and bytes, whatever else the client's types allow for producing
+    # a list of names and bytes; only producers may use the other types that the client allows
     headers = cast("list[tuple[str, bytes | None]] | None", message.headers())
     return RawRecord(
         partition=partition,

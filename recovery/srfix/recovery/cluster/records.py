@@ -45,7 +45,7 @@ def read_records(config: Mapping[str, str], wanted: RecordRange, *, timeout_s: f
     if wanted.from_offset is not None and all(begins[p] >= logs[p][1] > 0 for p in partitions):
         ends = ", ".join(f"{logs[p][1]} in partition {p}" for p in partitions)
         raise UsageError(
-            f"Nothing is there from offset {wanted.from_offset} on: the log of {wanted.topic!r} ends at {ends}."
+            f"There is no record from offset {wanted.from_offset} on: the log of {wanted.topic!r} ends at {ends}."
         )
     client = ReadOnlyClient(config)
 

@@ -1,8 +1,8 @@
-"""Which instances of a Kafka Streams application hold which tasks, active and standby, as its group says.
+"""The active and standby tasks of each instance of a Kafka Streams application, by its group.
 
-In the consumer protocol (`ConsumerProtocolSubscription`, `ConsumerProtocolAssignment`) Kafka Streams puts bytes of its own:
-`SubscriptionInfo` and `AssignmentInfo`, of versions 1 to 11. A member also names the latest version that it knows.
-Integers are big-endian.
+Kafka Streams adds bytes of its own to the consumer protocol (`ConsumerProtocolSubscription`,
+`ConsumerProtocolAssignment`): `SubscriptionInfo` and `AssignmentInfo`, in versions 1 to 11. A member also names the
+latest version that it knows. Integers are big-endian.
 
 | `AssignmentInfo` | from |
 |---|---|
@@ -13,7 +13,8 @@ Integers are big-endian.
 | error code | 4 |
 | when to rebalance next | 7 |
 
-A host is `application.server`: where that is not set, there are none. From 10 on a task has the name of its topology.
+A host is the value of `application.server`; without this setting there are no hosts. From 10 on a task has the name of
+its topology.
 """
 
 from __future__ import annotations
@@ -46,24 +47,24 @@ _ENDPOINT_SINCE: Final = 2
 
 
 class HostPartitions(NamedTuple):
-    """What one host holds, as `KafkaStreams.queryMetadataForKey` would say."""
+    """The partitions that one host holds, as `KafkaStreams.queryMetadataForKey` would say."""
 
     active: tuple[tuple[Topic, int], ...]
     """The partitions of the input topics of its active tasks, sorted."""
     standby: tuple[tuple[Topic, int], ...]
-    """Those of its standby tasks, sorted; none before version 6."""
+    """The partitions of its standby tasks, sorted; empty before version 6."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssignedTasks:
     version: int
-    """Of its form, 1 to 11."""
+    """The version of the format, 1 to 11."""
     active: tuple[str, ...]
     """Its active tasks, sorted, as the state directory names them: `3_0`, `orders__3_0`."""
     standby: tuple[str, ...]
     """Its standby tasks, sorted."""
     hosts: Mapping[str, HostPartitions] = field(default_factory=dict)
-    """Per `application.server` of the whole application what it holds; none where that is not set."""
+    """The partitions per `application.server`, for the whole application; empty if this is not set."""
 
 
 def decode_assignment(stored: bytes) -> AssignedTasks:
@@ -77,12 +78,14 @@ def decode_assignment(stored: bytes) -> AssignedTasks:
 
 
 class Subscription(NamedTuple):
-    """What a member told when it joined (`SubscriptionInfo`)."""
+    """What a member said when it joined (`SubscriptionInfo`)."""
 
     latest: int
-    """The latest version of this form that it knows, 1 to 11 and on: it tells which Kafka Streams the member runs."""
+    """The latest version of this format that the member knows, 1 to 11 or later: it shows which Kafka Streams the
+    member runs.
+    """
     endpoint: str | None
-    """Its `application.server`; None where that is not set."""
+    """Its `application.server`; None if this is not set."""
 
 
 def decode_subscription(stored: bytes) -> Subscription:
@@ -106,7 +109,7 @@ def decode_subscription(stored: bytes) -> Subscription:
 def _version(info: _Reader) -> int:
     version = info.number("i")
     if not 1 <= version <= _LATEST:
-        raise FormatError(f"version {version} of what Kafka Streams tells its group is not known")
+        raise FormatError(f"srfix does not know version {version} of the data that Kafka Streams sends to its group")
     return version
 
 
@@ -169,8 +172,8 @@ class _Reader:
     def take(self, size: int) -> bytes:
         if size < 0 or size > len(self._stored) - self._at:
             raise FormatError(
-                f"what Kafka Streams tells its group is cut short: {size} bytes should follow byte {self._at}, and "
-                f"{len(self._stored) - self._at} do"
+                f"the data that Kafka Streams sends to its group is cut short: {size} bytes should follow byte "
+                f"{self._at}, and {len(self._stored) - self._at} do"
             )
         self._at += size
         return self._stored[self._at - size : self._at]
@@ -182,10 +185,10 @@ class _Reader:
         return int(struct.unpack(f">{form}", self.take(struct.calcsize(f">{form}")))[0])
 
     def count(self) -> int:
-        """How many things follow: each takes a byte at least."""
+        """How many items follow; each needs at least one byte."""
         count = self.number("i")
         if not 0 <= count <= len(self._stored) - self._at:
-            raise FormatError(f"what Kafka Streams tells its group is damaged: {count} things should follow")
+            raise FormatError(f"the data that Kafka Streams sends to its group is damaged: {count} items should follow")
         return count
 
     def bytes(self) -> bytes:
@@ -196,7 +199,7 @@ class _Reader:
 
 
 class _Member(Protocol):
-    """`confluent_kafka.admin.GroupMember`, whose own types say that all of it is None."""
+    """`confluent_kafka.admin.GroupMember`; its own types wrongly say that every field is None."""
 
     client_id: str
     client_host: str
@@ -209,11 +212,11 @@ class StreamsMember:
     """One thread of an instance."""
 
     client_id: str
-    """As Kafka Streams calls its consumer: `<client.id>-StreamThread-<n>-consumer`."""
+    """The name that Kafka Streams gives its consumer: `<client.id>-StreamThread-<n>-consumer`."""
     address: str
-    """Where the broker sees it, such as `10.0.0.7`."""
+    """Its address as the broker sees it, such as `10.0.0.7`."""
     endpoint: str | None
-    """Its `application.server`; None where that is not set."""
+    """Its `application.server`; None if this is not set."""
     subscription: int
     """The latest version of `SubscriptionInfo` that it knows."""
     active: tuple[str, ...]
@@ -226,18 +229,20 @@ class StreamsMember:
 class StreamsMembers:
     group: str
     members: tuple[StreamsMember, ...]
-    """By client id; none where there is a problem."""
+    """Sorted by client id; empty if there is a problem."""
     problem: str | None
-    """Why they are not known, in a clause; None if they are."""
+    """Why the members are not known, in a clause; None if they are known."""
 
 
 def streams_members(admin: AdminClient, group: str, *, timeout_s: float) -> StreamsMembers:
-    """Asks the group's coordinator. What it refuses, or tells in another form, is a problem in the answer, not an error."""
+    """Asks the group's coordinator. A refusal, or an answer in another format, becomes a problem in the answer, not an
+    error.
+    """
     from confluent_kafka import KafkaException
 
     try:
         with warnings.catch_warnings():
-            # The newer calls do not hand over the bytes that Kafka Streams puts in.
+            # The newer calls do not return the bytes that Kafka Streams adds.
             warnings.simplefilter("ignore", DeprecationWarning)
             groups = admin.list_groups(group, timeout_s)
     except KafkaException as error:
@@ -258,7 +263,7 @@ def streams_members(admin: AdminClient, group: str, *, timeout_s: float) -> Stre
         return _unknown(
             group,
             f"the members of the group have not agreed on Kafka Streams' assignor (state {metadata.state}, protocol "
-            f"{metadata.protocol or 'none'}): it rebalances, or it is none of Kafka Streams",
+            f"{metadata.protocol or 'none'}): the group rebalances, or it does not belong to Kafka Streams",
         )
     try:
         members = sorted(

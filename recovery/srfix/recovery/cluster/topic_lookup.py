@@ -1,4 +1,4 @@
-"""Whether a topic exists, from the full listing, and what it may have been meant to be called."""
+"""Whether a topic exists, from the full listing, and which similar name a person may have meant."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 
 
 def near_names(name: str, names: Iterable[str]) -> tuple[str, ...]:
-    """The names most like this one, best first: other letter case counts as the same."""
+    """The names most like this one, best first: letter case does not count."""
     by_fold: dict[str, str] = {}
     for candidate in names:
         by_fold.setdefault(declared_name(candidate), candidate)

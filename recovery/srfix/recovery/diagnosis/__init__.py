@@ -1,1 +1,1 @@
-"""Candidates → hypotheses → findings, and what was not looked at."""
+"""Candidates → hypotheses → findings, and a list of what srfix did not look at."""

@@ -1,7 +1,7 @@
-"""What a person has acknowledged by a pattern over subjects: kept out of the findings, and counted.
-
-A dead application leaves its subjects behind, and a diagnosis can judge them by no group. Who knows better says so with
-`--ignore PATTERN`; what is ignored is shown, with its severity, and is no part of the outcome.
+"""Findings that a person has acknowledged by a pattern over subjects: they are kept out of the findings, and counted. A
+dead application leaves its subjects behind without a group by which a diagnosis could judge them. A person who knows
+more says so with `--ignore PATTERN`. srfix shows the ignored findings with their severity, but they do not change the
+outcome.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ def acknowledge(
     *,
     command_line: CommandLine | None = None,
 ) -> Examination:
-    """The examination without what the patterns acknowledge; that stands in `Diagnosis.ignored` instead. Patterns are as a
-    shell's (`*`, `?`, `[…]`), over whole subjects, case-sensitive.
+    """The examination without the parts that the patterns acknowledge; `Diagnosis.ignored` has those. Patterns are like
+    a shell's (`*`, `?`, `[…]`), over whole subjects, case-sensitive.
 
-    A finding is acknowledged if a pattern fits its subject, or the phantom subject of its store and role. What was not looked
-    at is, if a pattern fits each of the subjects that it concerns and the registry has, soft-deleted ones too.
+    A finding is acknowledged if a pattern fits its subject, or the phantom subject of its store and role. A thing that
+    was not looked at is acknowledged if a pattern fits each subject that it concerns and that the registry has,
+    soft-deleted ones too.
     """
     if not patterns:
         return examination
@@ -74,7 +75,7 @@ def acknowledge(
 
 
 def unused_patterns(examination: Examination, patterns: Sequence[str]) -> tuple[str, ...]:
-    """The patterns that fit no subject of what was ignored: they may be mistyped, or no longer needed."""
+    """The patterns that fit no ignored subject: they may be mistyped, or no longer needed."""
     subjects = {subject for ignored in examination.diagnosis.ignored for subject in ignored.subjects}
     used = {ignored.pattern for ignored in examination.diagnosis.ignored}
     return tuple(

@@ -1,4 +1,4 @@
-"""Applications by the internal subjects that they left without topics: which live, which are gone, which nothing tells of."""
+"""Applications that left internal subjects without topics: which are alive, which are gone, and which are unknown."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ class LeftOver:
 
     @property
     def subjects(self) -> frozenset[Subject]:
-        """The subjects that a finding tells of: nothing else has to be said of them."""
+        """The subjects that have a finding, so that nothing else has to be said about them."""
         return frozenset(finding.subject for finding in self.findings)
 
     def covers(self, subjects: Iterable[Subject], existing: Callable[[Subject], bool]) -> bool:
-        """True if findings tell of all of these subjects that the registry has."""
+        """True if all of these subjects that the registry has are in findings."""
         subjects_left = [subject for subject in subjects if existing(subject)]
         return bool(subjects_left) and self.subjects.issuperset(subjects_left)
 
     def without_told(self, skipped: Iterable[Skipped], existing: Callable[[Subject], bool]) -> Iterator[Skipped]:
-        """What was not looked at, but for what findings tell of."""
+        """What srfix did not look at, except subjects that are in findings."""
         return (omission for omission in skipped if not self.covers(omission.subjects, existing))
 
 
@@ -55,8 +55,8 @@ def left_over(
     is_listed_whole: bool,
     application: str | None = None,
 ) -> LeftOver:
-    """Looks at every application that internal subjects without topics name, or at one. Reads only. Where the cluster does not
-    list all of its groups, none is called gone, but by a person's word.
+    """Looks at every application that internal subjects without topics name, or at one. Reads only. If the cluster does
+    not list all of its groups, an application is called gone only if a person says so.
     """
     every = tuple(topicless_subjects(survey))
     names = {prefix for subject in every for prefix in application_prefixes(subject.topic)}
@@ -72,7 +72,7 @@ def left_over(
             continue
         is_alive = name in lives
         if not is_alive and any(refused.intersection(application_prefixes(subject.topic)) for subject in subjects):
-            continue  # a group that may not be asked may have offsets
+            continue  # a group that srfix may not ask may have offsets
         if not is_alive:
             subjects = without_trace(survey, name, lives, subjects)
         if not subjects or not (is_alive or is_listed_whole or name in survey.gone):
@@ -134,7 +134,7 @@ def _proof(survey: Survey, name: str) -> str | None:
 
 
 def _ids(survey: Survey) -> Mapping[Subject, tuple[SchemaId, ...]]:
-    """Per subject its ids, by the registry's listing of one context; nothing where it has none."""
+    """The ids of each subject, by the registry's listing of one context; empty if the registry has no listing."""
     by_subject: dict[Subject, set[SchemaId]] = {}
     try:
         for holder in survey.holders():

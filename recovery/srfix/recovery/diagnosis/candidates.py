@@ -1,5 +1,6 @@
-"""Which changelogs to look at: internal-looking subjects without a topic, and stores that the person names, or that a state
-directory, a topology or ksqlDB shows: a restore before any put leaves no subject at all (40401).
+"""Which changelogs to look at: internal-looking subjects without a topic, and stores that the person, a state
+directory, a topology or ksqlDB names. The latter are needed because a restore before any put leaves no subject at all
+(40401).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from srfix.recovery.state.directory import ApplicationState, StoreOnDisk
 
 _SPOT_CHECKS: Final = 20
-"""Listed groups that are asked besides."""
+"""How many further listed groups are asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,11 +44,11 @@ class Candidates:
     suspects: tuple[Suspect, ...]
     """The changelogs, by name and context."""
     applications: Applications
-    """Which of the names in question are those of applications."""
+    """Which of the possible names are names of applications."""
     listed: frozenset[str]
     is_listed_whole: bool
     skipped: tuple[Skipped, ...]
-    """Subjects that are none of a store restored from a topic, and questions that the broker would not answer."""
+    """Subjects that belong to no store that restores from a topic, and questions that the broker refused."""
 
 
 def find_candidates(
@@ -68,7 +69,7 @@ def find_candidates(
         splits = _splits(topic, context, application, store)
         if splits:
             suspects[topic, context] = Suspect(changelog=topic, context=context, splits=splits)
-    # One that left a subject in some context is not looked at in another one, where nothing points to it.
+    # A store that left a subject in one context is not looked for in another context, where nothing points to it.
     topics = {topic for topic, _context in suspects}
     named = _named(survey, application, store, skipped)
     for suspect in (*supplied_stores(survey), *named):
@@ -90,7 +91,8 @@ def find_candidates(
     _refuse_unknown(
         survey,
         application,
-        # What a topology names is no trace of an application: whose it is, the person said.
+        # A topology's stores are no trace of an application, because the person said to which application the topology
+        # belongs.
         {key: suspect for key, suspect in suspects.items() if store is not None or _has_trace(survey, suspect)},
         (*listing.groups, *survey.supplied.applications_by_themselves),
     )
@@ -116,7 +118,7 @@ def find_candidates(
 def _changelogs_without_topic(
     survey: Survey, application: str | None, skipped: list[Skipped]
 ) -> list[tuple[str, Topic]]:
-    """Contexts and changelog topics that do not exist; of one application, if it is named."""
+    """Pairs of a context and a changelog topic that does not exist; only of one application, if it is named."""
     topics = survey.topics()
 
     def is_wanted(topic: Topic) -> bool:
@@ -143,14 +145,14 @@ def _is_changelog(topic: Topic) -> bool:
 
 
 def _all_splits(survey: Survey) -> Iterator[SuspectStore]:
-    """Every way to take apart the name of every changelog that does not exist."""
+    """Every way to split the name of every changelog that does not exist into application and store."""
     for context, topic in _changelogs_without_topic(survey, None, []):
         yield from _splits(topic, context, None, None)
 
 
 def _splits(topic: Topic, context: str, application: str | None, store: str | None) -> tuple[SuspectStore, ...]:
-    """The ways to take a changelog's name apart that may be meant, the longest application first: a person who names an
-    application does not know of others with such a name, one who names the store too does.
+    """The possible ways to split a changelog's name, the longest application first. A person who names only an
+    application may not know of others with such a name; a person who also names the store does.
     """
     names = application_prefixes(topic) if application is None or store is None else (application,)
     return tuple(
@@ -163,10 +165,9 @@ def _splits(topic: Topic, context: str, application: str | None, store: str | No
 
 
 def _ask(survey: Survey, listed: Collection[str], topics: Iterable[Topic], *, named: str | None) -> None:
-    """Asks for the offsets of all groups that come into question, side by side.
-
-    Those that are listed, else all that a name allows: a listing shows only the groups that one may describe, so its
-    silence proves nothing.
+    """Asks for the offsets of all groups that come into question, side by side. These are the listed groups, else all
+    groups that a name allows: a listing shows only groups that this user may describe, so a missing group proves
+    nothing.
     """
     least = 0 if named is None else len(named)
     groups: dict[str, None] = {}
@@ -174,7 +175,7 @@ def _ask(survey: Survey, listed: Collection[str], topics: Iterable[Topic], *, na
         prefixes = [prefix for prefix in application_prefixes(topic) if len(prefix) >= least]
         groups |= dict.fromkeys([prefix for prefix in prefixes if prefix in listed] or prefixes)
     if groups:
-        # Some that exist besides: their answers tell how this broker answers.
+        # Some other groups that exist: their answers show how this broker answers.
         survey.ask_commits([*groups, *sorted(listed)[:_SPOT_CHECKS]])
 
 
@@ -199,8 +200,9 @@ def _named(
 
 
 def _never_restored(survey: Survey, suspect: Suspect) -> Skipped | None:
-    """Why a name says that nothing is restored from a source topic; None if it does not, or the person knows better, or
-    hands over what shows it."""
+    """Why a name says that nothing is restored from a source topic; None if it does not say so, or if the person has
+    named a source, or has given something that shows it.
+    """
     if any(survey.named_source(split) is not None for split in suspect.splits):
         return None
     if any(shown_to_restore_nothing(survey, split) is not None for split in suspect.splits):
@@ -217,7 +219,7 @@ def _never_restored(survey: Survey, suspect: Suspect) -> Skipped | None:
 def _hidden(survey: Survey, suspects: Collection[Suspect], command_line: CommandLine) -> Mapping[Suspect, Skipped]:
     """Stores whose changelog may exist after all, in a place that this user may not see.
 
-    Not those of which the person says where they restore from, or hands over what says so.
+    Stores are left out if the person names their source, or has given something that names it.
     """
     certain = {suspect.changelog for suspect in supplied_stores(survey)}
     doubtful = [
@@ -230,8 +232,8 @@ def _hidden(survey: Survey, suspects: Collection[Suspect], command_line: Command
 
 
 def _has_trace(survey: Survey, suspect: Suspect) -> bool:
-    """True if a subject of it stands in the registry, a state directory, ksqlDB or `--source` names it, or all stores of its
-    topology are global ones: such an application has no group.
+    """True if the registry has a subject of it, or if a state directory, ksqlDB or `--source` names it, or if all
+    stores of its topology are global ones: such an application has no group.
     """
     return any(
         any(map(survey.has_subject, split.subjects))
@@ -272,8 +274,8 @@ def _refuse_unknown(
 def supplied_stores(survey: Survey) -> Iterator[SuspectStore]:
     """Stores without a changelog topic that restore, or may restore, from a source topic.
 
-    Not those that have a changelog of their own, lie in segments (window and session stores), or of which a checkpoint
-    says that they restore from nowhere (logging disabled).
+    Left out are stores that have a changelog of their own, window and session stores (they have segments), and stores
+    that restore from nowhere according to a checkpoint (logging disabled).
     """
     from srfix.recovery.state.directory import StoreKind
 
@@ -293,7 +295,9 @@ def supplied_stores(survey: Survey) -> Iterator[SuspectStore]:
 
 
 def supplied_skips(survey: Survey, *, application: str | None, names: frozenset[str]) -> Iterator[Skipped]:
-    """What could not be read of the things that were handed over, and what in them was not followed, nor is among `names`."""
+    """Parts of the given files and servers that srfix could not read, and names in them that it did not follow and that
+    are not among `names`.
+    """
     for state in survey.supplied.state:
         if application is None or state.application == application:
             yield from _of_state_directory(state, survey)
@@ -330,7 +334,7 @@ def supplied_skips(survey: Survey, *, application: str | None, names: frozenset[
 
 def _of_state_directory(state: ApplicationState, survey: Survey) -> Iterator[Skipped]:
     for problem in state.problems:
-        # The stores are known from the directories' names; one without evidence is skipped on its own account.
+        # The names of the directories show the stores; a store without evidence is reported as skipped by itself.
         yield Skipped(what=problem.path, reason=problem.reason, could_hide=False)
     bare = [task.name for task in state.without_checkpoint() if task.checkpoint is None]
     if bare and not (state.is_in_use and state.traces.has_offsets_column_families):

@@ -1,8 +1,8 @@
 """Changelog topics that exist: whether the registry still knows the ids in them.
 
-A peek at a few records tells which topics are worth a census, and the rows of the store on disk, where a state directory was
-handed over: one is made of each that shows an id that the registry does not know, so that no finding rests on a record that a
-later one has superseded.
+A few records of each topic, and the rows of the store on disk if a state directory was given, show which topics are
+worth a census. srfix makes a census of each topic with an id that the registry does not know. So no finding rests on a
+record that a later one has replaced.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class LookedInto:
     refused: list[Topic] = field(default_factory=list)
     partial: list[Topic] = field(default_factory=list)
     wrapped: list[Topic] = field(default_factory=list)
-    """Those whose rows Kafka Streams wraps in a format of its own."""
+    """The topics whose rows Kafka Streams wraps in a format of its own."""
     unowned: list[Topic] = field(default_factory=list)
     command: str = ""
 
@@ -139,7 +139,9 @@ def _learn(
     is_whole: bool,
     application: str | None,
 ) -> ChangelogFacts | None:
-    """What the registry has lost of a changelog; None if nothing was seen, or it is not the application's."""
+    """The ids of a changelog that the registry has lost; None if none was seen, or if the changelog belongs to another
+    application.
+    """
     if is_in_own_format(topic):
         account.wrapped.append(topic)
         return None
@@ -152,7 +154,7 @@ def _learn(
         account.peeked.append(topic)
         return None
     if not roles:
-        return None  # read whole, it would tell no more of what its bytes are
+        return None  # even a full read would not show which format its bytes have
     owner = application or _owner(survey, applications, topic)
     name = owner or application_prefixes(topic)[-1]
     census = counter(topic, None, survey.restore_isolation(name).isolation)
@@ -166,7 +168,7 @@ def _learn(
         return None
     parsed = parse(topic, application=owner)
     if parsed is None or parsed.store is None or owner != (_owner(survey, applications, topic) or owner):
-        return None  # of another application, whose name is longer
+        return None  # it belongs to another application with a longer name
     return ChangelogFacts(
         topic=topic,
         application=owner,
@@ -178,7 +180,9 @@ def _learn(
 
 
 def _ids_on_disk(survey: Survey, counter: Counter, topic: Topic) -> StoreIds:
-    """What the rows of the changelog's store carry; none without rocksdict, which is said of the stores themselves."""
+    """The ids in the rows of the changelog's store. Empty without rocksdict, which is reported for the stores
+    themselves.
+    """
     try:
         return ids_by_changelog(survey.supplied.state, topic, counter.rows)
     except LibraryMissingError:
@@ -202,7 +206,8 @@ def _lost(survey: Survey, topic: Topic, roles: dict[Role, tuple[str, ...]], cens
 
 
 def _owner(survey: Survey, applications: Applications, topic: Topic) -> str | None:
-    """The longest living application that a name allows; else one that was handed over, or that a generated name shows.
+    """The living application with the longest name that fits; else one that the person gave, or that a generated name
+    shows.
 
     A group whose members are plain consumers is no application. Nor is one that has committed offsets of the topic itself: a
     restore commits none.

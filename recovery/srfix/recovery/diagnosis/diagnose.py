@@ -77,10 +77,12 @@ def diagnose(
     """Looks at every candidate store of the cluster, or at those of one application. Reads only.
 
     :param context: what the person said of reader and version, and gave on the command line.
-    :param deadline_s: seconds after which the census of each topic stops; what it leaves unread is skipped.
-    :param max_records: records of each topic after which its census stops likewise.
-    :param decode_values: True to decode every row that a restore loads; else the newest of each (id, partition) is.
-    :param whole_changelogs: True to count every changelog topic that exists; else a few records of some are looked at.
+    :param deadline_s: seconds after which the census of each topic stops; records that it leaves unread are skipped.
+        :param max_records: records of each topic after which its census stops, too.
+    :param decode_values: True to decode every row that a restore loads; False for only the newest row of each (id,
+        partition).
+    :param whole_changelogs: True to count every changelog topic that exists; False to look at a few records of some
+        topics.
     :raises UsageError: if the application or a source that is named does not exist.
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
@@ -102,7 +104,7 @@ def diagnose(
     ]
     gathered.findings += left.findings
     gathered.left_over = left.applications
-    verdicts = weigh_all(suspects, survey, candidates.applications)  # it learns which groups may not be asked
+    verdicts = weigh_all(suspects, survey, candidates.applications)  # this finds out which groups may not be asked
     gathered.skipped += [
         *left.without_told(candidates.skipped, survey.has_subject),
         *undecided.refused_groups(candidates.applications.refused, application),
@@ -145,7 +147,7 @@ class _ApplicationStores:
 
 @dataclass(slots=True, kw_only=True)
 class _Gathered:
-    """One diagnosis: what it has come to so far, store by store."""
+    """One diagnosis, with its results so far, store by store."""
 
     survey: Survey
     counter: Counter
@@ -196,7 +198,7 @@ class _Gathered:
             self._keep(verdict, topic, findings, hints)
 
     def _not_asked_for(self, verdict: Verdict) -> Skipped | None:
-        """Why the store is left out: no application owns it, or one that was not asked for."""
+        """Why the store is left out: no application owns it, or its application was not asked for."""
         if not verdict.established:
             return _without_application(self.survey, verdict, self.context.command_line)
         if self.application not in (None, verdict.store.application):
@@ -214,8 +216,8 @@ class _Gathered:
         return undecided.gone(verdict, command_line) if verdict.chosen is not None and verdict.chosen.is_gone else None
 
     def _shown_to_restore_nothing(self, verdict: Verdict) -> tuple[SuspectStore, str] | None:
-        """The store into which nothing is restored, and what shows it. Of an operator's name that is any of those that it
-        allows: Kafka Streams gives it to no table of one topic.
+        """The store into which nothing is restored, and what shows this. If the name is an operator's, any store that
+        the name allows will do, because Kafka Streams gives such a name to no table of one topic.
         """
         splits = [verdict.store]
         if operator_behind(verdict.suspect.changelog) is not None:
@@ -224,7 +226,7 @@ class _Gathered:
         return next(((split, why) for split, why in shown if why is not None), None)
 
     def _of_nothing(self, verdict: Verdict, suspect: SuspectStore, shown: str) -> None:
-        """A store into which nothing is restored: what its subjects are there for, or that it was not looked at."""
+        """Reports a store into which nothing is restored: why its subjects exist, or that srfix did not look at it."""
         hints = gather_hints(suspect, self.survey)
         findings: tuple[Finding, ...] = ()
         if is_alive(self.survey, suspect.application):
@@ -236,10 +238,10 @@ class _Gathered:
             self.skipped.append(not_looked_at.from_nowhere(suspect, shown, self.context.command_line))
 
     def _learn(self, verdict: Verdict, topic: Topic, context: CheckContext) -> StoreFacts | None:
-        """All that is known of a store whose source is decided; None if its topic may not be read."""
+        """All that is known of a store whose source is decided; None if this user may not read its topic."""
         try:
             return learn(self.survey, self.counter, verdict.store, topic, verdict.evidence, context.streams_version)
-        except AccessDeniedError as error:  # one topic that may not be read hides no other store
+        except AccessDeniedError as error:  # a topic that this user may not read must not hide other stores
             self.skipped.append(not_looked_at.not_allowed(verdict.store, error))
             return None
 
@@ -257,7 +259,7 @@ class _Gathered:
         return findings
 
     def _is_wrong_of(self, hypothesis: Hypothesis, verdict: Verdict, context: CheckContext) -> bool:
-        """True if something would be wrong, or not known, were a hypothesis true that was not chosen."""
+        """True if something would be wrong, or unknown, in case this hypothesis, which was not chosen, is true."""
         if hypothesis.topic is None or hypothesis.is_gone:
             return False
         try:
@@ -271,8 +273,8 @@ class _Gathered:
     def _of_open(self, verdict: Verdict, context: CheckContext) -> Sequence[Finding]:
         """A finding without a source per code and role, if at least one of the hypotheses would give one.
 
-        Where none would, that is no clean bill of health, unless each of them was judged whole and nothing but notes is
-        found.
+        If none would, the store still counts as not examined, unless each hypothesis was judged completely and gave
+        only notes.
         """
         every = verdict.open
         if all(hypothesis.topic is None for hypothesis in every):
@@ -284,7 +286,7 @@ class _Gathered:
         findings: dict[tuple[str, Role], Finding] = {}
         skipped: dict[Skipped, None] = {}
         contexts = {verdict.store.application: context}
-        for hypothesis in verdict.ranked:  # each application runs a Kafka Streams of its own
+        for hypothesis in verdict.ranked:  # each application may run another version of Kafka Streams
             if hypothesis.store.application not in contexts:
                 contexts[hypothesis.store.application] = with_hints(
                     self.context, gather_hints(hypothesis.store, self.survey)
@@ -329,7 +331,9 @@ class _Gathered:
         hints: Sequence[Hint],
         store: SuspectStore | None = None,
     ) -> None:
-        """The findings of a store, the verdict's if no other one, and what is known of its application then."""
+        """Keeps the findings of a store (the verdict's store if no other one is given), and what is known of its
+        application.
+        """
         suspect, observed = store or verdict.store, observations(hints)
         splits = tuple(f"{split.application}/{split.name}" for split in verdict.other_splits)
         self.findings.extend(replace(finding, observations=observed, other_splits=splits) for finding in findings)
@@ -384,7 +388,9 @@ def _check_without_source(facts: StoreFacts, context: CheckContext, which_is_tru
 
 
 def _but_for_topic(facts: StoreFacts) -> StoreFacts:
-    """The facts without the name of the topic, and so equal for topics of which the same is found as sources of a store."""
+    """The facts without the name of the topic, so that they are equal for all topics that give the same findings as
+    source.
+    """
     census, keys, configs, nameless = facts.census, facts.keys, facts.source_configs, Topic("")
     return replace(
         facts,
@@ -403,8 +409,8 @@ def _is_wrong(findings: Iterable[Finding]) -> bool:
 
 
 def _are_all_there(verdict: Verdict, survey: Survey) -> bool:
-    """True if the hypotheses that are left are all that there can be: a state directory shows that the store is no global one,
-    so that it is a table of a topic that its group reads.
+    """True if there can be no other hypotheses than those that are left: a state directory shows that the store is not
+    global, so it is a table of a topic that its group reads.
     """
     store = verdict.store
     read = read_topics(store, survey)
@@ -425,7 +431,7 @@ def _have_changelogs(survey: Survey, application: str) -> bool:
 
 
 def _without_application(survey: Survey, verdict: Verdict, command_line: CommandLine) -> Skipped:
-    """Why no application was found; a group that may not be asked proves nothing."""
+    """Why no application was found; a group that srfix may not ask proves nothing."""
     for split in verdict.suspect.splits:
         if split.application in verdict.unproven:
             refused = _refused(survey, split)
@@ -435,7 +441,7 @@ def _without_application(survey: Survey, verdict: Verdict, command_line: Command
 
 
 def _refused(survey: Survey, suspect: SuspectStore) -> Skipped | None:
-    """What keeps a store from being examined at all: without its group's offsets nobody knows what a restore loads."""
+    """Why a store cannot be examined at all: without its group's offsets, srfix does not know what a restore loads."""
     if survey.supplied.is_global(suspect.application, suspect.name):
         return None
     try:

@@ -1,4 +1,6 @@
-"""The document of a diagnosis, `srfix.diagnosis/2`: its lists are sorted, and what differs in little stands in one entry."""
+"""The document of a diagnosis, `srfix.diagnosis/2`: its lists are sorted, and items that differ only a little share one
+entry.
+"""
 
 from __future__ import annotations
 
@@ -25,16 +27,16 @@ from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Role, Topic
 
 _FEW: Final = 3
-"""Pieces of evidence, or hypotheses, that stand each by itself in the document though they differ in the topic alone."""
+"""Up to so many pieces of evidence, or hypotheses, have an entry each, even if they differ only in the topic."""
 
 
 class SeenObservation(Part):
-    """Something seen of what reads a store."""
+    """A sign of the store's reader, its version or its group."""
 
     kind: str
     """`reader`, `streams-version` or `group-state`."""
     says: str
-    """What it points to."""
+    """The value that the sign points to."""
     weight: Weight
     detail: str
 
@@ -44,9 +46,9 @@ class Advice(Part):
 
     application: str
     observations: list[SeenObservation]
-    """What is seen of its readers, its Kafka Streams and its group."""
+    """Signs of its readers, its Kafka Streams and its group."""
     advice: list[str]
-    """What to do and what not, in order."""
+    """What to do and what not to do, in order."""
     do_not: list[str]
     """What must not be done before a repair, each as words behind "do not"."""
 
@@ -59,12 +61,12 @@ class FindingSource(Part):
 
 
 class FaultyPartitions(Part):
-    """Where an id at fault lives."""
+    """The partitions that hold an id at fault."""
 
     partitions: list[Count]
-    """The partitions of which each has these numbers, ascending."""
+    """The partitions, ascending; the numbers below hold for each of them."""
     live_keys: Count | None
-    """Keys that a restore loads with this id, in each of them; null without a committed offset."""
+    """Keys that a restore loads with this id, in each partition; null without a committed offset."""
     pending_keys: Count
     """Keys whose latest record is not yet committed."""
     first_offset: Count
@@ -76,10 +78,10 @@ class FaultyId(Part):
 
     schema_id: Id = field(name="id")
     live_keys: Count | None
-    """Over all partitions; null where nothing is restored."""
+    """Over all partitions; null if nothing is restored."""
     records: Count
     is_partial: bool = field(name="partial")
-    """True if the topic was not read to its end: there may be more."""
+    """True if the topic was not read to its end, so there may be more."""
     partitions: list[FaultyPartitions]
 
 
@@ -92,11 +94,11 @@ class PieceOfEvidence(Part):
     weight: Weight
     detail: str
     against: bool
-    """True if it speaks against it."""
+    """True if it speaks against the topic."""
     application: str | None
     """The application that it speaks of."""
     topics: list[str] | UnsetType = UNSET
-    """All topics, `topic` the first of them, of which the same holds; only where they are more than three."""
+    """All topics for which the same holds, `topic` first; only if there are more than three."""
 
 
 class Hypothesis(Part):
@@ -106,10 +108,10 @@ class Hypothesis(Part):
     store: str
     topic: str | None
     is_gone: bool = field(name="gone")
-    """True if there is no such topic any more."""
+    """True if the topic no longer exists."""
     evidence: list[PieceOfEvidence]
     topics: list[str] | UnsetType = UNSET
-    """All topics, `topic` the first of them, of which the same holds; only where they are more than three."""
+    """All topics for which the same holds, `topic` first; only if there are more than three."""
 
 
 class RepairNote(Part):
@@ -119,11 +121,11 @@ class RepairNote(Part):
     schema_ids: list[Id]
     """The ids that the registry would refuse."""
     explanation: str
-    """What it would refuse and why, or what an interrupted repair left."""
+    """What the registry would refuse, and why; or what an interrupted repair left."""
     next: str
     """What to do."""
     repairable: bool = field(name="overcome")
-    """True if the plan overcomes it: nobody must do anything."""
+    """True if the plan overcomes it, so that nobody has to do anything."""
 
 
 class DiagnosedFinding(Part):
@@ -138,11 +140,11 @@ class DiagnosedFinding(Part):
     subject: str
     """The phantom subject, or the subject at fault."""
     source: FindingSource | None
-    """Where the store restores from; null while undecided."""
+    """The topic that the store restores from; null while undecided."""
     schema_ids: list[FaultyId]
     """The ids at fault, ascending."""
     registered_ids: list[Id]
-    """What stands under the subject, soft-deleted versions too."""
+    """The ids under the subject, with those of soft-deleted versions."""
     evidence: list[PieceOfEvidence]
     explanation: str
     next: str
@@ -151,36 +153,36 @@ class DiagnosedFinding(Part):
     """True if `srfix plan` has a repair for it."""
     observations: list[SeenObservation]
     hypotheses: list[Hypothesis]
-    """Where the source is undecided: what is left, likeliest first."""
+    """If the source is undecided: the hypotheses that are left, likeliest first."""
     other_splits: list[str]
-    """What the subject's name also allows, as application/store."""
+    """Other stores that fit the subject's name, as application/store."""
     mirrors: list[str]
     """The same subject in other contexts, at fault as well."""
     notes: list[RepairNote]
-    """On its repair (SRF012). One that goes with no finding stands among the findings."""
+    """Notes on its repair (SRF012). A note without such a finding is listed as a finding."""
 
 
 class AcknowledgedSubject(Part):
-    """What a person has acknowledged of a subject."""
+    """Something about a subject that a person has acknowledged."""
 
     subject: str
     pattern: str
-    """That of --ignore."""
+    """The pattern of --ignore."""
     what: str
     severity: Severity | None
-    """Null for what was not looked at."""
+    """Null for something that was not looked at."""
 
 
 class Summary(Part):
     """The diagnosis in numbers."""
 
     findings: Count
-    """Without the notes."""
+    """Findings, without the notes."""
     notes: Count
     not_looked_at: Count
     ignored: Count
     by_severity: dict[str, Count]
-    """Per severity that occurs, notes too."""
+    """Findings by severity, notes too."""
     stores_examined: list[str]
     """As application/store."""
     healthy: bool
@@ -188,16 +190,16 @@ class Summary(Part):
 
 
 class DiagnosisDocument(DatedDocument, tag="srfix.diagnosis/2"):
-    """What `srfix diagnose` found."""
+    """The result of `srfix diagnose`."""
 
     findings: list[DiagnosedFinding]
     """Worst first; notes are among them."""
     skipped: list[Skipped]
-    """What was not looked at, each thing once."""
+    """What srfix did not look at, each thing once."""
     applications: list[Advice]
     """What to do for each application that has findings."""
     ignored: list[AcknowledgedSubject]
-    """What a person has acknowledged."""
+    """Things that a person has acknowledged."""
     summary: Summary
     baseline: BesideBaseline | UnsetType = UNSET
     """Only with --baseline or --write-baseline."""
@@ -252,7 +254,7 @@ def _by_id(faults: Iterable[IdAtFault]) -> list[IdAtFault]:
 
 
 def _hypotheses(considered: Iterable[Considered]) -> list[Hypothesis]:
-    """Hypotheses that differ in nothing but the topic in one entry, if they are many; by the first of each."""
+    """The hypotheses. If many differ only in the topic, they share one entry; sorted by the first of each."""
     alike: dict[tuple[object, ...], list[Considered]] = {}
     for candidate in considered:
         seen = tuple(_but_for_topic(piece, candidate.topic) for piece in candidate.evidence)
@@ -265,7 +267,9 @@ def _hypotheses(considered: Iterable[Considered]) -> list[Hypothesis]:
 
 
 def _evidence(pieces: Iterable[Evidence], topic: Topic | None) -> list[PieceOfEvidence]:
-    """In order; what is seen alike of many topics in one entry. What is seen of the topic in question stands by itself."""
+    """The evidence in order. Pieces that say the same of many topics share one entry; those about the topic in question
+    stand by themselves.
+    """
     alike: dict[tuple[object, ...], list[Evidence]] = {}
     for piece in sorted(pieces, key=evidence_order):
         own = piece.topic is None or piece.topic == topic
@@ -291,7 +295,7 @@ def _folded_topics(same: list[_Alike]) -> Iterator[tuple[_Alike, list[Topic | No
 
 
 def _folded(places: Iterable[PartitionAtFault]) -> list[FaultyPartitions]:
-    """Partitions with equal numbers in one entry, which holds of each of them; by the first of each."""
+    """Partitions with equal numbers share one entry, which holds for each of them; sorted by the first of each."""
     equal: dict[tuple[int | None, int, int, int], FaultyPartitions] = {}
     for place in sorted(places, key=lambda place: place.partition):
         numbers = place.live_keys, place.pending_keys, place.first_offset, place.last_offset

@@ -1,4 +1,4 @@
-"""What will break, told before it does: stores of topologies, or of the cluster, and what is asked about them."""
+"""Predicts what will break, for stores of topologies or of the cluster."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from srfix.serde.subjects.names import Role, Subject, Topic, split_context
 
 _CERTAINTIES: Final = tuple(Certainty)
 _OFFSETS_IN_ROCKSDB: Final = StreamsVersion(4, 3)
-"""From here on every RocksDB has the column family `offsets`, which older versions cannot open (KIP-1035)."""
+"""From this version on, every RocksDB has the column family `offsets`, which older versions cannot open (KIP-1035)."""
 
 
 def look_through(
@@ -54,7 +54,7 @@ def look_through(
     deadline_s: float | None = None,
     max_records: int | None = None,
 ) -> Sight:
-    """A look through what was named of cluster and registry; an engine is needed where both were."""
+    """Looks at the cluster and the registry, as far as they are named; if both are, an engine is needed."""
     if cluster is None or registry is None:
         return Sight(cluster=cluster, registry=registry)
     survey = Survey(cluster=cluster, registry=registry, sources=sources or {}, supplied=supplied or Supplied())
@@ -75,9 +75,9 @@ def foretell(
     application: str | None = None,
     ignore: Iterable[str] = (),
 ) -> Forecast:
-    """All that is foretold, of one store or application or of all. Reads only. With a schema that is about to be registered
-    only what it brings about is told, beside names and the upgrade; without topologies and ksqlDB's answers the cluster's
-    stores are judged then. Patterns over subjects acknowledge what a person knows.
+    """All predictions for one store or application, or for all. Reads only. If a new schema is given, only the
+    predictions about it, about names and about the upgrade are made; without topologies and ksqlDB's answers, the
+    stores of the cluster are judged for it. Patterns over subjects acknowledge predictions that a person knows.
     """
     sight = sight or Sight()
     skipped = list(without_topology(supplied))
@@ -106,7 +106,7 @@ def foretell(
     )
     left_out = tuple(_unasked(judged, sight))
     patterns = tuple(ignore)
-    # What could not be read on the way is known only when all is told.
+    # What could not be read is known only after all predictions are made.
     unseen = dict.fromkeys((*skipped, *sight.skipped))
     return Forecast(
         assumed=assumed,
@@ -126,7 +126,7 @@ def foretell(
 
 
 def _of_store(judged: JudgedStore, *, has_schema: bool) -> Iterator[Foretold]:
-    """What the next restore and the change to the version of `--to` bring about; of a schema, the latter alone."""
+    """The effects of the next restore and of the change to the version of `--to`; for a schema, only of the latter."""
     target = judged.assumed.to
     if not has_schema:
         yield from _of_checks(judged.on_restore())
@@ -152,7 +152,7 @@ def _of_checks(prospect: Prospect) -> Iterator[Foretold]:
 
 
 def _cannot_open(judged: JudgedStore, target: StreamsVersion) -> Iterator[Foretold]:
-    """A state directory that an older Kafka Streams cannot open: no code of the catalogue."""
+    """The prediction that an older Kafka Streams cannot open a state directory; the catalogue has no code for it."""
     running = judged.assumed.running
     if running is None or not target < _OFFSETS_IN_ROCKSDB <= running:
         return
@@ -173,7 +173,9 @@ def _cannot_open(judged: JudgedStore, target: StreamsVersion) -> Iterator[Foreto
 
 
 def _unasked(judged: Sequence[JudgedStore], sight: Sight) -> Iterator[Skipped]:
-    """What nobody handed over, and would tell more of the stores that may restore a source topic: no part of the outcome."""
+    """Inputs that were not given and would show more of the stores that may restore a source topic; they do not change
+    the outcome.
+    """
     of_topics = [one for one in judged if one.restores_source_bytes(one.running) is not Certainty.EXCLUDED]
     if not of_topics:
         return
@@ -240,7 +242,7 @@ def _of_cluster(
     assumed: Assumed,
     skipped: list[Skipped],
 ) -> Iterator[GuardedStore]:
-    """The stores without a changelog topic whose source is, or may be, that topic: as a diagnosis finds them."""
+    """The stores without a changelog topic whose source is, or may be, that topic; found in the same way as by diagnose."""
     survey = sight.survey
     if survey is None:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""What is learned of one store: its census, what stands under its subjects, whether its rows decode."""
+"""Learns the facts of one store: its census, the versions under its subjects, and whether its rows decode."""
 
 from __future__ import annotations
 
@@ -40,10 +40,12 @@ if TYPE_CHECKING:
 
 ProgressHook: TypeAlias = Callable[[CensusProgress], None] | None
 _Committed: TypeAlias = tuple[int | None, ...] | None
-"""Per partition a group's committed offset; None altogether for a global table."""
+"""For each partition a group's committed offset; for a global table, None instead."""
 _Decoded: TypeAlias = tuple[Topic, _Committed, Isolation, tuple[Role, ...], WindowKind | None, frozenset[SchemaId], str]
 _LAST_RECORD_SINCE: Final = StreamsVersion(2, 6)
-"""The first Kafka Streams whose checkpoints hold the offset of the last record; before, it was that of the next one."""
+"""The first Kafka Streams whose checkpoints hold the offset of the last record; older ones hold that of the next
+record.
+"""
 
 
 @dataclass(slots=True)
@@ -76,14 +78,14 @@ class Counter:
         return self.counted[question]
 
     def _committed(self, topic: Topic, group: str | None) -> _Committed:
-        """By partition; groups that have committed the same are restored the same."""
+        """By partition; a restore loads the same for groups with the same committed offsets."""
         if group is None:
             return None
         commits = self.survey.commits(group)
         return tuple(commits.get((topic, partition)) for partition in range(self.survey.topics()[topic]))
 
     def bodies(self, group: str | None, roles: tuple[Role, ...], keys: KeyRole, context: str) -> Mapping[Role, Bodies]:
-        """Whether the rows that a restore loads decode, in these roles, with the schemas of this context's ids."""
+        """Whether the keys or values that a restore loads decode with the schemas of this context's ids."""
         topic, isolation = keys.census.topic, keys.census.isolation
         raw_key_ids = frozenset(self(topic, group, isolation).ids(Role.KEY)) - frozenset(keys.census.ids(Role.KEY))
         question = topic, self._committed(topic, group), isolation, roles, keys.window, raw_key_ids, context
@@ -136,7 +138,7 @@ def learn(
     evidence: tuple[Evidence, ...],
     streams: StreamsVersion | None = None,
 ) -> StoreFacts:
-    """What is known of a store that restores from a topic; `streams` tells what the numbers in checkpoints mean."""
+    """The facts of a store that restores from a topic; `streams` decides what the numbers in checkpoints mean."""
     group = None if is_global(survey, suspect, topic) else suspect.application
     census = counter(topic, group, survey.restore_isolation(suspect.application).isolation)
     states = _states(survey, suspect, census)
@@ -191,7 +193,7 @@ def _processed(
     streams: StreamsVersion | None,
     keys: KeyRole,
 ) -> ProcessedRows | None:
-    """A global store's rows against the records of their keys; not where the store's serde may have changed the keys."""
+    """Compares a global store's rows with the records of their keys; not if the store's serde may have changed the keys."""
     rows = learn_processed(survey, suspect, census, counter.deadline_s, streams)
     if rows is None or not rows.transformed or not keys.is_role or len(keys.census.ids(Role.KEY)) < 2:
         return rows
@@ -201,7 +203,7 @@ def _processed(
 
 
 def without_source(survey: Survey, suspect: SuspectStore, *, logs_nothing: str) -> StoreFacts:
-    """What is known of a store into which nothing is restored, and what shows that, in a clause: its subjects."""
+    """The facts of a store into which nothing is restored: its subjects, and a clause that says what shows this."""
     roles = {
         role: RoleFacts(role=role, subject=subject, state=survey.subject_state(subject), memberships={})
         for role in Role
@@ -215,7 +217,9 @@ def _writes_unframed(rows: StoreRows | None) -> bool:
 
 
 def _states(survey: Survey, suspect: SuspectStore, census: Census) -> Mapping[Role, SubjectState]:
-    """What stands under the phantom subjects. Of one that is not listed nothing is asked, unless a finding may need it."""
+    """The versions under the phantom subjects. If a subject is not listed, srfix asks about it only if a finding may
+    need it.
+    """
     states: dict[Role, SubjectState] = {}
     for role in (Role.VALUE, Role.KEY):
         subject = suspect.subject(role)
@@ -229,8 +233,8 @@ def _states(survey: Survey, suspect: SuspectStore, census: Census) -> Mapping[Ro
 
 
 def is_global(survey: Survey, suspect: SuspectStore, topic: Topic | None) -> bool:
-    """True for a global table's store, in whose restore committed offsets play no part: as a state directory or a topology
-    says, or as the group has committed offsets elsewhere and none on its topic.
+    """True for the store of a global table, whose restore ignores committed offsets. A state directory or a topology
+    says so, or the group has committed offsets elsewhere and none for its topic.
     """
     is_shown = survey.supplied.is_told_global(suspect.application, suspect.name)
     if is_shown is not None:
@@ -242,7 +246,9 @@ def is_global(survey: Survey, suspect: SuspectStore, topic: Topic | None) -> boo
 def learn_rows(
     survey: Survey, suspect: SuspectStore, census: Census, count: RowCounter, streams: StreamsVersion | None
 ) -> tuple[StoreRows | None, str | None]:
-    """What the rows on disk carry; None if no state directory holds the store, or, with the reason, they were not read."""
+    """The ids in the rows on disk; None if no state directory holds the store, or, with a reason, if the rows were not
+    read.
+    """
     places = places_of(survey.supplied.state, suspect)
     if not places:
         return None, None
@@ -258,8 +264,8 @@ def learn_rows(
 def learn_processed(
     survey: Survey, suspect: SuspectStore, census: Census, deadline_s: float | None, streams: StreamsVersion | None
 ) -> ProcessedRows | None:
-    """The rows of a global store against its topic; None where a restore runs the processor, or where there is neither a row
-    on disk nor a processor that a person has named.
+    """Compares the rows of a global store with its topic; None if a restore runs the processor, or if there is neither
+    a row on disk nor a processor that a person has named.
     """
     if streams is not None and streams.restores_through_processors:
         return None
@@ -282,7 +288,7 @@ def learn_processed(
 
 
 def _processor(survey: Survey, suspect: SuspectStore, topic: Topic) -> ProcessedRows:
-    """The processor of the user's own that a topology shows, or none: its name is no evidence against one."""
+    """The user's own processor that a topology shows, if any; the name of a processor is no evidence against one."""
     for topology in survey.supplied.topologies:
         if topology.application in (None, suspect.application):
             own = own_processor(topology.topology, suspect.name)
@@ -294,13 +300,14 @@ def _processor(survey: Survey, suspect: SuspectStore, topic: Topic) -> Processed
 def from_source_subject(
     facts: StoreFacts, context: CheckContext, among: Applications, survey: Survey
 ) -> Iterator[GenerationHint]:
-    """The phantom subject's first schema under the source's subject: from Kafka Streams 2.7 on, a put registers it there.
-
-    It proves nothing where somebody else may have registered it:
+    """A hint if the source's subject has the phantom subject's first schema: from Kafka Streams 2.7 on, a put registers
+    it there. It proves nothing if somebody else may have registered it:
     - another application that may have read the topic, or that left the same schema under a changelog's subject;
-    - a producer, as where ksqlDB writes the topic too; so it must not stand first under the source's subject either;
-    - by the key's schema alone, where values have one: tables of other columns have the same key.
-    Nor where the phantom subject has a schema that the source's lacks: an older Streams has written that.
+    - a producer, for example if ksqlDB writes the topic too; so it must not be the first version under the source's
+      subject;
+    - if values have a schema, the key's schema alone proves nothing, because tables with other columns have the same
+    key. Nor does it prove anything if the phantom subject has a schema that the source's lacks: an older Streams has
+    written it.
     """
     own_ids = {}
     for role in facts.roles.values():

@@ -1,4 +1,4 @@
-"""What a diagnosis did not look at, in words: a store, or a part of what was examined of it."""
+"""Texts on things that a diagnosis did not look at: a store, or a part of a store."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Role, Subject, Topic, subject_for
 
 _MOST_RECORDS: Final = 10_000_000
-"""Records of a topic that are read where the person names no number."""
+"""How many records of a topic are read if the person names no number."""
 _MOST_DECODED: Final = 100_000
-"""Records of a topic of which each live one is decoded unasked."""
+"""Up to so many records of a topic, every live one is decoded without being asked for."""
 
 
 def of_examined(facts: StoreFacts, context: CheckContext) -> Iterator[Skipped]:
@@ -58,7 +58,7 @@ def of_examined(facts: StoreFacts, context: CheckContext) -> Iterator[Skipped]:
             if half.guids:
                 reason = "they carry a GUID in place of a schema id, and diagnose does not look up GUIDs under subjects"
                 yield facts.store.skipped(reason, what=f"{counted(half.guids, role.value)} of {where}", role=role)
-            # SRF013 says it of a store whose source is decided.
+            # SRF013 reports this for a store whose source is decided.
             is_said_elsewhere = facts.source is not None and role in facts.roles and bool(half.live_unframed_keys)
             if role is Role.VALUE and half.unframed and not is_said_elsewhere and not facts.value_asks_no_registry:
                 what = (
@@ -69,7 +69,7 @@ def of_examined(facts: StoreFacts, context: CheckContext) -> Iterator[Skipped]:
 
 
 def _not_told(facts: StoreFacts, context: CheckContext) -> Iterator[Skipped]:
-    """Ids that are missing under subjects of which nothing shows that they are asked."""
+    """Ids that are missing under subjects, while nothing shows that a reader asks these subjects."""
     store, source = facts.store, facts.source
     roles = [role for role in facts.roles.values() if missing_ids(facts, role)]
     if source is None or not roles or context.does_without(roles[0].subject) or not is_untold(facts, context):
@@ -92,7 +92,9 @@ def _not_told(facts: StoreFacts, context: CheckContext) -> Iterator[Skipped]:
 
 
 def whether_another_wrote(store: SuspectStore, seen: str, command_line: CommandLine) -> Skipped:
-    """Another application with the same serde may have registered the schema by which Kafka Streams' version was `seen`."""
+    """Another application with the same serde may have registered the schema from which srfix concluded the version
+    (`seen`).
+    """
     again = command_line.quoted("diagnose", "--application", store.application, "--streams-version", "2.6.3")
     return store.skipped(
         f"{seen}, as it does from Kafka Streams 2.7 on; then all restored rows can be read. But another application with "
@@ -102,7 +104,7 @@ def whether_another_wrote(store: SuspectStore, seen: str, command_line: CommandL
 
 
 def _rows_not_read(facts: StoreFacts) -> Iterator[Skipped]:
-    """Rows of a state directory that was handed over: ids that the registry has lost may be in them (SRF014)."""
+    """Rows of the given state directories that were not read: they may carry ids that the registry has lost (SRF014)."""
     store, rows = facts.store, facts.rows
     what = f"rows of {store.in_words} on disk"
     if facts.rows_not_read is not None:
@@ -122,7 +124,7 @@ def _rows_not_read(facts: StoreFacts) -> Iterator[Skipped]:
 
 
 def _not_compared(facts: StoreFacts) -> Iterator[Skipped]:
-    """Rows of a global store of which nothing tells whether a processor made them: a restore before 3.8 goes past it."""
+    """Rows of a global store that may come from a processor: a restore before 3.8 bypasses the processor."""
     store, processed = facts.store, facts.processed
     if (
         processed is None
@@ -147,7 +149,7 @@ def _not_compared(facts: StoreFacts) -> Iterator[Skipped]:
 
 
 def _not_decoded(topic: Topic, role: Role, bodies: Bodies, store: SuspectStore) -> Iterator[Skipped]:
-    """Rows that were not decoded: they could hide a finding if all were to be."""
+    """Rows that were not decoded; they could hide a finding if the person asked for all rows."""
     what = f"bodies of the {role.value}s of topic {topic}"
     if bodies.newest_only and bodies.decoded < bodies.live_keys:
         yield store.skipped(
@@ -162,9 +164,9 @@ def _not_decoded(topic: Topic, role: Role, bodies: Bodies, store: SuspectStore) 
 
 
 def isolation(application: str, restore_isolation: RestoreIsolation) -> Iterator[Skipped]:
-    """Whether a restore reads what aborted transactions wrote, where that may make a difference and nothing tells."""
+    """Whether a restore reads records of aborted transactions, if this may make a difference and nothing shows it."""
     if restore_isolation.weight is None and restore_isolation.detail is not None:
-        # What is counted besides can only make more ids seem restored.
+        # The extra records in the count can only make more ids seem restored.
         yield Skipped(
             what=f"whether restores of application {application} read committed or uncommitted records",
             reason=restore_isolation.detail,
@@ -173,7 +175,9 @@ def isolation(application: str, restore_isolation: RestoreIsolation) -> Iterator
 
 
 def groups(problem: str, *, is_all: bool) -> Skipped:
-    """The groups that the cluster does not list; `is_all` if nothing at all was looked at, though there are topics."""
+    """Groups that the cluster does not list; `is_all` means that nothing at all was looked at, although there are
+    topics.
+    """
     instead = "srfix looked for application ids in the prefixes of subjects instead"
     if is_all:
         instead += (
@@ -212,7 +216,7 @@ def not_allowed(suspect: SuspectStore, error: AccessDeniedError) -> Skipped:
 
 
 def of_operator(suspect: Suspect, operator: str) -> Skipped:
-    """Its name says that it is no table of one topic."""
+    """A store whose name says that it is not the table of one topic."""
     return suspect.skipped(
         f"the name ends like that of {operator} store. Such a store has its own changelog, and does not restore from a "
         "source topic. Here the changelog topic is missing: the application was reset or is gone, or the store's logging is "
@@ -237,7 +241,7 @@ def by_record_name(subject: Subject) -> Skipped:
 
 
 def from_nowhere(suspect: SuspectStore, shown: str, command_line: CommandLine) -> Skipped:
-    """It is shown that nothing is restored into it, and its application shows no sign of life, or it left no subject."""
+    """A store into which nothing is restored, and whose application shows no sign of life, or which left no subject."""
     named = command_line.quoted("diagnose", "--source", f"{suspect.application}/{suspect.name}=TOPIC")
     return suspect.skipped(
         f"{shown}: either the store's logging is disabled, so its subjects have no topic by design (`srfix explain "
@@ -249,7 +253,7 @@ def from_nowhere(suspect: SuspectStore, shown: str, command_line: CommandLine) -
 def of_unexamined(
     survey: Survey, applications: Applications, counter: Counter, context: CheckContext, names: Iterable[str]
 ) -> Iterator[Skipped]:
-    """What could be wrong with the tables of applications that no store is known of: one entry per application."""
+    """Possible faults in the tables of applications without a known store: one entry per application."""
     groups = sorted(names)
     survey.ask_commits(groups)
     most = counter.max_records or _MOST_RECORDS
@@ -289,7 +293,7 @@ class _Look:
     troubles: dict[Topic, tuple[str, ...]] = field(default_factory=dict)
 
     def at(self, topic: Topic) -> tuple[str, ...]:
-        """Why a table of the topic may hold what it cannot read; nothing if each live value can be read."""
+        """Why a table of the topic may hold unreadable rows; empty if each live value can be read."""
         if topic not in self.troubles:
             try:
                 self.troubles[topic] = tuple(self._troubles(topic))

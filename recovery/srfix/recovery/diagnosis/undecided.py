@@ -1,4 +1,4 @@
-"""What the evidence leaves open about a store, in words: the hypotheses that are left, and the command that decides."""
+"""The open questions about a store, in words: the hypotheses that are left, and the command that decides."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from srfix.serde.subjects.names import Topic
 
 _MOST_HYPOTHESES: Final = 5
 _NAMED_GROUPS: Final = 3
-"""Groups that may not be asked and are named; there may be hundreds."""
+"""How many groups that srfix may not ask are named; there may be hundreds."""
 
 
 def without_source(verdict: Verdict, command_line: CommandLine) -> Skipped:
@@ -46,7 +46,9 @@ def not_decided(verdict: Verdict, command_line: CommandLine) -> Skipped:
 
 
 def table_or_global(verdict: Verdict, command_line: CommandLine) -> Skipped:
-    """Nothing is wrong if it is a table of the topic that the group reads; something is, if a global table of another."""
+    """For a store with no fault if it is a table of the topic that the group reads, but with a fault if it is a global
+    table of another topic.
+    """
     chosen, rivals = verdict.chosen, verdict.global_rivals
     rival_topics = [rival.topic for rival in rivals if rival.topic is not None]
     commands = [
@@ -74,7 +76,7 @@ def which_is_true(verdict: Verdict, command_line: CommandLine) -> str:
 
 
 def without_application(verdict: Verdict, command_line: CommandLine) -> Skipped:
-    """No group, or none that is a Kafka Streams application, has a name that the changelog's begins with."""
+    """The changelog's name begins with no group's name, or with no name of a Kafka Streams application's group."""
     suspect = verdict.suspect
     not_asked_for = [
         f"group {application} is not a Kafka Streams application "
@@ -134,7 +136,7 @@ def of_another(verdict: Verdict, application: str | None, command_line: CommandL
 
 
 def hidden(suspect: Suspect, command_line: CommandLine) -> Skipped:
-    """Its changelog may exist after all, in a place that this user may not see."""
+    """The store's changelog may exist after all, as a topic that this user may not see."""
     query = ksqldb_query(suspect.changelog)
     split = next(
         (possible for possible in suspect.splits if query and possible.application == query.application),
@@ -148,7 +150,7 @@ def hidden(suspect: Suspect, command_line: CommandLine) -> Skipped:
 
 
 def refused_groups(refused: Mapping[str, ClusterError], named: str | None) -> Iterator[Skipped]:
-    """The groups that could not be asked, in one line: there may be one per subject."""
+    """The groups that could not be asked, in one entry, because there may be one per subject."""
     groups = sorted(group for group in refused if named is None or len(group) > len(named))
     if not groups:
         return
@@ -165,7 +167,7 @@ def refused_groups(refused: Mapping[str, ClusterError], named: str | None) -> It
 
 
 def _in_words(hypothesis: Hypothesis, *, several: bool) -> str:
-    """A hypothesis, and what speaks for and against it; its application too where several are possible."""
+    """A hypothesis, with the evidence for and against it, and with its application if several are possible."""
     pieces = [piece for piece in hypothesis.pieces if several or piece.topic is not None]
     pro = "; ".join(piece.detail for piece in pieces if not piece.against) or "nothing"
     con = "; ".join(piece.detail for piece in pieces if piece.against) or "nothing"
@@ -191,10 +193,8 @@ def _splits(verdict: Verdict) -> str:
 
 
 def unseen_source(verdict: Verdict, survey: Survey, command_line: CommandLine) -> Skipped | None:
-    """Why a store cannot be judged by the topics that this user sees; None if it can.
-
-    So it is where no topic that is seen has a schema like that of the store, and one has whose topic is hidden. What is
-    proven needs no comparison.
+    """Why a store cannot be judged by the topics that this user sees; None if it can. It cannot if no visible topic has
+    a schema like that of the store, but a hidden topic has one. A proven source needs no comparison.
     """
     store = verdict.store
     living = [hypothesis for hypothesis in verdict.ranked if not hypothesis.is_gone]

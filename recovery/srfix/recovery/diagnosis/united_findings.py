@@ -1,8 +1,8 @@
-"""Findings that are told as one: of a store whose subjects stand in several registry contexts, with all places; a note on a
-repair, with the finding that it repairs.
+"""Merges findings. Findings of a store whose subjects are in several registry contexts become one, with all places; a
+note on a repair joins the finding that the repair is for.
 
-Schema linking and exporters copy a subject into a context of its own name space. Which of the copies the store's serde asks
-is told by the registry URL of the application, which srfix does not see.
+Schema linking and exporters copy a subject into a context of its own name space. The registry URL of the application
+decides which copy the store's serde asks; srfix does not see this URL.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ _OF_UNKNOWN_IDS: Final = frozenset((UNKNOWN_IDS, LOST_ROWS))
 
 
 def with_mirrors(findings: Iterable[Finding], survey: Survey) -> list[Finding]:
-    """The findings, those of copies of a subject in several contexts as one: of the default context, or of the first by
-    name. Copies are those whose latest schema is the same text; others are two deployments.
+    """The findings. Copies of a subject in several contexts share one finding: that of the default context, or of the
+    first context by name. Subjects are copies if their latest schemas have the same text; else they are two
+    deployments.
     """
     places: dict[tuple[str, ...], list[Finding]] = {}
     for finding in findings:
@@ -40,8 +41,9 @@ def with_mirrors(findings: Iterable[Finding], survey: Survey) -> list[Finding]:
 
 
 def without_unused_contexts(findings: Iterable[Finding], survey: Survey) -> tuple[list[Finding], list[Skipped]]:
-    """The findings, but for ids of a store that one context lacks and another, which has the store's subject too, knows: most
-    likely the application uses that one. What is left out is said, for the ids may as well be lost where they are not known.
+    """The findings, without ids that one context lacks but that another context with the store's subject knows, because
+    most likely the application uses the other one. The omission is reported, because the ids may really be lost in the
+    first context.
     """
     findings_used, skipped = list[Finding](), list[Skipped]()
     for finding in findings:
@@ -95,7 +97,7 @@ def _default_context_first(finding: Finding) -> tuple[bool, tuple[int, str, str,
 
 
 def with_notes(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings, each with the notes on its repair. A note that goes with no finding stays one itself."""
+    """The findings, each with the notes on its repair. A note without such a finding stays a finding itself."""
     of_all = list(findings)
     notes = [finding for finding in of_all if finding.severity is Severity.NOTE and BY_CODE[finding.code].is_of_repair]
     hosts = [replace(finding, notes=tuple(_of(finding, notes))) for finding in of_all if finding not in notes]
@@ -104,8 +106,9 @@ def with_notes(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _of(finding: Finding, notes: Sequence[Finding]) -> Iterator[Finding]:
-    """The notes on this finding's repair. With a finding that is a note itself, only what its repair would overcome: the
-    rest must be seen."""
+    """The notes on this finding's repair. If the finding is a note itself, only notes that its repair would overcome:
+    the others must stay visible.
+    """
     if finding.repairable:
         for note in notes:
             if note.subject == finding.subject and (note.repairable or finding.severity is not Severity.NOTE):
@@ -142,7 +145,7 @@ def upon_findings(
 
 
 def forbidden(circumstances: Circumstances, findings: Collection[Finding]) -> tuple[str, ...]:
-    """What must not be done before the findings of one application are mended, each as words behind "do not"."""
+    """What must not be done before the findings of one application are repaired, each as words behind "do not"."""
     codes = {finding.code for finding in findings if finding.severity is not Severity.NOTE}
     warnings = [check.advice.do_not for check in CHECKS if check.code in codes and check.advice.do_not is not None]
     return tuple(dict.fromkeys(words for do_not in warnings for words in do_not(circumstances)))
@@ -161,7 +164,7 @@ def _rules(checks: Sequence[Check], serious: Collection[str]) -> Rules:
 
 
 def _upon_notes(circumstances: Circumstances, checks: Sequence[Check], findings: Collection[Finding]) -> Iterator[str]:
-    """Nothing is broken: the last check that has something to say of that says it."""
+    """The advice if nothing is broken: that of the last check that has such advice."""
     if any(fault.is_partial for finding in findings for fault in finding.schema_ids):
         yield (
             "srfix found nothing broken in the records that it read, but the topic was not read to its end. Before "

@@ -1,7 +1,6 @@
-"""Gathers what speaks for and against each hypothesis, and gives the verdict on each changelog.
-
-`evidence` gathers topic by topic, `hypotheses` says which one wins; here they are put together, and stores of one
-application are held against each other.
+"""Gathers the evidence for and against each hypothesis, and gives the verdict on each changelog. `evidence` gathers it
+topic by topic, `hypotheses` says which one wins. This module combines the two, and compares the stores of one
+application.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ from srfix.serde.subjects.names import Role, Topic, split_context, split_subject
 _OF_TOPIC: Final = frozenset(
     rule.kind for rule in (rules.ALL_FIELDS, rules.SAME_FIELDS, rules.SAME_RECORD, rules.KEY_FIELDS, rules.NO_IDS)
 )
-"""Kinds that say the same of a topic whoever's store it is."""
+"""Kinds that say the same of a topic for every application."""
 _MOST_PEEKED: Final = 50
-"""Topics that nobody committed and that have no subject to compare, of which some values are read."""
+"""How many topics without commits and without a subject to compare srfix reads some values of."""
 
 
 def weigh_all(suspects: Iterable[Suspect], survey: Survey, applications: Applications) -> tuple[Verdict, ...]:
-    """The verdict on each changelog; a topic is one store's of an application at most."""
+    """The verdict on each changelog; a topic belongs to at most one store of an application."""
     every = tuple(suspects)
     established = {suspect: tuple(_established(suspect, applications)) for suspect in every}
     _refuse_ambiguous_sources(survey, established)
@@ -75,7 +74,7 @@ def weigh(suspect: Suspect, survey: Survey, applications: Applications) -> Verdi
 
 
 def _with_shared(every: Sequence[Hypothesis]) -> list[Hypothesis]:
-    """The hypotheses, each with what was seen of its topic for another application: how a schema fits is the same for all."""
+    """The hypotheses, each with evidence that was found for another application: how a schema fits is the same for all."""
     of_topics: defaultdict[Topic | None, dict[str, list[Evidence]]] = defaultdict(dict)
     for hypothesis in every:
         by_application: defaultdict[str, list[Evidence]] = defaultdict(list)
@@ -93,9 +92,10 @@ def _with_shared(every: Sequence[Hypothesis]) -> list[Hypothesis]:
 
 
 def settle_contests(verdicts: Sequence[Verdict], survey: Survey) -> tuple[Verdict, ...]:
-    """A topic is a source once per application (`InternalTopologyBuilder.validateTopicNotAlreadyRegistered`): where several
-    stores chose the same one, the one that leads the others by the margin keeps it, and where none does, none. One that may
-    be a global table's leads those too of which it is not decided that they restore from it, and no join has its records.
+    """A topic is a source once per application (`InternalTopologyBuilder.validateTopicNotAlreadyRegistered`): if
+    several stores chose the same topic, the store that leads the others by the margin keeps it; if none leads, none
+    keeps it. For a topic that may be a global table's, the store must also lead those stores that are undecided about
+    it, and no join may hold the topic's records.
     """
     proven = {
         (chosen.store.application, chosen.topic): chosen.store.name
@@ -127,8 +127,8 @@ def settle_contests(verdicts: Sequence[Verdict], survey: Survey) -> tuple[Verdic
 
 
 def _is_joined(mine: Hypothesis, survey: Survey) -> bool:
-    """True if a join's window of the application may hold records of the topic: then that is read as a stream, and as no table.
-    The window's own changelog may exist or not.
+    """True if a join window of the application may hold records of the topic: then the topic is read as a stream, not
+    as a table. The window's own changelog may exist or not.
     """
     topic, store = mine.topic, mine.store
     if topic is None or mine.is_gone or mine.is_proven:
@@ -158,8 +158,8 @@ def _windows(store: SuspectStore, survey: Survey) -> Iterator[SuspectStore]:
 
 
 def _may_be_global(verdict: Verdict, mine: Hypothesis, survey: Survey) -> bool:
-    """True if a store may be a global table's, of a topic that no group reads: there is one that fits as well, or one that
-    nobody can compare. ksqlDB has none (`StreamsBuilder.table`).
+    """True if a store may belong to a global table of a topic that no group reads: there is a topic that fits as well,
+    or one that srfix cannot compare. ksqlDB has none (`StreamsBuilder.table`).
     """
     if mine.is_proven or ksqldb_query(mine.store.application) is not None:
         return False
@@ -187,8 +187,8 @@ def _without_proven(verdict: Verdict, proven: Mapping[tuple[str, Topic | None], 
 
 
 def _by_elimination(verdict: Verdict, settled: Collection[tuple[str, str]], survey: Survey) -> Verdict:
-    """The verdict, decided where a checkpoint leaves it one topic, and every other store there is proven to restore from
-    another one.
+    """The verdict, decided if a checkpoint leaves it one topic, because every other store there is proven to restore
+    from another topic.
 
     :param settled: the stores that are proven to restore from some topic, with their applications.
     """
@@ -213,7 +213,8 @@ def _by_elimination(verdict: Verdict, settled: Collection[tuple[str, str]], surv
 
 
 def _leads(mine: Hypothesis, other: Hypothesis) -> bool:
-    if mine.is_named or other.store.name == mine.store.name:  # the same store, which left subjects in several contexts
+    # it is the same store, which left subjects in several contexts
+    if mine.is_named or other.store.name == mine.store.name:
         return True
     if mine.is_proven != other.is_proven:
         return mine.is_proven
@@ -239,8 +240,8 @@ def _of_application(split: SuspectStore, suspect: Suspect, applications: Applica
 
 
 def _named_with_source(suspect: Suspect, established: Sequence[SuspectStore], survey: Survey) -> Iterator[SuspectStore]:
-    """The splits that a person says to be a store, by naming a source for it: with its application, or where no other
-    application is known.
+    """The splits that a person means, because the person named a source for the store, either with its application, or
+    while no other application is known.
     """
     for split in suspect.splits:
         named = survey.named_source(split)
@@ -256,7 +257,7 @@ def _doubts(
     survey: Survey,
 ) -> Iterator[Hypothesis]:
     """Each likely topic as the source for an application without a visible link to it: an expired application leaves no
-    sign, and one with global tables alone commits nothing.
+    sign, and an application with only global tables commits nothing.
     """
     seen = {(hypothesis.store.application, hypothesis.topic) for hypothesis in every}
     of_topics: dict[Topic, Hypothesis] = {}
@@ -282,7 +283,7 @@ def _doubts(
 
 
 def _refuse_ambiguous_sources(survey: Survey, established: Mapping[Suspect, Sequence[SuspectStore]]) -> None:
-    """:raises UsageError: if `--source STORE=TOPIC` is said of stores of several applications."""
+    """:raises UsageError: if `--source STORE=TOPIC` fits stores of several applications."""
     for key, topic in survey.sources.items():
         meant = sorted({split.application for splits in established.values() for split in splits if split.name == key})
         if len(meant) > 1:
@@ -303,7 +304,7 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
     pieces.extend(_by_ids(split, [topic for topic in bare if topic not in too_many and topic not in fit], survey))
     compared = {piece.topic for piece in pieces if piece.kind in (rules.ALL_FIELDS.kind, rules.NO_IDS.kind)}
     named_after = {piece.topic for piece in pieces if piece.kind == store_name.KIND}
-    # Of an application that has committed nothing nobody knows what it reads.
+    # If an application has committed nothing, srfix does not know what it reads.
     is_unseen = fit and not read
     pieces.extend(
         rules.NOT_COMPARED.of_topic(topic, "its schema cannot be compared with that of the store")
@@ -357,7 +358,9 @@ def _hypotheses(split: SuspectStore, of_application: tuple[Evidence, ...], surve
 
 
 def _not_read(split: SuspectStore, survey: Survey) -> tuple[Topic, ...]:
-    """Topics without a subject of which no values are read, for there are too many: a global table's may be any of them."""
+    """Topics without a subject whose values are not read, because there are too many; any of them may be a global
+    table's.
+    """
     return tuple(_unread_without_subject(split, survey)[_MOST_PEEKED:])
 
 
@@ -383,15 +386,16 @@ def _by_ids(split: SuspectStore, topics: Iterable[Topic], survey: Survey) -> Ite
     for topic in topics:
         try:
             yield from schema_similarity.compare_by_ids(split, survey, (topic,))
-        except AccessDeniedError:  # it stays open: what else speaks for it is said, and the census asks for the right
+        except AccessDeniedError:  # it stays open: other evidence is shown, and the census asks for the access right
             continue
 
 
 def _outdone(
     by_topic: Mapping[Topic, Sequence[Evidence]], read: Collection[Topic], *, is_of_ksqldb: bool
 ) -> dict[Topic, Topic]:
-    """The topics that have all the fields, with the only one that the group reads and that has them as well. Not one that the
-    store is named after, and not after that: it may be a global table's. ksqlDB has none (`StreamsBuilder.table`).
+    """The topics that have all the fields, each with the only topic that the group reads and that has them as well. A
+    topic is left out if the store is named after it and not after the other: it may be a global table's. ksqlDB has no
+    global tables (`StreamsBuilder.table`).
     """
     fit = {topic for topic, pieces in by_topic.items() if _has_all(pieces)}
     mine = [topic for topic in fit if topic in read]
@@ -411,7 +415,9 @@ def _has_all(pieces: Iterable[Evidence]) -> bool:
 
 
 def _is_nothing_but_out(pieces: Iterable[Evidence]) -> bool:
-    """True if all speaks against a topic, and something conclusively: so it is with nearly every topic of a cluster."""
+    """True if all evidence speaks against a topic, and at least one piece conclusively, as for nearly every topic of a
+    cluster.
+    """
     every = tuple(pieces)
     return all(piece.against for piece in every) and any(piece.is_conclusive for piece in every)
 
@@ -421,7 +427,7 @@ def _fits(pieces: Iterable[Evidence]) -> bool:
 
 
 def _fits_as_well(pieces: Iterable[Evidence], others: Iterable[Evidence]) -> bool:
-    """True if a topic has all the fields, and none that it has too many where the other one has none too many."""
+    """True if a topic has all the fields, and extra fields only if the other topic has extra fields too."""
     mine = tuple(pieces)
     return _fits(mine) and (_has_no_other(mine) or not _has_no_other(others))
 

@@ -1,7 +1,6 @@
-"""What shows that nothing is ever restored into a store: a state directory, a printed topology, or what puts have left.
-
-Not the store's name, and not that its changelog does not exist: a table on Kafka Streams 2.6.3 or older that reuses its
-source topic looks the same on cluster and registry.
+"""What shows that nothing is ever restored into a store: a state directory, a printed topology, or traces of puts. The
+store's name and a missing changelog prove nothing: a table on Kafka Streams 2.6.3 or older that reuses its source topic
+looks the same on cluster and registry.
 """
 
 from __future__ import annotations
@@ -23,7 +22,9 @@ from srfix.serde.wire import SchemaId, is_framed, parse
 
 
 def shown_to_restore_nothing(survey: Survey, suspect: SuspectStore) -> str | None:
-    """What shows it, in a clause; None if nothing does, or if the person names the topic that it restores from."""
+    """A clause that says what shows it; None if nothing does, or if the person names the topic that the store restores
+    from.
+    """
     if survey.named_source(suspect) is not None:
         return None
     if _has_nothing_on_disk(survey, suspect):
@@ -36,11 +37,10 @@ def shown_to_restore_nothing(survey: Survey, suspect: SuspectStore) -> str | Non
 
 
 def registers_elsewhere(facts: StoreFacts, survey: Survey, context: CheckContext) -> str | None:
-    """What shows that no put into the store registers its schema under the source's subject, so that its topic is not reused,
-    in a clause; None if nothing does.
-
-    Where Kafka Streams 2.7 or later reuses the topic, each put has registered the store's own schema under the source's
-    subject (`ProcessorContextUtils.changelogFor`), and one that is refused ends the thread before it commits.
+    """A clause that says what shows that no put into the store registers its schema under the source's subject, so that
+    its topic is not reused; None if nothing does. If Kafka Streams 2.7 or later reuses the topic, each put registers
+    the store's own schema under the source's subject (`ProcessorContextUtils.changelogFor`), and a refused put ends the
+    thread before it commits.
     """
     role, source, store = facts.roles.get(Role.VALUE), facts.source_of(Role.VALUE), facts.store
     if role is None or source is None or facts.census is None or facts.is_global:
@@ -48,10 +48,10 @@ def registers_elsewhere(facts: StoreFacts, survey: Survey, context: CheckContext
     if survey.named_source(store) is not None or ksqldb_query(store.application) is not None:
         return None
     carried = facts.census.ids(Role.VALUE)
-    own_ids = frozenset(role.state.schema_ids).difference(carried)  # a repair copies the others
+    own_ids = frozenset(role.state.schema_ids).difference(carried)  # a repair has copied the other ids
     if _has_no_checkpoint_of_commits(facts, own_ids, context):
         return "its rows have no checkpoint, although Kafka Streams up to 2.5 writes one with each commit"
-    # A put since would have brought a soft-deleted one back: it is no schema that is put.
+    # A later put would have brought a soft-deleted version back, so puts do not write its schema.
     own = latest_own(version for version in role.state.live if version.schema_id not in carried)
     if own is None or not survey.membership(source.subject, own.schema_id).is_missing:
         return None
@@ -65,8 +65,8 @@ def registers_elsewhere(facts: StoreFacts, survey: Survey, context: CheckContext
 
 
 def _has_lost_versions(facts: StoreFacts, survey: Survey, subject: Subject) -> bool:
-    """True if versions of the source's subject were deleted for good, of which the store's own may have been one: numbers are
-    missing, or the registry knows ids no more that records carry.
+    """True if versions of the source's subject were permanently deleted, perhaps the store's own: version numbers are
+    missing, or the registry no longer knows ids that records carry.
     """
     if not all(membership.is_known for membership in facts.roles[Role.VALUE].memberships.values()):
         return True
@@ -75,9 +75,10 @@ def _has_lost_versions(facts: StoreFacts, survey: Survey, subject: Subject) -> b
 
 
 def _has_committed(facts: StoreFacts, survey: Survey, context: CheckContext) -> str | None:
-    """What shows that Kafka Streams 3.3 or later has put what it processed: its mark beside the offsets, of which one at least
-    follows a record that is put under a schema. A tombstone, or a record without a key, registers nothing; nor does one that
-    a reader which looks versions up under the topic's subject cannot read.
+    """What shows that Kafka Streams 3.3 or later has put the records that it processed: its mark beside the committed
+    offsets, if at least one of them follows a record that is put under a schema. A tombstone, or a record without a
+    key, registers nothing. Nor does a record that the reader cannot read, because it looks versions up under the
+    topic's subject.
     """
     source = facts.source_of(Role.VALUE)
     if facts.census is None or source is None:
@@ -110,8 +111,8 @@ def _has_committed(facts: StoreFacts, survey: Survey, context: CheckContext) -> 
 
 
 def _has_no_checkpoint_of_commits(facts: StoreFacts, own_ids: frozenset[SchemaId], context: CheckContext) -> bool:
-    """True if 2.5 or older has put the rows on disk, of its own ids alone, and no commit since has left a checkpoint. In a
-    directory that is new since the group committed, a reused topic would have left rows of other ids.
+    """True if 2.5 or older has put the rows on disk, only with its own ids, and no later commit has left a checkpoint.
+    If the directory were newer than the commits, a reused topic would have left rows with other ids.
     """
     version = context.streams_version
     if facts.rows is None or facts.census is None or version is None or version > StreamsVersion(2, 5):
@@ -124,8 +125,9 @@ def _has_no_checkpoint_of_commits(facts: StoreFacts, own_ids: frozenset[SchemaId
 def _has_put_on_disk(
     facts: StoreFacts, survey: Survey, own_ids: frozenset[SchemaId], context: CheckContext
 ) -> str | None:
-    """What shows that 3.0 or later has put the rows on disk: RocksDB's options say that it opened them, all rows carry the
-    store's own ids, and none is of an earlier start. A version that the person says may be the one that is to come.
+    """What shows that 3.0 or later has put the rows on disk: RocksDB's options say that it opened them, all rows carry
+    the store's own ids, and no row is from an earlier start. A version that the person gives may be that of a future
+    upgrade.
     """
     is_newer = any(
         state.traces.has_rocksdb_6 for state in survey.supplied.state if state.application == facts.store.application
@@ -139,9 +141,10 @@ def _has_put_on_disk(
 
 
 def starts_anew(survey: Survey, suspect: SuspectStore) -> bool:
-    """True if the directories of a store show that a start of Kafka Streams restores all of it, or nothing: none of its tasks
-    has a checkpoint. All versions but 2.6 keep one, but for exactly-once. A copy without any file whose name begins with a
-    dot shows nothing, nor does a directory that a process holds: it may write one when it closes.
+    """True if the directories of a store show that a start of Kafka Streams restores the whole store, or nothing: none
+    of its tasks has a checkpoint. All versions except 2.6 keep a checkpoint, unless exactly-once is on. A copy that
+    lost all files whose names begin with a dot shows nothing. Nor does a directory that a process holds, because the
+    process may write a checkpoint when it closes.
     """
     from srfix.recovery.state.directory import is_task_locked
 
@@ -167,9 +170,8 @@ def starts_anew(survey: Survey, suspect: SuspectStore) -> bool:
 
 
 def is_alive(survey: Survey, application: str) -> bool:
-    """True if the application has members, or has read on from where its topics start.
-
-    One that was reset has offsets too, at the starts, and no internal topics until it runs again (`StreamsResetter`).
+    """True if the application has members, or committed offsets after the starts of its topics. An application that was
+    reset has offsets, too, but at the starts, and no internal topics until it runs again (`StreamsResetter`).
     """
     if survey.group_state(application).members:
         return True
@@ -178,7 +180,7 @@ def is_alive(survey: Survey, application: str) -> bool:
         offsets = {partition: offset for (of, partition), offset in commits.items() if of == topic}
         try:
             starts = {p: start for p, (start, _end) in survey.cluster.watermarks(topic, sorted(offsets)).items()}
-        except ClusterError:  # it may not be asked about, or is gone
+        except ClusterError:  # this user may not ask about the topic, or it is gone
             starts = {}
         if any(offset > starts.get(partition, 0) for partition, offset in offsets.items()):
             return True
@@ -186,7 +188,7 @@ def is_alive(survey: Survey, application: str) -> bool:
 
 
 def _has_nothing_on_disk(survey: Survey, suspect: SuspectStore) -> bool:
-    """True if a state directory shows it, and none shows anything that it restores from."""
+    """True if a state directory shows it, and no state directory shows a topic that the store restores from."""
     stores = [
         on_disk
         for on_disk in survey.supplied.stores_on_disk()

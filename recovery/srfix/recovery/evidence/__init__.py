@@ -1,1 +1,1 @@
-"""What speaks for a store's source topic: one module per kind of evidence."""
+"""The evidence for a store's source topic: one module per kind."""

@@ -1,4 +1,5 @@
-"""Whether a group is a Kafka Streams application: what a person handed over, and the signs that Kafka Streams leaves.
+"""Whether a group is a Kafka Streams application: files and names that a person gave, and signs that Kafka Streams
+leaves.
 
 | sign | where |
 |---|---|
@@ -7,7 +8,8 @@
 | client id `…-StreamThread-<n>-consumer` | a running application |
 | internal topics with a generated number, repartition and subscription topics | whose names begin with the group's |
 
-Up to 2.3 nothing stands beside the offsets: a stopped application of that age looks like a plain consumer.
+Kafka Streams up to 2.3 writes nothing beside the offsets, so such an application looks like a plain consumer when it is
+stopped.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ _STREAMS_ASSIGNOR: Final = "stream"
 
 
 class Applications:
-    """Which names are those of applications, asked once each; one by one where the cluster does not list all of its groups."""
+    """Which names belong to applications. Each is asked once; one by one if the cluster does not list all of its groups."""
 
     def __init__(
         self, survey: Survey, listed: Iterable[str], supplied_names: Iterable[str], *, is_listed_in_part: bool = False
@@ -48,13 +50,15 @@ class Applications:
         """The groups whose offsets this user may not ask for, and why."""
 
     def evidence(self, name: str) -> tuple[Evidence, ...]:
-        """What speaks for and against an application of that name; nothing where there is no such group."""
+        """The evidence for and against an application of that name; empty if there is no such group."""
         if name not in self._evidence:
             self._evidence[name] = tuple(self._gather(name))
         return self._evidence[name]
 
     def is_group(self, name: str) -> bool:
-        """True if the cluster lists such a group, or it has committed offsets, or members where groups are not listed."""
+        """True if the cluster lists such a group, or the group has committed offsets, or (where groups are not listed)
+        members.
+        """
         return (
             name in self._listed
             or bool(self._commits(name))
@@ -62,8 +66,9 @@ class Applications:
         )
 
     def others_read(self, topic: Topic, name: str) -> bool:
-        """True if another application than that has committed offsets on a topic, or may have read it: not all groups are
-        listed, one may not be asked, or one has committed nothing at all, as with global tables alone.
+        """True if another application has committed offsets on a topic, or may have read it. It may have if not all
+        groups are listed, if srfix may not ask a group, or if a group has committed nothing at all, as with only global
+        tables.
         """
         other_groups = self._listed - {name}
         self._survey.ask_commits(sorted(other_groups))
@@ -76,17 +81,20 @@ class Applications:
         return any(read == topic for read, _partition in self._survey.commits(name))
 
     def commits_as_streams(self, name: str) -> bool:
-        """True if what stands beside a group's offsets is Kafka Streams' (2.4 on); nothing else is asked of the group."""
+        """True if the metadata beside a group's offsets is of Kafka Streams (2.4 and later); nothing else is asked of
+        the group.
+        """
         generation = from_commit_metadata(self._survey.commit_metadata(name).values())
         return generation is not None and generation.oldest is not None
 
     def is_plain(self, name: str) -> bool:
-        """True if a group has members, and nothing but what plain consumers show."""
+        """True if a group has members, and shows no more than plain consumers do."""
         return any(piece.kind == rules.PLAIN_GROUP.kind for piece in self.evidence(name))
 
     def of_name(self, changelog: Topic, name: str) -> Iterator[Evidence]:
-        """What a changelog's name says for and against an application: a ksqlDB query's id ends where it ends; and internal
-        topics that have the application's name in common with it, and no more, are of one application with it.
+        """What a changelog's name says for and against an application. A ksqlDB application's name ends where the
+        query's id ends. And if an internal topic shares exactly the application's name with the changelog, both belong
+        to one application.
         """
         query = ksqldb_query(changelog)
         if query is not None and query.application != name:
@@ -98,20 +106,25 @@ class Applications:
             yield rules.INTERNAL_TOPICS.of_application(name, f"group {name} exists, and so does topic {internal}")
 
     def left_by(self, changelog: Topic, name: str) -> Iterator[Evidence]:
-        """Internal topics of an application that has no group: it may have expired, or the topics are another one's."""
+        """Internal topics of an application without a group: the group may have expired, or another application owns
+        the topics.
+        """
         internal = None if self.is_group(name) else self._internal_topic(name, changelog)
         if internal is not None:
             yield rules.LEFT_TOPICS.of_application(name, f"there is no group {name}, but topic {internal}")
 
     def of_store(self, name: str, store: str) -> Iterator[Evidence]:
-        """What was handed over of an application says against a store of that name. In-memory stores leave nothing on disk."""
+        """Evidence against a store that is missing in the given files of its application. In-memory stores leave
+        nothing on disk.
+        """
         names = {
             on_disk.name for on_disk in self._survey.supplied.stores_on_disk() if on_disk.prefix == name
         } | self._survey.supplied.stores_of_topologies(name)
         if names and store not in names:
             yield rules.NOT_THERE.of_application(
                 name,
-                f"what was handed over of application {name} has {counted(len(names), 'store')}, and none is called {store}",
+                f"the files that you gave of application {name} have {counted(len(names), 'store')}, and none is "
+                f"called {store}",
             )
 
     def _gather(self, name: str) -> Iterator[Evidence]:
@@ -156,13 +169,13 @@ class Applications:
     def _commits(self, name: str) -> bool:
         try:
             return bool(self._survey.commits(name))
-        except ClusterError as error:  # one group that may not be asked hides no other one
+        except ClusterError as error:  # a group that srfix may not ask must not hide others
             self.refused[name] = error
             return False
 
 
 def _in_common(first: str, second: str) -> str:
-    """The parts between hyphens with which both names begin."""
+    """The first parts of both names, up to the first difference; hyphens separate the parts."""
     common: list[str] = []
     for one, other in zip(first.split("-"), second.split("-"), strict=False):
         if one != other:

@@ -1,4 +1,6 @@
-"""Where the application's group has committed offsets. A table's topic is one of these, a global table's is not."""
+"""The topics on which the application's group has committed offsets. A table's topic is one of these, a global table's
+is not.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,8 @@ KIND = COMMITTED.kind
 
 
 def read_topics(store: SuspectStore, survey: Survey) -> Counter[Topic]:
-    """The topics that the application's group reads, its own internal ones left out, with their numbers of partitions.
-
-    None of them where this user may not ask: a global store is examined all the same.
+    """The topics that the application's group reads, without its own internal ones, each with the number of its
+    partitions. Empty if this user may not ask; a global store is examined nevertheless.
     """
     return survey.once(("read topics", store.application), lambda: _read_topics(store.application, survey))
 
@@ -34,8 +35,9 @@ def _read_topics(application: str, survey: Survey) -> Counter[Topic]:
 
 
 def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
-    """Yields a piece per topic that the group reads. It speaks against a global store's: each topic is a source once per
-    application (`InternalTopologyBuilder.validateTopicNotAlreadyRegistered`), and a global one's is read without a group.
+    """Yields a piece per topic that the group reads. For a global store, it speaks against the topic: each topic is a
+    source only once per application (`InternalTopologyBuilder.validateTopicNotAlreadyRegistered`), and a global store's
+    topic is read without a group.
     """
     read = read_topics(store, survey)
     is_global = survey.supplied.is_global(store.application, store.name)
@@ -49,8 +51,8 @@ def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
 def against(
     store: SuspectStore, topics: Collection[Topic], survey: Survey, outdone: Mapping[Topic, Topic]
 ) -> Iterator[Evidence]:
-    """Yields a piece for each of some topics that exist, where the group reads others and not that one. `outdone` are topics
-    that fit the store, with the one topic that the group reads and that fits it as well.
+    """Yields a piece for each of the given topics, which exist, if the group reads other topics and not this one.
+    `outdone` are topics that fit the store, with the one topic that the group reads and that fits it as well.
     """
     read = read_topics(store, survey)
     if not read or survey.supplied.is_global(store.application, store.name):
@@ -61,7 +63,7 @@ def against(
             elsewhere = counted(len(read), "other topic") if other is None else f"{other}, which fits as well,"
             yield (NOT_COMMITTED if other is None else ANOTHER_COMMITTED).of_topic(
                 topic,
-                f"group {store.application} has committed offsets on {elsewhere} and none there: it restores from that one "
-                "only if it is a global table's",
+                f"group {store.application} has committed offsets on {elsewhere} and none here: the store restores "
+                "from this topic only if it belongs to a global table",
                 application=store.application,
             )

@@ -1,4 +1,4 @@
-"""What the person says with `--source`."""
+"""The source that a person names with `--source`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KIND = "explicit"
 
 
 def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
-    """:raises UsageError: if the topic that is named does not exist."""
+    """:raises UsageError: if the named topic does not exist."""
     named = survey.named_source(store)
     if named is None:
         return

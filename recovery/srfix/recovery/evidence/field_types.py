@@ -1,4 +1,4 @@
-"""Whether a field of one type can feed a column of another: as far as two schemas say that they are of different things.
+"""Whether a field of one type can feed a column of another type; if not, the two schemas describe different things.
 
 | the writer's | feeds |
 |---|---|
@@ -7,8 +7,8 @@
 | string, bytes, enum, fixed | each other |
 | record, array, map | the same; ksqlDB writes a map as an array of entries |
 
-That is what Avro's schema resolution and ksqlDB's coercions allow together (`ConnectDataTranslator.validateSchema`): what
-is left out is refused by both. A union feeds what one of its branches does.
+That is what Avro's schema resolution and ksqlDB's coercions allow together (`ConnectDataTranslator.validateSchema`):
+both refuse any other pair. A union feeds every column that one of its branches can feed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ANY: Final = frozenset({"any"})
 
 
 def field_types(schema: Schema) -> Mapping[str, frozenset[str]]:
-    """Per field of an Avro record the types that its values can have; nothing for other schemas."""
+    """For each field of an Avro record, the types that its values can have; empty for other schemas."""
     if schema.schema_type != "AVRO":
         return {}
     try:
@@ -45,7 +45,7 @@ def field_types(schema: Schema) -> Mapping[str, frozenset[str]]:
 
 
 def can_feed(writer: frozenset[str] | None, column: frozenset[str] | None) -> bool:
-    """True if a value of one of the writer's types may become one of the column's; if either is not known, too."""
+    """True if a value of one of the writer's types may become a value of the column; also if either type is not known."""
     if not writer or not column or "any" in writer | column:
         return True
     return any(_feeds(one, other) for one in writer for other in column)
@@ -69,4 +69,4 @@ def _types(document: Json) -> frozenset[str]:
             return _types(inner)
         case str() if document in _NUMBERS | _TEXTS | _LISTS | _NAMED | {"boolean", "null"}:
             return frozenset({document})
-    return _ANY  # a named type that stands elsewhere
+    return _ANY  # a named type that is defined elsewhere

@@ -1,8 +1,7 @@
-"""Whose store is it, and which topic does it restore from: hypotheses, weighed for and against.
-
-A hypothesis is (application, store, source topic). Every way to take the name of a changelog apart is one beside the
-others, and so is every topic that anything points to, one that is gone too. One wins only with a margin; else the store is
-undecided. What counts, and how much, is the table of `evidence.rules`.
+"""Hypotheses about a store's application and about the topic that it restores from, with the evidence for and against
+each. A hypothesis is (application, store, source topic). Each way to split the name of a changelog gives hypotheses,
+with each topic that some evidence points to, even a topic that is gone. A hypothesis wins only with a margin; else the
+store is undecided. The table of `evidence.rules` says what counts, and how much.
 """
 
 from __future__ import annotations
@@ -21,16 +20,16 @@ class Hypothesis:
     """One way in which a store may have come about."""
 
     store: SuspectStore
-    """Whose it is, and what it is called."""
+    """The store's application and name."""
     topic: Topic | None
-    """The topic that it restores from; None if nothing points to any."""
+    """The topic that it restores from; None if no evidence points to a topic."""
     is_gone: bool = False
     """True if there is no such topic any more."""
     pieces: tuple[Evidence, ...]
 
     @property
     def points(self) -> int:
-        """What speaks for it, less what speaks against it; each kind counts once either way."""
+        """The points for it, minus the points against it; each kind counts once for and once against."""
         best: dict[tuple[str, bool], int] = {}
         for piece in self.pieces:
             key = (rules.COUNTED_ONCE.get(piece.kind, piece.kind), piece.against)
@@ -44,26 +43,26 @@ class Hypothesis:
 
     @property
     def is_proven(self) -> bool:
-        """True if something conclusive names the topic."""
+        """True if conclusive evidence names the topic."""
         return any(piece.is_conclusive and not piece.against and piece.topic is not None for piece in self.pieces)
 
     @property
     def is_out(self) -> bool:
-        """True if something conclusive speaks against it, and nothing conclusive for its topic."""
+        """True if conclusive evidence speaks against it, and none for its topic."""
         return not self.is_proven and any(
             piece.is_conclusive and piece.against and piece.topic is not None for piece in self.pieces
         )
 
     @property
     def is_believable(self) -> bool:
-        """True if something more than weak speaks for its topic."""
+        """True if evidence stronger than weak speaks for its topic."""
         return any(
             not piece.against and piece.topic is not None and piece.weight is not Weight.WEAK for piece in self.pieces
         )
 
     @property
     def is_alike(self) -> bool:
-        """True if something more than weak speaks for its topic, or its keys are like the store's."""
+        """True if evidence stronger than weak speaks for its topic, or if the topic's keys are like the store's."""
         return self.is_believable or any(
             piece.kind == rules.KEY_FIELDS.kind and not piece.against for piece in self.pieces
         )
@@ -80,20 +79,20 @@ class Hypothesis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What the evidence says of a changelog that does not exist."""
+    """The result of the evidence for a changelog that does not exist."""
 
     suspect: Suspect
-    """The changelog, and all splits of its name."""
+    """The changelog, with all splits of its name."""
     applications: Mapping[str, tuple[Evidence, ...]]
-    """Per application of a split what speaks for and against it."""
+    """The evidence for and against the application of each split."""
     established: tuple[SuspectStore, ...]
-    """The splits whose application is one beyond doubt, likeliest first; none if there is no such application."""
+    """The splits whose application certainly exists, likeliest first; empty if there is no such application."""
     unproven: tuple[str, ...]
-    """Groups whose name is that of a split's application, and of which nothing says whether they are one."""
+    """Groups that have the name of a split's application, while nothing shows whether they are applications."""
     ranked: tuple[Hypothesis, ...]
     """The hypotheses that nothing rules out, likeliest first."""
     ruled_out: tuple[Hypothesis, ...]
-    """The hypotheses that something conclusive rules out although something speaks for their topic."""
+    """The hypotheses that conclusive evidence rules out, although other evidence speaks for their topic."""
     doubts: tuple[Hypothesis, ...]
     """The same topics for applications that left no sign but may have existed; none of them is ever chosen."""
     chosen: Hypothesis | None
@@ -101,9 +100,9 @@ class Verdict:
     is_comparable: bool
     """True if the store left a schema whose fields could be compared with those of topics."""
     not_compared: int = 0
-    """Topics that nobody committed and that have no subject, of which no values were read: there are too many."""
+    """How many topics without commits and without a subject were not read, because there are too many."""
     taken: Topic | None = None
-    """The topic that would have been chosen, were not another store of the application proven to restore from it."""
+    """The topic that would have won, but from which another store of the application is proven to restore."""
 
     @property
     def store(self) -> SuspectStore:
@@ -117,7 +116,7 @@ class Verdict:
 
     @property
     def open(self) -> tuple[Hypothesis, ...]:
-        """The hypotheses that are left where none wins: none of them is much less likely than the best."""
+        """The hypotheses that are left if none wins: none of them is much less likely than the best."""
         if not self.ranked:
             return ()
         least = self.ranked[0].points - rules.MARGIN
@@ -130,8 +129,8 @@ class Verdict:
 
     @property
     def global_rivals(self) -> tuple[Hypothesis, ...]:
-        """Where the one that wins is the only fitting topic that the group has committed: those that are as likely, if the
-        store is a global table's.
+        """If the winner has the only fitting topic with commits of the group: the hypotheses that are equally likely in
+        case the store belongs to a global table.
         """
         chosen = self.chosen
         if chosen is None or chosen.is_named or chosen.is_proven:
@@ -146,13 +145,15 @@ class Verdict:
 
     @property
     def other_splits(self) -> tuple[SuspectStore, ...]:
-        """The other ways to take the name apart."""
+        """The other ways to split the name."""
         mine = self.store.application
         return tuple(split for split in self.suspect.splits if split.application != mine)
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:
-        """What speaks for and against the topics of the likeliest split for which anything speaks, and its application."""
+        """The evidence about the likeliest split: for and against its application, and for and against each topic that
+        has some evidence for it.
+        """
         store = self.store
         pieces = (
             piece
@@ -167,8 +168,8 @@ class Verdict:
 def choose(ranked: Sequence[Hypothesis], doubts: Iterable[Hypothesis]) -> Hypothesis | None:
     """The hypothesis that wins; None if none does.
 
-    :param ranked: those that nothing rules out, likeliest first.
-    :param doubts: those of applications that left no sign, which are never chosen.
+    :param ranked: the hypotheses that nothing rules out, likeliest first.
+    :param doubts: hypotheses of applications that left no sign; they are never chosen.
     """
     named = [hypothesis for hypothesis in ranked if hypothesis.is_named]
     if named:
@@ -190,8 +191,9 @@ def choose(ranked: Sequence[Hypothesis], doubts: Iterable[Hypothesis]) -> Hypoth
 
 
 def _margin(best: Hypothesis, other: Hypothesis) -> int:
-    """More where the word that the store is named after may be one of the other application's name, which is longer; and where
-    no group reads the best one and the other topic cannot be compared, for it may have the same fields.
+    """The margin between two hypotheses. It is larger if the word that names the store may belong to the other
+    application's name, which is longer. It is also larger if no group reads the best topic and the other topic cannot
+    be compared, because the other may have the same fields.
     """
     if other.topic != best.topic:
         is_read = any(piece.kind == rules.COMMITTED.kind and not piece.against for piece in best.pieces)
@@ -202,7 +204,9 @@ def _margin(best: Hypothesis, other: Hypothesis) -> int:
 
 
 def _margin_of_doubt(best: Hypothesis, doubt: Hypothesis) -> int:
-    """More where the doubt's application left topics, and where nothing but a person's word speaks for the best's."""
+    """The margin over a doubt. It is larger if the doubt's application left topics, and if only a person's word speaks
+    for the best one's application.
+    """
     left = any(not piece.against and piece.kind == rules.LEFT_TOPICS.kind for piece in doubt.pieces)
     has_sign = any(
         piece.topic is None and not piece.against and piece.kind != rules.GIVEN.kind for piece in best.pieces
@@ -211,7 +215,7 @@ def _margin_of_doubt(best: Hypothesis, doubt: Hypothesis) -> int:
 
 
 def order(hypothesis: Hypothesis) -> tuple[bool, bool, int, str, str, str]:
-    """The order in which hypotheses stand: what a person named, what is proven, then by points."""
+    """The sort key of hypotheses: first those that a person named, then proven ones, then by points."""
     return (
         not hypothesis.is_named,
         not hypothesis.is_proven,

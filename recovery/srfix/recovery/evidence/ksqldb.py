@@ -1,4 +1,4 @@
-"""What ksqlDB says: which query the application is, which table the store holds, and the topic of that table."""
+"""ksqlDB's answers: the query that the application is, the table that the store holds, and the topic of that table."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ KIND = "ksqldb"
 
 
 def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
-    """Yields a piece per topic: from the query's topology as that weighs it, else from the tables that it reads.
-
-    Without a topology a single table is strong evidence, one of several weak.
+    """Yields a piece per topic: from the query's topology, with the weight that the topology gives; else from the
+    tables that the query reads. Without a topology, a single table is strong evidence, and one of several tables is
+    weak evidence.
     """
     for answers, query in survey.supplied.queries(store.application):
         if query.topology is not None:

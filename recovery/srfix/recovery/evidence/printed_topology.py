@@ -1,4 +1,4 @@
-"""What the printed topology says: the store is the table of a topic, or the global table of one."""
+"""Evidence from the printed topology: the store is the table, or the global table, of a topic."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ KIND = "topology"
 
 
 def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
-    """Yields a piece per topology in which the store is a table of a topic that the cluster has.
-
-    A text whose application nobody named is strong at best: another application may have a store of that name.
+    """Yields a piece per topology in which the store is a table of a topic that the cluster has. If nobody named the
+    application of a topology, the piece is at most strong, because another application may have a store of that name.
     """
     for topology in survey.supplied.topologies:
         if topology.application not in (None, store.application):

@@ -1,6 +1,6 @@
-"""Which subject holds the schema ids in the store's rows on disk, where the store has left no schema to compare.
-
-So it is from Kafka Streams 2.7 on, and before a store's first put: its rows carry ids of the source topic's own subject.
+"""Which subject holds the schema ids in the store's rows on disk, for stores that have left no schema to compare. These
+are stores on Kafka Streams 2.7 or later, and stores before their first put: their rows carry ids of the source topic's
+own subject.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MOST: Final = 100
 
 
 def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
-    """Yields a piece per topic whose subject holds them all; nothing where the store's own schema can be compared."""
+    """Yields a piece per topic whose subject holds all of these ids; nothing if the store's own schema can be compared."""
     if schema_similarity.is_comparable(store, survey):
         return
     ids = _ids(store, survey)
@@ -45,15 +45,15 @@ def _ids(store: SuspectStore, survey: Survey) -> frozenset[SchemaId]:
         if place.store.kind is StoreKind.KEY_VALUE:
             try:
                 rows = some_rows(Path(place.store.path), most=_MOST)
-            except StateDirectoryError:  # said where the rows themselves are wanted
+            except StateDirectoryError:  # reported by the code that reads the rows themselves
                 continue
             ids.update(SchemaIdPeek()([row.payload for row in rows.values()]))
     return frozenset(SchemaId(schema_id) for schema_id in ids if schema_id >= 0)
 
 
 def _holding(ids: frozenset[SchemaId], store: SuspectStore, survey: Survey) -> dict[Topic, Subject]:
-    """The topics that exist and whose subject holds all of these ids: of those that the group reads, and those that the
-    registry names for one id, which it may do by content.
+    """The existing topics whose subject holds all of these ids. Candidates are the topics that the group reads, and
+    those that the registry names for one of the ids (it may answer by content).
     """
     likely = {store.source_subject(topic, Role.VALUE) for topic in read_topics(store, survey)}
     with suppress(SchemaNotFoundError):

@@ -1,6 +1,5 @@
-"""How a hypothesis is weighed: (application, store, source topic). Every kind of evidence, and what it is worth.
-
-The modules beside this one gather; `hypotheses` decides. `DESIGN.md` shows this table, and a test holds the two together.
+"""How to weigh a hypothesis (application, store, source topic): every kind of evidence, and its weight. The modules
+beside this one gather evidence; `hypotheses` decides. `DESIGN.md` shows this table, and a test compares the two.
 """
 
 from __future__ import annotations
@@ -13,17 +12,17 @@ from srfix.recovery.findings import Evidence, Weight
 from srfix.serde.subjects.names import Topic
 
 COUNTED_ONCE: Final = {"given": "application", "streams-group": "application", "internal-topics": "application"}
-"""Kinds that say the same: that there is such an application."""
+"""Kinds that all say the same, namely that there is such an application; they count once together."""
 POINTS: Final = {Weight.CONCLUSIVE: 16, Weight.STRONG: 4, Weight.WEAK: 1}
-"""What a kind of evidence counts, once for and once against; its best weight, however often it is said."""
+"""The points of a kind of evidence. Each kind counts once for and once against, with its best weight."""
 MARGIN: Final = 4
-"""By how much a hypothesis must lead every one of another topic."""
+"""By how many points a hypothesis must lead every hypothesis with another topic."""
 MARGIN_OF_STORES: Final = 3
-"""By how much it must lead that of another store of the application for the same topic."""
+"""By how many points it must lead a hypothesis with another store of the application and the same topic."""
 MARGIN_OF_APPLICATIONS: Final = 3
-"""By how much it must lead one of the same topic, and another application."""
+"""By how many points it must lead a hypothesis with the same topic and another application."""
 MARGIN_OF_DOUBTS: Final = 4
-"""By how much it must lead one of an application that left no sign: it may have expired."""
+"""By how many points it must lead a hypothesis whose application left no sign, because the group may have expired."""
 
 
 class About(Enum):
@@ -41,7 +40,7 @@ class Rule:
     when: str
 
     def says(self, piece: Evidence) -> bool:
-        """True if a piece may come of this rule: a kind's rules differ in their weight or direction."""
+        """True if the piece may come from this rule; the rules of one kind differ in weight or direction."""
         return (piece.kind, piece.weight, piece.against) == (self.kind, self.weight, self.against)
 
     def of_topic(self, topic: Topic, detail: str, *, application: str | None = None) -> Evidence:
@@ -71,13 +70,13 @@ def _source(kind: str, weight: Weight, when: str, *, against: bool = False) -> R
 NOT_THERE: Final = _application(
     "not-there",
     Weight.WEAK,
-    "its state directory or topology was handed over, and has no store of the name",
+    "the person gave its state directory or topology, which has no store of the name",
     against=True,
 )
 GIVEN: Final = _application(
     "given",
     Weight.STRONG,
-    "a person names it (`--application`, `--source`), or hands over its state directory, topology or ksqlDB query",
+    "a person names it (`--application`, `--source`), or gives its state directory, topology or ksqlDB query",
 )
 STREAMS_GROUP: Final = _application(
     "streams-group",
@@ -87,8 +86,8 @@ STREAMS_GROUP: Final = _application(
 INTERNAL_TOPICS: Final = _application(
     "internal-topics",
     Weight.STRONG,
-    "it has a group, and topics exist that only Kafka Streams names so (a repartition topic, a store with a number), and "
-    "whose name and the changelog's have the group's in common, and no more",
+    "it has a group, and there are topics with names that only Kafka Streams gives (a repartition topic, a store "
+    "with a number), which share exactly the group's name with the changelog",
 )
 LEFT_TOPICS: Final = _application(
     "internal-topics",
@@ -99,17 +98,20 @@ PLAIN_GROUP: Final = _application(
     "plain-group", Weight.CONCLUSIVE, "its group has members, and none of them is a stream thread", against=True
 )
 OTHER_QUERY: Final = _application(
-    "ksqldb-name", Weight.CONCLUSIVE, "the name begins with a ksqlDB query's id, which ends elsewhere", against=True
+    "ksqldb-name",
+    Weight.CONCLUSIVE,
+    "the name begins with a ksqlDB query's name, which ends at another place",
+    against=True,
 )
 LEFT_ELSEWHERE: Final = _source(
-    "state-directory", Weight.WEAK, "the checkpoint of its task leaves other topics, and not this one", against=True
+    "state-directory", Weight.WEAK, "the checkpoint of its task leaves only other topics", against=True
 )
 AUTOMATIC_NAME: Final = _source(
-    "store-name", Weight.STRONG, "the store's automatic name holds the topic: `<topic>-STATE-STORE-<number>`"
+    "store-name", Weight.STRONG, "the store's automatic name contains the topic: `<topic>-STATE-STORE-<number>`"
 )
-NAMED_AFTER: Final = _source("store-name", Weight.WEAK, "the store's name begins as the topic's does")
+NAMED_AFTER: Final = _source("store-name", Weight.WEAK, "the store's name and the topic's name have the same beginning")
 NAMED_OTHERWISE: Final = _source(
-    "store-name", Weight.WEAK, "the store's name begins with that of another topic", against=True
+    "store-name", Weight.WEAK, "the store's name and another topic's name have the same beginning", against=True
 )
 ALL_FIELDS: Final = _source(
     "schema-similarity",
@@ -119,8 +121,8 @@ ALL_FIELDS: Final = _source(
 NOT_COMPARED: Final = _source(
     "schema-similarity",
     Weight.WEAK,
-    "the topic cannot be compared (it has no subject that tells, and no record with an id), and the group reads it, the store "
-    "is named after it, or the application has committed nothing and another topic fits",
+    "the topic cannot be compared (it has no subject with fields, and no record with an id). In addition, the group "
+    "reads it, or the store is named after it, or the application has committed nothing and another topic fits",
 )
 SOME_FIELDS: Final = _source("schema-similarity", Weight.WEAK, "it has some of these fields, not all", against=True)
 NO_FIELD: Final = _source("schema-similarity", Weight.CONCLUSIVE, "it has none of these fields", against=True)
@@ -132,24 +134,27 @@ KEY_FIELDS: Final = _source(
 OTHER_KEY_FIELDS: Final = _source(
     "key-similarity", Weight.STRONG, "only the keys can be compared, and not every field is", against=True
 )
-SAME_FIELDS: Final = _source("same-fields", Weight.WEAK, "the topic's schema has no other field either")
-SAME_RECORD: Final = _source("record-name", Weight.STRONG, "both records have the same full name, a person's own")
+SAME_FIELDS: Final = _source("same-fields", Weight.WEAK, "in addition, the topic's schema has no other field")
+SAME_RECORD: Final = _source(
+    "record-name", Weight.STRONG, "both records have the same full name, and a person has chosen it"
+)
 NO_IDS: Final = _source(
     "record-ids",
     Weight.STRONG,
-    "the topic has no subject, and none of the values looked at carries a schema id",
+    "the topic has no subject, and none of its values that srfix looked at carries a schema id",
     against=True,
 )
 LOST_IDS: Final = _source(
     "record-ids",
     Weight.STRONG,
-    "the group has committed offsets there, the topic has no subject, and all schema ids in the values looked at are unknown "
-    "to the registry: a schema was there, and is gone",
+    "the group has committed offsets there, the topic has no subject, and the registry knows no schema id in the "
+    "values that srfix looked at: there was a schema, and it is gone",
 )
 ROW_IDS: Final = _source(
     "row-ids",
     Weight.STRONG,
-    "the store has left no schema to compare, and the topic's subject holds every id in the rows on disk that are looked at",
+    "the store has left no schema to compare, and the topic's subject holds every id in the rows on disk that srfix "
+    "looked at",
 )
 COMMITTED: Final = _source("committed-offsets", Weight.WEAK, "the group has committed offsets there")
 NOT_COMMITTED: Final = _source(
@@ -161,19 +166,20 @@ NOT_COMMITTED: Final = _source(
 ANOTHER_COMMITTED: Final = _source(
     "committed-offsets",
     Weight.STRONG,
-    "so it is, it has every field, and so has exactly one that the group has committed, with none too many where it has none "
-    "(of a ksqlDB query with any, for it has no global tables); and the store is not named after it alone",
+    "the same is true, and the topic has every field. Exactly one topic that the group has committed has every "
+    "field, too, and it has extra fields only if this one has some (for a ksqlDB query, which has no global tables, "
+    "extra fields do not matter). And the store is not named only after this topic",
     against=True,
 )
 NO_GLOBAL: Final = _source(
     "committed-offsets",
     Weight.STRONG,
-    "the group has committed offsets there, and a topology or a state directory has the store as a global one, whose topic "
-    "no group reads",
+    "the group has committed offsets there, but by a topology or a state directory the store is global, and no "
+    "group reads a global store's topic",
     against=True,
 )
 GONE: Final = _source(
-    "gone", Weight.STRONG, "there is no such topic any more, and one that the group reads fits as well", against=True
+    "gone", Weight.STRONG, "the topic no longer exists, and a topic that the group reads fits as well", against=True
 )
 
 RULES: Final = (
@@ -184,19 +190,25 @@ RULES: Final = (
     PLAIN_GROUP,
     OTHER_QUERY,
     NOT_THERE,
-    _source("explicit", Weight.CONCLUSIVE, "a person names it (`--source`): that decides, whatever the rest says"),
+    _source(
+        "explicit", Weight.CONCLUSIVE, "a person names it (`--source`): this decides, whatever the other evidence says"
+    ),
     _source(
         "state-directory", Weight.CONCLUSIVE, "the store's own offsets name it, or nothing else is left in its task"
     ),
-    _source("state-directory", Weight.WEAK, "its task's checkpoint names it, and other stores or topics are left"),
+    _source("state-directory", Weight.WEAK, "its task's checkpoint names it, and also leaves other stores or topics"),
     LEFT_ELSEWHERE,
     _source("topology", Weight.CONCLUSIVE, "the application's printed topology has the store as the topic's table"),
-    _source("topology", Weight.STRONG, "so has a topology of which nobody said whose it is, or names are a person's"),
-    _source("topology", Weight.WEAK, "the printed topology leaves it open"),
+    _source(
+        "topology",
+        Weight.STRONG,
+        "the same, but nobody named the topology's application, or a person has chosen the names in it",
+    ),
+    _source("topology", Weight.WEAK, "the printed topology allows it, but does not show it"),
     _source(
         "ksqldb",
         Weight.CONCLUSIVE,
-        "the query's topology says so; strong or weak if `topology` says so strongly or weakly",
+        "the query's topology says so; the weight is that of `topology`",
     ),
     _source("ksqldb", Weight.STRONG, "the query reads one table; weak where it reads several"),
     AUTOMATIC_NAME,

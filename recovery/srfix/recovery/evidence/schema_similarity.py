@@ -1,7 +1,7 @@
-"""The internal schema under the phantom subject is a projection of its source's: the field names tell which.
-
-Every topic that has a subject is compared, whoever reads it: a global table's topic is committed by nobody. One whose
-subject cannot be compared (none by TopicNameStrategy, another schema type) is compared by the ids in its records.
+"""The internal schema under the phantom subject is a projection of its source's schema, so its field names show the
+source. Every topic with a subject is compared, even if no group reads it, because nobody commits a global table's
+topic. If a topic has no comparable subject (none by TopicNameStrategy, or another schema type), the ids in its records
+are compared.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ KIND = rules.ALL_FIELDS.kind
 _FITS: Final = 2
 _EXACT: Final = (_FITS, True)
 _MOST_OLDER: Final = 20
-"""Topics that nobody committed whose older versions are compared."""
+"""For how many topics without commits older versions are compared."""
 _NOBODYS: Final = frozenset(
     {"io.confluent.ksql.avro_schemas.KsqlDataSourceSchema", "KsqlDataSourceSchema", "ConnectDefault"}
 )
@@ -41,7 +41,7 @@ _NOBODYS: Final = frozenset(
 
 
 def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
-    """Yields what the subjects of all topics say that exist, the application's own internal ones left out."""
+    """Yields evidence from the subjects of all existing topics, without the application's own internal ones."""
     internal = _internal(store, survey)
     if internal is None:
         return
@@ -61,11 +61,10 @@ def is_comparable(store: SuspectStore, survey: Survey) -> bool:
 
 
 def compare(store: SuspectStore, survey: Survey, topics: Iterable[Topic]) -> Iterator[Evidence]:
-    """What the subjects of these topics say, by name; nothing of one whose subject cannot be compared, and of those with no
-    field in common, which are nearly all of them, only of some (`against` tells of any).
-
-    Older versions count too, for a store may have been made when the source had another schema: of the topics that the
-    application reads, and of the others that come nearest.
+    """Evidence from the subjects of these topics, by topic. Topics without a comparable subject are left out, and most
+    topics without a common field, which are nearly all topics (`against` has evidence for any of them). Older versions
+    count too, because the source may have had another schema when the store was made; they are compared for the topics
+    that the application reads, and for the nearest others.
     """
     internal = _internal(store, survey)
     if internal is None:
@@ -96,8 +95,9 @@ def compare(store: SuspectStore, survey: Survey, topics: Iterable[Topic]) -> Ite
 
 
 def _with_fewer_records(store: SuspectStore, topics: Collection[Topic], survey: Survey) -> Iterator[Topic]:
-    """Those of some topics that have the record of the store's latest schema, but fewer of its earlier ones than another has:
-    the latest may be a repair's copy of the source's, and a topic that is derived from that has the record too.
+    """The topics that share fewer record names with the store's versions than another topic does. The store's latest
+    schema may be a repair's copy of the source's schema, so a topic that is derived from the source can have that
+    record, too.
     """
     if len(topics) < 2:
         return
@@ -115,7 +115,7 @@ def _with_fewer_records(store: SuspectStore, topics: Collection[Topic], survey: 
 
 
 def against(store: SuspectStore, topics: Iterable[Topic], survey: Survey) -> Iterator[Evidence]:
-    """What the latest schemas of these topics say against each that has no field in common with the store's."""
+    """Evidence against each of these topics whose latest schema has no field in common with the store's schema."""
     internal = _internal(store, survey)
     if internal is None or internal.role is Role.KEY:
         return
@@ -132,9 +132,9 @@ def against(store: SuspectStore, topics: Iterable[Topic], survey: Survey) -> Ite
 def _by_record_names(
     topics: Collection[Topic], internal: _Internal, store: SuspectStore, survey: Survey
 ) -> Iterator[Evidence]:
-    """What subjects of topic and record name say (TopicRecordNameStrategy) of topics that have none of their own, by topic:
-    the best fit of each, where it fits; what does not is left to the ids in the records. Such a subject is one whose record
-    is called as the rest of its name.
+    """Evidence from subjects of TopicRecordNameStrategy, for topics without a subject of their own, by topic. It is the
+    best fit of each topic, if something fits; else the ids in the records decide. A subject counts as such only if its
+    record's name is the rest of the subject's name.
     """
     if internal.role is not Role.VALUE:
         return
@@ -154,7 +154,7 @@ def _by_record_names(
 
 
 def _topic_record_subjects(context: str, survey: Survey) -> Mapping[Topic, list[Subject]]:
-    """Per topic that exists the subjects that may be named after it and a record."""
+    """For each existing topic, the subjects that may be named after it and a record."""
     by_topic: defaultdict[Topic, list[Subject]] = defaultdict(list)
     for subject in survey.subjects():
         of_context, name = split_context(subject)
@@ -181,7 +181,7 @@ def topics_without_subject(store: SuspectStore, survey: Survey) -> tuple[Topic, 
 
 
 def compare_by_ids(store: SuspectStore, survey: Survey, topics: Collection[Topic]) -> Iterator[Evidence]:
-    """What the ids in some topics' records say, by topic: the best fit of each counts. An empty topic says nothing."""
+    """Evidence from the ids in some topics' records, by topic: the best fit of each counts. An empty topic gives none."""
     internal = _internal(store, survey)
     if internal is None or internal.role is not Role.VALUE:
         return
@@ -215,8 +215,8 @@ def compare_by_ids(store: SuspectStore, survey: Survey, topics: Collection[Topic
 
 
 def _others_of_record(topic: Topic, schema: Schema, store: SuspectStore, survey: Survey) -> Iterator[_Writer]:
-    """The versions under the subjects that RecordNameStrategy and TopicRecordNameStrategy give to a record: the store may
-    have been made when its rows had another one.
+    """The versions under the subjects that RecordNameStrategy and TopicRecordNameStrategy give to a record: the store
+    may have been made when its rows had another version.
     """
     name = _record_name(schema)
     if name is None:
@@ -229,8 +229,8 @@ def _others_of_record(topic: Topic, schema: Schema, store: SuspectStore, survey:
 
 
 def unlisted_topics(survey: Survey, context: str) -> tuple[Topic, ...]:
-    """Topics that have a subject for their values, are no application's own, and are not listed: gone, of another cluster,
-    or hidden.
+    """Topics that have a subject for their values, belong to no application, and are not listed: they are gone, in
+    another cluster, or hidden.
     """
     return survey.once(("unlisted topics", context), lambda: tuple(_unlisted_topics(survey, context)))
 
@@ -249,28 +249,28 @@ def _unlisted_topics(survey: Survey, context: str) -> Iterator[Topic]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Writer:
-    """A schema that may have written what the store holds, or the store's own, as it is compared with others."""
+    """A schema in a form that can be compared: one that may have written the store's rows, or the store's own."""
 
     schema: Schema
     where: str
-    """Where it stands."""
+    """Where the schema was found, in words."""
     names: tuple[str, ...]
-    """Of its fields; none where there are none to compare."""
+    """The names of its fields; empty if there is nothing to compare."""
     folded: frozenset[str]
     types: Mapping[str, frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Index:
-    """The latest schemas of some topics, in which those are found that have a field in common with a store's."""
+    """An index of the latest schemas of some topics, to find those that have a field in common with a store's schema."""
 
     writers: Mapping[Topic, _Writer]
-    """By name; those whose schemas have no names to compare last."""
+    """By name; topics whose schemas have no names to compare come last."""
     by_name: Mapping[str, Collection[Topic]]
-    """By each name of their fields, folded."""
+    """The topics by the folded name of each of their fields."""
 
     def near(self, internal: _Internal) -> frozenset[Topic]:
-        """Those with a field in common; of keys all, for every topic's are compared."""
+        """The topics with a common field; for keys all topics, because every topic's keys are compared."""
         if internal.role is Role.KEY:
             return frozenset(self.writers)
         return frozenset(topic for name in internal.writer.folded for topic in self.by_name.get(name, ()))
@@ -302,13 +302,13 @@ class _Internal:
     """The schema that the store's serde registered."""
 
     role: Role
-    """Of its values; of its keys where the values' cannot be compared."""
+    """The value, or the key if the value schema cannot be compared."""
     writer: _Writer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Comparison:
-    """What comes of comparing a topic's schema with the store's."""
+    """The result of comparing a topic's schema with the store's."""
 
     fit: int = -1
     """2 if all fields fit, 1 if some, 0 if none, -1 if it was not compared."""
@@ -334,8 +334,9 @@ def _internal(store: SuspectStore, survey: Survey) -> _Internal | None:
 def _candidates(
     store: SuspectStore, survey: Survey, fits: Callable[[Topic], bool], kind: tuple[object, ...]
 ) -> tuple[Topic, ...]:
-    """Topics that may be a source and fit, by name. One that is named as an application's own is only where this application
-    reads it, or no application has such a name; of the others it is found out once for all stores of a context.
+    """Topics that may be a source and fit, by name. A topic with the name of an internal topic is one of them only if
+    this application reads it, or if no application has such a name. The other topics are found once for all stores of a
+    context.
     """
 
     def fitting() -> tuple[Topic, ...]:
@@ -346,7 +347,7 @@ def _candidates(
 
     candidates = survey.once((*kind, store.context), fitting)
     read = (topic for topic in read_topics(store, survey) if topic in survey.topics() and not _is_nobodys_own(topic))
-    # What is named as a changelog of this very application is none of its sources, unless it reads it.
+    # A topic with the name of this application's changelog is not one of its sources, unless the application reads it.
     of_nobody = survey.once((*kind, store.context, "unowned"), unowned)
     other_topics = (topic for topic in of_nobody if parse(topic, application=store.application) is None)
     return tuple(sorted({*candidates, *other_topics, *filter(fits, read)}))
@@ -357,8 +358,9 @@ def _is_nobodys_own(topic: Topic) -> bool:
 
 
 def _is_unowned(topic: Topic, survey: Survey) -> bool:
-    """True for one that is named as an application's own, of which there is no group, as far as can be asked, or one of plain
-    consumers, or one that commits it: Kafka Streams restores from its own changelogs without a group.
+    """True for a topic with the name of an internal topic whose application does not exist: there is no such group, as
+    far as srfix can ask; or its members are plain consumers; or it commits offsets of this topic, which Kafka Streams
+    does not do for its own changelogs.
     """
     groups = survey.once(("groups",), survey.cluster.groups)
     is_in_part = groups.problem is not None
@@ -370,8 +372,8 @@ def _is_unowned(topic: Topic, survey: Survey) -> bool:
 
 
 def _is_owner(name: str, topic: Topic, among: Applications) -> bool:
-    """True if a group may be an application that made the topic. Its offsets are known by now; members are asked for group by
-    group.
+    """True if a group may be an application that made the topic. Its offsets are known at this point; members are asked
+    for group by group.
     """
     with suppress(ClusterError):
         if recognise(topic) is InternalTopicKind.CHANGELOG and among.has_read(name, topic):
@@ -385,7 +387,7 @@ def _compared(topic: Topic, internal: _Internal, writer: _Writer) -> _Comparison
     names = internal.writer.names
     if not names or not writer.names:
         return _Comparison()
-    if internal.role is Role.KEY:  # many keys have the same one field: that says little
+    if internal.role is Role.KEY:  # many keys have only this one field, so it says little
         _named, shared = _shared(internal.writer, writer)
         rule = rules.KEY_FIELDS if shared == len(names) else rules.OTHER_KEY_FIELDS
         detail = f"{shared} of the {len(names)} fields of the store's key schema are fields of {writer.where}"
@@ -427,11 +429,13 @@ def _compared(topic: Topic, internal: _Internal, writer: _Writer) -> _Comparison
 
 
 def _shared(internal: _Writer, writer: _Writer) -> tuple[int, int]:
-    """How many of the store's fields have the name of one of the writer's, and how many of them that one can feed."""
+    """How many of the store's fields have the name of a writer's field, and how many of these the writer's field can
+    feed.
+    """
     columns, fields = internal.names, writer.names
     try:
         fed = match_fields(columns, fields, CaseRule.UNIQUE, where="the writer schema")
-    except AmbiguousFieldError:  # the engine's rule takes the last of several
+    except AmbiguousFieldError:  # by the engine's rule, the last of several fields counts
         fed = match_fields(columns, fields, CaseRule.KSQLDB_2020, where="the writer schema")
     types, writer_types = internal.types, writer.types
     return len(fed), sum(can_feed(writer_types.get(field), types.get(column)) for column, field in fed.items())
@@ -445,5 +449,5 @@ def _record(schema: Schema) -> str | None:
 def _record_name(schema: Schema) -> str | None:
     try:
         return record_name(schema)
-    except SchemaError:  # it refers to others: its name is not worth following them
+    except SchemaError:  # it refers to others; srfix does not fetch them only for its name
         return None

@@ -1,4 +1,4 @@
-"""What the state directory says: the store's own offsets, or a topic left over in its task's checkpoint."""
+"""Evidence from the state directory: the store's own offsets, or a topic that is left over in its task's checkpoint."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ KIND = LEFT_ELSEWHERE.kind
 def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
     """Yields a piece per topic that the store may restore from and the cluster has.
 
-    Conclusive where the store names it itself, or nothing else is left in the checkpoint; weak otherwise. A missing
-    checkpoint says nothing, and proves nothing.
+    It is conclusive if the store itself names the topic, or if nothing else is left in the checkpoint; else it is weak.
+    A missing checkpoint says nothing, and proves nothing.
     """
     for on_disk in survey.supplied.stores_on_disk():
         if (on_disk.prefix, on_disk.name) != (store.application, store.name):
@@ -28,11 +28,13 @@ def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
 
 
 def against(store: SuspectStore, topics: Collection[Topic], survey: Survey) -> Iterator[Evidence]:
-    """Yields a piece for each of some topics that the checkpoint of the store's task does not name, where it leaves others."""
+    """Yields a piece for each of the given topics that the checkpoint of the store's task does not name, if it leaves
+    others.
+    """
     pieces = tuple(gather(store, survey))
     left = sorted({str(piece.topic) for piece in pieces})
     if not left or any(piece.weight is not Weight.WEAK for piece in pieces):
-        return  # what is proven decides without it
+        return  # a proof decides without this evidence
     for topic in sorted(topics):
         if topic not in left:
             yield LEFT_ELSEWHERE.of_topic(

@@ -1,7 +1,6 @@
-"""What a store's name says of its topic.
-
-An automatic one holds it: `<topic>-STATE-STORE-0000000000` (`InternalStreamsBuilder.newStoreName` for `table(topic)` and
-`globalTable(topic)` without a name). A person's own may begin with it: `users-store`.
+"""Evidence from a store's name about its topic. An automatic name contains the topic: `<topic>-STATE-STORE-0000000000`
+(`InternalStreamsBuilder.newStoreName` for `table(topic)` and
+`globalTable(topic)` without a name). A name that a person chose may begin with the topic: `users-store`.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ _LEAST_LETTERS: Final = 3
 
 
 def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
-    """Yields a piece for the topic in an automatic name, which need not exist any more, or for each topic that the name
-    begins with.
+    """Yields a piece for the topic in an automatic name, even if the topic no longer exists, or for each topic that the
+    name begins with.
     """
     automatic = automatic_store_source(store.name)
     if automatic is not None:
@@ -39,7 +38,9 @@ def gather(store: SuspectStore, survey: Survey) -> Iterator[Evidence]:
 
 
 def gone_source(store: SuspectStore, survey: Survey, gone: tuple[Topic, ...]) -> Iterator[Evidence]:
-    """The same of topics that do not exist any more, with a subject in the store's context or in an automatic name."""
+    """The same for topics that no longer exist, but that have a subject in the store's context or stand in an automatic
+    name.
+    """
     automatic = automatic_store_source(store.name)
     if automatic is None:
         yield from _named_after(store, survey.once(("names of those gone", store.context), lambda: _names(gone)))
@@ -49,10 +50,10 @@ def gone_source(store: SuspectStore, survey: Survey, gone: tuple[Topic, ...]) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Names:
-    """Topics by what a store's name may have of theirs."""
+    """Topics by the parts of their names that a store's name may contain."""
 
     whole: Mapping[str, Collection[Topic]]
-    """By their names, as they are compared."""
+    """By their names, in the form in which names are compared."""
     first_words: Mapping[str, Collection[Topic]]
 
 
@@ -76,7 +77,7 @@ def _named_after(store: SuspectStore, topics: _Names) -> Iterator[Evidence]:
 
 
 def _first_word(name: str) -> str:
-    """What stands before the first character that is no letter; empty if that is too short to mean anything."""
+    """The letters before the first other character; empty if they are too few to mean anything."""
     word = _WORD.match(declared_name(name))
     return word[0] if word is not None and len(word[0]) >= _LEAST_LETTERS else ""
 

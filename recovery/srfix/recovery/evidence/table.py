@@ -1,4 +1,4 @@
-"""Whose store is it, and which topic does it restore from? One module per kind of evidence, each with `KIND` and `gather`;
+"""All kinds of evidence for a store's application and source topic. One module per kind, each with `KIND` and `gather`;
 `rules` is the table of what counts, and how much.
 """
 
@@ -22,7 +22,7 @@ from srfix.recovery.facts.survey import Survey
 from srfix.recovery.findings import Evidence
 
 Gather: TypeAlias = Callable[[SuspectStore, Survey], Iterator[Evidence]]
-"""Yields what this kind of evidence says of a store; nothing if it says nothing."""
+"""Yields the evidence of this kind about a store; nothing if there is none."""
 
 ALL: tuple[Gather, ...] = (
     explicit.gather,

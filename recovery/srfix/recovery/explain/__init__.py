@@ -1,1 +1,1 @@
-"""What a finding code means, and what a stack trace shows."""
+"""The meaning of a finding code, and the meaning of a stack trace."""

@@ -1,4 +1,4 @@
-"""What each finding code means: the table behind `srfix explain`.
+"""The meaning of each finding code: the table behind `srfix explain`.
 
 The codes are stable.
 """
@@ -49,7 +49,7 @@ def entry(code: str) -> CatalogueEntry | None:
 
 
 def near_codes(code: str) -> list[str]:
-    """The codes that one which does not exist may stand for; none if it does not look like a code."""
+    """The codes that a person may have meant with an unknown one; empty if it does not look like a code."""
     match = _NEARLY_A_CODE.fullmatch(code)
     if match is None:
         return []

@@ -10,7 +10,7 @@ from typing import Final
 from srfix.serde.bounds import LOG_CHARACTERS
 
 MAX_CHARACTERS: Final = LOG_CHARACTERS
-"""Of a longer text only the end is read: in a log the last failure is the one that matters."""
+"""Only so much of the end of a longer text is read, because the last failure in a log is the one that matters."""
 
 _ESCAPE_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,1000}(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _JSON_ESCAPE = re.compile(r'\\(r\\n|n|r|t|"|/|u0027)')
@@ -19,11 +19,13 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b\ufeff]")
 _COMPOSE_PREFIX = re.compile(
     r"(?m)^(?:> ?){0,5}(?:(?P<of>[\w.-]{1,100} *\||\[pod/[^\]\n]{1,300}\]) ?(?:\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d) )?)?"
 )
-"""What `docker compose logs` and `kubectl logs --prefix` put before each line, with `--timestamps` too, and a mail's quotes."""
+"""The prefix that `docker compose logs` and `kubectl logs --prefix` put before each line, also with `--timestamps`; and
+a mail's quote marks.
+"""
 _ENTRY = re.compile(
     r"(?m)^\W{0,3}\d{2,4}[-/:]\d\d[^\n]{0,200}?\b(?:ERROR|WARN|WARNING|INFO|DEBUG|TRACE|FATAL)\b(?!\W{0,20}(?:at\s|Caused\sby))"
 )
-"""A line with which a logger begins: time and level stand there, and no frame behind them."""
+"""The first line of a log entry: it has time and level, and no stack frame after them."""
 _FRESH_LINE = re.compile(
     r"\s*(?:at\s|Caused by:|Suppressed:|\.\.\. \d|File \"|Traceback|During handling|The above|[\[{(]"
     r"|\d{2,4}[-/:]\d\d|(?:ERROR|WARN|INFO|DEBUG|TRACE|FATAL)\b|[\w$]+(?:\.[\w$]+)+(?:Exception|Error)\b)"
@@ -48,13 +50,13 @@ def clean(text: str) -> LogText:
 
 
 def entries(text: str) -> list[str]:
-    """What a logger wrote at a time each, with the lines of its trace; one where no line has time and level."""
+    """The entries of a log, each with the lines of its trace; one entry if no line has time and level."""
     starts = [0, *(match.start() for match in _ENTRY.finditer(text)), len(text)]
     return [text[start:end] for start, end in pairwise(starts) if start < end]
 
 
 def _by_container(text: str) -> str:
-    """The lines of each container together, those of the one that wrote last behind the others: they came interleaved."""
+    """Groups the interleaved lines by container; the container that wrote last comes last."""
     lines: dict[str, list[str]] = {}
     for line in text.split("\n"):
         prefix = _COMPOSE_PREFIX.match(line)
@@ -65,7 +67,7 @@ def _by_container(text: str) -> str:
 
 
 def without_prefixes(text: str) -> str:
-    """A text that stood in a log, as it was printed, where most of its lines have a collector's prefix; as it is elsewhere."""
+    """Removes a log collector's prefix if most lines have one; else the text is unchanged."""
     plain = _ESCAPE_SEQUENCE.sub("", text)
     lines = [line for line in plain.split("\n") if line.strip()]
     prefixed = sum(_COMPOSE_PREFIX.sub("", line) != line for line in lines)
@@ -73,7 +75,7 @@ def without_prefixes(text: str) -> str:
 
 
 def unwrap(text: str) -> str:
-    """Joins lines that a terminal broke: those as wide as the widest, unless a new entry follows."""
+    """Joins lines that a terminal broke, which are as wide as the widest line, unless a new entry follows."""
     lines = text.split("\n")
     width = max(map(len, lines))
     if not _NARROWEST_WRAP <= width <= _WIDEST_WRAP:

@@ -2,7 +2,7 @@
 
 It knows the words of the Confluent Java clients (5.0 and later), of ksqlDB, of confluent-kafka for Python and
 Go, of libserdes and of srfix itself; it decides from the message, the registry's error code and the name of
-the topic. It never quotes the text: what was pasted may hold credentials.
+the topic. It never quotes the text, because a pasted text may hold credentials.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from srfix.recovery.internal_topics import InternalTopicKind, application_prefix
 from srfix.serde.subjects.names import Role, Subject, Topic, subject_for
 
 _WINDOW = 24 * 1024
-"""Characters on each side of the message that are read for its particulars: a chain of causes fits."""
+"""How many characters on each side of the message are read for its details: a chain of causes fits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackTraceReading:
-    """What a pasted text shows. What the text does not say is None."""
+    """The facts that a pasted text shows. A fact that the text does not show is None."""
 
     symptom: Symptom
     finding: str | None
-    """The finding code that explains it; None where it is no finding (credentials, network)."""
+    """The finding code that explains it; None if the failure is no finding (credentials, network)."""
     title: str
     explanation: str
     schema_id: int | None = None
@@ -54,22 +54,23 @@ class StackTraceReading:
     """Ids in other messages of the same wording, ascending, at most 100."""
     role: Role | None = None
     topic: Topic | None = None
-    """The topic that the failing serde was handed."""
+    """The topic name that the failing serde got."""
     topic_kind: InternalTopicKind | None = None
     subject: Subject | None = None
-    """Its subject; of values where the text does not say which role."""
+    """The subject of that topic; for values if the text does not show the role."""
     error_code: int | None = None
     application: str | None = None
-    """The application.id, where thread name, ksqlDB's form or the topic's name decide it."""
+    """The application.id, if the thread's name, a ksqlDB name or the topic's name decides it."""
     store: str | None = None
     possible_applications: tuple[str, ...] = ()
-    """All that the topic's name allows, longest first, where nothing decides."""
+    """All application ids that the topic's name allows, longest first, if nothing decides."""
     streams_versions: tuple[str, ...] = ()
     """The Kafka Streams versions that the frames allow, ascending."""
     clues: tuple[str, ...] = ()
     next_command: str
-    """The command to run next, for a cluster and a registry that the environment names. It runs as it stands, but for TOPIC
-    and USER, which stand for what the text does not say."""
+    """The command to run next, for a cluster and a registry that the environment names. It runs as it is, except that
+    TOPIC and USER stand for names that the text does not show.
+    """
     is_cut: bool = False
 
     @property
@@ -78,7 +79,7 @@ class StackTraceReading:
 
 
 class Explanation(VersionedDocument, tag="srfix.explanation/1", kw_only=True):
-    """What a pasted text shows: `srfix explain -`."""
+    """The facts that a pasted text shows: `srfix explain -`."""
 
     is_recognised: bool = field(name="recognised")
     symptom: Symptom
@@ -101,7 +102,7 @@ class Explanation(VersionedDocument, tag="srfix.explanation/1", kw_only=True):
     next_command: str = field(name="next")
     """The command to run next."""
     set_first: list[str] | UnsetType = UNSET
-    """What to set before that command runs, as commands; empty where it runs as it stands."""
+    """Commands that set variables before that command runs; empty if it runs as it is."""
     is_cut: bool = field(name="only_the_end_was_read")
 
 
@@ -115,7 +116,7 @@ _NO_CONNECTION: Final = re.compile(
     r"|Connection\s+refused|Unexpected\s+end\s+of\s+file\s+from\s+server"
 )
 _NO_SUCH_PATH: Final = re.compile(r"HTTP\s+404\s+Not\s+Found")
-"""What a registry says of a path that it has not; of a subject, a version or an id it has codes of its own."""
+"""The answer of a registry to an unknown path; for an unknown subject, version or id it has codes of its own."""
 _NOT_FOUND: Final = re.compile(r"(?i)(?:subject|schema|version)[^\n]{0,500}?not[\s_]+found")
 _SOURCE_NODE: Final = re.compile(r"\b(?:SourceNode|RecordDeserializer|RecordQueue)\b")
 _VERSION_FRAME: Final = re.compile(
@@ -134,21 +135,21 @@ _GENERATED_STORE: Final = re.compile(r"(?:KSTREAM|KTABLE|COGROUPKSTREAM)-")
 _NOT_OF_A_TASK = frozenset(
     {Symptom.UNAUTHORIZED, Symptom.REGISTRY_FAILED, Symptom.UNREACHABLE, Symptom.NOT_A_REGISTRY, Symptom.NOT_RECOGNISED}
 )
-"""What means the same whoever met it."""
+"""Symptoms that mean the same for every client."""
 _OF_AN_ANSWER = frozenset({Symptom.PHANTOM_LOOKUP, Symptom.SUBJECT_LOOKUP, Symptom.UNKNOWN_ID})
-"""What a registry must have answered."""
+"""Symptoms that need an answer of a registry."""
 _MOST_ENTRIES = 1_000
-"""Entries of a log that are read beside the one that decides."""
+"""How many entries of a log are read in addition to the one that decides."""
 _ABSENT = frozenset({404, 40401, 40403})
 _INCOMPATIBLE = frozenset({409, 40901})
 _NOT_OF_SCHEMAS = frozenset({405, 408, 422, 429})
-"""HTTP's own words on a request, whatever schema it was about."""
+"""HTTP statuses about the request itself, not about a schema."""
 _OF_STATUS_ALONE = frozenset({401, 403, 405, 408, 429})
-"""Statuses whose codes (40301, 42901) say no more than they: those of 404, 409 and 422 do."""
+"""Statuses whose error codes (40301, 42901) say no more than the status; the codes of 404, 409 and 422 say more."""
 
 
 def read(text: str) -> StackTraceReading:
-    """Reads a text of any length and says what it shows. Never fails: what it does not know, it says so."""
+    """Reads a text of any length and says what it shows. It never fails: if it does not know the text, it says so."""
     cleaned = clean(text)
     window, anchor = _locate(cleaned.text)
     if anchor is None:
@@ -199,17 +200,17 @@ def read(text: str) -> StackTraceReading:
 
 
 def _locate(text: str) -> tuple[str, Anchor | None]:
-    """The part of the text around the message that decides, and that message."""
+    """The deciding message, and the part of the text around it."""
     anchor = find_anchor(text)
     if anchor is not None:
         text = text[max(0, anchor.start - _WINDOW) : anchor.end + _WINDOW]
     else:
-        # A line that a terminal broke within a word hides even the message.
+        # If a terminal broke a line within a word, even the message cannot be found.
         text = text[-2 * _WINDOW :]
     text = unwrap(text)
     nearest_anchor = find_anchor(text)
     if nearest_anchor is not None:
-        # What stands in another entry is of another error.
+        # Another entry is about another error.
         text = next(piece for at, piece in _places(text) if at <= nearest_anchor.start < at + len(piece))
         nearest_anchor = find_anchor(text)
     if anchor is not None and nearest_anchor is not None and nearest_anchor.kind is anchor.kind:
@@ -226,7 +227,7 @@ def _places(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _beside(text: str, read: Symptom) -> Iterator[str]:
-    """Of the last entries of a log what else than that they show."""
+    """Says which other failures the last entries of a log show."""
     names: dict[str, None] = {}
     for entry in entries(text)[-_MOST_ENTRIES:]:
         anchor = find_anchor(entry)
@@ -294,8 +295,9 @@ def _symptom(text: str, anchor: Anchor, *, code: int | None, topic: Topic | None
 
 
 def _of_id(text: str, topic: Topic | None) -> Symptom:
-    """An id that was not answered. In a named context a registry answers it to no subject that does not hold it, so that
-    under a phantom subject this is the incident there."""
+    """The symptom of an id without an answer. In a named context a registry answers an id only for a subject that holds
+    it. So under a phantom subject in a named context, this is the incident.
+    """
     in_context = _NAMED_CONTEXT.search(text) is not None
     return Symptom.PHANTOM_LOOKUP if in_context and topic is not None and recognise(topic) else Symptom.UNKNOWN_ID
 
@@ -306,7 +308,7 @@ def _is_cut_off(text: str, anchor: Anchor) -> bool:
 
 
 def _owner(text: str, anchor: Anchor, topic: Topic | None) -> tuple[str | None, str | None]:
-    """Application and store, as far as something decides them."""
+    """Application and store, as far as the text decides them."""
     thread = near(_THREAD, text, anchor, before=True)
     from_thread = None if thread is None else thread[1]
     if topic is None or recognise(topic) is None:

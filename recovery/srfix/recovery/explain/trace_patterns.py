@@ -1,4 +1,4 @@
-"""How clients of all generations word a failed look-up, and where in the text the particulars stand.
+"""The messages of all generations of clients about a failed look-up, and the places of the details in the text.
 
 | clients | words |
 |---|---|
@@ -7,9 +7,9 @@
 | Confluent Java 5.5 and later | `Error retrieving Avro value schema version for id N` |
 | Confluent Java 8.x | `… for id SchemaId{schemaType='AVRO', id=N, guid='null', messageIndexes=null}` |
 
-The text with `version` comes only from `AbstractKafkaAvroDeserializer.schemaVersion()`: a look-up by content under the
-subject, which is what the incident fails at. Protobuf and JSON Schema word it alike. `Symptom` is what a trace can show, and
-`WORDS` what is said about it.
+The text with `version` comes only from `AbstractKafkaAvroDeserializer.schemaVersion()`: this is a look-up by content
+under the subject, the one that fails in the incident. Protobuf and JSON Schema use the same words. `Symptom` lists what
+a trace can show, and `WORDS` has the texts about it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from srfix.serde.wire import is_schema_id
 
 
 class AnchorKind(Enum):
-    """What the wording of the message itself says."""
+    """The meaning of the message by its own words."""
 
     VERSION_LOOKUP = "a reader looked up a version under a subject"
     ID_LOOKUP = "a reader looked up a schema by its id"
@@ -103,7 +103,7 @@ _ANCHORS: Final[tuple[tuple[AnchorKind, str], ...]] = (
 _COMPILED: Final = tuple((kind, re.compile(pattern)) for kind, pattern in _ANCHORS)
 _MOST_IDS = 100
 _NO_ID_YET: Final = -1
-"""What Confluent's deserializer says where it had not got as far as the id."""
+"""The messages of Confluent's deserializer for a failure before it read the id."""
 
 _NAME = r"([A-Za-z0-9._-]{1,249})"
 _TOPIC: Final = re.compile(
@@ -133,7 +133,7 @@ _FRAME_VERSIONS: Final = {
 
 
 def find_anchor(text: str) -> Anchor | None:
-    """The last message of the most telling wording; None if there is none."""
+    """The last message with the most informative wording; None if there is none."""
     for kind, pattern in _COMPILED:
         last: re.Match[str] | None = None
         ids: set[int] = set()
@@ -145,7 +145,7 @@ def find_anchor(text: str) -> Anchor | None:
             continue
         schema_id = int(last["id"]) if "id" in pattern.groupindex and last["id"] else None
         if schema_id is not None and schema_id != _NO_ID_YET and not is_schema_id(schema_id):
-            kind = AnchorKind.UNFRAMED  # four bytes of something else: no registry gives such an id
+            kind = AnchorKind.UNFRAMED  # these four bytes are no id: no registry gives such an id
         role = last["role"] if "role" in pattern.groupindex else None
         return Anchor(
             kind=kind,
@@ -169,9 +169,8 @@ def near(pattern: re.Pattern[str], text: str, anchor: Anchor, *, before: bool) -
 
 
 def topic_near(text: str, anchor: Anchor) -> tuple[Topic, Role | None] | None:
-    """The topic that the failing serde was handed, and the role where a subject names it; None if not there.
-
-    A wrapper's message stands before its cause's; an internal-looking name wins over another one.
+    """The topic name that the failing serde got, with the role if a subject names it; None if there is none. A
+    wrapper's message comes before its cause's; an internal-looking name wins over another one.
     """
     topics = list(_topics_near(text, anchor))
     for topic, role in topics:
@@ -193,7 +192,7 @@ def _topics_near(text: str, anchor: Anchor) -> Iterator[tuple[Topic, Role | None
 
 
 def role_near(text: str, anchor: Anchor) -> Role | None:
-    """Key or value, where something other than the message itself says so."""
+    """Key or value, if something other than the message itself shows it."""
     match = near(_ROLES, text, anchor, before=True)
     if match is None:
         return None
@@ -201,11 +200,10 @@ def role_near(text: str, anchor: Anchor) -> Role | None:
 
 
 def connect_task(text: str, anchor: Anchor, topic: Topic | None) -> str | None:
-    """What tells that a Kafka Connect task failed, in words; None if it is no such task's trace.
-
-    ksqlDB's server may run connectors in its own process and log: of Connect's frames and those of Kafka Streams the
-    nearer ones decide. Connect's converter alone proves nothing, for ksqlDB reads with it too: but then the topic is an
-    internal one, or frames of Kafka Streams stand there.
+    """A sentence that says what shows the failure of a Kafka Connect task; None if it is no such task's trace. ksqlDB's
+    server may run connectors in its own process and log, so the nearer frames decide, Connect's or those of Kafka
+    Streams. Connect's converter alone proves nothing, because ksqlDB reads with it too; but then the topic is internal,
+    or there are frames of Kafka Streams.
     """
     task = _distance(_CONNECT_TASKS, text, anchor)
     streams = _distance(_STREAMS_FRAMES, text, anchor)
@@ -233,7 +231,7 @@ def streams_versions(text: str, anchor: Anchor) -> tuple[str, ...]:
 
 
 class Symptom(Enum):
-    """What a text shows; `WORDS` says what that is."""
+    """The failure that a text shows; `WORDS` has the texts about it."""
 
     PHANTOM_LOOKUP = "phantom-lookup"
     SUBJECT_LOOKUP = "subject-lookup"
@@ -367,9 +365,10 @@ WORDS: Final[dict[Symptom, tuple[str | None, str, str]]] = {
     ),
     Symptom.NOT_A_REGISTRY: (
         None,
-        "Something other than a schema registry answered",
-        "The answer was not JSON as a registry sends it, or it said that there is no such path. Possible reasons: "
-        "a proxy, a login page, the port of another service, or an extra path in the URL. Check the registry's URL.",
+        "The answer did not come from a schema registry",
+        "The answer was not the JSON that a registry sends, or it said that there is no such path. Possible "
+        "reasons: a proxy, a login page, the port of another service, or an extra path in the URL. Check the "
+        "registry's URL.",
     ),
     Symptom.STATE_ON_DISK: (
         None,

@@ -1,1 +1,1 @@
-"""What one look at cluster, registry and state directories gathered."""
+"""The facts that one look at cluster, registry and state directories has gathered."""

@@ -1,4 +1,4 @@
-"""Internal subjects whose topic does not exist, application by application, and what tells whether the application lives."""
+"""Internal subjects whose topic does not exist, by application, and the signs whether the application is alive."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class TopiclessSubject:
     context: str
     topic: Topic
     role: Role
-    """Key or value; value where a record's name stands behind the topic (TopicRecordNameStrategy)."""
+    """Key or value; value if a record's name follows the topic (TopicRecordNameStrategy)."""
     kind: InternalTopicKind
     registration: Topic | None
-    """The subscription registration topic, of a pseudo-topic; None of others."""
+    """For a pseudo-topic, the subscription registration topic; None for others."""
 
     @property
     def owners_allowed(self) -> tuple[str, ...]:
-        """The applications that the name allows, the longest first; one alone where it was generated whole."""
+        """The applications that the name allows, the longest first; only one if the whole name was generated."""
         generated = generated_owner(self.topic)
         return application_prefixes(self.topic) if generated is None else (generated,)
 
@@ -67,24 +67,24 @@ class ApplicationFacts:
     lives: bool
     is_listed_whole: bool = True
     signs: tuple[str, ...] = ()
-    """What says that it is gone for good, in clauses; empty if nothing does, or it lives."""
+    """Clauses that say why the application seems to be gone for good; empty if nothing shows it, or if it is alive."""
     proof: str | None = None
-    """What proves that it is gone, in a clause: a person's word, or ksqlDB's; None if nothing does."""
+    """A clause that proves that it is gone: a person's word, or ksqlDB's; None if there is no proof."""
     schema_ids: Mapping[Subject, tuple[SchemaId, ...]]
-    """Per subject the ids that it holds, soft-deleted ones too, ascending."""
+    """The ids that each subject holds, soft-deleted ones too, ascending."""
 
     def ids_under(self, subject: TopiclessSubject) -> tuple[SchemaId, ...]:
         return self.schema_ids.get(subject.subject, ())
 
     def name_of(self, subject: TopiclessSubject) -> str:
-        """The store, or what else stands behind the application in the topic's name."""
+        """The store, or whatever follows the application in the topic's name."""
         parsed = parse(subject.topic, application=self.application)
         return subject.topic if parsed is None else parsed.name
 
 
 def topicless_subjects(survey: Survey) -> Iterator[TopiclessSubject]:
-    """Every internal-looking subject without its topic, live or soft-deleted, by name. A pseudo-topic's are among them only
-    where its registration topic does not exist either: else they are there by design.
+    """Every internal-looking subject without its topic, live or soft-deleted, by name. A pseudo-topic's subjects are
+    included only if its registration topic does not exist either; else they exist by design.
     """
     topics = survey.topics()
     for subject in sorted(survey.subjects()):
@@ -104,8 +104,9 @@ def topicless_subjects(survey: Survey) -> Iterator[TopiclessSubject]:
 def owners(
     subjects: Iterable[TopiclessSubject], lives: Collection[str], gone: Collection[str]
 ) -> Mapping[str, tuple[TopiclessSubject, ...]]:
-    """The subjects by their application: the longest one that a name allows of those that live or are said to be gone; else
-    one that a generated name shows; else, for names that a person chose a part of, the one that most of them have in common.
+    """The subjects by application. First choice is the longest application that the name allows and that is alive or
+    said to be gone; else one that a generated name shows; else, for names that a person partly chose, the one that most
+    of these names share.
     """
     every = tuple(subjects)
     allowed = {subject.topic: application_prefixes(subject.topic) for subject in every}
@@ -128,7 +129,7 @@ def owners(
 
 
 def ksqldb_lacks(application: str, answers: Iterable[KsqldbAnswers]) -> str | None:
-    """Which ksqlDB server that owns such applications does not know this query, in a clause; None if none says so.
+    """A clause that names a ksqlDB server that should own this query and does not know it; None if there is none.
 
     A server owns the applications that begin with its service id. Answers with a problem prove nothing.
     """
@@ -137,7 +138,7 @@ def ksqldb_lacks(application: str, answers: Iterable[KsqldbAnswers]) -> str | No
         return None
     for answer in answers:
         service = None if answer.server is None else answer.server.service_id
-        # A file may hold the answer to one statement of many. A longer service id may begin with this one.
+        # A file may hold the answer to only one of many statements. A longer service id may begin with this one.
         is_whole = answer.origin.startswith(_OF_A_SERVER) and not answer.problems
         if not is_whole or service is None or application != f"{_KSQLDB}{service}query_{query.query_id}":
             continue
@@ -153,8 +154,9 @@ def has_topics(application: str, topics: Iterable[Topic]) -> bool:
 def without_trace(
     survey: Survey, name: str, lives: Collection[str], subjects: Iterable[TopiclessSubject]
 ) -> tuple[TopiclessSubject, ...]:
-    """Those of an application's subjects of which the cluster has nothing else: no application that the name allows lives, has
-    internal topics, or was handed over. A name that was generated whole allows one alone, and so does a person's word.
+    """The application's subjects without any other trace in the cluster: no application that the name allows is alive,
+    has internal topics, or was named by given files. A name that was generated as a whole allows only one application,
+    and so does a person's word.
     """
     with_topics = {prefix for topic in survey.topics() for prefix in application_prefixes(topic)}
     trace = with_topics.union(survey.supplied.applications)
@@ -162,7 +164,7 @@ def without_trace(
     def is_bare(subject: TopiclessSubject) -> bool:
         allowed = application_prefixes(subject.topic)
         is_sure = name in survey.gone or generated_owner(subject.topic) == name
-        # Who says that one is gone knows that a shorter name which lives is not meant.
+        # A person who says that an application is gone does not mean a living one with a shorter name.
         other_topics = [
             candidate
             for candidate in allowed
@@ -174,7 +176,7 @@ def without_trace(
 
 
 def signs_of_absence(subjects: Iterable[TopiclessSubject]) -> Iterator[str]:
-    """What says that an application that left these subjects is gone for good, in clauses; nothing if nothing does."""
+    """Yields clauses that say why the application that left these subjects seems to be gone for good."""
     left = sorted({subject.registration or subject.topic for subject in subjects if subject.always_has_a_topic})
     if left:
         others = (
@@ -186,8 +188,8 @@ def signs_of_absence(subjects: Iterable[TopiclessSubject]) -> Iterator[str]:
 
 
 def orphans(survey: Survey, listed: Collection[str]) -> Mapping[Subject, str]:
-    """The subjects that applications left which are gone by every sign, without a person's word (SRF009), where all groups are
-    listed.
+    """The subjects of applications that are gone by every sign, without a person's word (SRF009); only if all groups
+    are listed.
     """
     every = tuple(topicless_subjects(survey))
     if not any(signs_of_absence(every)):
@@ -206,5 +208,5 @@ def orphans(survey: Survey, listed: Collection[str]) -> Mapping[Subject, str]:
 def _may_have_commits(survey: Survey, name: str) -> bool:
     try:
         return bool(survey.commits(name))
-    except ClusterError:  # a group that may not be asked is called gone by nobody
+    except ClusterError:  # srfix never calls a group gone that it may not ask
         return True

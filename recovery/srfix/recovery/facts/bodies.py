@@ -1,7 +1,6 @@
-"""Whether the rows that a restore loads can be decoded at all: their bodies read with the writer schema of their id.
-
-Nothing but the id is asked, so that a body which does not fit is told apart from a schema that is not registered under
-some subject. Values without an id are the census's: they are not looked at here.
+"""Whether the rows that a restore loads can be decoded at all, with the writer schema of their id. The registry is
+asked only by id, so a body that does not fit is not confused with a schema that some subject lacks. Values without an
+id are counted by the census, and not looked at here.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from srfix.serde.resolve.resolved import ResolvedSchema
 
 _MOST: Final = 512
-"""Records that are decoded of one topic and role where only the newest are: eight ids in 64 partitions."""
+"""How many records of one topic and role are decoded if only the newest are: eight ids in 64 partitions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,17 +39,17 @@ class UndecodableRows:
     partition: int
     schema_id: SchemaId
     keys: int
-    """Live keys with such a body, of those whose record was decoded."""
+    """Live keys with such a body, among those whose record srfix tried to decode."""
     first_offset: int
     last_offset: int
     reason: str
     is_only_too_long: bool
-    """True if each of them decodes, with bytes left over: Java's decoder does not look behind the last field."""
+    """True if each of them decodes, but with bytes left over, which Java's decoder ignores after the last field."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bodies:
-    """What decoding the live records of a topic found, for its keys or its values."""
+    """The result of decoding the live records of a topic, for its keys or its values."""
 
     undecodable: tuple[UndecodableRows, ...]
     """By partition and id."""
@@ -61,7 +60,7 @@ class Bodies:
     newest_only: bool
     """True if only the newest live record of each (id, partition) was to be decoded."""
     left_out: tuple[str, ...] = ()
-    """What was to be decoded and could not, with its reason."""
+    """Records that should have been decoded and were not, with the reason."""
 
     @property
     def is_whole(self) -> bool:
@@ -79,8 +78,9 @@ def newest_bodies(
     context: str = DEFAULT_CONTEXT,
     deadline_s: float | None = None,
 ) -> Mapping[Role, Bodies]:
-    """Decodes the newest live record of each (id, partition): soon done, and no proof for those before it. It stops at the
-    deadline, and says what it left unread. `window` stands behind each key, `context` is the registry's whose ids they are.
+    """Decodes the newest live record of each (id, partition): this is quick, and proves nothing for older records. It
+    stops at the deadline, and says what it left unread. `window` follows each key, `context` is the registry context of
+    the ids.
     """
     bodies = {}
     began = time.monotonic()
@@ -124,8 +124,9 @@ def whole_bodies(
     deadline_s: float | None = None,
     on_progress: Callable[[CensusProgress], None] | None = None,
 ) -> Mapping[Role, Bodies]:
-    """Decodes every record that a restore loads, which is read once more; the latest of each key counts, as in the census. Keys
-    with ids that are no schema registry's are not decoded. All else is as for `newest_bodies`.
+    """Decodes every record that a restore loads. The topic is read once more; the latest record of each key counts, as
+    in the census. Keys whose ids do not come from a schema registry are not decoded. Everything else is as in
+    `newest_bodies`.
     """
     bodies = {role: _RoleTally() for role in roles}
     if not bodies:
@@ -138,7 +139,7 @@ def whole_bodies(
         next_offset, limit = partition.start_offset, partition.restore_limit
         if limit is None or limit <= next_offset:
             continue
-        # per role and key: None where its latest record decodes, else what is wrong with it
+        # per role and key: None if its latest record decodes, else what is wrong with the record
         latest: dict[Role, dict[bytes, _Wrong | None]] = {role: {} for role in bodies}
         records = cluster.read(
             census.topic, partition.partition, next_offset, limit, give_up_at=give_up_at, isolation=census.isolation
@@ -189,7 +190,7 @@ class _Verdict:
 
 
 class _Judge:
-    """Decodes one record's key or value. A text says why that was not tried; None that it is not for this to judge."""
+    """Decodes one record's key or value. A text says why srfix did not try; None means that other code judges it."""
 
     def __init__(
         self,
@@ -215,11 +216,11 @@ class _Judge:
         (decoded,) = self._decoders[role].decode(topic, (record,))
         part = decoded.key if role is Role.KEY else decoded.value
         if part.schema_id is None:
-            return None  # not framed by an id: the census tells
+            return None  # not framed by an id: the census counts it
         if role is Role.KEY and part.schema_id in self._raw_key_ids:
             return None
         if isinstance(part.error, ResolveError):
-            self.unknown.add(part.schema_id)  # SRF011 tells
+            self.unknown.add(part.schema_id)  # SRF011 reports it
             return None
         if part.schema_id in self._schemas.raw_bytes or part.error is None:
             return _Verdict(None)
@@ -229,7 +230,7 @@ class _Judge:
 
 
 class _Remembering:
-    """By id; and which ids are of the schema `bytes`, whose values Java's serializer writes without their length."""
+    """By id; and the ids of the schema `bytes`, whose values Java's serializer writes without their length."""
 
     def __init__(self, by_id: ById) -> None:
         self._by_id = by_id
@@ -254,7 +255,7 @@ def _is_bytes(schema_text: str) -> bool:
 
 
 def _plainly(error: SrfixError) -> str:
-    """Without the words about which payload it is, which the deserializer puts before them."""
+    """The message without the deserializer's first words, which say which payload it is."""
     cause = error.__cause__
     return (cause if isinstance(cause, SrfixError) else error).message
 
@@ -317,7 +318,7 @@ def newest_live(
 ) -> tuple[tuple[LiveRecord, ...], int]:
     """The newest live record of each (id, partition), by partition and id; and how many places `most` left out.
 
-    Where there are more than `most`, every id is looked at in one partition before any is in a second one.
+    If there are more than `most`, every id is looked at in one partition before any id is looked at in a second one.
     """
     by_id: defaultdict[SchemaId, list[tuple[int, IdCount, int]]] = defaultdict(list)
     for partition in census.partitions:

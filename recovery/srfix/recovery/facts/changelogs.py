@@ -1,7 +1,6 @@
-"""What the changelog topics that exist carry: which ids, where their keys or values are a schema registry serializer's at all.
-
-Nothing in a changelog says so. Longs, timestamps and what Kafka Streams wraps its own rows in begin as framed payloads do, so
-ids are ids only under a subject of the changelog, or where the values that were peeked leave hardly a doubt.
+"""The ids in existing changelog topics, if a schema registry serializer wrote their keys or values. Nothing in a
+changelog says whether it did. Longs, timestamps and Kafka Streams' own wrappers begin like framed payloads. So such ids
+count only if the changelog has a subject, or if the values that srfix peeked at leave hardly a doubt.
 """
 
 from __future__ import annotations
@@ -26,25 +25,25 @@ from srfix.serde.wire_peek import SchemaIdPeek, peek_headers
 _BUFFER_HEADER: Final = "v"
 """The header of a suppression buffer's records (`InMemoryTimeOrderedKeyValueChangeBuffer`)."""
 _ENOUGH: Final = 3
-"""Values that must be there, all of them framed, where no subject says what they are."""
+"""How many values there must be, all of them framed, if no subject says what they are."""
 _LONG: Final = 8
 _MILLISECONDS: Final = range(978_307_200_000, 4_102_444_800_000)
-"""The years 2001 to 2099: what begins with such a long seems to be framed under one and the same id."""
+"""The years 2001 to 2099: payloads that begin with such a long all seem to be framed under the same id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostIds:
-    """What the registry has lost of the keys or the values of a changelog."""
+    """The ids in the keys or the values of a changelog that the registry has lost."""
 
     role: Role
     subject: Subject
-    """The changelog's own, of that role; in the context whose ids were asked for first."""
+    """The changelog's own subject for that role, in the context that was asked first."""
     has_subject: bool
     """False if no subject says that these are a schema registry serializer's."""
     schema_ids: tuple[SchemaId, ...]
     """The ids that a restore loads and the registry does not know, ascending."""
     registered_ids: tuple[SchemaId, ...]
-    """What stands under the subject, soft-deleted versions too, ascending."""
+    """The ids under the subject, with those of soft-deleted versions, ascending."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +52,12 @@ class ChangelogFacts:
 
     topic: Topic
     application: str
-    """The longest living one that the name allows."""
+    """The living application with the longest name that the topic's name allows."""
     store: str
     other_splits: tuple[str, ...] = ()
-    """What the topic's name alone also allows, as `application/store`."""
+    """Other stores that the topic's name allows, as `application/store`."""
     census: Census
-    """Of the topic, as a restore reads it: to its end."""
+    """The census of the topic up to its end, as a restore reads it."""
     lost: tuple[LostIds, ...]
     """By role."""
 
@@ -78,8 +77,9 @@ def contexts_of(survey: Survey) -> tuple[str, ...]:
 
 
 def registry_roles(survey: Survey, topic: Topic, contexts: Iterable[str]) -> Iterator[tuple[Role, tuple[str, ...]]]:
-    """The roles whose payloads are a schema registry serializer's, with those of the contexts that have their subjects; the
-    values perhaps with none. Not for a topic whose rows Kafka Streams wraps in a format of its own (`is_in_own_format`).
+    """The roles whose payloads a schema registry serializer wrote, each with the contexts that have its subject; for
+    values perhaps no context. Not for a topic whose rows Kafka Streams wraps in a format of its own
+    (`is_in_own_format`).
     """
     records = survey.sample(topic)
     if any(name == _BUFFER_HEADER for record in records for name, _value in record.headers):
@@ -92,7 +92,7 @@ def registry_roles(survey: Survey, topic: Topic, contexts: Iterable[str]) -> Ite
 
 
 def unknown_ids(survey: Survey, ids: Iterable[SchemaId], contexts: Iterable[str]) -> tuple[SchemaId, ...]:
-    """The ids that none of these contexts knows; without any, the one that the registry's URL leads into."""
+    """The ids that none of these contexts knows; without contexts, that of the registry's URL is asked."""
     contexts_asked = tuple(contexts) or (DEFAULT_CONTEXT,)
     return tuple(
         schema_id
@@ -102,7 +102,7 @@ def unknown_ids(survey: Survey, ids: Iterable[SchemaId], contexts: Iterable[str]
 
 
 def _look_framed(records: Iterable[RawRecord]) -> bool:
-    """True if values without a subject are a schema registry serializer's beyond reasonable doubt."""
+    """True if a schema registry serializer wrote values without a subject, beyond reasonable doubt."""
     pairs = [(record.value, list(record.headers)) for record in records if record.value is not None]
     values = [value for value, _headers in pairs]
     if len(values) < _ENOUGH or all(len(value) == _LONG for value in values):

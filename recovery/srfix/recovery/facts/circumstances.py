@@ -1,6 +1,5 @@
-"""What is known of one application around a repair: what reads, which versions run, whether anything runs.
-
-It is gathered when a plan is made, and stands in the plan, so that what is said after the repair is of this application.
+"""What is known of one application around a repair: its reader, its versions, and whether it runs. It is gathered when
+a plan is made, and kept in the plan, so that the advice after the repair fits this application.
 """
 
 from __future__ import annotations
@@ -24,18 +23,18 @@ class KnownStore(Struct, frozen=True, kw_only=True):
     topic: Topic | None
     """The topic that it restores from; None while undecided."""
     is_global: bool = field(name="global", default=False)
-    """True if it is known as a global table's: committed offsets play no part, and there are no standbys."""
+    """True if it is known to belong to a global table: committed offsets do not matter, and there are no standbys."""
     context: str = DEFAULT_CONTEXT
-    """The registry context in which its serdes look up, named by the subjects or by the registry's URL."""
+    """The registry context in which its serdes look up schemas, named by the subjects or by the registry's URL."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Circumstances:
-    """What is known of an application; None is "not known" throughout."""
+    """What is known of an application; None always means "not known"."""
 
     application: str
     stores: tuple[KnownStore, ...] = ()
-    """Its stores that are spoken of, by name."""
+    """Its stores that the plan or the findings name, by name."""
     reader: Reader = Reader.UNKNOWN
     oldest: StreamsVersion | None = None
     newest: StreamsVersion | None = None
@@ -45,29 +44,30 @@ class Circumstances:
     query: str | None = None
     query_state: str | None = None
     ksqldb_version: str | None = None
-    """Which ksqlDB runs the query, as the server says it: `0.10.1`, or Confluent Platform's `6.0.1`."""
+    """The version of the ksqlDB that runs the query, as the server says it: `0.10.1`, or Confluent Platform's `6.0.1`."""
 
     @property
     def streams(self) -> str | None:
         return range_in_words(self.oldest, self.newest)
 
     def is_before(self, version: StreamsVersion) -> bool | None:
-        """True if every possible Kafka Streams is older than `version`, False if none is, None if it is not known."""
+        """True if every possible Kafka Streams is older than `version`, False if none is, None if that is not known."""
         if self.newest is not None and self.newest < version:
             return True
         return False if self.oldest is not None and self.oldest >= version else None
 
     @property
     def needs_no_version(self) -> bool:
-        """True if what reads the stores needs no version under the phantom subject: a plain reader does not in the default
-        context (see `CheckContext.does_without`), a dual-subject one nowhere."""
+        """True if the reader of the stores needs no version under the phantom subject: a plain reader needs none in the
+        default context (see `CheckContext.does_without`), a dual-subject reader never.
+        """
         if self.reader is Reader.PLAIN:
             return all(store.context == DEFAULT_CONTEXT for store in self.stores)
         return self.reader is Reader.DUAL
 
     @property
     def why_nothing_fails(self) -> str:
-        """Why a version that is missing under a phantom subject makes nothing fail, in a clause."""
+        """A clause that says why nothing fails if a phantom subject lacks a version."""
         if self.needs_no_version:
             return f"a {self.reader.value} reader does not need the phantom subject's versions"
         if self.is_before(WITH_FIX) is False:
@@ -82,7 +82,7 @@ class Circumstances:
 
 
 def concerned(applications: Iterable[Circumstances], stores: Iterable[tuple[str, str]]) -> tuple[Circumstances, ...]:
-    """The applications that some of these (application, store) pairs belong to, each with these stores alone."""
+    """The applications that some of these (application, store) pairs belong to, each with only these stores."""
     names: dict[str, set[str]] = {}
     for application, store in stores:
         names.setdefault(application, set()).add(store)

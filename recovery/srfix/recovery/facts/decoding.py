@@ -35,7 +35,7 @@ Deserializer: TypeAlias = Callable[[bytes | None, Context], Value]
 """Payload → row."""
 _ABOUT_THE_RECORD = (*ABOUT_A_PAYLOAD, ResolveError)
 _LATEST_MS: Final = 4_102_444_800_000
-"""2100-01-01, UTC. No window begins or ends later; text or an Avro body read as a time nearly always does."""
+"""2100-01-01, UTC. No window begins or ends later; text or an Avro body that is read as a time nearly always does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,14 +45,14 @@ class DecodedPart:
     payload: bytes | None = field(repr=False)
     """The bytes; None for a null key or a tombstone."""
     is_decoded: bool
-    """True if `value` is what the reader sees; False where it was not asked for, or failed."""
+    """True if `value` is what the reader sees; False if decoding was not asked for, or failed."""
     value: Value = None
     schema_id: SchemaId | None = None
     """The id that the payload carries; None if it carries none, or was not looked at."""
     guid: UUID | None = None
-    """The GUID that it carries instead."""
+    """The GUID that the payload carries instead of an id."""
     subject: Subject | None = None
-    """The subject that answered; None where the policy asks none, or none did."""
+    """The subject that answered; None if the policy asks none, or none answered."""
     registered_id: SchemaId | None = None
     error: SrfixError | None = None
 
@@ -80,13 +80,14 @@ class DecodedColumn:
     is_decoded: bool
     values: Sequence[Value]
     schema_ids: Sequence[SchemaId | None]
-    """The ids that the payloads carry; None where they carry none, or were not looked at."""
+    """The ids of the payloads; None for payloads that carry none, or that were not looked at."""
     errors: Mapping[int, SrfixError]
 
 
 class RecordDecoder:
-    """Reads records through a resolve policy, each row as the writer has it. Roles that are not named stay bytes. What `make`
-    gives decodes a role instead; it must ask the resolver that it is handed, which remembers what was found.
+    """Reads records through a resolve policy, each row as the writer has it. Roles that are not named stay bytes. With
+    `make`, the decoder that it returns decodes a role; it must ask the resolver that it gets, which remembers the
+    answers.
     """
 
     def __init__(
@@ -120,7 +121,9 @@ class RecordDecoder:
     def decode_column(
         self, topic: str, role: Role, payloads: Sequence[bytes | None], headers: Sequence[Headers] | None = None
     ) -> DecodedColumn:
-        """The keys, or the values, of records, many at a time: several times as quick as `decode`, which gives the same."""
+        """The keys, or the values, of records, many at a time: the result is the same as from `decode`, several times
+        as fast.
+        """
         from srfix.serde.batches.batches import deserialize_many
         from srfix.serde.interface import BadRow
 
@@ -142,14 +145,14 @@ class RecordDecoder:
     def schema_ids(
         self, role: Role, payloads: Sequence[bytes | None], headers: Sequence[Headers] | None = None
     ) -> Sequence[SchemaId | None]:
-        """The ids that keys or values carry, of a role that is decoded; None for one that carries none."""
+        """The ids that the keys or the values carry, for a role that is decoded; None for a payload that carries none."""
         peeked = self._peeks[role](payloads)
         if headers is not None:
             peeked = peek_headers(headers, peeked, role)
         return [mark if is_schema_id(mark) else None for mark in peeked]
 
     def columns_of(self, role: Role) -> Columns | None:
-        """The columns of all keys, or of all values; None where it is not decoded, or rows are as the writer has them."""
+        """The columns of all keys, or of all values; None if the role is not decoded, or if rows keep the writer's fields."""
         columns_of = getattr(self._deserializers.get(role), "columns_of", None)
         return None if columns_of is None else columns_of(role)
 
@@ -181,7 +184,7 @@ class RecordDecoder:
         self, payload: bytes, role: Role, headers: Headers, value: Value, problem: SrfixError | None
     ) -> DecodedPart:
         schema_id, guid = None, None
-        with contextlib.suppress(WireError):  # the deserializer has met it, and said so
+        with contextlib.suppress(WireError):  # the deserializer has met this error, and reported it
             frame = parse(payload, headers=headers, role=role)
             if frame is not None:
                 schema_id, guid = frame.schema_id, frame.guid
@@ -200,7 +203,7 @@ class RecordDecoder:
 
 
 class _Noting:
-    """A resolver that remembers what it found, and what it did not: resolvers ask again for each record then."""
+    """A resolver that remembers answers and failures; without it, a failure is asked again for each record."""
 
     def __init__(self, resolver: Resolver) -> None:
         self._resolver = resolver
@@ -220,7 +223,7 @@ class _Noting:
         try:
             resolved = resolve()
         except ResolveError as error:
-            # A copy has no traceback, whose frames would keep the payload alive.
+            # A copy has no traceback; the frames of a traceback would keep the payload alive.
             remember(self._refused, key, copy(error), payload_bounds().refusals)
             raise
         remember(self.schemas, key, resolved, payload_bounds().plans)
@@ -228,7 +231,7 @@ class _Noting:
 
 
 def shown(record: DecodedRecord) -> DecodedRecord:
-    """The record as it can be shown: a row that nests too deep for JSON is one that failed."""
+    """The record in a form that can be shown: a row that nests too deep for JSON counts as failed."""
     return replace(record, key=_shown_part(record.key), value=_shown_part(record.value))
 
 
@@ -243,14 +246,14 @@ def _shown_part(part: DecodedPart) -> DecodedPart:
 
 
 class PayloadSchema(Part):
-    """What a payload names as its schema."""
+    """The schema that a payload names."""
 
     schema_id: Id | None = msgspec.field(name="id")
     guid: UUID | None
     subject: str | None
-    """The subject that answered."""
+    """The subject that answered the look-up."""
     registered_id: Id | None
-    """The id under which it holds the schema."""
+    """The id under which the subject holds the schema."""
 
     @classmethod
     def named_by(cls, part: DecodedPart) -> PayloadSchema | None:
@@ -276,7 +279,7 @@ class Record(Document, tag="srfix.record/1"):
     """Milliseconds since the epoch."""
     time: str | None
     key: object
-    """As it was decoded; where it was not, `$raw` in base64 and `text` if it is UTF-8."""
+    """The decoded value; if it was not decoded, `$raw` in base64 and `text` if it is UTF-8."""
     value: object
     key_schema: PayloadSchema | None
     value_schema: PayloadSchema | None
@@ -300,7 +303,7 @@ def record_document(record: DecodedRecord) -> Record:
 
 
 def decoding_errors(record: DecodedRecord) -> list[DecodingError]:
-    """Why the key or the value was not decoded; nothing of what was, or was not asked for."""
+    """Why the key or the value was not decoded; nothing for a role that was decoded, or that was not asked for."""
     return [
         DecodingError(role=role, kind=type(part.error).__name__, message=part.error.message)
         for role, part in ((Role.KEY, record.key), (Role.VALUE, record.value))
@@ -309,7 +312,7 @@ def decoding_errors(record: DecodedRecord) -> list[DecodingError]:
 
 
 def iso_time(timestamp_ms: int) -> str | None:
-    """ISO 8601, UTC, to the millisecond; None for a time that no calendar of ours has."""
+    """ISO 8601, UTC, to the millisecond; None for a time that Python's calendar does not have."""
     try:
         return datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="milliseconds")
     except (OverflowError, ValueError, OSError):
@@ -317,7 +320,7 @@ def iso_time(timestamp_ms: int) -> str | None:
 
 
 def payload_json(part: DecodedPart) -> Json:
-    """What was decoded; else `{"$raw": "<base64>", "text": …}`, the text where it is UTF-8, else null."""
+    """The decoded value; else `{"$raw": "<base64>", "text": …}`, where text is null if the bytes are not UTF-8."""
     if part.is_decoded:
         return to_json(part.value)
     if part.payload is None:
@@ -330,7 +333,7 @@ def payload_json(part: DecodedPart) -> Json:
 
 
 def key_without_window(payload: bytes, kind: WindowKind) -> bytes | None:
-    """The key's own bytes; None if what stands behind it is no plausible window of the kind."""
+    """The key's own bytes; None if the bytes after it are no plausible window of the kind."""
     try:
         key, window = split(payload, kind)
     except DecodeError:
@@ -339,8 +342,8 @@ def key_without_window(payload: bytes, kind: WindowKind) -> bytes | None:
 
 
 def window_of(keys: Iterable[bytes], reads: Callable[[bytes], bool]) -> WindowKind | None:
-    """The kind of window that stands behind a sample of a topic's keys; None if they are not windowed. Bytes that it `reads`
-    are a whole key: they decode with the schema that they name, and nothing is left.
+    """The kind of window after the keys in a sample of a topic; None if they are not windowed. Bytes that `reads`
+    accepts are a whole key: they decode with the schema that they name, and no bytes are left.
     """
     counts: Counter[WindowKind | None] = Counter()
     for payload in keys:
@@ -366,7 +369,7 @@ def key_deserializer(resolver: Resolver, window: WindowKind | None) -> Deseriali
 
 
 class _Windowed:
-    """The key alone: a `Deserializer`'s rows have no room for a window."""
+    """Only the key, because a `Deserializer`'s rows have no room for a window."""
 
     def __init__(self, deserialize: Deserializer, window: WindowKind) -> None:
         from srfix.serde.deserializer import WindowedDeserializer

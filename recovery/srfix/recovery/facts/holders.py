@@ -1,7 +1,7 @@
 """Which subjects hold a schema id, by the registry's full listing.
 
-`GET /schemas/ids/{id}/subjects` and `/versions` answer by content and are wrong where one content has two ids (seen on
-Confluent 7.9.9 and 8.2.1), so they only say where to look where a registry has no full listing.
+`GET /schemas/ids/{id}/subjects` and `/versions` answer by content, and are wrong if one content has two ids (seen on
+Confluent 7.9.9 and 8.2.1). So they are only hints, for registries without a full listing.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ class Holder:
     version: int
     schema_id: SchemaId
     deleted: bool
-    """True if it is soft-deleted: by-id readers and the failing reader find it, compatibility does not see it."""
+    """True if it is soft-deleted: readers by id and the failing reader find it, compatibility checks ignore it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holders:
     by_id: Mapping[SchemaId, tuple[Holder, ...]]
-    """Per id its holders, by subject and version; none for an id that no subject holds."""
+    """The holders of each id, by subject and version; empty for an id that no subject holds."""
     is_complete: bool
-    """False where the registry has no full listing: then only likely subjects were asked."""
+    """False if the registry has no full listing; then only likely subjects were asked."""
 
 
 def list_holders(registry: ReadableRegistry) -> tuple[Holder, ...]:
@@ -42,9 +42,8 @@ def list_holders(registry: ReadableRegistry) -> tuple[Holder, ...]:
 def find_holders(
     registry: ReadableRegistry, schema_ids: Collection[SchemaId], *, likely: Iterable[Subject] = ()
 ) -> Holders:
-    """The holders of some ids.
-
-    Where the registry has no full listing, `likely` and the subjects that it hints at are asked, version by version.
+    """The holders of some ids. Without a full listing, the subjects in `likely` and those that the registry hints at
+    are asked, version by version.
     """
     if not schema_ids:
         return Holders(by_id={}, is_complete=True)
@@ -65,13 +64,13 @@ def find_holders(
 
 
 def _listed(registry: ReadableRegistry, wanted: Collection[SchemaId] | None) -> list[Holder]:
-    # Only where they are is kept: the texts of a big registry would fill the memory.
+    # Only subjects and versions are kept, because the texts of a big registry would fill the memory.
     every = [
         _where(version) for version in registry.schemas(deleted=True) if wanted is None or version.schema_id in wanted
     ]
     if not every:
         return []
-    # Nothing in the first listing says which of them are soft-deleted.
+    # The first listing does not say which versions are soft-deleted.
     live = {_where(version) for version in registry.schemas() if wanted is None or version.schema_id in wanted}
     return [
         Holder(subject=subject, version=version, schema_id=schema_id, deleted=(subject, version, schema_id) not in live)
@@ -89,7 +88,7 @@ def _asked(registry: ReadableRegistry, wanted: Collection[SchemaId], likely: Ite
         numbers = version_numbers(registry, subject, deleted=True)
         live = version_numbers(registry, subject) if numbers else ()
         for number in numbers:
-            # Version by version: a look-up by content may answer with the other id of a content that has two.
+            # Asked version by version, because a look-up by content may answer with the other id if a content has two.
             version = registry.version(subject, number, deleted=True)
             if version.schema_id in wanted:
                 yield Holder(subject=subject, version=number, schema_id=version.schema_id, deleted=number not in live)

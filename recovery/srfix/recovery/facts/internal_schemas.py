@@ -1,9 +1,9 @@
 """Which schemas under a phantom subject, or under the source's own, are the application's internal ones.
 
-A phantom subject holds what the application has registered itself, and what repairs have registered for the records of the
-source topic. The two are told apart by the ids: those that the source's subject has, or that the records carry, are the
-repairs'. A version of the application's that the source has too is taken for a repair's, unless something shows that the
-store's serde registered it there.
+A phantom subject holds versions that the application has registered, and versions that repairs have registered for the
+records of the source topic. Their ids distinguish them: ids that the source's subject has, or that records carry, come
+from repairs. If the source also has a version of the application's own, srfix treats it as a repair's, unless something
+shows that the store's serde registered it there.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ _MARK: Final = re.compile(
 MARKS_OF_CONNECT: Final = frozenset(
     ("connect.name", "connect.version", "connect.parameters", "connect.default", "connect.internal.type")
 ) | {"KsqlDataSourceSchema"}
-"""What Connect's converter and ksqlDB write into their schemas; the other mark, avro.java.string, is of generated classes."""
+"""Marks that Connect's converter and ksqlDB write into their schemas; the other mark, avro.java.string, comes from
+generated classes.
+"""
 
 
 def marks_in(text: str) -> frozenset[str]:
@@ -33,8 +35,8 @@ def marks_in(text: str) -> frozenset[str]:
 
 
 def own_versions(role: RoleFacts, known_under: Subject, membership: AskMembership) -> tuple[VersionState, ...]:
-    """The versions of a phantom subject that the application has registered itself, ascending, soft-deleted ones too.
-    `known_under` is the source's own subject of the role.
+    """The versions of a phantom subject that the application itself has registered, ascending, with soft-deleted ones.
+    `known_under` is the source's own subject for the role.
     """
     copies = set(role.memberships)
     copies |= {m.answered_id for m in role.memberships.values() if m.answered_id is not None}
@@ -58,10 +60,9 @@ def latest_own(own: Iterable[VersionState]) -> VersionState | None:
 def is_first_of_its_own(
     phantom: SubjectState, source: SubjectState, carried: Collection[SchemaId], schema_id: SchemaId
 ) -> bool:
-    """True if a schema that both subjects hold stands first under the phantom one, and is no copy of the source's.
-
-    A serde that writes the writer's schemas back would have copied what the records carry. Copies alone do not show by their
-    order: records with a later schema may stand before those with an earlier one.
+    """True if a schema that both subjects hold is the first version of the phantom subject, and no copy of the
+    source's. A serde that writes the writer's schemas back would have copied the schemas of the records. The order
+    alone does not show copies, because records with a later schema may come before records with an earlier one.
     """
     if not phantom.versions or phantom.versions[0].schema_id != schema_id:
         return False

@@ -1,10 +1,10 @@
-"""How the restore of an application reads: with what aborted transactions wrote, or without.
+"""How the restore of an application reads: with or without records of aborted transactions.
 
 Exactly-once forces `read_committed` on the restore consumer; otherwise Java's default holds, `read_uncommitted`
-(`StreamsConfig`). The application's own transactional ids tell: `<application>-<task>` (`exactly_once`), and
-`<application>-<process>-<thread>` (`exactly_once_beta`, `exactly_once_v2`), as `StreamsProducer` forms them. They are the keys
-of the topic in which coordinators keep transactions: no admin call of librdkafka lists them. Who may not read it learns
-nothing.
+(`StreamsConfig`). The application's own transactional ids show which: `<application>-<task>` (`exactly_once`), and
+`<application>-<process>-<thread>` (`exactly_once_beta`, `exactly_once_v2`), as `StreamsProducer` forms them. They are
+the keys of the topic in which coordinators keep transactions, because no admin call of librdkafka lists them. A user
+who may not read this topic learns nothing.
 """
 
 from __future__ import annotations
@@ -27,25 +27,27 @@ _TASK: Final = r"(?:.+__)?\d+_\d+"
 _THREAD: Final = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-\d+"
 _OF_STREAMS: Final = re.compile(rf"(?:{_TASK}|{_THREAD})", re.DOTALL)
 TRANSACTIONS: Final = Topic("__transaction_state")
-"""It is there from the first transaction on."""
+"""The topic exists from the first transaction on."""
 
 _LENGTH: Final = struct.Struct(">hh")
 _KEY_VERSION: Final = 0
 _DEADLINE_S: Final = 5.0
-"""How long the transactional ids may take to read: a cluster of many exactly-once applications keeps many records of them."""
+"""How long it may take to read the transactional ids: a cluster with many exactly-once applications keeps many records
+of them.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreIsolation:
     isolation: Isolation
     weight: Weight | None
-    """How sure it is; None if nothing tells, and Java's default is taken."""
+    """How certain the isolation is; None if nothing shows it, and srfix uses Java's default."""
     detail: str | None
-    """Why, in words; None where it makes no difference, as nobody ever wrote in a transaction here."""
+    """Why, in words; None if it makes no difference, because nobody ever wrote in a transaction here."""
 
 
 SAID_BY_DEFAULT: Final = RestoreIsolation(isolation=Isolation.READ_UNCOMMITTED, weight=None, detail=None)
-"""Without any transaction on the cluster both ways of reading are one."""
+"""Without any transaction on the cluster, both ways of reading give the same."""
 
 
 def named_isolation(isolation: Isolation) -> RestoreIsolation:
@@ -53,12 +55,12 @@ def named_isolation(isolation: Isolation) -> RestoreIsolation:
 
 
 def not_known(why: str) -> RestoreIsolation:
-    """Where nobody may look; what kept it from being known is a clause."""
+    """The answer if srfix could not look; `why` is a clause."""
     return RestoreIsolation(
         isolation=Isolation.READ_UNCOMMITTED,
         weight=None,
-        detail=f"whether the application runs exactly-once is not known ({why}), so records are counted as without it, those "
-        "of aborted transactions too; say --isolation read_committed if it does",
+        detail=f"srfix does not know whether the application runs exactly-once ({why}). So it counts records of "
+        "aborted transactions, too. If the application runs exactly-once, say --isolation read_committed",
     )
 
 
@@ -68,14 +70,15 @@ def by_transactional_ids(application: str, ids: Iterable[str]) -> RestoreIsolati
         return RestoreIsolation(
             isolation=Isolation.READ_COMMITTED,
             weight=Weight.STRONG,
-            detail=f"it writes in transactions ({own[0]}), so it runs exactly-once, and what aborted transactions wrote is "
-            "neither restored nor counted",
+            detail=f"the application writes in transactions ({own[0]}), so it runs exactly-once: a restore does not "
+            "load records of aborted transactions, and srfix does not count them",
         )
     return RestoreIsolation(
         isolation=Isolation.READ_UNCOMMITTED,
         weight=Weight.WEAK,
-        detail="the cluster knows no transactional id of it (one that was not used for a week is forgotten), so records of "
-        "aborted transactions are restored and counted too; --isolation read_committed counts without them",
+        detail="the cluster knows no transactional id of the application (it forgets an id that was not used for a "
+        "week). So srfix assumes that a restore loads records of aborted transactions, and counts them; "
+        "--isolation read_committed counts without them",
     )
 
 
@@ -86,7 +89,7 @@ def is_of(transactional_id: str, application: str) -> bool:
 
 
 def transactional_ids(cluster: Cluster, partitions: int, *, deadline_s: float) -> Iterator[str]:
-    """Every transactional id, once or more often, from the newest log of each partition; expired ones too, until compaction."""
+    """Every transactional id in the logs, once or several times; expired ids too, until compaction removes them."""
     give_up_at = time.monotonic() + deadline_s
     for partition, (start, end) in cluster.watermarks(TRANSACTIONS, range(partitions)).items():
         if time.monotonic() >= give_up_at:
@@ -115,7 +118,7 @@ def parse_key(key: bytes | None) -> str | None:
 
 
 def known_transactional_ids(cluster: Cluster, partitions: int) -> frozenset[str] | str:
-    """All ids in so many partitions of the topic of transactions, or why they are not known, in a clause."""
+    """All ids in so many partitions of the topic of transactions; or a clause that says why they are not known."""
     try:
         return frozenset(transactional_ids(cluster, partitions, deadline_s=_DEADLINE_S))
     except GaveUp:

@@ -1,13 +1,12 @@
-"""Are a topic's keys schema registry keys at all? One place decides, for nothing in a census can.
+"""Decides whether a topic's keys are schema registry keys at all, because a census cannot. A BIGINT key of eight bytes
+begins like a framed key, and so do UUIDs and windows by chance. So the ids that a census peeks in keys count as ids
+only if there is a key subject (the phantom one or the source's, soft-deleted versions too), or if most keys decode
+under the schema that they name. A subject alone is no proof either, because it may be left over.
 
-A BIGINT key of eight bytes begins as a framed key does, and so do UUIDs and windows by chance. So the ids that a census
-peeks in keys are taken for ids only where a key subject stands (the phantom one or the source's, soft-deleted versions
-too), or where most keys decode under the schema that they name. A subject alone is no proof either: it may be left over.
-
-A store compares keys byte for byte, and the schema id is part of the bytes. Restored keys carry the producer's id; the reader
-serialises the key that it looks up under its own schema, which its serde registers under the phantom key subject: under one id
-only. Where that is another one, its look-ups miss (SRF005), and where the topic's keys carry several, some do whichever it
-writes.
+A store compares keys byte for byte, and the schema id is part of the bytes. Restored keys carry the producer's id; the
+reader serialises the key that it looks up under its own schema, which its serde registers under the phantom key
+subject. So it writes only one id. If that id differs from the topic's, look-ups miss (SRF005). If the topic's keys
+carry several ids, some look-ups miss in any case.
 """
 
 from __future__ import annotations
@@ -27,35 +26,36 @@ from srfix.serde.wire import SchemaId
 _RAW_SIZES: Final = frozenset({8, 16})
 """Bytes of a BIGINT and of a UUID in binary."""
 _ENOUGH: Final = 8
-"""Keys of a raw size that must decode, all of them, before they are taken for framed ones without a key subject."""
+"""How many keys of a raw size must decode, all of them, before they count as framed without a key subject."""
 _TELLING: Final = 4
-"""Keys of a raw size that hardly ever decode, of which so many tell that they are raw, whatever ids they seem to carry."""
+"""So many keys of a raw size that hardly ever decode show that the keys are raw, whatever ids they seem to carry."""
 _BY_CHANCE: Final = 0.25
-"""Up to this share, keys that decode are taken for raw ones that do so by chance: three bytes are one of Avro's longs in
-one of eight cases."""
+"""Up to this share, keys that decode count as raw keys that do so by chance: three bytes are an Avro long in one of
+eight cases.
+"""
 
 
 class KeyStanding(Enum):
     CERTAIN = "certain"
-    """A key subject stands, and the keys are what it holds: most of them decode."""
+    """There is a key subject, and the keys fit it: most of them decode."""
     SUBJECT_ONLY = "subject-only"
-    """A key subject stands, and the keys that were read do not show that they are written under it."""
+    """There is a key subject, but the keys that srfix read do not show that they are written under it."""
     ASSUMED = "assumed"
-    """No key subject stands, and most keys decode under the schema that they name."""
+    """There is no key subject, but most keys decode under the schema that they name."""
     RAW = "raw"
-    """They are no schema registry's: BIGINT, UUID, text, or what a census peeked by chance."""
+    """No schema registry serializer wrote the keys: they are BIGINT, UUID or text, or seemed to have ids by chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyRole:
     standing: KeyStanding
     census: Census
-    """The census in which only ids that are ids are counted as such; keys with others are unframed there."""
+    """The census in which only real ids count as ids; keys with other ids count as unframed."""
     source: SubjectState
     window: WindowKind | None = None
     """The window behind each key; None if they are not windowed."""
     not_looked_at: str | None = None
-    """What the keys that were read leave open, in words; None if nothing."""
+    """What the keys that were read leave open, in words; None if they leave nothing open."""
     could_hide: bool = False
 
     @property
@@ -64,12 +64,14 @@ class KeyRole:
 
     @property
     def is_certain(self) -> bool:
-        """True if no doubt is left that a schema registry serializer wrote the keys: advice that deletes rows needs it."""
+        """True if a schema registry serializer certainly wrote the keys; advice that deletes rows needs this."""
         return self.standing is KeyStanding.CERTAIN
 
 
 def key_role(census: Census, phantom: SubjectState, source: SubjectState, sample: KeySample) -> KeyRole:
-    """Decides it, by what stands under the two key subjects, and by live keys, read by the id that they seem to carry."""
+    """Decides it by the versions under the two key subjects, and by live keys that are read by the id that they seem to
+    carry.
+    """
     if not census.ids(Role.KEY):
         standing = KeyStanding.CERTAIN if phantom.versions else KeyStanding.RAW
         return KeyRole(standing=standing, census=census, source=source)
@@ -93,9 +95,9 @@ def _with_subject(
             standing=KeyStanding.RAW,
             census=without_key_ids(census, census.ids(Role.KEY)),
             source=source,
-            not_looked_at=f"{subject} stands, but they are not what it holds: each of the {len(read)} that were read has "
-            f"{size} bytes, as {_raw_type(size)} keys have, and {len(fitting) or 'none'} of them decode. srfix treated them as "
-            "keys without a schema, and the subject as a left-over",
+            not_looked_at=f"{subject} exists, but the keys do not fit it: each of the {len(read)} keys that srfix read has "
+            f"{size} bytes, as {_raw_type(size)} keys have, and {len(fitting) or 'none'} of them decode. srfix "
+            "treated them as keys without a schema, and the subject as a left-over",
             could_hide=bool(fitting),
         )
     proven = shares.of(KeyReading.DECODES, KeyReading.FITS_SUBJECT, KeyReading.NOT_READ)
@@ -122,15 +124,15 @@ def _without_subject(census: Census, sample: KeySample, shares: _Shares, source:
     if not sample.keys:
         return replace(
             raw,
-            not_looked_at="they begin as keys with a schema id do, there is no key subject, and none could be read: whether "
-            "they are a schema registry's is not known",
+            not_looked_at="the keys begin like keys with a schema id, but there is no key subject, and srfix could not read "
+            "any key. So it does not know whether a schema registry serializer wrote them",
             could_hide=True,
         )
     if shares.of(KeyReading.NOT_READ) > 0.5:
         return replace(
             raw,
-            not_looked_at="there is no key subject, and there is no serde here for the schemas whose ids they seem to carry: "
-            "whether they are a schema registry's is not known",
+            not_looked_at="there is no key subject, and srfix has no serde for the schemas whose ids the keys seem to carry. "
+            "So it does not know whether a schema registry serializer wrote them",
             could_hide=True,
         )
     if proven > 0.5 and _are_raw_sized(sample.keys) and (len(decoding) < max(_ENOUGH, len(sample.keys))):
@@ -147,7 +149,7 @@ def _without_subject(census: Census, sample: KeySample, shares: _Shares, source:
             census=without_key_ids(census, strangers),
             source=source,
             window=sample.window,
-            not_looked_at=f"there is no key subject; {is_decided}. Those with other ids were not looked at"
+            not_looked_at=f"there is no key subject; {is_decided}. srfix did not look at keys with other ids"
             if strangers
             else None,
             could_hide=bool(strangers),
@@ -162,7 +164,7 @@ def _without_subject(census: Census, sample: KeySample, shares: _Shares, source:
 
 
 class _Shares:
-    """Which share of a topic's live keys has which outcome, by the keys of each id that were read."""
+    """The share of a topic's live keys with each outcome, estimated from the keys of each id that were read."""
 
     def __init__(self, census: Census, sample: KeySample) -> None:
         self._weights: dict[SchemaId, int] = {}
@@ -175,7 +177,7 @@ class _Shares:
         self._read: dict[SchemaId, list[KeyReading]] = {}
         for key in sample.keys:
             self._read.setdefault(key.schema_id, []).append(key.outcome)
-        # Of an id of which no key was read nothing is known: it counts neither way.
+        # If no key of an id was read, nothing is known of this id, and it does not count.
         self._total = unframed + sum(weight for schema_id, weight in self._weights.items() if schema_id in self._read)
 
     def carried(self, ids: Container[SchemaId]) -> float:
@@ -193,7 +195,7 @@ class _Shares:
 
 
 def _weight(count: IdCount) -> int:
-    """Keys that are live or will be; records, where all are superseded."""
+    """Keys that are live or will be; or records, if all are superseded."""
     return (count.live_keys or 0) + count.pending_keys or count.records
 
 
@@ -231,31 +233,32 @@ def _without(keys: RoleCensus, ids: frozenset[SchemaId]) -> RoleCensus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyAsymmetry:
-    """The reader writes one id, the topic's keys carry others, or others too."""
+    """The reader writes one id, but the topic's keys carry other ids, alone or besides that id."""
 
     topic_ids: tuple[SchemaId, ...]
     """The ids that the topic's keys carry, ascending."""
     reader_id: SchemaId | None
-    """The id under which the reader serialises the keys that it looks up, and writes; None if it cannot be told which."""
+    """The id under which the reader serialises the keys that it looks up and writes; None if srfix does not know which."""
 
     @property
     def missed_ids(self) -> tuple[SchemaId, ...]:
-        """The ids whose keys no look-up meets, ascending; all of the topic's where it cannot be told which."""
+        """The ids whose keys no look-up meets, ascending; all of the topic's ids if srfix does not know which."""
         return tuple(schema_id for schema_id in self.topic_ids if schema_id != self.reader_id)
 
 
 def asymmetry(
     topic_ids: Iterable[SchemaId], phantom: SubjectState, source_ids: Iterable[SchemaId]
 ) -> KeyAsymmetry | None:
-    """What the phantom key subject tells of the id that the reader writes, beside those of the keys that a restore loads; None
-    if they do not differ, or if nothing tells of the reader.
+    """Compares the id that the reader writes, by the phantom key subject, with the ids of the keys that a restore
+    loads; None if they do not differ, or if nothing shows the reader's id.
 
-    The reader's schema is the latest version of the phantom key subject that is the application's own: the topic's keys do not
-    carry its id, and neither the source's key subject (soft-deleted versions too) nor a record has it, for a repair registers
-    what they have. A live own version goes before a soft-deleted one. Without any, a subject that holds none of the topic's
-    ids was never repaired: its latest version is the reader's, even though the source has it too (an older schema of the
-    producer's). One that holds a single id, which the topic's keys carry beside others, is the reader's too, as a repair
-    registers all of them; where it holds more it cannot be told which id the reader writes, only that it is one of them.
+    The reader's schema is the latest version of the phantom key subject that is the application's own: the topic's keys
+    do not carry its id, and neither the source's key subject (soft-deleted versions too) nor a record has it, because a
+    repair registers such ids. A live own version wins over a soft-deleted one. If there is no own version, a subject
+    without any of the topic's ids was never repaired: its latest version is the reader's, even if the source has it too
+    (an older schema of the producer's). If the subject holds a single id, and the topic's keys carry it beside others,
+    this id is the reader's, because a repair would have registered all of them. If the subject holds more ids, srfix
+    only knows that the reader writes one of them.
     """
     carried = tuple(sorted(set(topic_ids)))
     if not carried or not phantom.versions:

@@ -1,6 +1,6 @@
-"""A few keys of a topic, read as a deserializer reads them: by the schema whose id they seem to name.
+"""A few keys of a topic, read like a deserializer: by the schema whose id they seem to name.
 
-A census peeks: eight bytes of a BIGINT begin as a framed key does. Only reading tells.
+A census only peeks, and the eight bytes of a BIGINT begin like a framed key. Only reading shows the difference.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from srfix.serde.wire import SchemaId, is_schema_id, schema_id_of
 from srfix.serde.wire_peek import SchemaIdPeek, peek_headers
 
 _MOST_PLACES: Final = 64
-"""(id, partition) pairs of which the newest key is read; BIGINT keys seem to have thousands of ids."""
+"""For how many (id, partition) pairs the newest key is read; BIGINT keys seem to have thousands of ids."""
 _MORE: Final = 7
-"""Offsets before the newest key of an id that are read too, in one partition of each id."""
+"""How many offsets before the newest key of an id are read, too, in one partition of each id."""
 _MOST_MORE: Final = 8
 
 
@@ -36,11 +36,11 @@ class KeyReading(Enum):
     DECODES = "decodes"
     """The whole key decodes under the schema of its id (with the topic's window behind it, if there is one)."""
     FITS_SUBJECT = "fits-subject"
-    """It does not, but the bytes behind the id decode under a schema of the key subject that stands."""
+    """It does not, but the bytes after the id decode under a schema of the existing key subject."""
     MISFIT = "misfit"
     UNKNOWN_ID = "unknown-id"
     NOT_READ = "not-read"
-    """The registry knows the id, and there is no serde for the schema here."""
+    """The registry knows the id, but srfix has no serde for the schema."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class SampledKey:
     schema_id: SchemaId
     """The id that it seems to carry."""
     size: int
-    """Its bytes, id and window included."""
+    """The number of its bytes, with id and window."""
     outcome: KeyReading
 
 
@@ -65,7 +65,7 @@ def sample_keys(
     cluster: Cluster, census: Census, resolver: Resolver, under_subject: Iterable[ResolvedSchema], *, more: bool
 ) -> KeySample:
     """Reads the newest key of each id, and some before it where one does not decode, or `more` are wanted. The resolver is by
-    id, in the store's context. The schemas under the key subjects that stand are asked for only where a key does not decode.
+    id, in the store's context. The schemas under existing key subjects are asked for only if a key does not decode.
     """
     reader = _Reader(census.topic, resolver)
     records = _records(cluster, census, _newest(census))
@@ -98,7 +98,7 @@ _NOT_PROVEN: Final = frozenset({KeyReading.MISFIT, KeyReading.UNKNOWN_ID})
 
 
 def _newest(census: Census) -> Iterator[tuple[int, int]]:
-    """Where the newest key of each (id, partition) is; of each id in one partition before any in a second."""
+    """The place of the newest key of each (id, partition); each id in one partition comes before any id in a second one."""
     places: defaultdict[SchemaId, list[tuple[int, int]]] = defaultdict(list)
     for partition in census.partitions:
         for count in partition.keys.ids:
@@ -124,7 +124,7 @@ def _before(census: Census) -> Iterator[tuple[int, int]]:
 
 
 def _records(cluster: Cluster, census: Census, places: Iterable[tuple[int, int]]) -> list[RawRecord]:
-    """The records at these places whose key begins as a framed one does, as the census peeked."""
+    """The records at these places whose key begins like a framed key, as in the census."""
     wanted = set(places)
     records = (
         [record for _place, record in cluster.records_at(census.topic, wanted) if record is not None] if wanted else []

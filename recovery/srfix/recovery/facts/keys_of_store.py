@@ -1,4 +1,4 @@
-"""What the keys of a store's source topic are: some of them are read where a census peeked ids in them."""
+"""What the keys of a store's source topic are. If a census peeked ids in them, some keys are read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from srfix.serde.subjects.names import Role, Topic
 def keys_of_store(
     survey: Survey, store: SuspectStore, topic: Topic, census: Census, phantoms: Mapping[Role, SubjectState]
 ) -> KeyRole:
-    """Decides it for a store: reads some keys of its source topic where a census peeked ids in them."""
+    """Decides it for a store; reads some keys of its source topic if a census peeked ids in them."""
     phantom, subject = phantoms[Role.KEY], store.source_subject(topic, Role.KEY)
     nothing = SubjectState(subject=subject, versions=(), config=None, mode=None)
     if not phantom.versions and phantoms[Role.VALUE].versions:
@@ -32,7 +32,9 @@ def keys_of_store(
 
 
 def keys_under(survey: Survey, census: Census, phantom: SubjectState, source: SubjectState, *, context: str) -> KeyRole:
-    """Decides it for keys that begin as framed ones do, by reading some, beside the key subject that the reader asks."""
+    """Decides it for keys that begin like framed ones: reads some of them, and looks at the key subject that the reader
+    asks.
+    """
     sample = sample_keys(
         survey.cluster,
         census,

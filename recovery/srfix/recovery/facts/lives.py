@@ -1,13 +1,13 @@
-"""Which records of a topic a reader meets: what is live, and where a group stands.
+"""Which records of a topic a reader meets: which records are live, and up to which offset a group has read.
 
 | topic | live |
 |---|---|
 | `cleanup.policy` with `compact` | the latest record of each key |
-| any other, or one that the cluster does not tell | every record in the log |
+| any other, or unknown | every record in the log |
 
 A census counts the latest record of each key and drops null keys and tombstones, as a table does. A reader of the topic
-reads both: so where null keys stand in a compacted topic (from before it was one), every value of that partition counts, and
-where tombstones stand, every key.
+reads both. So if a partition of a compacted topic has null keys (from before it was compacted), every value of the
+partition counts; if it has tombstones, every key counts.
 """
 
 from __future__ import annotations
@@ -32,18 +32,20 @@ class Standing(Enum):
     LIVE = "live"
     PENDING = "pending"
     READ = "read"
-    """Only records that the group has read carry it: it meets them again if its offsets are reset."""
+    """Only records that the group has already read carry the id: the group meets them again if its offsets are reset."""
     SUPERSEDED = "superseded"
-    """Only records that compaction will remove carry it."""
+    """Only records that compaction will remove carry the id."""
 
     @property
     def is_met(self) -> bool:
-        """True if the reader meets it as things stand."""
+        """True if the reader meets the id now."""
         return self in (Standing.LIVE, Standing.PENDING)
 
 
 def as_read(census: Census, lives: Lives) -> Census:
-    """The census with what a reader of the topic meets counted as live: `live_keys` are records where every record is."""
+    """The census with all records that a reader of the topic meets counted as live: `live_keys` counts records if every
+    record is live.
+    """
     return replace(census, partitions=tuple(_partition(partition, lives) for partition in census.partitions))
 
 
@@ -79,11 +81,12 @@ def only_ids(census: Census, role: Role, wanted: Container[int]) -> Census:
 class Positions:
     group: str
     committed: Mapping[int, int | None]
-    """Per partition the offset that it reads next; None where it has committed none."""
+    """For each partition the offset that the group reads next; None if it has committed none."""
 
     def starts_at(self, partition: PartitionCensus) -> int:
-        """The first offset that it meets. Where it has none, or one that is gone, it starts where `auto.offset.reset` says:
-        that may be the beginning."""
+        """The first offset that the group meets. If it has no offset, or one that is gone, `auto.offset.reset` decides,
+        so it may be the beginning.
+        """
         committed = self.committed.get(partition.partition)
         return partition.start_offset if committed is None else max(committed, partition.start_offset)
 
@@ -91,7 +94,9 @@ class Positions:
         return max(0, partition.end_offset - self.starts_at(partition))
 
     def is_beyond(self, partition: PartitionCensus) -> bool:
-        """True if it has committed more than the log holds: the topic was created anew, or it is another cluster's group."""
+        """True if the group has committed an offset after the log's end: the topic was created again, or the group
+        belongs to another cluster.
+        """
         committed = self.committed.get(partition.partition)
         return committed is not None and committed > partition.end_offset
 
@@ -106,6 +111,6 @@ def standing_of(census: Census, role: Role, schema_id: int, positions: Positions
     if positions is None:
         is_live = any(count.live_keys or count.pending_keys for _partition, count in places)
         return Standing.LIVE if is_live else Standing.SUPERSEDED
-    # The last record that carries it tells: if that is read, all of them are.
+    # The last record with the id decides: if the group has read it, the group has read all of them.
     is_pending = any(count.last_offset >= positions.starts_at(partition) for partition, count in places)
     return Standing.PENDING if is_pending else Standing.READ

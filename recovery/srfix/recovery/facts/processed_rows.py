@@ -1,14 +1,13 @@
-"""Whether the rows of a global store are what a restore would make of its topic (KAFKA-7663).
+"""Whether the rows of a global store are the rows that a restore would load from its topic (KAFKA-7663). Before Kafka
+Streams 3.8, a restore copies the topic's records, and the processor of `addGlobalStore` does not see them. Each row is
+compared with the topic's latest record of the same key, up to the offset in the checkpoint, because a restore loads
+exactly that record. Kafka Streams 3.0 to 3.7 writes no checkpoint for a small global store (seen). Then a row comes
+from a processor if it equals none of its key's records, and if no record is gone.
 
-Before Kafka Streams 3.8 a restore copies the topic's records, and the processor of `addGlobalStore` does not see them. The
-store's rows are compared with the topic's latest record of the same key, as far as the checkpoint says that the store has
-come: a restore puts exactly that there. Kafka Streams 3.0 to 3.7 writes no checkpoint for a small global store (seen): how far
-it has come is not known then, and a row is a processor's if it is none of its key's records, of which none is gone.
-
-A table's serde can have put a field in a row that its record has not: by Avro's defaults, and nothing else. A reader's Avro
-schema takes a field that the writer had not from its default (Avro specification, "Schema Resolution"); one without a default
-makes the read fail. So another value, or one where there is no default, is a processor's work. A class that JSON is mapped to
-may compute any field, and no schema tells of that.
+A table's serde can add a field that the record lacks only by Avro's defaults: a reader's Avro schema fills a field that
+the writer lacks with its default (Avro specification, "Schema Resolution"), and the read fails if there is no default.
+So another value, or a value without a default, comes from a processor. With JSON, the class that is filled may compute
+any field, and no schema shows that.
 """
 
 from __future__ import annotations
@@ -47,14 +46,15 @@ _MOST: Final = 1_000
 
 @dataclass(slots=True, kw_only=True)
 class Comparing:
-    """Tells a row that says something else than a record from one that only says it in another encoding."""
+    """Compares a row with a record: do they differ in content, or only in their encoding?"""
 
     registry: ReadableRegistry
     topic: Topic
     context: str
     may_be_table: bool = False
-    """True where nothing says that the processor is not a table's. A table's serde writes the same in other bytes, and may
-    fill fields in: only a field that both have, text, or a field that no default explains tells two rows apart then."""
+    """True if the processor may be a table's. A table's serde writes the same content in other bytes, and may fill in
+    fields. Then two rows differ only by a field that both have, by text, or by a field that no default explains.
+    """
     _read: SchemaDeserializer = field(init=False)
 
     def __post_init__(self) -> None:
@@ -64,8 +64,8 @@ class Comparing:
         self._read = SchemaDeserializer(ById(self.registry, context=self.context))
 
     def is_same(self, row: StoredValue, record: RawRecord) -> bool | None:
-        """None if they differ, and nothing tells whether they say the same: one of them cannot be decoded, or a table's serde
-        may have filled in what the row has too many.
+        """True if row and record have the same content. None if srfix does not know: their bytes differ, and one of
+        them cannot be decoded, or a table's serde may have filled in the row's extra fields.
         """
         if record.value is None:
             return False  # a restore would remove the row
@@ -75,7 +75,7 @@ class Comparing:
         if ours is not None and theirs is not None:
             return _says_the_same(ours, theirs, None, may_be_table=self.may_be_table)
         if not (is_framed(row.payload, row.headers) and is_framed(record.value, record.headers)):
-            # No schema tells what they say: other bytes are another value to the store's serde.
+            # Without a schema, other bytes are another value for the store's serde.
             return _as_texts(row.payload, record.value) if self.may_be_table else False
         try:
             ours = self._read(row.payload, SerdeContext(self.topic, Role.VALUE, row.headers))
@@ -107,7 +107,7 @@ def _json(payload: bytes) -> object | None:
 
 
 def _as_texts(row: bytes, record: bytes) -> bool | None:
-    """True if both are the same text but for white space; None if one is no text."""
+    """True if both are the same text except white space; None if one is no text."""
     try:
         ours, theirs = ("".join(payload.decode().split()) for payload in (row, record))
     except UnicodeDecodeError:
@@ -116,9 +116,9 @@ def _as_texts(row: bytes, record: bytes) -> bool | None:
 
 
 def _says_the_same(row: object, record: object, explained: FilledIn | None, *, may_be_table: bool) -> bool | None:
-    """True if a row holds nothing but what the record holds: some of its fields, perhaps in another letter case. Where a
-    table's serde may have written it, values of another type pass for the same, and fields that the record has not, beside
-    some that it has, count as far as the row's schema has `explained` them.
+    """True if a row holds only values of the record: some of its fields, perhaps in another letter case. If a table's
+    serde may have written the row, values of another type count as the same, and extra fields, beside common ones, are
+    allowed as far as the row's schema has `explained` them.
     """
     if isinstance(row, Mapping) and isinstance(record, Mapping):
         names = {str(name): value for name, value in row.items()}
@@ -156,7 +156,7 @@ def _says_the_same(row: object, record: object, explained: FilledIn | None, *, m
 
 
 def _all(answers: Iterable[bool | None]) -> bool | None:
-    """False if one is, else None if one is."""
+    """False if one answer is False, else None if one is None."""
     verdicts = tuple(answers)
     return False if False in verdicts else None if None in verdicts else True
 
@@ -166,20 +166,19 @@ _Node: TypeAlias = object
 
 @dataclass(frozen=True, slots=True)
 class FilledIn:
-    """What one record type of a row's schema says of its fields."""
+    """The fields of one record type in a row's schema."""
 
     _fields: Mapping[str, Mapping[str, _Node]]
     _named: Mapping[str, _Node] = field(repr=False)
-    """Every named type of the schema, by the name that it is referred to by."""
+    """Every named type of the schema, by the name that refers to it."""
 
     def within(self, name: str) -> FilledIn | None:
-        """The same of the record in a field; None if no single record type is there."""
+        """The same for the record in a field; None if the field does not have exactly one record type."""
         return _of(self._fields.get(name, {}).get("type"), self._named)
 
     def explains(self, name: str, value: object) -> bool | None:
-        """True if a default explains a field that the record has not, False if nothing can have filled it in.
-
-        None if that cannot be told: an alias may feed it, or the default cannot be compared with what was read.
+        """True if a default explains a field that the record lacks, False if nothing can have filled it in. None if
+        srfix does not know: an alias may feed the field, or the default cannot be compared with the value.
         """
         declared = self._fields.get(name)
         if declared is None or declared.get("aliases"):
@@ -193,7 +192,7 @@ class FilledIn:
 
 
 def filled_in(schema: Schema | None) -> FilledIn | None:
-    """What the schema that a row was written under says; None if it is no record in Avro, or has parts elsewhere."""
+    """The fields of the row's own schema; None if it is no record in Avro, or if it has parts elsewhere."""
     if schema is None or schema.schema_type != "AVRO" or schema.references:
         return None
     try:
@@ -255,14 +254,14 @@ def compare_rows(
     processed_rows: ProcessedRows,
     deadline_s: float | None = None,
 ) -> ProcessedRows:
-    """Compares the first rows of a global store, which are a processor's, with the topic."""
+    """Compares the first rows of a global store, which may come from a processor, with the topic."""
     from srfix.recovery.state.checkpoints import OffsetMeaning
     from srfix.recovery.state.directory import StoreKind
     from srfix.recovery.state.reading.database import some_rows
 
     place = next((p for p in places if p.task.is_global and p.store.kind is StoreKind.KEY_VALUE), None)
     if place is None:
-        return replace(processed_rows, not_compared="no state directory that was handed over holds the store")
+        return replace(processed_rows, not_compared="none of the given state directories holds the store")
     limits = {
         p.partition: place.reached(census.topic, p.partition, OffsetMeaning.POSITION) or 0 for p in census.partitions
     }
@@ -277,12 +276,12 @@ def compare_rows(
     try:
         records, are_whole = _records(cluster, census, rows, give_up_at, latest=not is_anywhere)
     except GaveUp:
-        return replace(processed_rows, not_compared="the time for it (--deadline) was over")
+        return replace(processed_rows, not_compared="the time for the comparison (--deadline) was over")
     if is_anywhere and not are_whole:
         return replace(
             processed_rows,
-            not_compared=f"nothing in {place.task.path} says how far the store has come with topic {census.topic}, and "
-            "records are gone from there",
+            not_compared=f"nothing in {place.task.path} says up to which offset of topic {census.topic} the store has come, "
+            "and the topic no longer has all of its records",
         )
     may_be_table = processed_rows.processor is None
     comparing = Comparing(registry=registry, topic=census.topic, context=context, may_be_table=may_be_table)
@@ -305,7 +304,7 @@ def compare_rows(
 
 
 def _is_one_of(records: Iterable[RawRecord], row: StoredValue, comparing: Comparing) -> bool | None:
-    """True if a row says what one of these records says; None if that cannot be told."""
+    """True if a row has the same content as one of these records; None if srfix does not know."""
     verdicts = [comparing.is_same(row, record) for record in records]
     return True if True in verdicts else None if None in verdicts else False
 
@@ -313,14 +312,12 @@ def _is_one_of(records: Iterable[RawRecord], row: StoredValue, comparing: Compar
 def _open_question(rows: int, compared: int, untold: int) -> str | None:
     if untold:
         return (
-            f"{untold} of {counted(rows, 'row')}, or the records of their keys, could not be decoded, or have fields that the "
-            "records have not, which a table's serde may have filled in"
+            f"{untold} of {counted(rows, 'row')}, or the records of their keys, could not be decoded, or have "
+            "fields that the records lack and that a table's serde may have filled in"
         )
     if compared:
         return None
-    return (
-        "none of the rows that were read stands for a record that is still in the topic" if rows else "it has no rows"
-    )
+    return "for none of the rows that srfix read is the record still in the topic" if rows else "the store has no rows"
 
 
 def _records(
@@ -331,7 +328,9 @@ def _records(
     *,
     latest: bool,
 ) -> tuple[dict[bytes, list[RawRecord]], bool]:
-    """Each row's records in the topic, in order, none for a key that is in several partitions; and whether none has gone."""
+    """For each row its records in the topic, in order (empty for a key that is in several partitions); and whether the
+    topic still has all of its records.
+    """
     by_key: dict[bytes, list[RawRecord]] = {}
     are_whole = True
     for partition in census.partitions:

@@ -1,4 +1,6 @@
-"""What reads a store and which Kafka Streams runs it, as far as the person said; what a check asks of the registry."""
+"""The reader of a store and its version of Kafka Streams, as far as the person said; and a check's questions to the
+registry.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from srfix.serde.wire import SchemaId
 
 
 class Reader(Enum):
-    """What reads the store."""
+    """The reader of the store."""
 
     CONNECT = "connect"
     """Looks the version up under the subject: Connect's AvroConverter, ksqlDB."""
@@ -30,15 +32,14 @@ class Reader(Enum):
     DUAL = "dual"
     """With the dual-subject fallback: srfix, ksqlDB's StaticTopicSerde."""
     UNKNOWN = "unknown"
-    """Nobody said."""
+    """Nobody named the reader."""
 
     @classmethod
     def of_name(cls, name: str, version: StreamsVersion | None) -> Reader:
-        """What a person means by a name; ksqlDB's reader is what its engine makes it.
-
-        Up to 0.10.1 (Kafka Streams 2.5) it looks versions up under the changelog's subject alone, and what 0.10.2 falls back
-        to is named alike; from 0.11 (2.7) on the source's subject is asked too (ksql pull 5823). Without a version it is not
-        known which, but by what `--ksqldb` says.
+        """The reader that a person means by a name; for ksqlDB, the version of its engine decides. Up to 0.10.1 (Kafka
+        Streams 2.5) its reader looks versions up only under the changelog's subject, and the second name that 0.10.2
+        tries is the same. From 0.11 (2.7) on, it asks the source's subject, too (ksql pull 5823). Without a version,
+        only `--ksqldb` can show which it is.
         """
         if name != "ksqldb":
             return cls(name)
@@ -56,7 +57,7 @@ class StreamsVersion:
     minor: int
     """6 in 2.6.3."""
     patch: int | None = field(default=None, compare=False)
-    """3 in 2.6.3; None if nobody said. It makes no difference to what srfix says, and is shown as it was said."""
+    """3 in 2.6.3; None if nobody said. It does not change srfix's answers, and is shown as the person gave it."""
 
     @classmethod
     def parse(cls, text: str) -> StreamsVersion:
@@ -75,12 +76,12 @@ class StreamsVersion:
 
     @property
     def asks_the_source_subject(self) -> bool:
-        """True from the fix on."""
+        """True from the version with the fix on."""
         return self >= WITH_FIX
 
     @property
     def restores_through_processors(self) -> bool:
-        """True where a restore of `addGlobalStore` runs its processor (KAFKA-7663, KIP-1024)."""
+        """True if a restore of `addGlobalStore` runs its processor (KAFKA-7663, KIP-1024)."""
         return self >= StreamsVersion(3, 8)
 
 
@@ -99,19 +100,19 @@ WITH_FIX: Final = StreamsVersion(2, 7)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckContext:
-    """What the person said of reader and Kafka Streams, and the registry."""
+    """What the person said of the reader and of Kafka Streams, together with the registry."""
 
     registry: ReadableRegistry
-    """For the questions that only some checks ask."""
+    """The registry, for questions that only some checks ask."""
     reader: Reader = Reader.UNKNOWN
     streams_version: StreamsVersion | None = None
-    """Which Kafka Streams runs; None if nobody said."""
+    """The version of Kafka Streams that runs; None if nobody said."""
     no_auto_register: bool = False
     """True if the person said that the application's serializers register no schemas (auto.register.schemas=false)."""
     command_line: CommandLine = field(default_factory=CommandLine)
-    """What the person gave on the command line, for the commands that findings print."""
+    """The options that the person gave on the command line, for the commands that findings print."""
     memberships: dict[tuple[Subject, SchemaId], Membership] = field(default_factory=dict, repr=False, compare=False)
-    """Answers to `membership`: several checks ask the same."""
+    """Remembered answers of `membership`, because several checks ask the same."""
 
     @property
     def is_connect(self) -> bool:
@@ -129,22 +130,20 @@ class CheckContext:
         return self.streams_version is not None and self.streams_version.asks_the_source_subject
 
     def does_without(self, subject: Subject) -> bool:
-        """True if this reader needs no version under the subject that it asks.
-
-        A plain deserializer does in the default context. In a named one the registry gives the schema of an id to nobody
-        but a subject that holds the id, and Confluent's deserializers name theirs (`getSchemaBySubjectAndId`; seen on
-        7.9.9 and 8.3.1).
+        """True if this reader needs no version under the subject that it asks. A plain deserializer needs none in the
+        default context. In a named context the registry gives the schema of an id only to a subject that holds the id,
+        and Confluent's deserializers name theirs (`getSchemaBySubjectAndId`; seen on 7.9.9 and 8.3.1).
         """
         if self.reader is Reader.PLAIN:
             return self.registry.context_of(subject) == DEFAULT_CONTEXT
         return self.reader is Reader.DUAL
 
     def fails_by_id(self, subject: Subject) -> bool:
-        """True if a plain deserializer is what reads, and fails on the id under this subject."""
+        """True if the reader is a plain deserializer, and it fails on the id under this subject."""
         return self.reader is Reader.PLAIN and not self.does_without(subject)
 
     def lookup_severity(self, subject: Subject) -> Severity:
-        """How bad a version that is missing under a phantom subject is for this reader."""
+        """How bad it is for this reader if a phantom subject lacks a version."""
         if self.does_without(subject):
             return Severity.NOTE
         return Severity.NOTE if self.asks_the_source_subject else Severity.BROKEN
@@ -159,5 +158,5 @@ class CheckContext:
         return read_subject_state(self.registry, subject)
 
     def refusals(self, role: RoleFacts, registrations: Iterable[Membership]) -> tuple[RegistrationRefusal, ...]:
-        """The registrations under the phantom subject that the registry would refuse as things stand."""
+        """The registrations under the phantom subject that the registry would refuse now."""
         return foreseen_refusals(self.registry, role, registrations)

@@ -1,4 +1,4 @@
-"""What a registry would say to a registration, asked without registering."""
+"""Whether a registry would refuse a registration; srfix asks without registering."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from srfix.serde.subjects.names import DEFAULT_CONTEXT, Subject, split_context
 from srfix.serde.wire import SchemaId
 
 WRITABLE_MODES = frozenset({"READWRITE"})
-"""Modes in which a schema without an id can be registered: IMPORT and FORWARD want one (42205)."""
+"""Modes in which a schema without an id can be registered; IMPORT and FORWARD need an id (42205)."""
 
 
 NO_SUCH_QUESTION = frozenset({403, 404, 405, 501})
@@ -35,29 +35,31 @@ class RegistrationRefusal:
     schema_id: SchemaId
     reason: str
     is_overcome: bool
-    """True if a plan can do something about it: an incompatibility yes, a read-only registry no."""
+    """True if a plan can do something about it: yes for an incompatible schema, no for a read-only registry."""
 
 
 def foreseen_refusal(
     registry: ReadableRegistry, role: RoleFacts, registration: Membership
 ) -> tuple[str | None, str | None]:
-    """Why one registration would be refused, None if it would be taken; or why that cannot be told, in a clause."""
+    """Why one registration would be refused, None if it would be accepted; or a clause that says why srfix does not
+    know.
+    """
     try:
         refusals = foreseen_refusals(registry, role, (registration,), must_know=True)
     except (RegistryAnswerError, RegistryProtocolError) as error:
         if error.status not in NO_SUCH_QUESTION:
             raise
-        return None, f"the registry answers no compatibility check (HTTP {error.status})"
+        return None, f"the registry does not answer compatibility checks (HTTP {error.status})"
     return (refusals[0].reason if refusals else None), None
 
 
 def foreseen_refusals(
     registry: ReadableRegistry, role: RoleFacts, registrations: Iterable[Membership], *, must_know: bool = False
 ) -> tuple[RegistrationRefusal, ...]:
-    """The registrations under the phantom subject that would be refused as things stand; their ids need not be in the topic.
+    """The registrations under the phantom subject that would be refused now; their ids need not be in the topic.
 
     Asks the subject's mode (its own, else the global one) and the registry's compatibility check, against the latest version,
-    or against all for a transitive level. Where that may not be asked, it foretells nothing, unless it must know: then it
+    or against all for a transitive level. If srfix may not ask, it predicts nothing; if the answer is required, it
     raises.
     """
     wanted = tuple(registration for registration in registrations if registration.schema is not None)
@@ -83,7 +85,7 @@ def foreseen_refusals(
 
 
 def _invalid(registry: ReadableRegistry, role: RoleFacts, registration: Membership) -> RegistrationRefusal:
-    """The registry does not take the text for a schema: a reference is missing, or it has become stricter."""
+    """The registry does not accept the text as a schema: a reference is missing, or the registry has become stricter."""
     reason = f"it is invalid there (42201: {foreign(registration.problem or '')})"
     if registration.schema is not None:
         try:
@@ -92,7 +94,7 @@ def _invalid(registry: ReadableRegistry, role: RoleFacts, registration: Membersh
         except (SubjectNotFoundError, VersionNotFoundError) as error:
             words = foreign(error.registry_message.rstrip("."))
             why = f"it refers to a schema that the registry does not have ({words})"
-            reason = f"{why}; register that one first, under that version"
+            reason = f"{why}; register the referenced schema first, under that version"
         except SchemaError as error:
             reason = error.message
     return RegistrationRefusal(schema_id=registration.schema_id, reason=reason, is_overcome=False)
@@ -119,7 +121,7 @@ def _incompatible(
         except (ForbiddenError, EndpointNotSupportedError):
             if must_know:
                 raise
-            continue  # apply hears it then, and nothing is written
+            continue  # then apply gets the refusal, and nothing is written
         except InvalidSchemaError as error:
             reason = f"it is invalid there ({foreign(error.registry_message)})"
             yield RegistrationRefusal(schema_id=schema_id, reason=reason, is_overcome=False)
@@ -131,7 +133,7 @@ def _incompatible(
 
 
 def mode_in_force(registry: ReadableRegistry, subject: Subject, own: str | None) -> tuple[str, str | None]:
-    """Whose mode decides over a subject, and which: a global READONLY_OVERRIDE goes before the subject's own."""
+    """The mode in force for a subject, and whose mode it is: a global READONLY_OVERRIDE wins over the subject's own."""
     of_all = registry.mode()
     if own is not None and of_all != "READONLY_OVERRIDE":
         return "the subject's", own

@@ -1,6 +1,5 @@
-"""The rows of one store in the state directories that were handed over: of all its tasks together.
-
-A store is whole on disk where `StoreRows.is_whole` says. What keeps it from that is told, task by task.
+"""The rows of one store in the given state directories, of all its tasks together. `StoreRows.is_whole` says whether
+the whole store is on disk; if not, the reasons are given task by task.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class Place:
     store: StoreDirectory
 
     def offset(self, topic: Topic, partition: int) -> int | None:
-        """How far the store has come with a partition, as written down; None if nothing is."""
+        """The offset of a partition up to which the store has come, by the checkpoint; None if nothing is written down."""
         entries = self.store.offsets.entries if self.store.offsets is not None else ()
         if self.task.checkpoint is not None:
             entries = self.task.checkpoint.entries
@@ -40,7 +39,7 @@ class Place:
         return next(offsets, None)
 
     def reached(self, topic: Topic, partition: int, meaning: OffsetMeaning) -> int | None:
-        """The offset before which all rows of a partition are on disk; None if neither the directory nor `meaning` tells."""
+        """The offset before which all rows of a partition are on disk; None if the directory or `meaning` does not show it."""
         offset = self.offset(topic, partition)
         if offset is None:
             return None
@@ -55,7 +54,7 @@ class Place:
 
 
 RowCounter: TypeAlias = "Callable[[Place], RowIds]"
-"""Counts the ids in the store of one task, once for all that ask."""
+"""Counts the ids in the store of one task, and remembers the result."""
 StoreIds: TypeAlias = Mapping[Role, frozenset[SchemaId]]
 
 
@@ -78,9 +77,8 @@ def places_of(states: tuple[ApplicationState, ...], store: SuspectStore) -> tupl
 
 
 def ids_by_changelog(states: tuple[ApplicationState, ...], changelog: Topic, count: RowCounter) -> StoreIds:
-    """The ids in the rows of the store that a changelog is named after, in every directory and task, of whatever kind.
-
-    Not those of a store whose kind is not certain, nor of subscriptions, whose keys are other subjects'.
+    """The ids in the rows of the store that a changelog is named after, in every directory and task, of any kind.
+    Stores of an uncertain kind are left out, and subscriptions, whose keys belong to other subjects.
     """
     from srfix.recovery.state.directory import StoreKind
     from srfix.recovery.state.layouts import StoreFormat
@@ -101,7 +99,7 @@ def ids_by_changelog(states: tuple[ApplicationState, ...], changelog: Topic, cou
 def read_rows(
     places: tuple[Place, ...], census: Census, count: RowCounter, *, meaning: OffsetMeaning = OffsetMeaning.UNKNOWN
 ) -> StoreRows:
-    """Reads the rows of a store, wherever it lies; `meaning` is that of the numbers in checkpoints."""
+    """Reads the rows of a store in all directories; `meaning` says what the numbers in checkpoints mean."""
     gathered = _Gathered(census=census, meaning=meaning, is_global=any(place.task.is_global for place in places))
     for place in places:
         gathered.add(place, count)
@@ -119,7 +117,7 @@ class _Gathered:
     guids: Counter[Role] = field(default_factory=Counter)
     unframed: Counter[Role] = field(default_factory=Counter)
     reached: dict[int, int | None] = field(default_factory=dict)
-    """Per partition that was read to its end the offset before which all of its rows are on disk."""
+    """For each partition that was read to its end, the offset before which all of its rows are on disk."""
     not_read: dict[str, None] = field(default_factory=dict)
     is_kept_back: bool = False
     could_hide: bool = False
@@ -132,38 +130,39 @@ class _Gathered:
         where = f"task {place.task.name} in {place.state.path}"
         path = Path(place.store.path)
         if place.store.kind is StoreKind.OTHER:
-            self._keep_back(f"{where}: the store has a form of its own, which was not read")
+            self._keep_back(f"{where}: the store has a format of its own, which srfix does not read")
             return
-        may_look = os.access(path, os.R_OK | os.X_OK)  # else reading it says that it may not be read
+        may_look = os.access(path, os.R_OK | os.X_OK)  # otherwise the attempt to read it reports the missing right
         if may_look and not any(is_there(database / "CURRENT") for database in databases(place.store)):
             self._keep_back(f"{where}: there is no database in {path.name}")
             return
         is_locked = place.state.is_in_use or is_task_locked(place.task)
         if is_locked:
             self._keep_back(
-                f"{where}: a process holds its lock. What the application has not flushed yet is in its memory alone, so "
-                "there may be other rows besides"
+                f"{where}: a process holds its lock. Rows that the application has not flushed yet are only in its "
+                "memory, so there may be more rows"
             )
         elif place.state.is_in_use is None:
-            self._keep_back(f"{where}: whether a process holds it cannot be told here")
+            self._keep_back(f"{where}: on this system srfix cannot see whether a process holds it")
         row_ids = count(place)
         if row_ids.form is StoreFormat.SUBSCRIPTION:
             self._keep_back(
-                f"{where}: the store holds the subscriptions of a foreign-key join, whose keys are not under the store's "
+                f"{where}: the store holds the subscriptions of a foreign-key join, whose keys belong to other "
                 "subjects, and whose values no serde wrote"
             )
             return
         if row_ids.uncertain is not None and row_ids.rows:
             rows = counted(row_ids.rows, "row")
             self._keep_back(
-                f"{where}: the ids in its {rows} prove nothing, for its kind is not certain; {row_ids.uncertain}"
+                f"{where}: the ids in its {rows} prove nothing, because the kind of the store is not certain; "
+                f"{row_ids.uncertain}"
             )
             return
         self._count(row_ids, place.task.partition)
         if row_ids.stopped is not None:
             self.could_hide = self.could_hide or row_ids.is_damaged
             rows = f"{counted(row_ids.rows, 'row')} {'was' if row_ids.rows == 1 else 'were'} read"
-            self._keep_back(f"{where}: {rows}, and no more: {row_ids.stopped}")
+            self._keep_back(f"{where}: only {rows}: {row_ids.stopped}")
         else:
             for partition in self._partitions(place):
                 here = place.reached(self.census.topic, partition, self.meaning)
@@ -171,7 +170,7 @@ class _Gathered:
                 self.reached[partition] = here if before is None else before if here is None else max(before, here)
 
     def _partitions(self, place: Place) -> Iterator[int]:
-        """The partitions whose rows a task's store holds: a global one's are all of the topic."""
+        """The partitions whose rows a task's store holds; for a global store, all partitions of the topic."""
         if place.task.partition is not None:
             yield place.task.partition
         else:
@@ -211,22 +210,22 @@ class _Gathered:
         )
 
     def _lags(self) -> Iterator[str]:
-        """The partitions of which rows may be missing although nothing of what is there was kept back."""
+        """The partitions of which rows may be missing, although srfix read all rows that are on disk."""
         for partition in self.census.partitions:
             number = partition.partition
             which = f"partition {number} of topic {self.census.topic}"
             limit = partition.end_offset if self.is_global else partition.committed_offset
             if partition.end_offset == 0:
-                continue  # no record was ever in it, so no row
+                continue  # it never had a record, so there is no row
             if number not in self.reached:
                 if not self.is_kept_back:
-                    yield f"{which}: no state directory that was handed over holds it"
+                    yield f"{which}: none of the given state directories holds it"
                 continue
             here = self.reached[number]
             if here is None:
-                yield f"{which}: nothing on disk says how far its rows go (no checkpoint)"
+                yield f"{which}: nothing on disk says up to which offset its rows go (no checkpoint)"
             elif limit is None:
-                yield f"{which}: the group has no committed offset to hold the rows against"
+                yield f"{which}: the group has no committed offset with which to compare the rows"
             elif here < limit:
                 whose = "the topic goes" if self.is_global else "the group has committed"
                 yield (
@@ -236,7 +235,7 @@ class _Gathered:
 
 
 def of_registry_roles(rows: StoreRows, roles: Mapping[Role, bool]) -> StoreRows:
-    """The rows with the ids of those roles alone whose serde asks a schema registry: elsewhere they are there by chance."""
+    """The rows with only the ids of roles whose serde asks a schema registry; in other roles, ids appear by chance."""
     return replace(
         rows,
         schema_ids={role: ids for role, ids in rows.schema_ids.items() if roles.get(role)},

@@ -1,4 +1,4 @@
-"""A store under suspicion, and what was learned of it."""
+"""A suspect store, and the facts about it."""
 
 from __future__ import annotations
 
@@ -18,33 +18,36 @@ from srfix.serde.wire import SchemaId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreRows:
-    """What the state directories that were handed over hold of one store."""
+    """What the given state directories hold of one store."""
 
     rows: int
     schema_ids: Mapping[Role, Mapping[SchemaId, int]]
-    """Per role and id the rows whose key or value carries it; of keys only where they are a schema registry's."""
+    """Per role and id, the number of rows whose key or value carries the id; for keys only if a schema registry
+    serializer wrote them.
+    """
     found_in: Mapping[Role, Mapping[SchemaId, tuple[int, ...]]] = field(default_factory=dict)
-    """Per role and id the partitions in whose store such rows are, ascending; none for a global store."""
+    """Per role and id, the partitions whose store has such rows, ascending; empty for a global store."""
     guids: Mapping[Role, int] = field(default_factory=dict)
-    """Per role the rows that name their schema by GUID, whose ids are not known."""
+    """Per role, the number of rows that name their schema by GUID; their ids are not known."""
     unframed: Mapping[Role, int] = field(default_factory=dict)
     partitions: tuple[int, ...] = ()
-    """The partitions whose store was read to its end, ascending; empty for a global store, which has none."""
+    """The partitions whose store was read to its end, ascending; empty for a global store, which has no partitions."""
     not_read: tuple[str, ...] = ()
-    """What could not be read, or only in part, or may be more than what was read, each as a sentence's beginning: a task and
-    why."""
+    """Stores that were not read, or not completely, or that may have more rows; each a text with the task and the
+    reason.
+    """
     could_hide: bool = False
-    """True if damage or a missing library kept rows back, which may carry ids that the registry has lost."""
+    """True if some rows could not be read because of damage or a missing library; they may carry ids that the registry
+    has lost.
+    """
     is_whole: bool = False
-    """True if every partition of the source topic was read to its end, with no application running on any of it: only then
-    an id that no row carries is not in the store.
-
-    It claims that the directories, as they were handed over, hold every row that the application has committed: no process
-    holds them, every database was read to its end, and the offset that stands in the checkpoint (or in the store, from 4.3
-    on) has reached the group's committed offset. Kafka Streams writes that offset after it has flushed the rows (up to 4.2),
-    or together with them (4.3 and later), so that nothing up to it can be in a memtable alone, as in a copy of a running
-    application's directory. It claims nothing of other copies of the same partitions: of a standby elsewhere, or of an
-    instance that has restored since the directory was copied.
+    """True if every partition of the source topic was read to its end, and no application is running on any of it. Only
+    then an id that no row carries is not in the store. It means that the given directories hold every row that the
+    application has committed: no process holds them, every database was read to its end, and the offset in the
+    checkpoint (or in the store, from 4.3 on) has reached the group's committed offset. Kafka Streams writes that offset
+    after it has flushed the rows (up to 4.2), or together with them (4.3 and later), so no row up to this offset can be
+    only in a memtable, as it can be in a copy of a running application's directory. It says nothing about other copies
+    of the same partitions: a standby elsewhere, or an instance that has restored since the directory was copied.
     """
 
     def ids(self, role: Role) -> frozenset[SchemaId]:
@@ -53,22 +56,23 @@ class StoreRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessedRows:
-    """A global store that a processor of the user's own fills, or may, and what a restore would change in it."""
+    """A global store that the user's own processor fills, or may fill, and what a restore would change in it."""
 
     processor: str | None = None
-    """The name that a person gave to the processor; None where no topology shows one: `StreamsBuilder.addGlobalStore` names
-    its processor as `globalTable` does."""
+    """The name that a person gave to the processor; None if no topology shows one, because
+    `StreamsBuilder.addGlobalStore` gives its processor the same kind of name as `globalTable`.
+    """
     origin: str | None = None
     transformed: int = 0
     """Rows that differ from what a restore would put in their place."""
     untransformed: int = 0
-    """Rows that a restore would leave as they are, or differ in their encoding alone."""
+    """Rows that a restore would not change, or only in their encoding."""
     untold: int = 0
-    """Rows that differ in bytes, and of which nothing tells whether a restore would change what they say."""
+    """Rows that differ in bytes, while srfix does not know whether a restore would change their content."""
     example: tuple[int, int] | None = None
-    """Partition and offset of a record of which the store holds something else; None without any."""
+    """Partition and offset of a record that differs from the store's row; None if there is none."""
     not_compared: str | None = None
-    """Why no rows, or not all that were to be, were compared, in a clause; None if they were."""
+    """A clause that says why no rows, or not all of them, were compared; None if they were."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,9 +82,9 @@ class SuspectStore:
     application: str
     name: str
     other_applications: tuple[str, ...] = ()
-    """Other applications whose name is a prefix of the subject too, likeliest first: it may be a store of theirs."""
+    """Other applications whose name is also a prefix of the subject, likeliest first: the store may be theirs."""
     context: str = DEFAULT_CONTEXT
-    """The registry context in which its serdes register and look up; the source topic's subjects are in the same."""
+    """The registry context in which its serdes register and look up schemas; it also has the source topic's subjects."""
 
     @property
     def changelog(self) -> Topic:
@@ -99,7 +103,7 @@ class SuspectStore:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The words of a command that concerns it alone."""
+        """The options of a command for this store only."""
         return "--application", self.application, "--store", self.name
 
     @property
@@ -110,7 +114,7 @@ class SuspectStore:
     def skipped(
         self, reason: str, *, what: str | None = None, role: Role | None = None, could_hide: bool = True
     ) -> Skipped:
-        """The store, or what else is said of it, as something that was not looked at; of one role, or of both."""
+        """The store (or `what`) as something that was not looked at; for one role, or for both."""
         subjects = self.subjects if role is None else (self.subject(role),)
         return Skipped(what=what or self.in_words, reason=reason, could_hide=could_hide, subjects=subjects)
 
@@ -121,13 +125,13 @@ class SuspectStore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspect:
-    """A changelog topic that does not exist, and every store that its name may be that of."""
+    """A changelog topic that does not exist, and every store to which its name may belong."""
 
     changelog: Topic
     context: str = DEFAULT_CONTEXT
-    """The registry context of the subjects that are named after it."""
+    """The registry context of the subjects that have its name."""
     splits: tuple[SuspectStore, ...]
-    """Every way to take its name apart into application and store that was asked for, the longest application first."""
+    """Every way to split its name into an application and a store that were asked for, the longest application first."""
 
     def skipped(self, reason: str, *, could_hide: bool = True) -> Skipped:
         """Its subjects as something that was not looked at."""
@@ -144,18 +148,19 @@ class Membership:
     schema_id: SchemaId
     """The id in the records."""
     schema: Schema | None
-    """Its schema, with the text that the reader asks by; None if the registry does not know the id at all."""
+    """Its schema, with the text in the reader's request; None if the registry does not know the id at all."""
     error_code: int | None
-    """40401 or 40403 if it is not registered there, 42201 if the registry does not take its text for a schema (a reference
-    is missing, or it validates more strictly than when it was registered): the reader fails on that too. None if it is
-    registered."""
+    """40401 or 40403 if it is not registered there, 42201 if the registry does not accept its text as a schema (a
+    reference is missing, or the registry has become stricter since); the reader fails on that too. None if it is
+    registered.
+    """
     answered_id: SchemaId | None
     """The id that the look-up answered with; by content, so it may differ from `schema_id`. In a named context the reader
-    needs the id itself: there `error_code` is 40403 where only another id is found."""
+    needs the id itself: there `error_code` is 40403 if only another id is found."""
     answered_subject: Subject | None = None
-    """The subject that the look-up's answer names, if it is another one than was asked: by an alias, or a context."""
+    """The subject in the look-up's answer, if it is not the one that was asked: because of an alias, or another context."""
     problem: str | None = None
-    """The registry's words with 42201."""
+    """The registry's message with 42201."""
 
     @property
     def is_known(self) -> bool:
@@ -175,76 +180,87 @@ class RoleFacts:
     subject: Subject
     """The phantom subject."""
     state: SubjectState
-    """What stands under it."""
+    """The versions under it."""
     memberships: Mapping[SchemaId, Membership]
-    """Per id in the log of the source topic."""
+    """For each id in the log of the source topic, whether the phantom subject holds it."""
     row_memberships: Mapping[SchemaId, Membership] = field(default_factory=dict)
-    """Per id that rows on disk carry, and no record in the log of the source topic; empty where no rows were read."""
+    """The same for each id that rows on disk carry, but no record in the log of the source topic; empty if no rows were
+    read.
+    """
     source_memberships: Mapping[SchemaId, Membership] = field(default_factory=dict)
-    """Per id that a restore loads, whether its schema is registered under the source topic's own subject of this role:
-    what Kafka Streams 2.7 asks, and a dual-subject reader second. Empty while the source is undecided."""
+    """For each id that a restore loads, whether its schema is registered under the source topic's own subject of this
+    role. Kafka Streams 2.7 asks that subject, and a dual-subject reader asks it second. Empty while the source is
+    undecided.
+    """
 
     def membership(self, schema_id: SchemaId) -> Membership:
-        """That of an id in the log, or on disk."""
+        """The membership of an id in the log, or on disk."""
         return self.memberships.get(schema_id) or self.row_memberships[schema_id]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreFacts:
-    """All that was learned of one suspect store."""
+    """All facts about one suspect store."""
 
     store: SuspectStore
     source: Source | None
-    """Where it restores from (the value subject); None while undecided."""
+    """The source that it restores from (with the value subject); None while undecided."""
     evidence: tuple[Evidence, ...]
     census: Census | None
     """The ids in the source topic; None while the source is undecided."""
     roles: Mapping[Role, RoleFacts]
     bodies: Mapping[Role, Bodies] = field(default_factory=dict)
-    """Per role whether the rows that a restore loads decode; empty while the source is undecided."""
+    """For each role, whether the rows that a restore loads decode; empty while the source is undecided."""
     source_configs: TopicConfigs | None = None
     """The configuration of the source topic, or why it is not known; None while the source is undecided."""
     keys: KeyRole | None = None
     is_global: bool = False
     """True if it is a global table's or global store's: it restores the whole topic at every start without state."""
     is_told_global: bool = False
-    """True if a state directory or a topology says so; else it is concluded from offsets that are committed elsewhere alone."""
+    """True if a state directory or a topology says so; False if srfix concludes it from offsets that are committed only
+    elsewhere.
+    """
     value_asks_no_registry: bool = False
-    """True if no value schema is registered anywhere, and rows were put under a key schema, or all rows on disk are unframed:
-    the value serde asks none."""
+    """True if no value schema is registered anywhere, and either rows were put under a key schema or all rows on disk
+    are unframed: then the value serde asks no registry.
+    """
     logs_nothing: str | None = None
-    """What shows that nothing is ever restored into it, in a clause; None if nothing does."""
+    """A clause that says what shows that nothing is ever restored into it; None if nothing shows it."""
     rows: StoreRows | None = None
-    """What the store's rows carry on disk; None where no state directory that was handed over holds the store."""
+    """The ids in the store's rows on disk; None if none of the given state directories holds the store."""
     rows_not_read: str | None = None
-    """Why the rows were not read at all although a state directory holds the store, in a sentence; None if they were."""
+    """A sentence that says why no rows were read although a state directory holds the store; None if rows were read."""
     starts_anew: bool = False
-    """True if its directories show that a start of Kafka Streams 2.7 or later restores all of it, whatever rows it kept."""
+    """True if its directories show that a start of Kafka Streams 2.7 or later restores the whole store, even if it kept
+    rows.
+    """
     processed: ProcessedRows | None = None
-    """What a topology and the rows on disk say of the processor of a global store; None where no topology shows one of the
-    user's own, or Kafka Streams runs it on a restore too."""
+    """What a topology and the rows on disk say of the processor of a global store; None if no topology shows the user's
+    own processor, or if Kafka Streams also runs it on a restore.
+    """
 
     def source_of(self, role: Role) -> Source | None:
-        """Where it restores from, with the source topic's subject for one role; None while undecided."""
+        """The source that it restores from, with the source topic's subject for one role; None while undecided."""
         source = self.source
         return source and Source(topic=source.topic, subject=self.store.source_subject(source.topic, role))
 
     @property
     def key_asymmetry(self) -> KeyAsymmetry | None:
-        """Whether the reader writes another key id than the topic's keys carry; None if not, or if nothing tells."""
+        """Whether the reader writes another key id than the topic's keys carry; None if not, or if srfix does not know."""
         role = self.roles.get(Role.KEY)
         if role is None or self.source is None or self.census is None or self.keys is None or not self.keys.is_certain:
             return None
         carried = [i for i in self.census.restorable_ids(Role.KEY) if role.memberships[i].is_known]
-        # A repair registers what is in the log too, be it that of tombstones alone, and not only what the source has.
+        # A repair also registers ids that are only in the log, even only on tombstones, and not just ids that the
+        # source has.
         difference = asymmetry(carried, role.state, {*self.keys.source.schema_ids, *self.census.ids(Role.KEY)})
         written = self._key_ids_put() if difference is None and carried and len(role.state.schema_ids) != 1 else None
         return KeyAsymmetry(topic_ids=tuple(carried), reader_id=max(written)) if written else difference
 
     def _key_ids_put(self) -> frozenset[SchemaId]:
-        """The ids in keys on disk that no record's key carries, of a topic of which no key is gone: a serde put them there.
-
-        From Kafka Streams 2.7 on nothing else tells: the key serde registers under the source's own subject.
+        """The ids in keys on disk that no record's key carries, if the topic has lost no key: then a serde put them
+        there. From Kafka Streams 2.7 on nothing else shows them, because the key serde registers under the source's own
+        subject.
         """
         if self.rows is None or self.census is None or self.census.is_partial:
             return frozenset()
@@ -266,7 +282,7 @@ class StoreFacts:
         registered_ids: tuple[SchemaId, ...] | None = None,
         repairable: bool = False,
     ) -> Finding:
-        """A finding of this store: of the phantom subject and what stands there, if no other one is said."""
+        """A finding about this store: about its phantom subject and the versions there, if no other subject is given."""
         role_facts = self.roles.get(role)
         return Finding(
             code=code,

@@ -1,4 +1,4 @@
-"""What stands under a subject, in a form that can be compared, written down and compared again."""
+"""The state of a subject, in a form that can be compared, written down and compared again."""
 
 from __future__ import annotations
 
@@ -29,15 +29,16 @@ class VersionState:
     schema_id: SchemaId
     deleted: bool
     written_ms: int | None = field(default=None, compare=False)
-    """When the registry last wrote it, in milliseconds since 1970; None where it does not say. A version that was deleted for
-    good and registered again under the same number and id differs in this alone."""
+    """When the registry last wrote it, in milliseconds since 1970; None if the registry does not say. If a version was
+    permanently deleted and registered again under the same number and id, only this differs.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectState:
     subject: Subject
     versions: tuple[VersionState, ...]
-    """Soft-deleted ones too, ascending; empty if the subject does not exist."""
+    """With soft-deleted versions, ascending; empty if the subject does not exist."""
     config: Mapping[str, Json] | None
     """Its own configuration as GET answers it; None if it has none (40408)."""
     mode: str | None
@@ -69,7 +70,7 @@ class SubjectState:
 
 
 def version_numbers(registry: ReadableRegistry, subject: str, *, deleted: bool = False) -> tuple[int, ...]:
-    """A subject's version numbers, with `deleted` the soft-deleted ones too; none if there is no such subject."""
+    """A subject's version numbers; with `deleted`, soft-deleted ones too; empty if there is no such subject."""
     try:
         return registry.versions(subject, deleted=deleted)
     except SubjectNotFoundError:
@@ -77,9 +78,8 @@ def version_numbers(registry: ReadableRegistry, subject: str, *, deleted: bool =
 
 
 def look_up(registry: ReadableRegistry, subject: str, schema: Schema) -> SchemaVersion | None:
-    """What a look-up by content answers, as the failing reader makes it; None if nothing is found.
-
-    The answer may name another subject, by an alias or a context: `held_version` takes none of those.
+    """The answer to a look-up by content, like the failing reader's; None if nothing is found. Because of an alias or a
+    context, the answer may name another subject; `held_version` does not accept such an answer.
     """
     try:
         return registry.lookup(subject, schema, deleted=True)
@@ -88,7 +88,7 @@ def look_up(registry: ReadableRegistry, subject: str, schema: Schema) -> SchemaV
 
 
 def held_version(registry: ReadableRegistry, subject: str, schema: Schema) -> SchemaVersion | None:
-    """The version under which a subject itself holds this content, a soft-deleted one too; None if it does not."""
+    """The version under which the subject itself holds this content, even a soft-deleted one; None if it does not."""
     version = look_up(registry, subject, schema)
     return None if version is None or answered_elsewhere(subject, version) else version
 
@@ -98,7 +98,7 @@ def level_of(config: Mapping[str, Json] | None) -> Json:
 
 
 def read_subject_state(registry: ReadableRegistry, subject: Subject) -> SubjectState:
-    """Asks the registry for all of it. Read-only."""
+    """Asks the registry for the whole state. Reads only."""
     every = version_numbers(registry, subject, deleted=True)
     versions = (len(every) == 1 and _only_live(registry, subject, every[0])) or _versions(registry, subject, every)
     config = registry.config(subject)
@@ -111,7 +111,9 @@ def read_subject_state(registry: ReadableRegistry, subject: Subject) -> SubjectS
 
 
 def _only_live(registry: ReadableRegistry, subject: Subject, number: int) -> list[VersionState]:
-    """A subject's only version by one request, as most have one and it is live; nothing if it is soft-deleted."""
+    """A subject's only version, by one request, because most subjects have one live version; empty if it is
+    soft-deleted.
+    """
     try:
         answer = registry.version(subject, number)
     except (SubjectNotFoundError, VersionNotFoundError, VersionSoftDeletedError):
@@ -142,11 +144,11 @@ class VersionPart(Part):
     schema_id: Id = msgspec.field(name="id")
     deleted: bool
     written_ms: int | UnsetType = UNSET
-    """When the registry last wrote it, in milliseconds since 1970; left out where it does not say."""
+    """When the registry last wrote it, in milliseconds since 1970; left out if the registry does not say."""
 
 
 class SubjectPart(Part):
-    """A subject as it is found."""
+    """The state of a subject."""
 
     subject: str
     versions: list[VersionPart]

@@ -1,9 +1,9 @@
-"""What a person hands over besides cluster and registry: state directories, printed topologies, ksqlDB's answers; and which of
-a topology's stores are tables made straight from one topic.
+"""The inputs that a person gives besides cluster and registry: state directories, printed topologies, ksqlDB's answers.
+And which of a topology's stores are tables made directly from one topic.
 
 Only those, and global stores, can restore from a source topic (`TableSourceNode`, `InternalStreamsBuilder.
-reuseKTableSourceTopics`); a store anywhere else in the graph has a changelog of its own, or none. The text is the same
-whether the topic is reused or not: that no changelog exists must be seen on the cluster.
+reuseKTableSourceTopics`); a store anywhere else in the graph has a changelog of its own, or none. The printed text does
+not show whether the topic is reused; only the cluster shows that there is no changelog.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class TableSource:
     is_global: bool
     """True for a global store, which restores from its topic in every version and configuration."""
     weight: Weight
-    """How certain it is that the store is that table."""
+    """How certain it is that the store belongs to that table."""
     detail: str
 
 
@@ -41,9 +41,9 @@ def table_sources(topology: Topology) -> tuple[TableSource, ...]:
     """The stores that may restore from a source topic, by store and topic.
 
     Conclusive: a global store, and the store of a processor `KTABLE-SOURCE-…` directly behind a source of one topic.
-    Processors that a person named keep no sign of what they are: strong where the source is called
-    `<processor>-source`, as `table(topic, Consumed.as(name))` calls it, weak where a person named both, as in
-    `addReadOnlyStateStore`. Anything else is no table.
+    The name of a processor that a person named does not show what the processor is. So the evidence is strong if the
+    source is called `<processor>-source`, as `table(topic, Consumed.as(name))` calls it; it is weak if a person named
+    both, as in `addReadOnlyStateStore`. Any other store is no table.
     """
     sources = {
         (table.store, table.topic): table
@@ -57,18 +57,17 @@ def table_sources(topology: Topology) -> tuple[TableSource, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnProcessor:
-    """A processor of the user's own over a global store (`Topology.addGlobalStore`)."""
+    """The user's own processor over a global store (`Topology.addGlobalStore`)."""
 
     name: str
     topic: Topic
 
 
 def own_processor(topology: Topology, store: str) -> OwnProcessor | None:
-    """The processor of the user's own over a global store; None if there is none, or it cannot be told from a table's.
-
-    A person has named it. `globalTable` calls its own `KTABLE-SOURCE-…`, or with `Consumed.as(name)` by that name behind a
-    source `<name>-source`; the `addGlobalStore` of `StreamsBuilder` names its processor in the same ways (seen on 2.6.3, 2.7.0,
-    3.9.2 and 4.3.1), and only its rows tell it from that.
+    """The user's own processor over a global store, which a person has named; None if there is none, or if it looks
+    like a table's. `globalTable` calls its processor `KTABLE-SOURCE-…`, or with `Consumed.as(name)` by that name, after
+    a source `<name>-source`. The `addGlobalStore` of `StreamsBuilder` names its processor in the same ways (seen on
+    2.6.3, 2.7.0, 3.9.2 and 4.3.1), and only its rows show the difference.
     """
     for part in topology.subtopologies:
         for node in part.nodes:
@@ -96,7 +95,7 @@ def _tables(part: Subtopology, processor: Processor) -> Iterator[TableSource]:
             store=store,
             topic=topic,
             is_global=part.is_global,
-            # A processor of the user's own may hold a store for something else beside the table's.
+            # A user's own processor may hold another store beside the table's.
             weight=weight if len(processor.stores) == 1 else Weight.WEAK,
             detail=f"the store belongs to processor {processor.name} {where}, which directly follows a source that "
             "reads only this topic",
@@ -110,7 +109,7 @@ def _weight(part: Subtopology, processor: Processor, source: SourceNode) -> Weig
         return None
     if source.name == f"{processor.name}-source":
         return Weight.STRONG
-    # `table()` names both or neither; and behind a join's own topics, printed without their prefix, stand no tables.
+    # `table()` names both or neither. And a join's own topics, which are printed without their prefix, feed no tables.
     is_joins = any(recognise(f"application-{topic}") for topic in source.topics)
     return None if _GENERATED.fullmatch(source.name) or is_joins else Weight.WEAK
 
@@ -120,22 +119,22 @@ class GivenTopology:
     topology: Topology
     origin: str
     application: str | None
-    """Whose it is; None if nobody said, for the text does not."""
+    """Its application; None if nobody named it, because the text does not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Supplied:
-    """All of it, read; what could not be read is in the parts themselves."""
+    """All given inputs, already read; each part itself lists what could not be read."""
 
     state: tuple[ApplicationState, ...] = ()
     shut: tuple[Unreadable, ...] = ()
-    """The folders beside them that may be applications' too, and that this user may not look into."""
+    """Folders beside them that may belong to applications, but that this user may not read."""
     topologies: tuple[GivenTopology, ...] = ()
     ksqldb: tuple[KsqldbAnswers, ...] = ()
 
     def with_owners(self) -> Supplied:
-        """The same, with each topology of which nobody said whose it is given to the application whose stores on disk are all
-        in it; not where that holds for several, or for none.
+        """The same, but a topology without a named application gets the application whose stores on disk are all in it;
+        not if several applications fit, or none.
         """
         on_disk: dict[str, set[str]] = {}
         for store in self.stores_on_disk():
@@ -156,13 +155,13 @@ class Supplied:
 
     @property
     def applications_by_themselves(self) -> frozenset[str]:
-        """Those that state directories and ksqlDB name; of a topology's a person said whose it is."""
+        """The applications that state directories and ksqlDB name, and those that a person named for a topology."""
         on_disk = {store.prefix for store in self.stores_on_disk()} | {state.application for state in self.state}
         named = (answers.application_of(query) for answers in self.ksqldb for query in answers.queries)
         return frozenset(on_disk) | frozenset(name for name in named if name)
 
     def stores_on_disk(self) -> Iterator[StoreOnDisk]:
-        """Every store of every state directory; one that lies in several of them comes several times."""
+        """Every store of every state directory; a store that is in several directories comes several times."""
         from srfix.recovery.state.directory import stores_on_disk
 
         for application in self.state:

@@ -1,4 +1,6 @@
-"""The cluster and the registry as one diagnosis sees them: asked once, read-only, remembered for its length."""
+"""The cluster and the registry as one diagnosis sees them: asked once, read-only, and remembered until the diagnosis
+ends.
+"""
 
 from __future__ import annotations
 
@@ -46,12 +48,12 @@ _T = TypeVar("_T")
 
 _MOST_VERSIONS: Final = 20
 _PEEKED_OFFSETS: Final = 5
-"""Offsets at the end of each partition that a peek reads, beside its first one."""
+"""How many offsets at the end of each partition a peek reads, besides its first one."""
 _PEEKED_PARTITIONS: Final = 16
 _MOST_PASSED: Final = 10_000
-"""Tombstones that a peek passes in a partition in search of a value."""
+"""How many tombstones a peek skips in a partition to find a value."""
 _MOST_ONE_BY_ONE: Final = 50
-"""Latest versions that are asked one by one; a listing of 10,000 subjects is some ten pages, and megabytes."""
+"""How many latest versions are asked one by one; a listing of 10,000 subjects needs about ten pages, and megabytes."""
 _SCHEMA_NOT_FOUND: Final = 40403
 
 
@@ -66,7 +68,7 @@ class NamedSource:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peek:
     looked_at: int
-    """Values that are no tombstones, or keys of such records that are not null."""
+    """How many values, without tombstones, or how many keys of such records, without null keys, were looked at."""
     schema_ids: tuple[SchemaId, ...]
     """The ids that they carry, ascending."""
     guids: int
@@ -74,19 +76,19 @@ class Peek:
 
 @dataclass(slots=True)
 class Survey:
-    """What is there. Answers are remembered: one diagnosis never contradicts itself."""
+    """The state of cluster and registry. Answers are remembered, so one diagnosis never contradicts itself."""
 
     cluster: Cluster
     registry: ReadableRegistry
-    """It is given in any form (`srfix.recovery.registry.usable`)."""
+    """The caller may give it in any form (`srfix.recovery.registry.usable`)."""
     sources: Mapping[str, Topic] = field(default_factory=dict)
     """The source topic that the person named: per store, or per `APPLICATION/STORE` for one of several applications."""
     supplied: Supplied = field(default_factory=Supplied)
-    """State directories, topologies and ksqlDB's answers that the person handed over."""
+    """State directories, topologies and ksqlDB's answers that the person gave."""
     isolation: Isolation | None = None
     """How restores read, if the person said."""
     gone: frozenset[str] = frozenset()
-    """Applications of which the person says that they are gone for good."""
+    """Applications that the person calls gone for good."""
     _topics: Mapping[Topic, int] | None = None
     _subjects: tuple[Subject, ...] | None = None
     _known_subjects: frozenset[Subject] | None = None
@@ -111,17 +113,15 @@ class Survey:
         self.registry = usable(self.registry)
 
     def once(self, key: tuple[object, ...], make: Callable[[], _T]) -> _T:
-        """What is worked out of the answers, the first time that it is wanted: hundreds of stores ask the same of thousands of
-        topics and subjects.
-
-        :param key: hashable; what it is, and of what.
+        """The result of a computation on the answers, which is made only once, because hundreds of stores ask the same
+        of thousands of topics and subjects. :param key: hashable; it identifies the computation and its arguments.
         """
         if key not in self._worked_out:
             self._worked_out[key] = make()
         return cast("_T", self._worked_out[key])
 
     def named_source(self, store: SuspectStore) -> NamedSource | None:
-        """The topic that the person named for a store; what is said of its application goes first."""
+        """The topic that the person named for a store; a topic for the store of this application wins."""
         for key in (f"{store.application}/{store.name}", store.name):
             if key in self.sources:
                 topic = self.sources[key]
@@ -129,7 +129,7 @@ class Survey:
         return None
 
     def topics(self) -> Mapping[Topic, int]:
-        """Every topic and its number of partitions, from the full listing: asking for one by name can create it."""
+        """Every topic and its number of partitions, from the full listing, because a question about one topic can create it."""
         if self._topics is None:
             self._topics = self.cluster.topics()
         return self._topics
@@ -141,7 +141,7 @@ class Survey:
         return self._subjects
 
     def has_subject(self, subject: Subject) -> bool:
-        """True if the subject is in the listing, be it with soft-deleted versions alone."""
+        """True if the subject is in the listing, even with only soft-deleted versions."""
         if self._known_subjects is None:
             self._known_subjects = frozenset(self.subjects())
         return subject in self._known_subjects
@@ -149,7 +149,7 @@ class Survey:
     def ask_commits(self, groups: Iterable[str]) -> None:
         """Asks for the committed offsets of many groups side by side, which `commits` then answers from memory.
 
-        An error of one is kept for those who want its offsets.
+        An error for one group is kept, and raised when its offsets are asked for.
         """
         unknown = [group for group in dict.fromkeys(groups) if group not in self._commits]
         if not unknown:
@@ -163,7 +163,7 @@ class Survey:
         self._commits.update(self.cluster.committed_by(unknown, partitions))
 
     def commits(self, group: str) -> Mapping[tuple[Topic, int], int]:
-        """A group's committed offsets, wherever it has any.
+        """A group's committed offsets, for all partitions that have one.
 
         :raises AccessDeniedError: if this user may not ask about the group.
         :raises ClusterError: if the broker does not answer.
@@ -171,7 +171,7 @@ class Survey:
         return {where: commit.offset for where, commit in self._committed(group).items()}
 
     def commit_metadata(self, group: str) -> Mapping[tuple[Topic, int], str]:
-        """What stands beside a group's committed offsets, which tells the generation of Kafka Streams.
+        """The metadata beside a group's committed offsets, which shows the generation of Kafka Streams.
 
         :raises ClusterError: if the broker does not answer.
         """
@@ -185,7 +185,7 @@ class Survey:
         return answer
 
     def restore_isolation(self, application: str) -> RestoreIsolation:
-        """How the restore of an application reads: as the person said, else as its transactional ids tell."""
+        """How the restore of an application reads: as the person said, else as its transactional ids show."""
         if self.isolation is not None:
             return named_isolation(self.isolation)
         partitions = self.topics().get(TRANSACTIONS)
@@ -198,21 +198,23 @@ class Survey:
         return self.once(("group", group), lambda: self.cluster.group_state(group))
 
     def subscriptions(self, group: str) -> tuple[int, ...]:
-        """Per member of a running application the latest version of `SubscriptionInfo` that it knows; none if nobody says."""
+        """For each member of a running application, the latest version of `SubscriptionInfo` that it knows; empty if no
+        member says it.
+        """
         return self.once(
             ("subscriptions", group),
             lambda: tuple(member.subscription for member in self.cluster.streams_members(group).members),
         )
 
     def topic_configs(self, topic: Topic) -> TopicConfigs:
-        """The configuration of a topic that exists; a problem where the broker does not say."""
+        """The configuration of a topic that exists; with a problem if the broker does not say."""
         return self.once(("configs", topic), lambda: self.cluster.topic_configs([topic])[topic])
 
     def latest(self, subject: Subject) -> SchemaVersion | None:
         """A subject's latest version, a soft-deleted one if there is no other; None if there is none at all.
 
-        Subjects are asked one by one, for most diagnoses need a few of thousands. A store that may restore from any
-        topic needs them all: then one listing is cheaper.
+        Subjects are asked one by one, because most diagnoses need only a few of thousands. A store that may restore
+        from any topic needs all of them; then one listing is cheaper.
         """
         if len(self._latest) >= _MOST_ONE_BY_ONE and not self._latest_is_listed:
             self._list_latest()
@@ -224,7 +226,7 @@ class Survey:
         self._latest_is_listed = True
         try:
             listing = self.registry.schemas(latest_only=True)
-        except EndpointNotSupportedError:  # before 7.0, Apicurio: it stays with one by one
+        except EndpointNotSupportedError:  # before 7.0, and Apicurio: srfix goes on asking one by one
             return
         latest: dict[Subject, SchemaVersion] = {}
         for version in listing:  # a registry that ignores `latestOnly` lists them all
@@ -241,7 +243,7 @@ class Survey:
         return self.registry.version(subject, max(numbers), deleted=True) if numbers else None
 
     def versions(self, subject: Subject) -> tuple[SchemaVersion, ...]:
-        """The newest 20 versions of a subject, soft-deleted ones too, the newest first; none if there is no such subject."""
+        """The newest 20 versions of a subject, with soft-deleted ones, the newest first; empty if there is no such subject."""
         return self.once(("versions", subject), lambda: tuple(self._newest_versions(subject)))
 
     def _newest_versions(self, subject: Subject) -> Iterator[SchemaVersion]:
@@ -254,8 +256,8 @@ class Survey:
                 yield self.registry.version(subject, number, deleted=True)
 
     def _version_numbers(self, subject: Subject) -> tuple[int, ...]:
-        """Soft-deleted ones too; from the listing of all versions if that was asked for and has the subject: it is of one
-        context.
+        """A subject's versions, with soft-deleted ones. They come from the listing of all versions, if srfix has it and
+        the subject is in it: the listing covers only one context.
         """
         if ("holders",) in self._worked_out:
             listed = self.once(("version numbers",), self._listed_numbers).get(subject)
@@ -275,13 +277,12 @@ class Survey:
         return self.once(("holders",), lambda: list_holders(self.registry))
 
     def subject_state(self, subject: Subject) -> SubjectState:
-        """What stands under a subject: where a store may restore from many topics, it is looked at for each."""
+        """The state of a subject; remembered, because a store that may restore from many topics asks for it with each topic."""
         return self.once(("state", subject), lambda: read_subject_state(self.registry, subject))
 
     def ids_under(self, subject: Subject, *, deleted: bool) -> frozenset[SchemaId]:
-        """The ids of all versions of a subject; none if there is no such subject.
-
-        :param deleted: True for the soft-deleted ones too.
+        """The ids of all versions of a subject; empty if there is no such subject. :param deleted: True to include
+        soft-deleted ones.
         """
         numbers = version_numbers(self.registry, subject, deleted=deleted)
         return frozenset(self.registry.version(subject, number, deleted=deleted).schema_id for number in numbers)
@@ -345,7 +346,7 @@ class Survey:
     def membership(self, subject: Subject, schema_id: SchemaId) -> Membership:
         """Whether the schema behind an id is registered under a subject, asked by content with `deleted=true`.
 
-        :raises RegistryError: if the registry does not answer, or answers something else than yes, 40401, 40403 or 42201.
+        :raises RegistryError: if the registry does not answer, or if its answer is not yes, 40401, 40403 or 42201.
         """
         return self.once(("membership", subject, schema_id), lambda: ask_membership(self.registry, subject, schema_id))
 
@@ -357,10 +358,10 @@ def schema_behind(registry: ReadableRegistry, schema_id: SchemaId, context: str)
 
 
 def ask_membership(registry: ReadableRegistry, subject: Subject, schema_id: SchemaId) -> Membership:
-    """One content look-up, as the failing reader makes it (`AbstractKafkaAvroDeserializer.schemaVersion`): by its own text.
-
-    In a named context the reader fails before, where the subject does not hold the id itself: it asks for the schema with
-    id and subject (`SchemaRegistryClient.getSchemaBySubjectAndId`). So content under another id is missing there.
+    """One content look-up, as the failing reader makes it (`AbstractKafkaAvroDeserializer.schemaVersion`): by its own
+    text. In a named context the reader first asks for the schema with id and subject
+    (`SchemaRegistryClient.getSchemaBySubjectAndId`), and fails if the subject does not hold the id itself. So content
+    under another id counts as missing there.
     """
     schema: Schema | None = None
     try:
@@ -371,7 +372,7 @@ def ask_membership(registry: ReadableRegistry, subject: Subject, schema_id: Sche
         answer = registry.lookup(subject, schema, deleted=True)
     except (SubjectNotFoundError, SchemaNotFoundError) as error:
         return Membership(schema_id=schema_id, schema=schema, error_code=error.error_code, answered_id=None)
-    except InvalidSchemaError as error:  # the reader, which asks the same, fails likewise
+    except InvalidSchemaError as error:  # the reader asks the same, and fails in the same way
         return Membership(
             schema_id=schema_id,
             schema=schema,

@@ -1,4 +1,4 @@
-"""A topic without a store: who reads it, which subject that reader asks, and what was learned of it."""
+"""A topic without a store: its reader, the subject that the reader asks, and the facts about the topic."""
 
 from __future__ import annotations
 
@@ -40,25 +40,26 @@ class TopicReader(Enum):
     PLAIN = "plain"
     """`KafkaAvroDeserializer` and its likes: by id alone; in a named context that is a question of membership."""
     LATEST = "latest"
-    """The same with `use.latest.version` or `use.latest.with.metadata`: the subject's live latest version is what it reads
-    with, after it has looked the writer's version up by content (`AbstractKafkaAvroDeserializer`, 7.4 on)."""
+    """The same with `use.latest.version` or `use.latest.with.metadata`: it reads with the subject's live latest
+    version, after it has looked the writer's version up by content (`AbstractKafkaAvroDeserializer`, 7.4 on).
+    """
     DUAL = "dual"
     """With the dual-subject fallback: srfix, ksqlDB's StaticTopicSerde."""
     UNKNOWN = "unknown"
-    """Nobody said."""
+    """Nobody named the reader."""
 
 
 class Strategy(Enum):
     TOPIC = "topic"
     RECORD = "record"
-    """RecordNameStrategy: per id the full name of its record."""
+    """RecordNameStrategy: the subject of an id is the full name of its record."""
     TOPIC_RECORD = "topic-record"
-    """TopicRecordNameStrategy: the topic's name before it."""
+    """TopicRecordNameStrategy: the same, with the topic's name before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicRead:
-    """How a topic is read: what a plan keeps of it, for a later verify."""
+    """How a topic is read, as a plan keeps it for a later verify."""
 
     reader: TopicReader = TopicReader.UNKNOWN
     strategy: Strategy = Strategy.TOPIC
@@ -74,16 +75,16 @@ class TopicQuestion:
     topic: Topic
     roles: tuple[Role, ...] = (Role.KEY, Role.VALUE)
     subject: Subject | None = None
-    """The subject that a person named; None for what the strategy says."""
+    """The subject that a person named; None to follow the strategy."""
     read: TopicRead = field(default_factory=TopicRead)
 
     def __post_init__(self) -> None:
         if self.subject is not None and not split_context(self.subject)[1]:
-            raise UsageError("--subject names no subject; give one, such as users-value.")
+            raise UsageError("--subject does not contain a subject's name. Give one, such as users-value.")
         if self.subject is not None and self.read.strategy is not Strategy.TOPIC:
             raise UsageError(
-                f"--subject names one subject, and --strategy {self.read.strategy.value} makes one of each record's name: "
-                "give one of them."
+                f"--subject names one subject, but --strategy {self.read.strategy.value} makes a subject from each "
+                "record's name. Give only one of the two options."
             )
         if self.read.with_metadata and self.read.reader is not TopicReader.LATEST:
             raise UsageError("--with-metadata is for --reader latest (use.latest.with.metadata).")
@@ -99,10 +100,9 @@ class TopicQuestion:
         return FixedSubject(key=named, value=named)
 
     def subject_of(self, role: Role) -> Subject:
-        """The one subject of keys or values by the topic's name, or as a person named it.
-
-        `--subject users-value` with keys as well means `users-key` for them: a copied topic's halves are renamed alike. A
-        subject of another form is that of the values.
+        """The one subject of keys or values, by the topic's name, or as a person named it. For keys, `--subject
+        users-value` means `users-key`, because a copied topic's two subjects are renamed in the same way. A subject of
+        another form is for the values.
         """
         if self.subject is None:
             return subject_for(self.topic, role)
@@ -121,10 +121,10 @@ class TopicQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicFacts:
-    """What was learned of a topic's keys or values: what a repair of the subject is for, where no store is concerned."""
+    """The facts about a topic's keys or values, for a repair of a subject without a store."""
 
     source: Source
-    """The topic, and its own subject for the role at hand, by TopicNameStrategy."""
+    """The topic, and its own subject for the role, by TopicNameStrategy."""
     census: Census
     read: TopicRead
 
@@ -133,45 +133,45 @@ class Trouble(Enum):
     """Why a reader cannot read an id."""
 
     UNKNOWN_ID = "unknown id"
-    """The registry does not know it at all: SRF011."""
+    """The registry does not know the id at all: SRF011."""
     NO_SUBJECT = "no subject"
-    """Its schema has no record's name, of which the strategy makes the subject."""
+    """Its schema has no record name, from which the strategy makes the subject."""
     MISSING = "not under the subject"
     NO_LATEST = "no live latest version"
-    """The subject has no live version, or none with the metadata that is asked for."""
+    """The subject has no live version, or none with the metadata that the reader asks for."""
     LATEST_CANNOT_READ = "the latest version cannot read it"
-    """The subject's latest version does not resolve what was written under it."""
+    """The subject's latest version cannot read records that were written under the id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedId:
-    """One schema id of a topic's keys or values, and what comes of reading it."""
+    """One schema id of a topic's keys or values, and whether the reader can read it."""
 
     schema_id: SchemaId
     subject: Subject | None
-    """The subject that the reader asks; None where the strategy names none, or the registry does not know the id."""
+    """The subject that the reader asks; None if the strategy names none, or if the registry does not know the id."""
     membership: Membership
-    """Whether that subject holds its schema, asked by content with `deleted=true`."""
+    """Whether that subject holds the schema, asked by content with `deleted=true`."""
     trouble: Trouble | None = None
-    """Why the reader fails on it; None if it does not, as far as was told."""
+    """Why the reader fails on the id; None if it does not, as far as srfix knows."""
     why: str | None = None
-    """What to say of the trouble besides, in words."""
+    """More words about the trouble."""
     untold: str | None = None
-    """Why it could not be told whether the reader reads it; None if it was."""
+    """Why srfix does not know whether the reader can read the id; None if it knows."""
     standing: Standing
     fault: IdAtFault
-    """Where it is. Its `live_keys` are records where every record is live."""
+    """Where the id is. Its `live_keys` counts records if every record is live."""
     guids: tuple[UUID, ...] = ()
-    """The GUIDs by which records name it; empty where they carry the id itself."""
+    """The GUIDs by which records name it; empty if they carry the id itself."""
 
     @property
     def is_mended(self) -> bool:
-        """True if a registration under the subject is all that it lacks."""
+        """True if a registration under the subject would be enough."""
         return self.membership.is_missing and self.trouble in (Trouble.MISSING, None)
 
     @property
     def reads(self) -> bool | None:
-        """True if the reader reads it, False if it fails; None if that was not told."""
+        """True if the reader can read the id, False if it fails; None if srfix does not know."""
         return False if self.trouble is not None else None if self.untold is not None else True
 
 
@@ -185,7 +185,7 @@ class RoleAnswer:
     records: int
     """Keys or values that are not null."""
     framed: int
-    """Those that name a schema."""
+    """Keys or values that name a schema."""
     nulls: int
     """Tombstones, or null keys."""
     window: WindowKind | None = None
@@ -198,12 +198,12 @@ class RoleAnswer:
 class TopicAnswers:
     question: TopicQuestion
     census: Census
-    """What is in the log, with what the reader meets counted as live and GUIDs counted under their ids."""
+    """The ids in the log. Records that the reader meets count as live, and GUIDs count under their ids."""
     lives: Lives
     cleanup_policy: str | None
-    """The topic's `cleanup.policy`; None where the cluster does not tell."""
+    """The topic's `cleanup.policy`; None if the cluster does not show it."""
     positions: Positions | None
-    """Where the group reads on; None without a group."""
+    """The offsets from which the group reads on; None without a group."""
     roles: tuple[RoleAnswer, ...]
 
     def role(self, role: Role) -> RoleAnswer | None:

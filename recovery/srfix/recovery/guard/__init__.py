@@ -1,1 +1,1 @@
-"""What will break, told before it does: `srfix guard`. Nothing here writes."""
+"""Predicts what will break: `srfix guard`. Nothing here writes."""

@@ -16,19 +16,19 @@ from srfix.serde.subjects.names import Role
 
 
 class AssumedSettings(Part):
-    """What was said and not checked."""
+    """Settings that the person gave and srfix did not check."""
 
     streams_version: str | None
     """A Kafka Streams version, such as 2.6; null if none was given."""
     to: str | None
-    """Likewise, that of the upgrade."""
+    """The version after the upgrade; null if none was given."""
     optimization: list[str] | None
-    """Null if nobody said."""
+    """Null if nobody gave the setting."""
     reader: Reader
 
 
 class LookedAt(Part):
-    """What could be asked."""
+    """Which sources srfix could ask."""
 
     has_cluster: bool = field(name="cluster")
     has_registry: bool = field(name="registry")
@@ -48,11 +48,11 @@ class ForetoldEvent(Part):
     """One thing that will, or may, go wrong, or that is worth knowing."""
 
     code: str | None
-    """As `srfix explain` knows it; null where the catalogue has none."""
+    """The code, as `srfix explain` knows it; null if the catalogue has none."""
     severity: Severity
     certainty: Certainty
     moment: Moment
-    """What brings it about."""
+    """The event that causes it."""
     application: str | None
     store: str | None
     role: Role
@@ -66,7 +66,7 @@ class ForetoldEvent(Part):
 
 
 class GuardedStoreForecast(Part):
-    """What a store does under a version of Kafka Streams."""
+    """The behaviour of a store under a version of Kafka Streams."""
 
     application: str
     name: str = field(name="store")
@@ -77,10 +77,10 @@ class GuardedStoreForecast(Part):
     streams_version: str | None
     """A Kafka Streams version, such as 2.6; null if none was given."""
     wirings: list[Wiring] = field(name="restores_from")
-    """Several where nobody said what decides it."""
+    """Several if nobody gave the setting that decides it."""
     loads: list[str]
     handed: list[str]
-    """The topics that its serdes may be handed."""
+    """The topic names that its serdes may get."""
 
 
 class ForecastSubject(Part):
@@ -100,7 +100,7 @@ class ForecastSubject(Part):
 
 
 class ForecastSummary(Part):
-    """How many things are foretold, by how certain they are."""
+    """The number of predictions, by certainty."""
 
     certain: Count
     possible: Count
@@ -109,19 +109,19 @@ class ForecastSummary(Part):
 
 
 class GuardDocument(DatedDocument, tag="srfix.guard/1"):
-    """What will break before it does: `srfix guard`."""
+    """Predicts what will break: `srfix guard`."""
 
     assumed: AssumedSettings
     looked_at: LookedAt
     new_schema: SchemaToRegister | None
     foretold: list[ForetoldEvent]
-    """Worst first, the most certain first within."""
+    """Worst first, and for the same severity the most certain first."""
     ignored: list[ForetoldEvent]
-    """What --ignore acknowledged."""
+    """Predictions that --ignore acknowledged."""
     stores: list[GuardedStoreForecast]
-    """Per store and version what it does."""
+    """For each store and version, what the store does."""
     subjects: list[ForecastSubject]
-    """Subjects named after topics that do not exist: whether they come about."""
+    """Subjects that are named after topics that do not exist, and whether they will be created."""
     skipped: list[Skipped]
     summary: ForecastSummary
     baseline: BesideBaseline | UnsetType = UNSET

@@ -1,9 +1,8 @@
-"""A store with all that is known of it, from what a person said and from what was seen; what that makes certain, and what may
-happen to it.
+"""A store with all that is known of it, from a person's words and from what srfix saw; what this makes certain, and
+what may happen to the store. The place from which a store restores, and the topic name that its serdes get, by the
+version of Kafka Streams:
 
-Where a store restores from, and the topic that its serdes are handed, by the version of Kafka Streams:
-
-| store | restores from | serdes are handed |
+| store | restores from | serdes get |
 |---|---|---|
 | table whose source topic is reused | the source topic, byte for byte | up to 2.6 the changelog's name, then the source's |
 | global store | the source topic, whatever the optimisation | the same |
@@ -29,7 +28,7 @@ from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject, Topic
 from srfix.serde.wire import SchemaId
 
 SOURCE_BYTES: Final = (Wiring.REUSED, Wiring.GLOBAL)
-"""Where a restore loads the source topic's records as they are."""
+"""Wirings in which a restore loads the source topic's records unchanged."""
 
 _REUSE_IS_A_SETTING: Final = StreamsVersion(2, 0)
 _REUSE_WAS_TAKEN_OUT: Final = StreamsVersion(1, 0)
@@ -40,7 +39,7 @@ _Seen = bool | None
 def wirings(
     store: GuardedStore, version: StreamsVersion | None, optimization: Optimization, *, has_changelog: _Seen, runs: bool
 ) -> tuple[Wiring, ...]:
-    """All that are possible under a version; of an application that `runs` the internal topics that it needs exist."""
+    """All wirings that are possible under a version. If the application `runs`, the internal topics that it needs exist."""
     match store.kind:
         case StoreKind.GLOBAL:
             return (Wiring.GLOBAL,)
@@ -49,7 +48,8 @@ def wirings(
         case StoreKind.TABLE:
             candidates = _of_table(store, version, optimization)
     if has_changelog and optimization.reuses_source_topics is not True:
-        # Streams made that topic for it; one that is left over from before a setting was changed is for the person to tell.
+        # Streams made that topic for the store. If it is left over from before a setting was changed, the person must
+        # say so.
         candidates = candidates & {Wiring.OWN} or candidates
     elif has_changelog is False and runs:
         candidates = candidates - {Wiring.OWN} or candidates
@@ -64,8 +64,8 @@ def _of_table(store: GuardedStore, version: StreamsVersion | None, optimization:
     if store.weight is Weight.WEAK:
         candidates |= {Wiring.OWN, Wiring.NONE}
         if version is None or version.asks_the_source_subject:
-            # addReadOnlyStateStore (KIP-813, 3.8) makes the source topic the changelog. What was concluded of the version is
-            # as exact as KAFKA-10179 needs it, so that any with the fix may be a later one.
+            # addReadOnlyStateStore (KIP-813, 3.8) makes the source topic the changelog. A concluded version is only as
+            # exact as KAFKA-10179 needs it, so a version with the fix may be a later one.
             candidates.add(Wiring.REUSED)
     return candidates
 
@@ -78,7 +78,7 @@ def _reuses(store: GuardedStore, version: StreamsVersion | None, optimization: O
 
 
 def handed(store: GuardedStore, wiring: Wiring, version: StreamsVersion | None) -> tuple[Topic, ...]:
-    """The topics that the store's serdes may be handed: two where it depends on the version, and nobody said which."""
+    """The topic names that the store's serdes may get: two if it depends on the version, and nobody named the version."""
     if wiring not in SOURCE_BYTES or store.topic is None or (store.is_ksqldb and wiring is Wiring.REUSED):
         return (store.changelog,)
     if version is None:
@@ -89,14 +89,14 @@ def handed(store: GuardedStore, wiring: Wiring, version: StreamsVersion | None) 
 def loads(store: GuardedStore, wiring: Wiring, version: StreamsVersion | None) -> str:
     match wiring:
         case Wiring.REUSED:
-            return f"the bytes of topic {store.topic} as they are, up to the committed offsets"
+            return f"the unchanged bytes of topic {store.topic}, up to the committed offsets"
         case Wiring.GLOBAL if version is None or version.restores_through_processors:
             return (
-                f"the bytes of topic {store.topic} as they are; but from 3.8 on, a store of addGlobalStore gets what its "
-                "processor makes of them (KAFKA-7663)"
+                f"the unchanged bytes of topic {store.topic}; but from 3.8 on, a store of addGlobalStore gets the "
+                "output of its processor (KAFKA-7663)"
             )
         case Wiring.GLOBAL:
-            return f"the bytes of topic {store.topic} as they are, all of them"
+            return f"all bytes of topic {store.topic}, unchanged"
         case Wiring.OWN:
             return f"the records of its changelog topic {store.changelog}"
         case Wiring.NONE:
@@ -110,9 +110,9 @@ class JudgedStore:
     store: GuardedStore
     assumed: Assumed
     running: StreamsVersion | None
-    """The version that runs: as was said, else as it was concluded from traces on the cluster."""
+    """The version that runs: as the person said, else as srfix concluded from traces on the cluster."""
     reader: Reader
-    """What reads it: as was said, else as ksqlDB's version or its schemas show."""
+    """Its reader: as the person said, else as ksqlDB's version or the schemas show."""
     sight: Sight
 
     def wirings(self, version: StreamsVersion | None) -> tuple[Wiring, ...]:
@@ -127,7 +127,7 @@ class JudgedStore:
     def forecast(self, version: StreamsVersion | None) -> StoreForecast:
         candidates = self.wirings(version)
         names = {topic: None for wiring in candidates for topic in handed(self.store, wiring, version)}
-        # What was concluded of a version is as exact as KAFKA-10179 needs it, and no more.
+        # A concluded version is only as exact as KAFKA-10179 needs it.
         named_version = version if version in (self.assumed.running, self.assumed.to) else None
         return StoreForecast(
             store=self.store,
@@ -141,7 +141,7 @@ class JudgedStore:
         return self.sight.subject_pair(self.store, role)
 
     def writes_nothing_of_its_own(self, role: Role) -> bool:
-        """True if what stands under the phantom subject shows that the application writes no schema of its own."""
+        """True if the versions under the phantom subject show that the application writes no schema of its own."""
         pair = self.subject_pair(role)
         return pair is not None and not pair.own and (bool(pair.phantom.versions) or role is Role.KEY)
 
@@ -161,7 +161,7 @@ class JudgedStore:
         schema_ids: tuple[SchemaId, ...] = (),
         first: tuple[str, ...] = (),
     ) -> Foretold:
-        """One thing that is foretold of it; the code is None where the catalogue has none."""
+        """One prediction about the store; the code is None if the catalogue has none."""
         store = self.store
         return Foretold(
             code=code,
@@ -184,7 +184,7 @@ class JudgedStore:
             return Certainty.EXCLUDED
         if not all(wiring in SOURCE_BYTES for wiring in candidates):
             return Certainty.UNTOLD
-        # A changelog topic speaks against what a person said of the optimisation; it may be left from before.
+        # A changelog topic contradicts the person's word about the optimisation, but it may be left over.
         is_doubted = self.store.kind is StoreKind.TABLE and self.sight.has_topic(self.store.changelog)
         is_sure = self.store.weight is Weight.CONCLUSIVE and not is_doubted
         return Certainty.CERTAIN if is_sure else Certainty.POSSIBLE
@@ -205,7 +205,7 @@ class JudgedStore:
         return weakest((restores, Certainty.UNTOLD if len(names) > 1 else self.of_version(version)))
 
     def makes_the_phantom(self, version: StreamsVersion | None) -> Certainty:
-        """Whether its serdes are handed the name of a changelog that is no topic, whatever it restores from."""
+        """Whether its serdes get the name of a changelog that is no topic, whatever the store restores from."""
         if self.sight.has_topic(self.store.changelog):
             return Certainty.EXCLUDED
         candidates = self.wirings(version)
@@ -240,12 +240,12 @@ class JudgedStore:
         return Certainty.CERTAIN if is_named or is_old_ksqldb else Certainty.POSSIBLE
 
     def of_version(self, version: StreamsVersion | None) -> Certainty:
-        """What was concluded from traces makes nothing certain."""
+        """How certain a version is: one that was only concluded from traces is never certain."""
         is_named = version in (self.assumed.running, self.assumed.to) or self.store.is_ksqldb
         return Certainty.CERTAIN if is_named else Certainty.POSSIBLE
 
     def _roles(self) -> Iterator[Role]:
-        """Values, and keys where the registry shows that they are a registry's. Offline nothing tells of keys."""
+        """Values, and keys if the registry shows that they belong to a registry. Without a registry nothing shows that."""
         for role in (Role.VALUE, Role.KEY):
             pair = self.subject_pair(role)
             if (pair is None and role is Role.VALUE) or (pair is not None and pair.asks_a_registry):
@@ -273,16 +273,17 @@ class JudgedStore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prospect:
-    """What may happen to a store: what a check foretells by."""
+    """An event that may happen to a store, as input for a check's prediction."""
 
     judged: JudgedStore
     moment: Moment
-    """What brings it about; a restore stands for the next put too."""
+    """The event; a restore also stands for the next put."""
     roles: tuple[Role, ...]
-    """Keys, values, or both, as far as they may be a registry's."""
+    """Keys, values, or both, as far as they may belong to a registry."""
     asks_the_phantom: Certainty
-    """Whether its serdes then ask for the schemas of the source topic's bytes under the changelog's name; of an upgrade,
-    whether they begin to."""
+    """Whether its serdes then ask for the schemas of the source topic's bytes under the changelog's name; for an
+    upgrade, whether they begin to do so.
+    """
     turns_to_the_source: Certainty = Certainty.EXCLUDED
     """Whether it is an upgrade from the phantom subject to the source topic's own."""
     new: NewSchema | None = None

@@ -1,4 +1,4 @@
-"""What cluster and registry say of a store, as far as they were named: each is optional, and nothing is written."""
+"""What cluster and registry show of a store, as far as they are named: each is optional, and nothing is written."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from srfix.serde.subjects.names import DEFAULT_CONTEXT, Role, Subject, Topic
 from srfix.serde.wire import SchemaId
 
 Count: TypeAlias = Callable[[Topic, str | None, Isolation], Census]
-"""Counts a topic, for a group; None for a global store."""
+"""Counts a topic for a group; the group is None for a global store."""
 Learn: TypeAlias = Callable[[SuspectStore, Topic, tuple[Evidence, ...], StreamsVersion | None], StoreFacts]
 """Learns what a diagnosis knows of a store that restores from a topic."""
 
@@ -35,17 +35,19 @@ class SubjectPair:
     phantom: SubjectState
     source: SubjectState
     ids: tuple[SchemaId, ...]
-    """The ids that a restore may load: those of the topic, or, where it was not read or holds none, those under its subject."""
+    """The ids that a restore may load: those of the topic; or, if it was not read or holds none, those under its
+    subject.
+    """
     live: tuple[SchemaId, ...]
-    """Those of them that a restore at this moment would load, as the topic was read to its end; none if it was not."""
+    """The ids that a restore would load at this moment, if the topic was read to its end; else empty."""
     missing: tuple[SchemaId, ...]
-    """Those of `ids` whose schema is known and not registered under the phantom subject."""
+    """Those of `ids` whose schema is known, but not registered under the phantom subject."""
     own: tuple[SchemaId, ...]
-    """The ids under the phantom subject whose schema the source topic's own subject lacks: the application's own."""
+    """The application's own ids: ids under the phantom subject whose schema the source topic's own subject lacks."""
 
     @property
     def asks_a_registry(self) -> bool:
-        """True if anything shows that this half is a registry's at all."""
+        """True if anything shows that this role uses a registry at all."""
         return bool(self.phantom.versions or self.source.versions or self.ids)
 
 
@@ -57,7 +59,7 @@ class Sight:
     count: Count | None = None
     learn: Learn | None = None
     skipped: dict[Skipped, None] = field(default_factory=dict)
-    """What was not allowed to be read or asked, and topics that are not there."""
+    """What srfix was not allowed to read or ask, and topics that do not exist."""
     _topics: frozenset[Topic] | None = None
     _subjects: frozenset[Subject] | None = None
     _facts: dict[tuple[GuardedStore, StreamsVersion | None], StoreFacts | None] = field(default_factory=dict)
@@ -72,7 +74,7 @@ class Sight:
         return topic in self._topics
 
     def has_subject(self, subject: Subject) -> bool | None:
-        """Whether a subject exists, be it with soft-deleted versions alone; None if no registry was named."""
+        """Whether a subject exists, even with only soft-deleted versions; None if no registry was named."""
         if self.registry is None:
             return None
         if self._subjects is None:
@@ -83,7 +85,7 @@ class Sight:
         self.skipped[skipped] = None
 
     def runs(self, store: GuardedStore) -> bool:
-        """True if the application has committed offsets of the store's topic: its internal topics exist then."""
+        """True if the application has committed offsets of the store's topic; then its internal topics exist."""
         if self.survey is None or store.topic is None:
             return False
         try:
@@ -94,7 +96,7 @@ class Sight:
 
     def assumed_of(self, store: GuardedStore, assumed: Assumed) -> CheckContext | None:
         """What is known of its reader and version: what the person said, else what cluster and registry show without
-        doubt. None unless both were named.
+        doubt. None if one of the two was not named.
         """
         if self.survey is None:
             return None
@@ -110,14 +112,14 @@ class Sight:
         return DEFAULT_CONTEXT if self.registry is None else self.registry.context_of(subject)
 
     def subject_pair(self, store: GuardedStore, role: Role) -> SubjectPair | None:
-        """What stands under its subjects; None without a registry, or for a store that is made of no topic."""
+        """The versions under its subjects; None without a registry, or for a store that is not made from a topic."""
         if (store, role) not in self._pairs:
             self._pairs[store, role] = self._ask(store, role)
         return self._pairs[store, role]
 
     def facts(self, store: GuardedStore, running: StreamsVersion | None) -> StoreFacts | None:
-        """What a diagnosis learns of a store, its rows on disk among it; None unless both cluster and registry were named, and
-        its topic may be read.
+        """The facts that a diagnosis learns of a store, with its rows on disk; None if cluster or registry was not
+        named, or if this user may not read its topic.
         """
         if (store, running) not in self._facts:
             self._facts[store, running] = self._learn(store, running)
@@ -143,14 +145,13 @@ class Sight:
         return self.cluster.topic_configs([topic])[topic]
 
     def refusal(self, state: SubjectState, role: Role, schema: Schema) -> tuple[str | None, bool]:
-        """Why a schema would be refused under a subject, None if it would be taken; and whether that is known.
-
-        A registry that may not be asked is among what could not be seen.
+        """Why a subject would refuse a schema, None if it would accept it; and whether that is known. If srfix may not
+        ask the registry, the list of unseen things says so.
         """
         if self.registry is None:
             return None, False
         facts = RoleFacts(role=role, subject=state.subject, state=state, memberships={})
-        # Nobody has given it an id yet, and none is asked for by one.
+        # The schema has no id yet, and is not asked for by id.
         new = Membership(schema_id=SchemaId(0), schema=schema, error_code=None, answered_id=None)
         refused, untold = foreseen_refusal(self.registry, facts, new)
         if untold is not None:
@@ -165,7 +166,7 @@ class Sight:
         source = self._state(store.source_subject(role))
         census = self._census(store, store.topic)
         counted = () if census is None else census.restorable_ids(role)
-        if role is Role.KEY:  # other keys look framed by chance
+        if role is Role.KEY:  # other keys seem to be framed only by chance
             counted = tuple(schema_id for schema_id in counted if schema_id in source.schema_ids)
         of_subject = tuple(sorted({version.schema_id for version in source.live}))
         ids = counted or (of_subject if census is None or role is Role.VALUE else ())

@@ -1,4 +1,4 @@
-"""What guard is told, what it sees, and what it foretells: frozen values."""
+"""The inputs of guard, what it sees, and its predictions, as frozen values."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ NONE: Final = "none"
 ALL: Final = "all"
 REUSE: Final = "reuse.ktable.source.topics"
 SINGLE: Final = (REUSE, "merge.repartition.topics", "single.store.self.join")
-"""What a list may hold, from 3.4 on (KAFKA-14209, `StreamsConfig.TOPOLOGY_OPTIMIZATION_CONFIGS`)."""
+"""The values that a list may hold, from 3.4 on (KAFKA-14209, `StreamsConfig.TOPOLOGY_OPTIMIZATION_CONFIGS`)."""
 
 
 class StoreKind(Enum):
     TABLE = "table"
-    """Made straight from one topic, which may serve as its changelog."""
+    """Made directly from one topic, which may serve as its changelog."""
     GLOBAL = "global"
     """A global store: it never has a changelog topic."""
     OTHER = "other"
@@ -48,24 +48,24 @@ class Wiring(Enum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardedStore:
     application: str
-    """The prefix of its internal topics: the application.id, with a named topology's name behind it."""
+    """The prefix of its internal topics: the application.id, followed by the name of a named topology."""
     name: str
     kind: StoreKind
     topic: Topic | None = None
-    """The topic that it is made of; None for an operator's store."""
+    """The topic that it is made from; None for an operator's store."""
     weight: Weight = Weight.CONCLUSIVE
-    """How certain it is that it is what `kind` says, and made of `topic`."""
+    """How certain it is that the store is of this `kind`, and made from this `topic`."""
     origin: str
-    """The topology's file, ksqlDB's URL, or that it was found on the cluster."""
+    """The origin of the store: the topology's file, ksqlDB's URL, or the cluster."""
     context: str = DEFAULT_CONTEXT
     is_ksqldb: bool = False
-    """True if it is that of a ksqlDB query: such a table is always built with optimisation."""
+    """True if it belongs to a ksqlDB query: such a table is always built with optimisation."""
     falls_back: bool | None = None
-    """For ksqlDB, whether its serde asks a second subject (ksql#5823); None where the server's version is not known."""
+    """For ksqlDB, whether its serde asks a second subject (ksql#5823); None if the server's version is not known."""
     has_left_a_phantom: bool = False
-    """True if it was found on the cluster, by a subject of its changelog's name and no such topic."""
+    """True if it was found on the cluster, because there is a subject of its changelog's name without a topic."""
     may_have_own_processor: bool = False
-    """True for a global store whose processor a person named: one that may transform what it stores."""
+    """True for a global store whose processor a person named, so that it may transform the records."""
 
     @property
     def is_global(self) -> bool:
@@ -98,7 +98,7 @@ class GuardedStore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PseudoTopic:
-    """A name of a foreign-key join that its serdes are handed, and that is never a topic."""
+    """A name that a foreign-key join gives its serdes, and that is never a topic."""
 
     application: str
     topic: Topic
@@ -115,11 +115,11 @@ class Optimization:
     """The setting that is in force: in the properties of `KafkaStreams` and in those of `builder.build(properties)`."""
 
     values: tuple[str, ...] | None = None
-    """What it lists, in the order given; None if nobody said."""
+    """The values that it lists, in the given order; None if nobody gave it."""
 
     @property
     def reuses_source_topics(self) -> bool | None:
-        """Whether a table's source topic serves as its changelog; None if nobody said."""
+        """Whether a table's source topic serves as its changelog; None if nobody gave the setting."""
         return None if self.values is None else bool({ALL, REUSE} & set(self.values))
 
     def __str__(self) -> str:
@@ -127,7 +127,7 @@ class Optimization:
 
 
 def parse_optimization(text: str | None) -> Optimization:
-    """Reads `none`, `all`, or a comma-separated list; None is a setting that nobody knows."""
+    """Reads `none`, `all`, or a comma-separated list; None means that nobody knows the setting."""
     if text is None:
         return Optimization()
     values = tuple(value.strip() for value in text.split(","))
@@ -147,13 +147,15 @@ def parse_optimization(text: str | None) -> Optimization:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumed:
     running: StreamsVersion | None = None
-    """The Kafka Streams that runs, or will; None if nobody said."""
+    """The version of Kafka Streams that runs, or will run; None if nobody named it."""
     to: StreamsVersion | None = None
-    """The one that it will be changed to; None if no change is asked about."""
+    """The version after an upgrade or a downgrade; None if the person did not ask about a change."""
     optimization: Optimization = field(default_factory=Optimization)
     reader: Reader = Reader.UNKNOWN
     is_of_one_store: bool = False
-    """True if `reader` was said of one store, by its name: of a whole application it may hold for most stores only."""
+    """True if the person gave `reader` for one named store; if it is given for a whole application, it may not hold for
+    every store.
+    """
     no_auto_register: bool = False
     command_line: CommandLine = field(default_factory=CommandLine)
 
@@ -187,7 +189,7 @@ def topic_of(subject: Subject) -> tuple[Topic, Role]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectForecast:
-    """Whether a subject without a topic comes about, with the first record that is put in the store."""
+    """Whether the first record that is put in the store creates a subject without a topic."""
 
     subject: Subject
     role: Role
@@ -196,7 +198,7 @@ class SubjectForecast:
     """None for a foreign-key join's pseudo-topic."""
     why: str
     version: StreamsVersion | None
-    """The Kafka Streams for which this is said; None where no version was given."""
+    """The version of Kafka Streams for which this holds; None if no version was given."""
     certainty: Certainty
     exists: bool | None = None
     """Whether the registry has it already; None if no registry was asked."""
@@ -204,15 +206,15 @@ class SubjectForecast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreForecast:
-    """What a store does under one version of Kafka Streams."""
+    """The behaviour of a store under one version of Kafka Streams."""
 
     store: GuardedStore
     version: StreamsVersion | None
-    """None where no version was given."""
+    """None if no version was given."""
     wirings: tuple[Wiring, ...]
     handed: tuple[Topic, ...]
     loads: tuple[str, ...]
-    """What a restore puts in it, by wiring."""
+    """What a restore puts in the store, by wiring."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,12 +223,12 @@ class Forecast:
     stores: tuple[StoreForecast, ...]
     subjects: tuple[SubjectForecast, ...]
     foretold: tuple[Foretold, ...]
-    """Worst first, the most certain first within."""
+    """Worst first, and for the same severity the most certain first."""
     skipped: tuple[Skipped, ...]
     unasked: tuple[Skipped, ...] = ()
-    """What was not looked at because nobody handed it over or named where it is. No part of the outcome."""
+    """What srfix did not look at because nobody gave or named it. It does not change the outcome."""
     ignored: tuple[Foretold, ...] = ()
-    """What a person has acknowledged (`--ignore`); no part of the outcome."""
+    """What a person has acknowledged (`--ignore`); it does not change the outcome."""
     schema: NewSchema | None = None
     has_cluster: bool = False
     has_registry: bool = False

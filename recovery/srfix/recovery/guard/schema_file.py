@@ -1,6 +1,5 @@
-"""A schema that is about to be registered, as it lies in a file: Avro's, a JSON Schema, or as a registry takes it.
-
-A registry takes `{"schema": "…", "schemaType": "JSON", "references": [{"name": …, "subject": …, "version": …}]}`.
+"""A schema that is about to be registered, in a file: an Avro schema, a JSON Schema, a `.proto` file, or a registry's
+request, which is `{"schema": "…", "schemaType": "JSON", "references": [{"name": …, "subject": …, "version": …}]}`.
 """
 
 from __future__ import annotations
@@ -19,20 +18,25 @@ _REGISTRY_KEYS: Final = frozenset(
 _JSON_SCHEMA_KEYS: Final = frozenset(
     ("$schema", "$id", "$ref", "$defs", "definitions", "properties", "additionalProperties", "allOf", "anyOf", "oneOf")
 )
-"""Keys that a JSON Schema has and an Avro schema has no use for."""
+"""Keys that a JSON Schema uses and an Avro schema does not."""
 _TYPES: Final = ("AVRO", "JSON", "PROTOBUF")
 
 
 def parse_schema(text: str, *, origin: str) -> Schema:
-    """The schema in a file's text, which is kept as it stands. What refers to other schemas is not read itself here: the
-    registry that has them says whether it holds.
+    """The schema in a file's text, which is kept unchanged. A schema that refers to others is not read here: only a
+    registry that has the others can check it.
     """
+    if origin.endswith(".proto"):
+        schema = Schema(text=text, schema_type="PROTOBUF")
+        if "import" not in text:  # what it refers to only a registry's request says
+            _check(schema, origin)
+        return schema
     try:
         document = parse_json(text)
     except ValueError as error:
         raise UsageError(
-            f"--schema {origin}: the file is not JSON ({error}). Give an Avro schema, a JSON Schema, or a registry request: "
-            '{"schema": "…", "schemaType": "JSON", "references": […]}.'
+            f"--schema {origin}: the file is not JSON ({error}). Give an Avro schema, a JSON Schema, a .proto file, or a "
+            'registry request: {"schema": "…", "schemaType": "JSON", "references": […]}.'
         ) from None
     if isinstance(document, dict) and isinstance(document.get("schema"), str) and document.keys() <= _REGISTRY_KEYS:
         return _of_registry(cast("Mapping[str, object]", document), origin)
@@ -67,7 +71,7 @@ def _check(schema: Schema, origin: str) -> None:
         check_schema(schema)
     except SchemaError as error:
         raise UsageError(f"--schema {origin}: {error.message}") from error
-    except UsageError:  # jsonschema-rs is not installed: the registry will tell
+    except UsageError:  # jsonschema-rs is not installed: the registry will check the schema
         return
 
 

@@ -1,4 +1,6 @@
-"""The stores of printed topologies, and the names that a foreign-key join's serdes are handed; which subjects come about."""
+"""The stores of printed topologies, and the names that a foreign-key join's serdes are handed; which subjects will be
+created.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,11 @@ from srfix.serde.subjects.names import Role, Topic
 _PSEUDO: Final = (("pk", Role.KEY), ("fk", Role.KEY), ("vh", Role.VALUE))
 """`KTableImpl` decorates the registration topic's name with these, and hands it to the serde of that role."""
 _SERDE_FALLS_BACK: Final = {"ksqldb": (0, 10, 2), "platform": (6, 0, 0)}
-"""The first ksqlDB with StaticTopicSerde (ksql#5823 and its back-port #5837)."""
+"""The first ksqlDB version with StaticTopicSerde (ksql#5823 and its back-port #5837)."""
 
 
 def guarded_stores(supplied: Supplied) -> Iterator[GuardedStore]:
-    """Every store of every topology that was handed over; of two that have one name, both."""
+    """Every store of every given topology; two stores with the same name both appear."""
     for application, topology, origin, second in _topologies(supplied):
         yield from stores_of(topology, application=application, origin=origin, has_second_subject=second)
 
@@ -35,7 +37,7 @@ def pseudo_topics(supplied: Supplied) -> Iterator[PseudoTopic]:
 
 
 def without_topology(supplied: Supplied) -> Iterator[Skipped]:
-    """What ksqlDB did not say, and topologies whose application nobody named."""
+    """Facts that ksqlDB did not give, and topologies whose application nobody named."""
     for topology in supplied.topologies:
         if topology.application is None:
             yield Skipped(
@@ -60,7 +62,7 @@ def without_topology(supplied: Supplied) -> Iterator[Skipped]:
 def stores_of(
     topology: Topology, *, application: str, origin: str, has_second_subject: bool | None = None
 ) -> Iterator[GuardedStore]:
-    """The stores of one topology, by name; a table that is read by other processors too comes once."""
+    """The stores of one topology, by name; a table that several processors read comes only once."""
     prefix = _prefix(application, topology)
     is_ksqldb = ksqldb_query(application) is not None
     tables = {table.store: table for table in table_sources(topology)}
@@ -85,7 +87,7 @@ def stores_of(
 
 
 def pseudo_topics_of(topology: Topology, *, application: str, origin: str) -> Iterator[PseudoTopic]:
-    """Three for each foreign-key join: its sink for registrations is what shows it."""
+    """Three names for each foreign-key join, which is recognised by its sink for registrations."""
     prefix = _prefix(application, topology)
     sinks = {node.topic for part in topology.subtopologies for node in part.nodes if isinstance(node, Sink)}
     for sink in sorted(sinks):
@@ -97,7 +99,7 @@ def pseudo_topics_of(topology: Topology, *, application: str, origin: str) -> It
 
 
 def falls_back(answers: KsqldbAnswers) -> bool | None:
-    """Whether that server's serdes ask a second subject; None where its version is not known."""
+    """Whether that server's serdes ask a second subject; None if its version is not known."""
     if answers.server is None:
         return None
     return is_at_least(answers.server.version, **_SERDE_FALLS_BACK)
@@ -119,7 +121,7 @@ def _topologies(supplied: Supplied) -> Iterator[tuple[str, Topology, str, bool |
 
 
 def store_forecasts(judged: JudgedStore, version: StreamsVersion | None) -> Iterator[SubjectForecast]:
-    """The subjects of its changelog's name: whether they come about although no such topic does."""
+    """Whether subjects with its changelog's name will be created, although the topic will not."""
     store = judged.store
     for role in (Role.VALUE, Role.KEY):
         subject = store.changelog_subject(role)
@@ -141,8 +143,8 @@ def store_forecasts(judged: JudgedStore, version: StreamsVersion | None) -> Iter
 
 
 def _serde(judged: JudgedStore, role: Role, exists: bool | None) -> Certainty:
-    """Whether its serde of this role is a schema registry's: an old subject shows it. Of the values, --reader says it where it
-    was said of this store, or the registry has schemas of its topic.
+    """Whether its serde of this role uses a schema registry. An old subject shows it. For values, --reader shows it if
+    it was given for this store, or if the registry has schemas of its topic.
     """
     pair = judged.subject_pair(role)
     is_meant = judged.assumed.is_of_one_store if pair is None else pair.asks_a_registry

@@ -1,1 +1,1 @@
-"""What `scan`, `subjects`, `schema` and `doctor` show."""
+"""The contents of `scan`, `subjects`, `schema` and `doctor`."""

@@ -1,7 +1,8 @@
-"""What this machine and this user can reach and read, question by question. Nothing is written, nothing created.
+"""The servers and data that this machine and this user can reach and read, question by question. It writes and creates
+nothing.
 
-The rights of Kafka are its ACLs; those of a registry are the operations of Confluent's security plugin (ACLs and RBAC
-name them alike), https://docs.confluent.io/platform/current/confluent-security-plugins/schema-registry/authorization/.
+Kafka's rights are its ACLs. A registry's rights are the operations of Confluent's security plugin (with the same names
+in ACLs and RBAC), https://docs.confluent.io/platform/current/confluent-security-plugins/schema-registry/authorization/.
 """
 
 from __future__ import annotations
@@ -51,11 +52,11 @@ class ConnectionCheck:
     outcome: Outcome
     detail: str
     advice: str | None = None
-    """The right to ask for, or what else to do; None if there is nothing to do."""
+    """The right to ask for, or another thing to do; None if there is nothing to do."""
     needed: bool = False
-    """True if a diagnosis cannot do without it."""
+    """True if a diagnosis needs it."""
     elapsed_s: float | None = None
-    """Seconds until the answer; None where none was sent."""
+    """Seconds until the answer; None if no question was sent."""
 
     @property
     def is_missing(self) -> bool:
@@ -79,7 +80,7 @@ class AnsweredCheck(Part):
 
 
 class Doctor(DatedDocument, tag="srfix.doctor/1"):
-    """What can be reached, and what this user may do: `srfix doctor`."""
+    """What srfix can reach, and what this user may do: `srfix doctor`."""
 
     versions: dict[str, str]
     checks: list[AnsweredCheck]
@@ -93,7 +94,7 @@ def not_named(part: str, what: str, advice: str) -> ConnectionCheck:
 
 
 def check_servers(config: Mapping[str, str], *, timeout_s: float = 5.0) -> Iterator[ConnectionCheck]:
-    """Each bootstrap server, asked alone for the topics, several at once. One that answers is enough for a client."""
+    """Each bootstrap server by itself, asked for the topics, several at once. A client needs only one that answers."""
     servers = [server.strip() for server in config["bootstrap.servers"].split(",") if server.strip()]
 
     def ask(server: str) -> ConnectionCheck:
@@ -131,7 +132,7 @@ def check_cluster(cluster: Cluster, *, application: str | None = None) -> Iterat
         yield replace(
             listing.check,
             outcome=Outcome.DENIED,
-            detail="the cluster shows none: it has none, or this user may describe none",
+            detail="the cluster shows no topics: it has none, or this user may describe none",
             advice="Ask for the ACL Describe on the topics.",
         )
     else:
@@ -183,7 +184,7 @@ def _groups(cluster: Cluster) -> ConnectionCheck:
 
 
 def check_registry_urls(probes: Iterable[RegistryProbe]) -> Iterator[ConnectionCheck]:
-    """Each URL of the registry, asked for its version. One that answers is enough for a client."""
+    """Each URL of the registry, asked for its version. A client needs only one that answers."""
     for probe in probes:
         yield ConnectionCheck(
             part="registry",
@@ -196,7 +197,7 @@ def check_registry_urls(probes: Iterable[RegistryProbe]) -> Iterator[ConnectionC
 
 
 def _answer_of(probe: RegistryProbe) -> str:
-    version = "answers, and does not tell its version" if probe.version is None else f"answers as {probe.version}"
+    version = "answers, but does not show its version" if probe.version is None else f"answers as {probe.version}"
     if probe.clock_skew_s is None:
         return version
     ahead = "ahead of" if probe.clock_skew_s >= 0 else "behind"
@@ -208,13 +209,14 @@ def _advice_for_clock(probe: RegistryProbe) -> str | None:
     if probe.clock_skew_s is None or abs(probe.clock_skew_s) < _SKEW_WORTH_A_WORD_S:
         return None
     return (
-        "Set this machine's clock or the registry's: tokens and certificates are judged by it, and logs are compared."
+        "Set this machine's clock or the registry's: the validity of tokens and certificates depends on it, and "
+        "people compare logs."
     )
 
 
 def check_registry(registry: ReadableRegistry) -> Iterator[ConnectionCheck]:
-    """What a diagnosis asks of a registry, each kind of question once: subjects, versions, a look-up by content, the
-    global compatibility and mode.
+    """The questions of a diagnosis to a registry, each kind once: subjects, versions, a look-up by content, the global
+    compatibility and mode.
     """
     listing = _asked(
         "registry",
@@ -278,19 +280,19 @@ def check_registry(registry: ReadableRegistry) -> Iterator[ConnectionCheck]:
 
 
 _KIND: Final = {
-    True: "{whose}found by their text of the schema, although another text was registered",
+    True: "{whose}yes: the registry finds the schema by their text, although another text was registered",
     False: "{whose}no: the registry keeps each text as it was sent, so Java's readers, which send their own text, do not find "
     "the schema of {subject}",
-    None: "{whose}the registry's text of {subject} is the same",
+    None: "{whose}yes: the registry's text of {subject} is the same",
 }
 _READERS_MISS: Final = (
-    "Java's readers look a schema up by Avro's own text of it, and fail here on every schema that was registered otherwise; a "
-    "repair registers their text, under another id."
+    "Java's readers look a schema up by the text that Avro writes for it. In this registry they fail on every "
+    "schema that was registered with another text. A repair registers the readers' text, under another id."
 )
 
 
 def _finds_readers_text(registry: ReadableRegistry, subject: Subject, schema: Schema) -> bool | None:
-    """Whether a schema is found by the text of Java's readers; None if that is the text that the registry has."""
+    """Whether the registry finds a schema by the text of Java's readers; None if the registry has the same text."""
     text = as_readers_ask(schema)
     return None if text.text == schema.text else look_up(registry, subject, text) is not None
 
@@ -304,7 +306,7 @@ def _global_level(registry: ReadableRegistry) -> str:
 class _Asked(Generic[_Answer]):
     check: ConnectionCheck
     answer: _Answer | None
-    """What came back; None if nothing did."""
+    """The answer; None if there was none."""
 
 
 def _asked(
@@ -351,7 +353,7 @@ def _outcome_of_error(error: SrfixError | None) -> Outcome:
 
 
 def _outcome_of(words: str) -> Outcome:
-    # librdkafka's error strings: the code is gone where the words arrive.
+    # librdkafka's error strings: the error code is lost before the text arrives.
     if _DENIED.search(words):
         return Outcome.DENIED
     return Outcome.UNSUPPORTED if _UNSUPPORTED.search(words) else Outcome.FAILED

@@ -1,8 +1,8 @@
 """The internal-looking subjects of a registry, classified from full listings alone.
 
 Nothing is asked subject by subject, so ten thousand subjects cost a handful of requests. An application is known from
-the listed groups, the one that is named, or ksqlDB's naming. An orphan is what SRF009 tells of without a person's word: a
-missing group alone makes none, for a stopped application's offsets expire.
+the listed groups, from the person, or from ksqlDB's names. An orphan is a subject that SRF009 reports without a
+person's word: a missing group alone is not enough, because a stopped application's offsets expire.
 """
 
 from __future__ import annotations
@@ -51,19 +51,19 @@ class InternalSubject:
     subject: Subject
     topic: Topic
     role: Role | None
-    """Key or value; None where a record's name stands behind the topic (TopicRecordNameStrategy)."""
+    """Key or value; None if a record's name follows the topic (TopicRecordNameStrategy)."""
     kind: SubjectClass
     has_topic: bool
     is_live: bool
     """False if all its versions are soft-deleted."""
     application: str | None
-    """The application; None where nothing tells it."""
+    """The application; None if nothing shows it."""
     store: str | None
     """The state store, for a changelog of a known application."""
     schema_ids: tuple[int, ...] | None
-    """The ids that it holds, soft-deleted ones too; None where the registry has no listing that says so."""
+    """The ids that it holds, soft-deleted ones too; None if the registry has no listing with ids."""
     next: str | None
-    """The command to run next; None where there is nothing to do."""
+    """The command to run next; None if there is nothing to do."""
 
     @property
     def naming(self) -> str:
@@ -168,8 +168,8 @@ def classify(
     orphan_of: str | None = None,
     command_line: CommandLine | None = None,
 ) -> InternalSubject | None:
-    """What one subject is, beside full listings; None if it does not look internal. Its application may be one that is gone by
-    every sign (`srfix.recovery.facts.orphans`), or one that is known besides the groups.
+    """Classifies one subject by full listings; None if it does not look internal. Its application may be gone by every
+    sign (`srfix.recovery.facts.orphans`), or known from something other than the groups.
     """
     topic_and_role = _topic_of(subject)
     if topic_and_role is None:

@@ -1,4 +1,4 @@
-"""The census of one topic, for a person who wants to see it, and who holds the ids that are in it."""
+"""The census of one topic for a person, with the subjects that hold its ids."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from srfix.serde.wire import SchemaId
 class Scan:
     census: Census
     application: str | None
-    """The group whose committed offsets bound what a restore loads; None: everything up to the end counts as live."""
+    """The group whose committed offsets limit a restore; None if everything up to the end counts as live."""
     roles: tuple[Role, ...]
     holders: Holders | None
-    """Who holds the ids; None without a registry, or where it did not answer."""
+    """The versions that hold the ids; None without a registry, or if it did not answer."""
     skipped: tuple[Skipped, ...]
 
     @property
@@ -49,7 +49,9 @@ def scan_topic(
     max_records: int | None = None,
     on_progress: Callable[[CensusProgress], None] | None = None,
 ) -> Scan:
-    """Counts the topic. Read-only. A registry that does not answer costs the subjects' names, not the census."""
+    """Counts the topic. Read-only. If the registry does not answer, only the subjects' names are missing, not the
+    census.
+    """
     partitions = partitions_of(cluster, topic)
     committed: dict[int, int | None] | None = None
     if application is not None:
@@ -96,7 +98,7 @@ class CountedPartition(Part):
     end_offset: Count
     committed_offset: Count | None
     restore_limit: Count | None
-    """Where a restore ends."""
+    """The offset at which a restore ends."""
     records: Count
     ids: list[CountedId]
     nulls: Count
@@ -128,7 +130,7 @@ class CountedTopic(Part):
     topic: str
     isolation: Isolation
     application: str | None
-    """The group whose committed offsets bound what a restore loads."""
+    """The group whose committed offsets limit a restore."""
     restore_ends_at: str
     is_partial: bool = field(name="partial")
     roles: CountedRoles
@@ -143,7 +145,7 @@ class HoldingVersion(Part):
 
 
 class HeldId(Part):
-    """A schema id, and who holds it."""
+    """A schema id, and the versions that hold it."""
 
     id: Id
     subjects: list[HoldingVersion]
@@ -158,7 +160,7 @@ class CensusDocument(DatedDocument, tag="srfix.census/1"):
     """Its URLs, without secrets; null if none was named."""
     topics: list[CountedTopic]
     schema_ids: list[HeldId] | None
-    """Who holds the ids; null without a registry."""
+    """The versions that hold the ids; null without a registry."""
     skipped: list[NotLookedAt]
 
 
@@ -176,7 +178,7 @@ def counted_topic(scan: Scan) -> CountedTopic:
 
 
 def held_ids(scan: Scan) -> list[HeldId] | None:
-    """Who holds the ids that a scan met; None without a registry."""
+    """The versions that hold the ids of a scan; None without a registry."""
     holders = scan.holders
     if holders is None:
         return None

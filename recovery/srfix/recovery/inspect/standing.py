@@ -1,4 +1,6 @@
-"""Where a schema stands in a registry, and whether a subject would take it. Asked only, nothing is registered."""
+"""The subjects and versions of a registry that hold a schema, and whether a subject would accept it. srfix only asks;
+it registers nothing.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +39,12 @@ class Standing:
 class Acceptance:
     subject: Subject
     is_accepted: bool
-    """True if a registration would succeed, as far as the registry tells without one."""
+    """True if a registration would succeed, as far as the registry shows without one."""
     registered_id: SchemaId | None
     level: str
     mode: str | None
     reasons: tuple[str, ...]
-    """Why not, in the registry's words."""
+    """Why it would not, in the registry's words."""
 
 
 class DroppedField(Part):
@@ -62,12 +64,12 @@ class RegisteredVersion(Part):
 
 
 class SubjectAcceptance(Part):
-    """Whether --subject would take it."""
+    """Whether --subject would accept it."""
 
     subject: str
     is_accepted: bool = field(name="accepted")
     registered_id: Id | None
-    """The id under which it stands there already."""
+    """The id under which the subject already holds it."""
     level: str | None = field(name="compatibility")
     mode: str | None
     reasons: list[str]
@@ -77,7 +79,7 @@ class SchemaDocument(VersionedDocument, tag="srfix.schema/1"):
     """The internal schema of columns: `srfix schema`."""
 
     columns: str
-    """In ksqlDB's words."""
+    """The columns in ksqlDB's notation."""
     dropped: list[DroppedField]
     format: str
     role: Role
@@ -85,25 +87,25 @@ class SchemaDocument(VersionedDocument, tag="srfix.schema/1"):
     text: str
     """The schema."""
     avro: str | None
-    """The same, if it is Avro's."""
+    """The same, if the schema is Avro."""
     request: dict[str, object]
-    """The body by which it would be registered."""
+    """The body of the request that would register it."""
     registered: list[RegisteredVersion] | None
-    """Where it stands; null without a registry."""
+    """The versions with this schema; null without a registry."""
     registered_is_complete: bool | None
     acceptance: SubjectAcceptance | None
-    """Whether --subject would take it."""
+    """Whether --subject would accept it."""
 
 
 _MOST_ASKED = 200
-"""Subjects that are asked one by one where the registry has no full listing."""
+"""How many subjects are asked one by one if the registry has no full listing."""
 
 
 def standing_of(registry: ReadableRegistry, schema: Schema) -> Standing:
     """Every version with this content, soft-deleted ones too.
 
-    The listing's texts are compared as JSON: registries answer them with other blanks (and Karapace with other order of
-    keys) than they were sent. What looks the same is then looked up by content, for the registry decides.
+    The listing's texts are compared as JSON, because registries change the blanks of a text (and Karapace the order of
+    keys). A text that seems to be the same is then looked up by content, because the registry decides.
     """
     wanted = _canonical(schema.text)
     try:
@@ -133,10 +135,9 @@ def standing_of(registry: ReadableRegistry, schema: Schema) -> Standing:
 
 
 def acceptance_of(registry: ReadableRegistry, subject: str, schema: Schema) -> Acceptance:
-    """Whether a subject would take a schema, by its mode and by the registry's compatibility check.
-
-    Without a live version there is nothing to compare with; content that the subject holds live is always taken (as it
-    is, without a new version).
+    """Whether a subject would accept a schema, by its mode and by the registry's compatibility check. Without a live
+    version there is nothing to compare with. The subject always accepts content that it holds live (without a new
+    version).
     """
     version = held_version(registry, subject, schema)
     if version is not None and version.version not in version_numbers(registry, subject):
@@ -146,7 +147,7 @@ def acceptance_of(registry: ReadableRegistry, subject: str, schema: Schema) -> A
     reasons: tuple[str, ...] = ()
     if version is None:
         if mode is not None and mode not in WRITABLE_MODES:
-            reasons = (f"The mode is {mode}: nothing new is taken (42205).",)
+            reasons = (f"The mode is {mode}: the registry accepts nothing new (42205).",)
         else:
             reasons = _incompatibilities(registry, subject, schema, level)
     return Acceptance(
@@ -167,11 +168,11 @@ def _incompatibilities(registry: ReadableRegistry, subject: str, schema: Schema,
     except (SubjectNotFoundError, VersionNotFoundError):
         return ()
     except InvalidSchemaError as error:
-        return (f"The registry takes it for no schema (42201): {foreign(error.registry_message)}",)
+        return (f"The registry does not accept it as a schema (42201): {foreign(error.registry_message)}",)
     if answer.is_compatible:
         return ()
     return tuple(map(foreign, answer.messages)) or (
-        f"It is not {level} compatible (409); the registry gives no reason.",
+        f"The schema is not {level} compatible (409); the registry gives no reason.",
     )
 
 

@@ -1,1 +1,1 @@
-"""What ksqlDB knows of its queries: asked live, or read from what a person saved."""
+"""ksqlDB's facts about its queries: asked live, or read from saved answers."""

@@ -1,12 +1,13 @@
-"""Reads what ksqlDB answers, and what a person saved of it: JSON, or the text of its command line, which is for eyes and
-changes with the version. What is looked for in that: `Name : value` lines, the list under "Sources that this query reads
+"""Reads ksqlDB's answers, also saved ones: JSON, or the text of its command line, which is made for people and changes
+with the version. In the text, srfix looks for `Name : value` lines, the list under "Sources that this query reads
 from", and the printed topology.
 
 In JSON: `/info`, SHOW QUERIES [EXTENDED], EXPLAIN, DESCRIBE … EXTENDED, alone or mixed; and
-`/clusterStatus`, which a server answers with `ksql.heartbeat.enable=true`: without persistent queries it knows of itself alone.
+`/clusterStatus`, which a server answers with `ksql.heartbeat.enable=true`; without persistent queries, it knows only
+itself.
 
 Fields come and go by version (`format` became `keyFormat` and `valueFormat`; `state` may be null beside
-`ksqlHostQueryStatus`), so an object is known by what it holds, and what is missing is missing.
+`ksqlHostQueryStatus`), so an object is recognised by its fields, and any field may be missing.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _SOURCES: Final = re.compile(
 
 
 def parse_json_answers(text: str, *, origin: str) -> KsqldbAnswers:
-    """The answers in a text of one or more JSON documents, one behind the other."""
+    """The answers in a text of one or more JSON documents, one after the other."""
     answers = KsqldbAnswers(origin=origin)
     decoder = json.JSONDecoder()
     at = 0
@@ -83,7 +84,9 @@ def read_answer(document: Json, *, origin: str) -> KsqldbAnswers:
 
 
 def merge(first: KsqldbAnswers, second: KsqldbAnswers) -> KsqldbAnswers:
-    """Both together under the first's origin; of a thing described twice what either says, the second's word last."""
+    """Both together, with the first one's origin. If both describe a thing, their facts are merged, and the second one
+    wins.
+    """
     queries = {query.query_id: query for query in first.queries}
     for query in second.queries:
         queries[query.query_id] = _joined(queries.get(query.query_id), query)
@@ -110,7 +113,7 @@ def _joined(old: QueryDescription | None, new: QueryDescription) -> QueryDescrip
 
 
 def _objects(document: Json) -> Iterator[Mapping[str, Json]]:
-    """Every object, outer before inner, without recursion: a saved file may be nested as deep as it likes."""
+    """Every object, outer before inner, without recursion, because a saved file may be nested to any depth."""
     waiting: deque[Json] = deque([document])
     while waiting:
         node = waiting.popleft()
@@ -136,7 +139,7 @@ def _query(query: Mapping[str, Json], problems: list[str]) -> QueryDescription:
 
 
 def topology_in(text: str, *, origin: str, problems: list[str]) -> Topology | None:
-    """The topology in a text; None, and a problem more, where it is garbled."""
+    """The topology in a text; if it is garbled, None, and a further problem."""
     try:
         return parse_topologies(text, origin=origin)[0]
     except TopologyError as error:
@@ -145,7 +148,7 @@ def topology_in(text: str, *, origin: str, problems: list[str]) -> Topology | No
 
 
 def _state(query: Mapping[str, Json]) -> str | None:
-    """`state`, else the worst of the hosts'."""
+    """The query's `state`, else the worst state of its hosts."""
     if (state := _text(query, "state")) is not None:
         return state
     hosts = query.get("ksqlHostQueryStatus")
@@ -175,7 +178,7 @@ def _texts(fields: Mapping[str, Json], name: str) -> Iterable[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryOnServer:
-    """What one server holds of one query."""
+    """The part of one query that one server holds."""
 
     active_stores: tuple[str, ...] = ()
     active_partitions: tuple[tuple[Topic, int], ...] = ()
@@ -196,7 +199,7 @@ class ServerStatus:
     host: str
     """`host:port`."""
     is_alive: bool | None
-    """As the asked server knows by heartbeats; None where it does not say."""
+    """As the asked server knows by heartbeats; None if it does not say."""
     queries: Mapping[str, QueryOnServer]
     """By the query's id."""
 
@@ -257,7 +260,7 @@ def parse_saved_answers(text: str, *, origin: str) -> KsqldbAnswers:
 
 
 def _blocks(text: str) -> Iterator[str]:
-    """What stands between prompts, cut where a query or a source begins."""
+    """The text between prompts, split where a query or a source begins."""
     for answer in _PROMPT.split(text):
         yield from _BLOCK.split(f"{answer}\n")
 

@@ -1,7 +1,7 @@
 """Asks a ksqlDB server about its queries. Read-only: it knows three statements, and none of them changes anything.
 
-TERMINATE and DROP would delete state, subjects and the group of a query, and the next one makes a new phantom: nothing
-here can send them.
+TERMINATE and DROP would delete the state, the subjects and the group of a query, and the next query would make a new
+phantom; this client cannot send them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def ksqldb_bounds(properties: Mapping[str, str]) -> AnswerBounds:
 
 
 class KsqldbClient(AbstractContextManager["KsqldbClient"]):
-    """One server. `user:password@` in its URL becomes `auth` and is in no message."""
+    """One server. `user:password@` in its URL becomes `auth`, and never appears in a message."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class KsqldbClient(AbstractContextManager["KsqldbClient"]):
     def survey(self) -> KsqldbAnswers:
         """Version, queries with their topologies, and the tables and streams that they read.
 
-        One thing that is refused, or comes too late, is a problem in the answer; the rest is asked all the same.
+        A refusal, or an answer that comes too late, becomes a problem in the answer; srfix still asks for the rest.
         """
         ends = self._clock() + self._deadline_s
         answers = read_answer(self._send("GET", "/info"), origin=self.url)
@@ -123,7 +123,7 @@ class KsqldbClient(AbstractContextManager["KsqldbClient"]):
         try:
             return self._ask("SHOW QUERIES EXTENDED;")
         except KsqldbError as error:
-            # Servers differ in what they know; the short form is as old as ksqlDB.
+            # Not every server knows this statement; the short form is as old as ksqlDB.
             short = self._ask("SHOW QUERIES;")
             return merge(short, KsqldbAnswers(origin=self.url, problems=(error.message,)))
 
@@ -191,7 +191,7 @@ class KsqldbClient(AbstractContextManager["KsqldbClient"]):
 
 
 def _parts(url: str) -> SplitResult | None:
-    """None for what is no URL of a server: no exception of the parser, whose message would hold it."""
+    """None if the text is no URL of a server. It raises no exception of the parser, whose message would show the text."""
     try:
         parts = urlsplit(url)
         has_port = parts.port is not None or not parts.netloc.endswith(":")

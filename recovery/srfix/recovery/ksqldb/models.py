@@ -1,4 +1,4 @@
-"""What ksqlDB says of itself, as far as a diagnosis needs it: queries, their topologies, tables and their topics."""
+"""ksqlDB's facts, as far as a diagnosis needs them: queries, their topologies, tables and their topics."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ServerInfo:
     version: str
     """`0.10.1`; builds of Confluent Platform give that version instead, such as `6.0.1`."""
     service_id: str | None = None
-    """`ksql.service.id`, such as `default_`; None where it is not said."""
+    """`ksql.service.id`, such as `default_`; None if the answer does not say it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,10 +30,10 @@ class SourceDescription:
 
     name: str
     kind: str
-    """`TABLE` or `STREAM`; empty where it is not said."""
+    """`TABLE` or `STREAM`; empty if the answer does not say it."""
     topic: Topic | None = None
     value_format: str | None = None
-    """`AVRO`, `JSON`, …; None where it is not said."""
+    """`AVRO`, `JSON`, …; None if the answer does not say it."""
 
     @property
     def is_table(self) -> bool:
@@ -47,11 +47,11 @@ class QueryDescription:
     query_id: str
     """Its id, such as `CSAS_J_0`."""
     state: str | None = None
-    """`RUNNING`, `ERROR`, `UNRESPONSIVE`, …; None where it is not said."""
+    """`RUNNING`, `ERROR`, `UNRESPONSIVE`, …; None if the answer does not say it."""
     sources: tuple[str, ...] = ()
     topology: Topology | None = None
     consumer_group: str | None = None
-    """Its consumer group, the application.id; None where it is not said (old servers)."""
+    """Its consumer group, the application.id; None if the answer does not say it (old servers)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,7 @@ class KsqldbAnswers:
         return f"_confluent-ksql-{self.server.service_id}query_{query.query_id}"
 
     def with_application(self, application: str | None) -> KsqldbAnswers:
-        """The same, told whose the query is that an application.id ends in, where the answers do not say."""
+        """The same, but a query without a known application gets this application.id, if the id ends in the query's id."""
         named = None if application is None else ksqldb_query(application)
         queries = (
             replace(query, consumer_group=application)
@@ -91,7 +91,7 @@ class KsqldbAnswers:
         return replace(self, queries=tuple(queries))
 
     def queries_of(self, application: str) -> Iterator[QueryDescription]:
-        """The queries that run, or may run, as an application: by its id, else by the query id that it ends in."""
+        """The queries that run, or may run, as an application: found by its id, else by the query id at its end."""
         named = ksqldb_query(application)
         for query in self.queries:
             owner = self.application_of(query)

@@ -1,1 +1,3 @@
-"""What all plans have in common: file and digest, journal, carrying out, rolling back. What is written is their kinds' own."""
+"""The common parts of all plans: file and digest, journal, carrying out, rolling back. The writes differ by the kind of
+plan.
+"""

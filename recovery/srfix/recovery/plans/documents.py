@@ -1,4 +1,4 @@
-"""Plans as JSON files, whatever they plan: digest, reading, writing. A file that was edited is refused."""
+"""Plans of every kind as JSON files: digest, reading, writing. An edited file is refused."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PlanT = TypeVar("PlanT", bound=AnyPlan[Any])
 
 
 def plan_digest(document: Mapping[str, Json]) -> str:
-    """SHA-256 over the canonical JSON (sorted keys, no white space) of all keys but `digest`, as `sha256:` + hex."""
+    """SHA-256 over the canonical JSON (sorted keys, no white space) of all keys except `digest`, as `sha256:` + hex."""
     rest = {key: value for key, value in document.items() if key != "digest"}
     canonical = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode(
         errors="surrogatepass"
@@ -50,19 +50,20 @@ def plan_digest(document: Mapping[str, Json]) -> str:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanFiles(Generic[PlanT]):
     schema: str
-    """`srfix.plan/1` and its like; its family is what stands before the slash."""
+    """`srfix.plan/1` and the like; its family is the part before the slash."""
     what: str
     """What such a plan is, for messages: `a plan of srfix`."""
     remedy: str
-    """What to do without one, a sentence."""
+    """A sentence that says what to do without such a plan."""
     document: Callable[[PlanT], dict[str, Json]]
     """The plan's document, digest included."""
     read: Callable[[dict[str, Json], str], PlanT]
-    """The plan of an untouched document. It also gets what the document is, for messages; raises `PlanError`, or KeyError,
-    TypeError, ValueError and AttributeError where something is missing or of another form."""
+    """The plan of an unedited document. It also gets a description of the document, for messages. It raises
+    `PlanError`, or KeyError, TypeError, ValueError and AttributeError if something is missing or has another form.
+    """
 
     def is_at(self, path: Path) -> bool:
-        """True if a file says of itself that it is such a plan, of whatever version."""
+        """True if a file calls itself such a plan, of any version."""
         try:
             document = parse_json(read_file(path, most_bytes=bounds.MOST_PLAN_BYTES))
         except (OSError, ValueError):
@@ -87,7 +88,7 @@ class PlanFiles(Generic[PlanT]):
         return self.plan_from(document, where=f"the plan {path}")
 
     def plan_from(self, document: Json, *, where: str) -> PlanT:
-        """The plan of a document, refused if it was edited; `where` says what the document is, for messages."""
+        """The plan of a document; an edited one is refused. `where` describes the document, for messages."""
         untouched = self._untouched(document, where)
         try:
             return self.read(untouched, where)

@@ -1,4 +1,6 @@
-"""What a journal says: its first line begins a plan, the others tell in order what was done, and undone, of it."""
+"""The contents of a journal: its first line begins a plan, the others record in order which steps were done and
+undone.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ class Line(Part, tag_field="event", kw_only=True):
     at: Instant
     """ISO 8601, UTC."""
     chain: Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9a-f]{64}$"})] | UnsetType = UNSET
-    """Digest that ties the line to the one before it."""
+    """The digest that ties the line to the line before it."""
 
 
 class Process(Part):
@@ -43,14 +45,14 @@ class Process(Part):
 
 
 class BeginningLine(Line, kw_only=True):
-    """The first line: it has the plan."""
+    """The first line, with the plan."""
 
     by: Process
     digest: Sha256
 
 
 class ResumedLine(Line, tag="resumed", kw_only=True):
-    """Another process goes on."""
+    """Another process continues."""
 
     by: Process
 
@@ -66,18 +68,18 @@ class FinishedLine(Line, tag="finished", kw_only=True):
 
 
 class StoppedLine(Line, tag="stopped", kw_only=True):
-    """A run stopped on its way."""
+    """A run stopped before its end."""
 
     refused: bool | UnsetType = UNSET
-    """True if the step that was begun was refused."""
+    """True if the begun step was refused."""
 
 
 class RollbackBegunLine(Line, tag="rollback-begun", kw_only=True):
-    """What was done is undone from here on."""
+    """From here on, steps are undone."""
 
 
 class RolledBackLine(Line, tag="rolled-back", kw_only=True):
-    """A rollback came to its end."""
+    """A rollback reached its end."""
 
 
 BeforeT = TypeVar("BeforeT")
@@ -86,24 +88,24 @@ AfterT = TypeVar("AfterT")
 
 @dataclass(slots=True, kw_only=True)
 class JournalState(ABC, Generic[StepT, BeforeT, AfterT]):
-    """What a journal says has happened."""
+    """The events in a journal."""
 
     plan: AnyPlan[StepT]
     actions: dict[int, StepT] = field(init=False)
     before: dict[int, BeforeT] = field(default_factory=dict)
-    """Per step that was begun how things stood right before."""
+    """For each begun step, the state right before it."""
     after: dict[int, AfterT] = field(default_factory=dict)
-    """Per step that was done how things stood right after."""
+    """For each finished step, the state right after it."""
     only: frozenset[int] | None = None
     """The steps that the last run was asked for; None for all."""
     finished: bool = False
     stopped: bool = False
-    """True if the last run said that it stopped: it has done nothing but what stands here."""
+    """True if the last run said that it stopped: then it has done nothing that the journal does not contain."""
     refused: bool = False
-    """True if the step in flight was refused: what looks like its outcome is another's doing."""
+    """True if the step in flight was refused: then somebody else has caused a state that looks like its outcome."""
     rolling_back: bool = False
     undone: set[int] = field(default_factory=set)
-    """The steps that a rollback is done with."""
+    """The steps that a rollback has finished."""
     rolled_back: bool = False
 
     def __post_init__(self) -> None:
@@ -111,17 +113,17 @@ class JournalState(ABC, Generic[StepT, BeforeT, AfterT]):
 
     @property
     def in_flight(self) -> int | None:
-        """The step that was begun and not seen to end."""
+        """The step that was begun and has no recorded end."""
         open_steps = [step for step in self.before if step not in self.after]
         return max(open_steps, default=None)
 
     @property
     @abstractmethod
     def to_undo(self) -> Set[int]:
-        """The steps that a rollback undoes, done with or not: those that were done, or begun."""
+        """All steps that a rollback undoes, also those that it has already undone: the steps that were done, or begun."""
 
     def take(self, document: Mapping[str, Json]) -> bool:
-        """Notes what a line behind the first says; False if that cannot follow what was said before."""
+        """Records a line after the first one; False if such a line cannot follow the lines before it."""
         match document:
             case {"event": "before", "step": int(step)}:
                 wanted = self.actions.keys() if self.only is None else self.only
@@ -158,19 +160,21 @@ class JournalState(ABC, Generic[StepT, BeforeT, AfterT]):
         raise ValueError("no event")
 
     def may_undo(self, step: int) -> bool:
-        """True if it is the last of the steps that are to be undone and are not."""
+        """True if it is the last of the steps that are still to be undone."""
         return self.rolling_back and step == max(self.to_undo - self.undone, default=None)
 
     @abstractmethod
     def _take_before(self, step: int, document: Mapping[str, Json]) -> bool:
-        """Notes that a step was begun, in its turn; False if what stands there is another step's."""
+        """Records that a step was begun, in its order; False if the recorded state belongs to another step."""
 
     @abstractmethod
     def _take_after(self, step: int, document: Mapping[str, Json]) -> bool:
-        """Notes that the step in flight was done; False if it did not leave that."""
+        """Records that the step in flight was done; False if the step does not leave this state."""
 
     def _take_other(self, _document: Mapping[str, Json]) -> bool:
-        """Notes what only this kind of plan has; True for a later version's event, which changes nothing for this one."""
+        """Records an event that only this kind of plan has; True for an event of a later version, which changes nothing
+        here.
+        """
         return True
 
 
@@ -180,28 +184,28 @@ StateT = TypeVar("StateT", bound=JournalState[Any, Any, Any])
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalFiles(Generic[PlanT, StateT]):
     schema: str
-    """`srfix.journal/1` and its like."""
+    """`srfix.journal/1` and the like."""
     plans: PlanFiles[PlanT]
     state: Callable[[PlanT, Mapping[str, Json]], StateT]
-    """What a first line says: its plan, and the whole of it."""
+    """Reads a first line: its plan, and the whole line."""
     noun: str
-    """What such a journal begins: a `repair`, a `plan`."""
+    """The noun for what such a journal begins: `repair` or `plan`."""
     no_journal: str
-    """What to say of a file that is none, and what to name instead: sentences."""
+    """Sentences for a file that is no such journal, with the file to name instead."""
     other_schema: str
-    """What to say of the journal of another kind or version behind the name of its schema; ends a sentence."""
+    """The end of a sentence about a journal of another kind or version, after the name of its schema."""
 
     def open(
         self, path: Path, clock: Callable[[], str], *, create: bool = True
     ) -> AbstractContextManager[tuple[Journal, StateT | None]]:
-        """Opens or creates a journal, locks it, and reads what it says, as `open_journal` does."""
+        """Opens or creates a journal, locks it, and reads its events, as `open_journal` does."""
         return open_journal(path, clock, self.replay, create=create)
 
     def read(self, path: Path) -> StateT:
         return read_journal(path, self.replay)
 
     def is_at(self, path: Path) -> bool:
-        """True if the first line of a file says that it is such a journal, of whatever version."""
+        """True if the first line of a file calls it such a journal, of any version."""
         family = f'"schema": "{self.schema.partition("/")[0]}/'.encode()
         try:
             with open_file(path) as file:
@@ -213,7 +217,7 @@ class JournalFiles(Generic[PlanT, StateT]):
         journal.begun(self.schema, plan.digest, self.plans.document(plan), **more)
 
     def replay(self, path: Path, content: bytes) -> StateT:
-        """What whole lines say, each with its end."""
+        """The events in whole lines, each with its line end."""
         lines = chained_documents(path, content)
         state = self._begun(path, next(lines)[1])
         for number, document in lines:

@@ -1,11 +1,11 @@
-"""The file of a journal: one JSON line per event, synced before the next thing happens; locked by who writes it.
+"""The file of a journal: one JSON line per event, synced before the next step; its writer locks it.
 
-Each line ends with a digest over itself and the whole line before it (`chain`), so that a line that is missing, doubled,
-moved or damaged is noticed; only an end that was cut off is not. Journals from before there were such digests are held to the
+Each line ends with a digest over itself and the whole line before it (`chain`), so a missing, doubled, moved or damaged
+line is noticed; only a cut-off end is not. Journals without such digests, from earlier versions, are checked by the
 order in which a plan's lines are written (`plans.journal`).
 
 A line that was cut off by a crash is recognised by its missing end and dropped; anything else that cannot be read is refused.
-A file that is something else is refused as it is: nothing is cut or written before its lines are recognised.
+Any other file is refused and left unchanged: nothing is cut or written before its lines are recognised.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def default_journal_path(plan_path: Path) -> Path:
 
 
 class Journal:
-    """An open, locked journal that is only ever appended to. Made by `open_journal`."""
+    """An open, locked journal; lines are only appended. `open_journal` makes it."""
 
     def __init__(self, path: Path, stream: FileIO, clock: Callable[[], str], whole: bytes) -> None:
         self.path = path
         self.set_aside: Path | None = None
-        """The new name of a file that stood there with nothing but a piece of a first line; None if none did."""
+        """The new name of an older file that held only a piece of a first line; None if there was no such file."""
         self._stream = stream
         self._clock = clock
         self._length = len(whole)
@@ -56,7 +56,7 @@ class Journal:
     def write(self, event: str, **details: Json) -> None:
         """Appends one line and syncs it: when this returns, the line survives a power cut.
 
-        What a crash or a full disk left of a line behind the last whole one is cut off first.
+        A piece of a line after the last whole line, which a crash or a full disk has left, is cut off first.
         """
         document = {"event": event, "at": self._clock(), **details}
         line = chained(json.dumps(document, ensure_ascii=False, sort_keys=True).encode(), self._last)
@@ -67,14 +67,14 @@ class Journal:
                 raise OSError(errno.EIO, "somebody else has cut off its end in the meantime")
             if size > self._length:
                 self._stream.truncate(self._length)
-            while left:  # a disk that is nearly full takes a part
+            while left:  # a nearly full disk may accept only a part
                 left = left[self._stream.write(left) :]
             os.fsync(self._stream.fileno())
         self._length += len(line) + 1
         self._last = line
 
     def begun(self, schema: str, digest: str, plan: Json, **more: Json) -> None:
-        """The first line. It carries the plan, so that a rollback needs nothing else."""
+        """Writes the first line. It carries the plan, so that a rollback needs nothing else."""
         self.write("begun", by=_this_process(), schema=schema, digest=digest, plan=plan, **more)
 
     def resumed(self) -> None:
@@ -86,10 +86,9 @@ class Journal:
 def open_journal(
     path: Path, clock: Callable[[], str], replayed: Callable[[Path, bytes], StateT], *, create: bool = True
 ) -> Iterator[tuple[Journal, StateT | None]]:
-    """Opens or creates a journal, locks it, and reads what it says. Nothing is cut or written before it is recognised.
-
-    A file that holds no more than the beginning of a first line (a crash cut it off; nothing was begun) is renamed. `replayed`
-    says what the whole lines of such a journal say; it gets the path for its messages.
+    """Opens or creates a journal, locks it, and reads its events. Nothing is cut or written before it is recognised. A
+    file that holds only the beginning of a first line (a crash cut it off; nothing was begun) is renamed. `replayed`
+    reads the whole lines of such a journal; it gets the path for its messages.
     """
     stream, is_ours = _open_locked(path, create=create)
     aside = None
@@ -114,7 +113,7 @@ def open_journal(
 
 
 def recognised(path: Path, content: bytes, replayed: Callable[[Path, bytes], StateT]) -> StateT | None:
-    """What a journal says; None if it is empty, or was cut within its first line."""
+    """The events of a journal; None if it is empty, or was cut within its first line."""
     if not content or (b"\n" not in content and is_cut_first_line(content)):
         return None
     return replayed(path, content[: content.rfind(b"\n") + 1] or content + b"\n")
@@ -140,12 +139,12 @@ _FLAGS = os.O_RDWR | os.O_APPEND | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O
 
 
 def _open_locked(path: Path, *, create: bool) -> tuple[FileIO, bool]:
-    """The file, locked, and whether it was created here: then nobody else had anything in it."""
+    """The locked file, and whether this call created it: then nobody else has written to it."""
     while True:
         with _disk_errors(path):
             opened = _open(path, create=create)
         if opened is None:
-            continue  # it came or went meanwhile
+            continue  # the file appeared or disappeared meanwhile
         stream, is_ours = opened
         try:
             portalocker.lock(stream, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
@@ -157,7 +156,7 @@ def _open_locked(path: Path, *, create: bool) -> tuple[FileIO, bool]:
             ) from error
         if _is_at(path, stream):
             return stream, is_ours
-        stream.close()  # the process that had it renamed or removed it meanwhile: what is there now counts
+        stream.close()  # the process that held it has renamed or removed it meanwhile: try again with the present file
 
 
 def _open(path: Path, *, create: bool) -> tuple[FileIO, bool] | None:
@@ -185,7 +184,7 @@ def _open(path: Path, *, create: bool) -> tuple[FileIO, bool] | None:
             descriptor, is_ours = os.open(path, _FLAGS | os.O_CREAT | os.O_EXCL, 0o666), True
         except FileExistsError:
             return None
-    # Unbuffered: what a full disk did not take must not be tried again when the file is closed.
+    # Unbuffered: bytes that a full disk refused must not be written again when the file is closed.
     return os.fdopen(descriptor, "a+b", buffering=0), is_ours
 
 
@@ -201,7 +200,9 @@ def _this_process() -> Json:
 
 
 def _holder(path: Path) -> str:
-    """Who wrote to a locked journal last, for a message: it says so when it begins and when it goes on."""
+    """The last writer of a locked journal, for a message. A run names itself in the line with which it begins or
+    continues.
+    """
     holder = "another srfix"
     try:
         content = read_file(path, most_bytes=bounds.MOST_JOURNAL_BYTES)
@@ -230,7 +231,7 @@ def _disk_errors(path: Path) -> Iterator[None]:
 
 
 def says_nothing(path: Path) -> PlanError:
-    """The error for a journal without a whole line: that nothing was done is no more than likely."""
+    """The error for a journal without a whole line. Probably nothing was done, but that is not certain."""
     return PlanError(
         f"The journal {path} has no complete line, so it shows no repair. If a repair was begun, the file was emptied or cut "
         "since then. In that case restore it from a copy, or run srfix verify with the plan to see what is there."
@@ -255,7 +256,7 @@ def read_journal(path: Path, replayed: Callable[[Path, bytes], StateT]) -> State
 
 
 def set_aside(path: Path) -> Path:
-    """Renames a journal that is done with to the first free `<path>.<n>`: a rollback can still be told of it."""
+    """Renames a finished journal to the first free `<path>.<n>`; a person can still name it for a rollback."""
     number = 1
     while is_there(aside := path.with_name(f"{path.name}.{number}")):
         number += 1
@@ -274,7 +275,7 @@ def _sync_directory(directory: Path) -> None:
 
 
 def is_journal(path: Path) -> bool:
-    """True if the file begins as a journal does, damaged or not."""
+    """True if the file begins like a journal, damaged or not."""
     try:
         with open_file(path) as file:
             return is_cut_first_line(file.read(1024))
@@ -314,15 +315,13 @@ _BEGINNING: Final = (
     (b'}, "digest": "sha256:', b"0123456789abcdef"),
     (b'", "event": "begun", "plan": {', b""),
 )
-"""What stands there word by word, and the characters of what follows."""
+"""The fixed words of the beginning, and the characters that may follow."""
 
 
 def chained_documents(path: Path, content: bytes) -> Iterator[tuple[int, dict[str, Json]]]:
-    """The lines of a journal (each with its end in `content`) with their numbers, from 1 on, each once it is seen to hang on
-    the one before.
-
-    The first comes before that: what is no journal at all says so first. What is no object says nothing, nor does a first line
-    that is no JSON.
+    """The lines of a journal (each with its line end in `content`) with their numbers, from 1 on. Each line comes after
+    the check that it is tied to the line before. The first line comes before any check, so that a file of another kind
+    is reported first. A line that is no JSON object comes as an empty one; so does a first line that is no JSON.
     """
     is_chained, previous = False, b""
     for number, ended in enumerate(content.split(b"\n")[:-1], start=1):
@@ -346,7 +345,7 @@ def chained_documents(path: Path, content: bytes) -> Iterator[tuple[int, dict[st
 
 
 def _is_chained(path: Path, number: int, line: bytes, previous: bytes) -> bool:
-    """False if it is tied to none."""
+    """False if the line is tied to no other line."""
     match = _CHAIN.search(line)
     if match is None:
         return False
@@ -356,12 +355,12 @@ def _is_chained(path: Path, number: int, line: bytes, previous: bytes) -> bool:
 
 
 def unreadable(path: Path, number: int) -> PlanError:
-    """The error for a line that says nothing that is known."""
+    """The error for a line that srfix does not understand."""
     return PlanError(f"Line {number} of the journal {path} cannot be read. {_ADVICE}")
 
 
 def does_not_follow(path: Path, number: int) -> PlanError:
-    """The error for a line that cannot stand where it stands."""
+    """The error for a line that cannot be at its place."""
     return PlanError(
         f"Line {number} of the journal {path} does not fit the line before it: a line is missing, duplicated, changed or "
         f"in the wrong place. {_ADVICE}"

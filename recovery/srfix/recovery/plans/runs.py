@@ -1,4 +1,6 @@
-"""Carries out a plan, and undoes it from its journal: every step journalled, taken up again where it was killed."""
+"""Carries out a plan, and undoes it from its journal: every step is in the journal, and a killed run continues where it
+stopped.
+"""
 
 from __future__ import annotations
 
@@ -26,42 +28,44 @@ class AlreadyApplied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalSetAside:
-    """The journal of a plan that was over, never begun or not told of by a whole line, was renamed."""
+    """A journal was renamed, because its plan was finished or never begun, or because it has no whole line."""
 
     path: Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftForLater:
-    """What was asked for is done, and the plan has more steps: the same plan is carried out further by another run."""
+    """The requested steps are done, but the plan has more steps; another run can carry out the rest."""
 
     steps: tuple[int, ...]
 
 
 RunEvent = AlreadyApplied | JournalSetAside | LeftForLater
-"""What comes of a run beside its steps, whatever the plan writes."""
+"""The results of a run besides its steps, for every kind of plan."""
 
 
 class CarryingOut(ABC, Generic[PlanT, StateT, StepT, EventT]):
-    """A run that carries out a plan, or a part of it. What is expected, and what a step does, is its kind's own.
-
-    Before the first write the journal exists, is locked and carries the plan, and all that the plan expects is compared.
+    """A run that carries out a plan, or a part of it. Each kind of plan defines what it expects and what a step does.
+    Before the first write, the journal exists, is locked and carries the plan, and srfix has compared all that the plan
+    expects.
     """
 
     journals: JournalFiles[PlanT, StateT]
     what: str
-    """What stops where a step fails, with a capital."""
+    """The noun for what stops if a step fails, with a capital."""
     journal: Journal
     state: StateT
     is_new: bool
-    """True if nothing was begun. This, the journal and its state are known once the journal is open."""
+    """True if nothing was begun. It is known, like the journal and its state, as soon as the journal is open."""
 
     def __init__(self, plan: PlanT, *, part: PlanT | None = None) -> None:
         self.plan = plan
         self.part = plan if part is None else part
 
     def events(self, journal_path: Path, clock: Callable[[], str]) -> Iterator[EventT | RunEvent]:
-        """Carries the plan out step by step, and yields each as it is done. Killed at any instant, the same call goes on."""
+        """Carries the plan out step by step, and yields each step when it is done. After a kill at any instant, the
+        same call continues.
+        """
         while True:
             with self.journals.open(journal_path, clock) as (journal, state):
                 if state is None or not self._is_done_with(state, journal_path):
@@ -81,35 +85,39 @@ class CarryingOut(ABC, Generic[PlanT, StateT, StepT, EventT]):
             yield JournalSetAside(path=aside)
 
     def first_line(self) -> dict[str, Json]:
-        """What the journal's first line says beside the plan."""
+        """Fields of the journal's first line besides the plan."""
         return {}
 
     def reopen(self) -> EventT | None:
-        """Takes a plan up again that was carried out to its end, and says so; None if there is nothing to do."""
+        """Continues a plan that was already carried out to its end, and reports it; None if there is nothing to do."""
         return None
 
     @abstractmethod
     def compare(self) -> EventT | None:
-        """Sees that the world is as expected. The step in flight is journalled as done, and returned, if it is found done."""
+        """Checks that the world is as expected. If the step in flight turns out to be done, it is recorded as done, and
+        returned.
+        """
 
     @abstractmethod
     def carry_out(self, step: StepT) -> EventT:
-        """Does a step, with a line in the journal before and one after it, and notes both in the state."""
+        """Does a step, with one line in the journal before and one after it, and records both in the state."""
 
     def is_refusal(self, _error: SrfixError) -> bool:
-        """True if the step in flight was not done, and will not be: what looks like its outcome is not our doing."""
+        """True if the step in flight was not done, and will not be: then a state that looks like its outcome is not
+        from this run.
+        """
         return False
 
     @abstractmethod
     def has_left_nothing(self, error: SrfixError) -> bool:
-        """True if this error left nothing of the first step."""
+        """True if this error means that the first step had no effect."""
 
     def still_open(self) -> str:
-        """What a run that stops leaves open, in sentences with a blank behind each."""
+        """What a stopped run leaves open, in sentences, each with a blank after it."""
         return ""
 
     def _is_done_with(self, state: StateT, path: Path) -> bool:
-        """True if the journal tells of a plan that is over, and this one needs a new journal."""
+        """True if the journal belongs to a finished plan, so that this plan needs a new journal."""
         is_same = state.plan.digest == self.plan.digest
         if state.rolled_back or (state.finished and not state.rolling_back and not is_same):
             return True
@@ -157,10 +165,12 @@ class CarryingOut(ABC, Generic[PlanT, StateT, StepT, EventT]):
             ) from error
 
     def _note_stopped(self, error: SrfixError) -> None:
-        """So that a rollback knows that no line is missing behind this one, and what was refused and is not our doing."""
+        """This line shows a rollback that no line is missing after it, and whether the step was refused and so is not
+        from this run.
+        """
         refused = self.is_refusal(error)
         if not self.journal.is_blank:
-            with suppress(PlanError):  # a full disk: what stopped it is said anyway
+            with suppress(PlanError):  # a full disk: the error that stopped the run is reported anyway
                 self.journal.write("stopped", **({"refused": True} if refused else {}))
 
 
@@ -181,21 +191,23 @@ class Left(Generic[StepT]):
 
 
 class RollingBack(ABC, Generic[PlanT, StateT, StepT, UndoneT]):
-    """A run that undoes what a journal tells of. What undoes a step, and what is left to others, is its kind's own."""
+    """A run that undoes the steps of a journal. Each kind of plan defines how a step is undone, and what is left to
+    others.
+    """
 
     journals: JournalFiles[PlanT, StateT]
     journal: Journal
     state: StateT
-    """This and the journal are known once the journal is open."""
+    """It is known, like the journal, as soon as the journal is open."""
 
     def __init__(self) -> None:
         self.undone: list[UndoneT] = []
-        """What was undone in this run."""
+        """The steps that this run has undone."""
 
     def events(
         self, journal_path: Path, clock: Callable[[], str]
     ) -> Iterator[UndoneT | Left[StepT] | AlreadyRolledBack]:
-        """Undoes step by step, and yields each. Killed at any instant, the same call goes on."""
+        """Undoes step by step, and yields each step. After a kill at any instant, the same call continues."""
         with self.journals.open(journal_path, clock, create=False) as (journal, state):
             if state is None:
                 raise says_nothing(journal_path)
@@ -235,26 +247,26 @@ class RollingBack(ABC, Generic[PlanT, StateT, StepT, UndoneT]):
 
     @abstractmethod
     def check(self) -> None:
-        """:raises PlanError: if it cannot be undone as things stand."""
+        """:raises PlanError: if it cannot be undone now."""
 
     def settle(self) -> None:
-        """Journals the step in flight as done if it is, before the rollback begins."""
+        """Records the step in flight as done, if it is done, before the rollback begins."""
         return
 
     @abstractmethod
     def undo(self, step: StepT) -> UndoneT | Left[StepT] | None:
-        """Undoes a step, and says what came of it; None if another step's undo covers it."""
+        """Undoes a step, and returns the result; None if another step's undo covers it."""
 
     def details(self, _undone: UndoneT | None) -> dict[str, Json]:
-        """What the journal says of it beside that."""
+        """Further fields of its line in the journal."""
         return {}
 
     def left_by_others(self) -> Sequence[Left[StepT]]:
-        """Steps whose outcome stands though the journal does not tell of them."""
+        """Steps whose outcome exists although the journal does not contain them."""
         return ()
 
     @abstractmethod
     def how_far(self, where: str) -> str:
-        """How far a rollback came that stops: how its sentence ends. `where` is the step at which it stopped, with a blank
-        before it; empty before the first.
+        """How far a stopped rollback came, as the end of a sentence. `where` names the step at which it stopped, with a
+        blank before it; empty before the first step.
         """

@@ -1,7 +1,7 @@
 """Whether a plan is the one that a reviewer signed off: by its digest, noted apart from the file, or by a detached signature.
 
-The digest within a plan tells of accidents alone: who changes a plan can write another digest beside the change. Signatures are
-OpenSSH's: `ssh-keygen -Y verify` does all of it, srfix has no cryptography of its own.
+The digest within a plan only shows accidents, because whoever changes a plan can also change its digest. Signatures are
+OpenSSH's: `ssh-keygen -Y verify` does all the work; srfix has no cryptography of its own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from srfix.serde.errors import UsageError
 from srfix.serde.files import read_file
 
 NAMESPACE: Final = "srfix.plan"
-"""What signatures of plans are for, in OpenSSH's sense: one made for another purpose does not count."""
+"""The namespace of plan signatures, in OpenSSH's sense: a signature for another purpose does not count."""
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _PUBLIC_KEY: Final = re.compile(r"((?:ssh|ecdsa|sk)-[A-Za-z0-9@.-]+) ([A-Za-z0-9+/]+={0,2})(?: [^\n]*)?\n?")
 _SIGNER: Final = "signer"
@@ -26,7 +26,7 @@ _PATIENCE_S: Final = 60.0
 
 
 def require_digest(digest: str, expected: str | None, *, where: Path) -> None:
-    """Nothing if no digest is expected, or it is that of the plan in this file or journal."""
+    """Raises if a digest is expected, and it is not that of the plan in this file or journal."""
     if expected is None:
         return
     if not _DIGEST.fullmatch(expected):
@@ -41,8 +41,8 @@ def require_digest(digest: str, expected: str | None, *, where: Path) -> None:
 
 
 def signed_plan(path: Path, *, signature: Path, signer_key: Path) -> bytes:
-    """The content of a plan's file, refused unless the signature, which `ssh-keygen -Y sign -f KEY -n srfix.plan PLAN` wrote,
-    is over exactly that, and by the reviewer's public key: one line, as in a `.pub` file.
+    """The content of a plan's file. It is refused unless the signature, from `ssh-keygen -Y sign -f KEY -n srfix.plan
+    PLAN`, is over exactly this content and fits the reviewer's public key (one line, as in a `.pub` file).
     """
     sealed = _read(signature, "signature")
     match = _PUBLIC_KEY.fullmatch(_read(signer_key, "signer's key").decode("ascii", "replace"))

@@ -1,4 +1,4 @@
-"""Carries out a plan: every write journalled before and after, taken up again where it was killed."""
+"""Carries out a plan: every write is recorded before and after, and a killed run continues where it stopped."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ class StepDone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepFound:
-    """A step of an earlier, interrupted run was found done."""
+    """A step of an earlier, interrupted run turned out to be done."""
 
     action: Action
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reopened:
-    """The plan was carried out before, and somebody has deleted some of what it registered: that is done once more."""
+    """The plan was carried out before, and somebody has deleted some of its registrations: these are made once more."""
 
     missing: tuple[Register, ...]
     """The registrations whose schema is gone from its subject."""
@@ -77,21 +77,20 @@ def apply_plan(
     only: Collection[str] = (),
     clock: Callable[[], str] = now,
 ) -> Iterator[Event]:
-    """Carries out the plan, step by step, and yields each as it is done.
+    """Carries out the plan step by step, and yields each step when it is done. Before the first write, the journal
+    exists, is locked and carries the plan, and srfix has compared everything that the plan expects. After a kill at any
+    instant, the same call continues: the step in flight may be in its before or its after state, everything else must
+    be as expected.
 
-    Before the first write the journal exists, is locked and carries the plan. Everything that the plan expects is
-    compared first. Killed at any instant, the same call goes on: the step in flight may be found in its before or its
-    after state, everything else must be as expected.
+    If somebody has permanently deleted registrations of a finished plan, they are made again. The same journal
+    continues, so that one rollback undoes all of it.
 
-    A plan that was carried out before is taken up again where somebody has deleted for good what it registered: the same
-    journal goes on, so that one rollback undoes all of it.
-
-    :param only: finding codes and applications whose steps are carried out, and no others; all for none. The journal is that
-        of the whole plan: further runs go on with it, and one rollback undoes all that was done. What the plan expects is
-        compared for these steps' subjects.
+    :param only: carry out only the steps of these finding codes and applications; empty for all steps. The journal is
+        that of the whole plan: further runs continue it, and one rollback undoes all that was done. Only the subjects
+        of these steps are compared with the plan.
     :param clock: says the time, ISO 8601, for the journal.
     :raises UsageError: if the plan repairs nothing of that code or application.
-    :raises PlanError: if the world has changed since the plan, the journal belongs to another plan or is in use;
+    :raises PlanError: if the world has changed since the plan, or if the journal belongs to another plan or is in use;
         nothing was written then.
     :raises AppliedInPartError: if it stopped after a write.
     :raises RegistryError: if the registry did not answer before the first write, or refused that one; nothing was
@@ -153,7 +152,7 @@ class _Repair(CarryingOut[Plan, RepairState, Action, RepairEvent]):
         if step is None:
             return True
         if isinstance(error, RegistryError) and not (isinstance(error, RegistryAnswerError) and error.status < 500):
-            return False  # lost on its way: it may still take effect
+            return False  # the request was lost on its way, and may still take effect
         before = self.state.before[step]
         try:
             return read_subject_state(self.registry, before.subject) == before
@@ -164,7 +163,7 @@ class _Repair(CarryingOut[Plan, RepairState, Action, RepairEvent]):
         return "".join(still_relaxed(self.state, self.registry, self.journal.path))
 
     def _refuse_half_done(self) -> None:
-        """:raises PlanError: if an earlier run stopped in the midst of a subject that this one leaves out."""
+        """:raises PlanError: if an earlier run stopped in the middle of a subject that this run leaves out."""
         begun = {before.subject for before in self.state.before.values()}
         open_subjects = {action.subject for action in self.plan.actions if action.step not in self.state.after}
         left_out = sorted(begun & open_subjects - self.part.expects.keys())
@@ -179,7 +178,7 @@ class _Repair(CarryingOut[Plan, RepairState, Action, RepairEvent]):
         in_flight = settle_in_flight(self.state, self.registry, self.journal)
         changed = self._changed()
         if changed is not None and self.state.in_flight is not None:
-            # A write that was given up on may take effect between our two looks: then it is no change by others.
+            # A write without an answer may take effect between srfix's two looks: then it is no change by others.
             in_flight = settle_in_flight(self.state, self.registry, self.journal)
             changed = self._changed()
         if changed is not None:
@@ -200,13 +199,13 @@ class _Repair(CarryingOut[Plan, RepairState, Action, RepairEvent]):
 
 
 def is_refusal(error: SrfixError) -> bool:
-    """True if the registry has answered that it did not do what was asked, and no earlier attempt was lost."""
+    """True if the registry has refused the write, and no earlier attempt was lost."""
     return isinstance(error, RegistryAnswerError) and error.status < 500 and not error.earlier_attempt_lost
 
 
 def settle_in_flight(state: RepairState, registry: Registry, journal: Journal) -> int | None:
-    """Looks whether the step that was begun and not seen to end has happened, and journals it if so; None if there was none,
-    or it has not.
+    """Looks whether the begun step without a recorded end has happened, and records it if so; None if there is no such
+    step, or if it has not happened.
     """
     step = state.in_flight
     if step is None:
@@ -231,7 +230,7 @@ def settle_in_flight(state: RepairState, registry: Registry, journal: Journal) -
 
 
 def note_done(action: Action, subject_state: SubjectState, state: RepairState, journal: Journal) -> None:
-    """Journals a step that was found done, with the id that a registration brought."""
+    """Records a step that turned out to be done, with the id that a registration got."""
     answer: Json = {"id": int(action.schema_id)} if isinstance(action, Register) else None
     _note_after(action, subject_state, answer, state, journal)
 
@@ -246,10 +245,9 @@ def _note_after(
 
 
 def undo_wrong_id(action: Action, before: SubjectState, after: SubjectState, registry: Registry) -> bool:
-    """Takes back a registration that came back with another id than the plan says. True if there was one.
-
-    Which version is ours is asked by content, as it was registered: others may have registered theirs meanwhile. It
-    may be soft-deleted already, where an earlier attempt to take it back was killed.
+    """Takes back a registration that got another id than the plan says. True if there was one. srfix finds its own
+    version by content, because others may have registered theirs meanwhile. The version may already be soft-deleted, if
+    an earlier attempt to take it back was killed.
     """
     if not isinstance(action, Register) or action.any_id:
         return False
@@ -275,10 +273,9 @@ def _wrong_id(action: Action) -> PlanError:
 
 
 def reopen(plan: Plan, missing: tuple[Register, ...], state: RepairState, registry: Registry, journal: Journal) -> None:
-    """Journals that the steps of these registrations are carried out once more, from how their subjects look now.
-
-    The same journal goes on. So nothing has to be renamed between two writes, a run that is killed goes on like any other, and
-    one rollback undoes what was done before and after.
+    """Records that the steps of these registrations are carried out once more, from the present state of their
+    subjects. The same journal continues. So nothing has to be renamed between two writes, a killed run continues like
+    any other, and one rollback undoes what was done before and after.
     """
     gone = {(action.subject, action.schema_id) for action in missing}
     subjects = {action.subject for action in missing}
@@ -308,7 +305,7 @@ def reopen(plan: Plan, missing: tuple[Register, ...], state: RepairState, regist
 
 
 def _elsewhere(plan: Plan, registry: Registry) -> str:
-    """What to look at first, as a sentence with a blank behind it; empty if it is the plan's own registry by its URL."""
+    """A sentence that says what to check first, with a blank after it; empty if the URL is that of the plan's registry."""
     if registry.url == plan.registry:
         return ""
     return f"Is {registry.url} the registry that the plan was made for ({plan.registry})? If it is: "
@@ -333,10 +330,9 @@ _CODE: Final = re.compile(r"(?i)srf(\d{3})")
 
 
 def part_of(plan: Plan, only: Collection[str]) -> Plan:
-    """The findings that have one of these codes (in any letter case) or applications, and the steps for their subjects; the
-    whole plan for none.
-
-    A subject that several findings share is repaired once, so that its steps are part of each.
+    """The findings with one of these codes (in any letter case) or applications, and the steps for their subjects; the
+    whole plan if none is given. A subject that several findings share is repaired once, so its steps belong to each of
+    them.
     """
     if not only:
         return plan
@@ -359,7 +355,7 @@ def part_of(plan: Plan, only: Collection[str]) -> Plan:
 
 
 def shared_subjects(plan: Plan, part: Plan) -> tuple[Subject, ...]:
-    """The subjects of a part that findings outside of it need too, by name."""
+    """The subjects of a part of the plan that findings outside the part need, too, by name."""
     outside = {finding.subject for finding in plan.findings if finding not in part.findings}
     return tuple(sorted(outside.intersection(part.expects)))
 

@@ -34,20 +34,20 @@ from srfix.serde.wire import SchemaId, is_schema_id
 
 @dataclass(slots=True, kw_only=True)
 class RepairState(JournalState[Action, SubjectState, SubjectState]):
-    """What the journal of a repair says has happened: beside each step the whole subject, right before and right after."""
+    """The events of a repair's journal: each step with the state of the whole subject right before and right after it."""
 
     plan: Plan
     ids_by_step: dict[int, SchemaId] = field(default_factory=dict)
-    """Per registration that was done the id that came back."""
+    """For each finished registration, the id that the registry gave."""
     expects: Mapping[Subject, SubjectState] | None = None
-    """The state of each subject when the plan was taken up again after it had been finished; None if it was not."""
+    """The state of each subject when the finished plan was continued; None if it was not continued."""
     settled: frozenset[int] = frozenset()
-    """The steps of before, when it was taken up again: they stay done, and say nothing of how the subjects look now."""
+    """The steps from before the continuation: they stay done, but say nothing of the present state of the subjects."""
     undoing: set[int] = field(default_factory=set)
     """The registrations whose version a rollback has begun to delete."""
 
     def reopen(self, steps: Collection[int], expects: Mapping[Subject, SubjectState]) -> None:
-        """The plan was finished, and these steps are carried out once more, from how the subjects look now."""
+        """The plan was finished, and these steps are carried out once more, from the present state of the subjects."""
         for step in steps:
             self.before.pop(step, None)
             self.after.pop(step, None)
@@ -57,14 +57,13 @@ class RepairState(JournalState[Action, SubjectState, SubjectState]):
 
     @property
     def to_undo(self) -> Set[int]:
-        """Those that were done: what was begun and has happened is journalled as done before anything is undone."""
+        """The steps that were done. A begun step that has happened is recorded as done before anything is undone."""
         return self.after.keys()
 
     @property
     def expected(self) -> dict[Subject, SubjectState]:
-        """What each subject must look like now: the plan's word, overtaken by the last step that was done to it.
-
-        Where the plan was taken up again, what was found then stands for the plan's word.
+        """The state that each subject must have now: that of its last finished step, else that of the plan. If the plan
+        was continued, the state that was found then replaces the plan's.
         """
         now = dict(self.plan.expects if self.expects is None else self.expects)
         for action in self.plan.actions:
@@ -121,7 +120,7 @@ REPAIR_JOURNALS: Final[JournalFiles[Plan, RepairState]] = JournalFiles(
 
 
 def read_plan_or_journal(path: Path) -> Plan:
-    """The plan in a plan file, or in a journal's first line."""
+    """The plan of a plan file, or of a journal's first line."""
     is_plan = REPAIR_PLANS.is_at(path) or not is_there(path)
     return REPAIR_PLANS.load(path) if is_plan else REPAIR_JOURNALS.read(path).plan
 
@@ -132,21 +131,21 @@ def journal_of(path: Path) -> Path:
 
 
 class BegunLine(BeginningLine, tag="begun", kw_only=True):
-    """The first line: it has the plan."""
+    """The first line, with the plan."""
 
     schema: Literal["srfix.journal/1"]
     plan: PlanDocument
 
 
 class OnlyLine(Line, tag="only", kw_only=True):
-    """A run is of some steps alone."""
+    """A run carries out only some steps."""
 
     steps: list[int]
-    """What this run was asked for."""
+    """The codes and applications of this run."""
 
 
 class ReopenedLine(Line, tag="reopened", kw_only=True):
-    """Steps of a plan that was finished are carried out once more."""
+    """Steps of a finished plan are carried out once more."""
 
     steps: list[int]
     expects: dict[str, SubjectPart]
@@ -164,14 +163,14 @@ class AfterLine(StepLine, tag="after", kw_only=True):
 
     state: SubjectPart
     answer: object
-    """What the registry answered."""
+    """The registry's answer."""
 
 
 class PutBackLine(Line, tag="put-back", kw_only=True):
     """A relaxed level was put back."""
 
     done: list[str]
-    """What srfix watch put back, in words."""
+    """The settings that srfix watch reset, in words."""
 
 
 class UndoingLine(StepLine, tag="undoing", kw_only=True):
@@ -179,7 +178,7 @@ class UndoingLine(StepLine, tag="undoing", kw_only=True):
 
 
 class UndoneLine(StepLine, tag="undone", kw_only=True):
-    """A rollback is done with a step."""
+    """A rollback has finished a step."""
 
     left: str | None
     """Why the step was left as it is; null if it was not."""

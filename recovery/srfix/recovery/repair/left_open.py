@@ -1,7 +1,7 @@
-"""What a repair that stopped has left open: a level or a mode that it set, versions that it was to soft-delete.
-
-A person is told of it. For who carries out repairs without a person beside it, it is closed: a plan that stopped as the world
-had changed waits for nobody there. Every step of that is one of the plan's own later steps, done once more without harm.
+"""What a stopped repair has left open: a level or a mode that it set, versions that it did not soft-delete yet. A
+person gets a report. A program that repairs without a person (srfix watch) closes the repair: if a plan stopped because
+the world had changed, nobody is there to finish it. Each step of closing is one of the plan's own later steps, and can
+be repeated without harm.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from srfix.serde.errors import RegistryError
 
 
 def still_relaxed(state: RepairState, registry: ReadableRegistry, journal_path: Path) -> Iterator[str]:
-    """Sentences, each with a blank behind it: what stands relaxed now, whoever set it, and the command that puts it back.
-
-    Asked of the registry, for another run of the same plan may have put it back, or set it once more.
+    """Sentences, each with a blank after it: the settings that are still relaxed, whoever set them, and the commands
+    that reset them. srfix asks the registry, because another run of the same plan may have reset a setting, or set it
+    again.
     """
     rollback = srfix_command("rollback", *positional(str(journal_path)))
     for action in state.plan.actions:
@@ -73,24 +73,24 @@ def _by_hand(action: SetCompatibility | SetMode, place: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutBack:
-    """A repair that had stopped was closed."""
+    """A stopped repair was closed."""
 
     done: tuple[str, ...]
-    """What was put back, each in words: no capital, no full stop."""
+    """The settings that were reset, in words: no capital, no full stop."""
     aside: Path | None
-    """Where its journal is kept, for a rollback; None if there was nothing to close."""
+    """The path of its journal, for a rollback; None if there was nothing to close."""
 
 
 def put_back(journal_path: Path, registry: Registry, *, clock: Callable[[], str] = now) -> PutBack:
-    """Puts back what the repair of a journal relaxed, soft-deletes what it was to, and sets the journal aside.
-
-    What it registered stays: the next look finds what is missing still. Killed at any instant, the same call goes on.
+    """Resets the settings that a journal's repair relaxed, makes its missing soft deletions, and sets the journal
+    aside. Its registrations stay; the next look finds what is still missing. After a kill at any instant, the same call
+    continues.
     """
     with REPAIR_JOURNALS.open(journal_path, clock, create=False) as (journal, state):
         if state is None or state.finished or state.rolling_back:
             return PutBack(done=(), aside=None)
         done = tuple(_close(state, registry))
-        with suppress(PlanError):  # a full disk: what had to be put back is
+        with suppress(PlanError):  # a full disk: the settings were reset all the same
             journal.write("put-back", done=list(done))
             journal.write("stopped")
         return PutBack(done=done, aside=set_aside(journal_path))

@@ -35,84 +35,87 @@ SCHEMA: Final = "srfix.plan/1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedFinding:
-    """A finding that the plan repairs, with what a later verify needs."""
+    """A finding that the plan repairs, with the facts that a later verify needs."""
 
     code: str
     application: str | None
-    """None for a topic's finding: no store is concerned."""
+    """None for a topic's finding, which has no store."""
     store: str | None
     """None for a topic's finding."""
     role: Role
     subject: Subject
-    """The phantom subject, or the one that the topic's reader asks."""
+    """The phantom subject, or the subject that the topic's reader asks."""
     source_topic: Topic
-    """The topic that the store restores from, or that is read."""
+    """The topic that the store restores from, or that the reader reads."""
     schema_ids: tuple[SchemaId, ...]
     """The ids at fault, ascending."""
     planned_ids: tuple[SchemaId, ...] = ()
-    """Every id whose schema the plan registers under `subject`, as records carry it, ascending: more than are at fault now,
-    for the committed offset moves on."""
+    """Every id, as records carry it, whose schema the plan registers under `subject`, ascending. These are more than
+    the ids at fault now, because the committed offset moves on.
+    """
     read: TopicRead | None = None
     """How the topic is read, for a topic's finding; None for a store's."""
 
 
 class Omission(Struct, frozen=True, kw_only=True):
-    """Schemas that a subject lacks and the plan does not register: carried out whole, it leaves them missing."""
+    """Schemas that a subject lacks and the plan does not register: they stay missing even if the whole plan is carried
+    out.
+    """
 
     subject: Subject
     """The subject that lacks them."""
     reason: str
-    """Why the plan leaves them out, and what to do, in words: no capital, no full stop."""
+    """Why the plan leaves them out, and what to do: words without capital and full stop."""
     schema_ids: tuple[SchemaId, ...] = ()
     """Their ids, ascending; empty if they are not known."""
     is_unseen: bool = field(name="unseen", default=False)
-    """True if nobody looked whether the subject lacks anything: it was skipped when the plan was made."""
+    """True if srfix did not look whether the subject lacks anything, because it was skipped when the plan was made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What will be written, why, and what it costs."""
+    """The writes of a repair, with their reason and their cost."""
 
     registry: str
     """The registry's URLs, without secrets."""
     bootstrap_servers: str | None
-    """The cluster that was looked at; a default for verify."""
+    """The cluster of the diagnosis; a default for verify."""
     created_at: str
     """ISO 8601, UTC."""
     srfix: str
-    """The version that made it."""
+    """The version of srfix that made the plan."""
     findings: tuple[PlannedFinding, ...]
-    """What it repairs."""
+    """The findings that it repairs."""
     actions: tuple[Action, ...]
-    """What it writes, in order."""
+    """Its writes, in order."""
     expects: Mapping[Subject, SubjectState]
-    """The state of each subject when planned; apply refuses another one."""
+    """The state of each subject at the time of the plan; apply refuses any other state."""
     price: tuple[str, ...]
     """What changes for others, in words."""
     left_out: tuple[str, ...] = ()
-    """What is missing too, and no registration can mend, in sentences."""
+    """Other faults, which no registration can repair, in sentences."""
     omissions: tuple[Omission, ...] = ()
-    """What it leaves missing, stores with an undecided source too: a verification asks for it."""
+    """The schemas that it leaves missing, also for stores with an undecided source; verify asks for them."""
     passed_over: tuple[str, ...] = ()
-    """Repairs that need not be and were not asked for, each with the command that plans it, in sentences."""
+    """Repairs that are not needed and were not asked for, in sentences with the command that plans each."""
     playbook: tuple[str, ...]
-    """What to do around it, for the application at hand, in order."""
+    """What to do around the repair, for these applications, in order."""
     applications: tuple[Circumstances, ...] = ()
-    """What was known of each application that it concerns, by name: what comes after the repair depends on it."""
+    """The facts about each application of the plan, by name; the advice after the repair depends on them."""
     cost: Cost | None = None
-    """What it takes from the registry; None in plans of srfix before it was counted."""
+    """What it costs the registry; None in plans of earlier versions, which did not count it."""
 
     def _repr_html_(self) -> str:
         return _plan_html(self)
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the canonical JSON of everything but the digest itself."""
+        """SHA-256 over the canonical JSON of everything except the digest itself."""
         return plan_digest(plan_document(self))
 
     @property
     def circumstances(self) -> tuple[Circumstances, ...]:
-        """What was known of each application; of one that the plan does not describe, its stores and their topics."""
+        """The facts about each application; for an application that the plan does not describe, only its stores and topics."""
         applications = {circumstances.application for circumstances in self.applications}
         stores: dict[str, dict[str, KnownStore]] = {}
         for finding in self.findings:
@@ -149,11 +152,11 @@ class PlannedFindingPart(Part, kw_only=True):
     planned_ids: list[Id] | UnsetType = UNSET
     """The ids that the plan registers there."""
     read: TopicRead | UnsetType = UNSET
-    """How the topic is read; of a topic's finding alone."""
+    """How the topic is read; only for a topic's finding."""
 
 
 class PlanDocument(VersionedDocument, tag=SCHEMA, kw_only=True):
-    """What a repair writes: `srfix plan -o FILE`."""
+    """The writes of a repair: `srfix plan -o FILE`."""
 
     created_at: Instant
     """ISO 8601, UTC."""
@@ -162,9 +165,9 @@ class PlanDocument(VersionedDocument, tag=SCHEMA, kw_only=True):
     bootstrap_servers: str | None
     findings: list[PlannedFindingPart]
     actions: list[ActionPart]
-    """What is written, in order."""
+    """The writes, in order."""
     expects: dict[str, SubjectPart]
-    """The state of each subject when planned; apply refuses another one."""
+    """The state of each subject at the time of the plan; apply refuses any other state."""
     price: list[str]
     """What changes for others."""
     left_out: list[str] | UnsetType = UNSET
@@ -173,7 +176,7 @@ class PlanDocument(VersionedDocument, tag=SCHEMA, kw_only=True):
     playbook: list[str]
     applications: list[KnownApplication] | UnsetType = UNSET
     cost: Cost | UnsetType = UNSET
-    """What it takes from the registry."""
+    """What it costs the registry."""
     digest: Sha256
     """SHA-256 over the canonical JSON of everything else."""
 
@@ -193,7 +196,7 @@ def plan_document(plan: Plan) -> dict[str, Json]:
 
 
 def _read_of(finding: PlannedFinding) -> TopicRead | UnsetType:
-    """Left out where there is none, not null: the digests of plans that are under way would change."""
+    """Left out if there is none, instead of null, because else the digests of existing plans would change."""
     if finding.read is None:
         return UNSET
     return replace(finding.read, with_metadata=dict(sorted(finding.read.with_metadata.items())))
@@ -210,7 +213,7 @@ def load_plan(path: Path) -> Plan:
 def save_plan(plan: Plan, path: Path) -> None:
     """Writes a plan file whole or not at all: temporary file, sync, rename.
 
-    :raises PlanError: if the disk does not take it.
+    :raises PlanError: if it cannot be written.
     """
     REPAIR_PLANS.save(plan, path)
 
@@ -239,7 +242,9 @@ def _read(document: dict[str, Json], _where: str) -> Plan:
 
 
 def _check(steps: tuple[Action, ...], states: Mapping[Subject, SubjectState]) -> None:
-    """:raises ValueError: if the steps are not in the order of their numbers, or a subject's state is another's."""
+    """:raises ValueError: if the steps are not in the order of their numbers, or if a subject's state belongs to
+    another subject.
+    """
     if any(step.step >= following.step for step, following in pairwise(steps)):
         raise ValueError("its steps are not in the order of their numbers")
     if any(step.subject not in states for step in steps):
@@ -268,13 +273,13 @@ def _finding(part: PlannedFindingPart, steps: tuple[Action, ...]) -> PlannedFind
 
 
 def _registered_under(subject: Subject, steps: tuple[Action, ...]) -> tuple[SchemaId, ...]:
-    """What a plan of an earlier version, which does not say it, registers under a subject."""
+    """The ids that a plan of an earlier version, which does not list them, registers under a subject."""
     ids = (step.schema_id for step in steps if isinstance(step, Register) and step.subject == subject)
     return tuple(sorted(ids))
 
 
 def _checked(omission: Omission) -> Omission:
-    """:raises ImpossibleSchemaIdError: if it names what is no schema's id."""
+    """:raises ImpossibleSchemaIdError: if it contains an invalid schema id."""
     for schema_id in omission.schema_ids:
         given_schema_id(schema_id)
     return omission
@@ -319,18 +324,18 @@ def _plan_html(plan: Plan) -> str:
 
 
 class Cost(msgspec.Struct, frozen=True, kw_only=True):
-    """What carrying out a plan takes from a registry."""
+    """What a plan costs a registry."""
 
     writes: Count
     """Requests that write, one for each step."""
     versions: Count
     """Versions that are registered. Soft-deleted ones count too: a registry's limit of schemas counts them (ksql#7690)."""
     new_ids: Count
-    """Ids at most that the registry may give out anew; all others exist already."""
+    """How many new ids the registry may give at most; all other ids exist already."""
     held: int | None = msgspec.field(name="versions_held", default=None)
-    """Versions in the whole registry when it was planned, soft-deleted ones too; None if they were not counted."""
+    """Versions in the whole registry at the time of the plan, soft-deleted ones too; None if they were not counted."""
     limit: int | None = msgspec.field(name="version_limit", default=None)
-    """The most that the registry takes, as the person said; None if nobody said."""
+    """The registry's limit, as the person gave it; None if nobody gave it."""
 
     @property
     def in_words(self) -> str:
@@ -348,8 +353,8 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cost_of(actions: Iterable[Action], *, held: int | None = None, limit: int | None = None) -> Cost:
-    """The cost of these steps, in a registry that holds so many versions, where they were counted, and takes so many, where
-    somebody said so.
+    """The cost of these steps; with the number of versions in the registry if they were counted, and with the
+    registry's limit if somebody gave it.
     """
     steps = tuple(actions)
     registered = [action for action in steps if isinstance(action, Register)]

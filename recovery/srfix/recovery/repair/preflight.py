@@ -1,9 +1,8 @@
-"""Before the first write: what a plan will need, asked without changing anything.
-
-May this user write? No registry has a question for that. `denied_permissions` sends each kind of write once in a form
-that every registry refuses for its content (an unknown compatibility level or mode, a schema that is no schema, a version that
-cannot exist), but only after it has checked the user: 401 and 403 mean no, any other refusal means yes. As the requests
-look like writes in a registry's log, this is only done for those who ask for it.
+"""Checks before the first write whether a plan can be carried out, without changing anything. No registry can be asked
+whether a user may write. `denied_permissions` sends each kind of write once in a form that every registry refuses for
+its content (an unknown compatibility level or mode, a schema that is no schema, a version that cannot exist), but only
+after it has checked the user: 401 and 403 mean no, any other refusal means yes. The requests look like writes in a
+registry's log, so srfix sends them only if a person asks for this check.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from srfix.serde.schemas.models import Schema, same_content
 from srfix.serde.subjects.names import Subject
 
 _NO_VERSION = 2**31 - 1
-"""The highest version number there can be: no subject has it."""
+"""The highest possible version number; no subject has it."""
 _NO_SCHEMA = Schema(text='{"type":"srfix-asks-whether-it-may-write"}')
 _NO_LEVEL = "SRFIX_ASKS_WHETHER_IT_MAY_WRITE"
 _NO_MODE = _NO_LEVEL
@@ -44,11 +43,11 @@ class Obstacle:
     """Something that would stop the repair half-way."""
 
     what: str
-    """What is missing, and whom to ask for it, in a sentence."""
+    """A sentence: what is missing, and whom to ask for it."""
 
 
 def preflight(plan: Plan, registry: Registry, journal_path: Path) -> Iterator[Obstacle]:
-    """Yields what is missing; nothing if the repair can start. Sends no write."""
+    """Yields each obstacle; nothing if the repair can start. Sends no write."""
     registry.forget_unknown_ids()
     yield from _room(plan, journal_path)
     yield from _modes(plan, registry)
@@ -61,7 +60,7 @@ def _room(plan: Plan, journal_path: Path) -> Iterator[Obstacle]:
     try:
         free = shutil.disk_usage(journal_path.parent).free
     except OSError:
-        return  # opening the journal says it better
+        return  # the attempt to open the journal gives a better message
     if free < needed:
         yield Obstacle(
             what=f"The disk of {journal_path.parent} has {free:,} bytes left; the journal may need {needed:,}. Make room, or "
@@ -102,7 +101,9 @@ def _schemas(plan: Plan, registry: Registry) -> Iterator[Obstacle]:
 
 
 def denied_permissions(plan: Plan, registry: Registry) -> Iterator[Obstacle]:
-    """Yields the kinds of write that this user may not send. Changes nothing, but sends requests that are refused."""
+    """Yields the kinds of write that this user may not send. Sends requests that the registry refuses, so it changes
+    nothing.
+    """
     for subject in sorted(plan.expects):
         kinds = {type(action) for action in plan.actions if action.subject == subject}
         if kinds & {SetCompatibility, RestoreCompatibility}:
@@ -128,4 +129,4 @@ def _denied(subject: Subject, what: str, write: Callable[[Subject], object]) -> 
     except RegistryUnreachableError:
         raise
     except RegistryError:
-        return  # refused for its content: so the user was let through
+        return  # refused because of its content, so the user may write

@@ -1,4 +1,6 @@
-"""Undoes a repair, in reverse, from its journal. Touches nothing that others changed since, and says what it left."""
+"""Undoes a repair, in reverse, from its journal. It does not touch anything that others have changed since, and says
+what it left.
+"""
 
 from __future__ import annotations
 
@@ -43,17 +45,17 @@ class Undone:
     action: Action
     what: str
     by_us: bool = True
-    """False if others had undone it already."""
+    """False if others had already undone it."""
 
 
 Event = Undone | Left[Action] | AlreadyRolledBack
 
 _OURS: Final = "IMPORT"
-"""The one mode that plans set: gone with a subject's last version, nobody misses it."""
+"""The only mode that plans set. If it disappears with a subject's last version, nothing has to be reset."""
 
 
 def roll_back(journal_path: Path, registry: GivenRegistry, *, clock: Callable[[], str] = now) -> Iterator[Event]:
-    """Undoes what the journal says was done, last step first, and yields each. Can be killed and called again.
+    """Undoes the steps that the journal records, last step first, and yields each. After a kill, call it again.
 
     :raises PlanError: if there is no journal, it cannot be read, or it is in use; nothing was written then.
     :raises RolledBackInPartError: if it stopped after it had begun.
@@ -90,9 +92,10 @@ class _RepairRollback(RollingBack[Plan, RepairState, Action, Undone]):
 
 
 def _refuse_elsewhere(state: RepairState, registry: Registry) -> None:
-    """:raises PlanError: if this looks like another registry than that of the plan: another URL, and none of the versions
-    there that the repair registered. What "was gone already" there says nothing of the repair. A version that this rollback
-    had begun to delete may be gone by its own hand: a known holder of its id is the registry's mark then.
+    """:raises PlanError: if this looks like another registry than the plan's: it has another URL, and none of the
+    versions that the repair registered. Then "already gone" would say nothing of the repair. A version that this
+    rollback had begun to delete may be gone because of the rollback itself; in that case a known holder of its id
+    identifies the registry.
     """
     if registry.url == state.plan.registry:
         return
@@ -146,9 +149,8 @@ def _count(undone: int) -> str:
 
 
 def _settle(state: RepairState, registry: Registry, journal: Journal) -> None:
-    """Journals the step in flight as done if its own part of the subject is; what others did meanwhile stops nothing.
-
-    A registration that came back with another id than the plan says is taken back here and now.
+    """Records the step in flight as done if its own part of the subject is done; changes by others do not matter. A
+    registration that got another id than the plan says is taken back at once.
     """
     step = state.in_flight
     if step is None or state.refused:
@@ -166,8 +168,8 @@ def _settle(state: RepairState, registry: Registry, journal: Journal) -> None:
 
 
 def _is_soft_deleted(action: Action, before: SubjectState, subject_state: SubjectState) -> bool:
-    """True of a registration whose version is soft-deleted: this run stopped before it could do that, so that another run of
-    the plan, which has gone on, had registered the version first.
+    """True for a registration whose version is soft-deleted. This run stopped before its soft delete, so another run of
+    the plan, which has continued, had registered the version first.
     """
     if not isinstance(action, Register):
         return False
@@ -252,9 +254,8 @@ def _unregister(action: Register, state: RepairState, registry: Registry, journa
 
 
 def _undelete(action: DeleteVersion, before: SubjectState, registry: Registry) -> Undone | Left[Action]:
-    """Registers a soft-deleted schema again: it keeps its id, and takes the next version number.
-
-    Versions may stand beside each other that no check lets in one by one: for those the level is relaxed, and put back.
+    """Registers a soft-deleted schema again: it keeps its id, and gets the next version number. A subject may hold
+    versions that the check would refuse one by one; for these, the level is relaxed, and then reset.
     """
     now = read_subject_state(registry, action.subject)
     relax = SetCompatibility(step=action.step, subject=action.subject, level="NONE", previous=before.config)
@@ -294,7 +295,8 @@ def _undelete(action: DeleteVersion, before: SubjectState, registry: Registry) -
 
 
 def _put_back_what_went_along(before: SubjectState, now: SubjectState, registry: Registry) -> str:
-    """Puts back the configuration that a registry drops with the last version of a subject; says so, for a message.
+    """Resets the configuration that a registry drops with the last version of a subject, and returns a text for the
+    message.
 
     Observed on Confluent 7.9.9: a hard delete that leaves no version removes the subject's own configuration and mode.
     """
@@ -310,12 +312,12 @@ def _put_back_what_went_along(before: SubjectState, now: SubjectState, registry:
 
 
 def _other_subjects(action: Register, registry: Registry) -> Iterator[Subject]:
-    """Those that may hold the id by content: the known holders first, then all others."""
+    """The subjects that may hold the id by content: the known holders first, then all others."""
     yield from action.holders
     subjects: Iterable[Subject] = {*action.holders, action.subject}
     context = split_context(action.subject)[0]
     for subject in registry.subjects(deleted=True):
-        # Each context has ids of its own: the same number elsewhere is another schema's, or does not keep this one.
+        # Each context has ids of its own: the same number in another context does not keep this id.
         if subject not in subjects and split_context(subject)[0] == context:
             yield subject
 
@@ -323,7 +325,7 @@ def _other_subjects(action: Register, registry: Registry) -> Iterator[Subject]:
 def _holds(subject: Subject, action: Register, registry: Registry) -> bool:
     answer = look_up(registry, subject, action.schema)
     if answer is None:
-        # Where normalize=true is in force since it was registered, a look-up may not find what the subject holds.
+        # If normalize=true was set after the registration, a look-up may not find the subject's version.
         is_known = subject in action.holders
         return is_known and read_subject_state(registry, subject).version_of(action.schema_id) is not None
     return answer.schema_id == action.schema_id and answer.subject == subject
@@ -332,7 +334,7 @@ def _holds(subject: Subject, action: Register, registry: Registry) -> bool:
 def _unset(action: SetCompatibility, state: RepairState, registry: Registry) -> Undone | Left[Action] | None:
     now = read_subject_state(registry, action.subject)
     if now.config == action.previous:
-        return None  # put back by the plan's own last step
+        return None  # already reset by the plan's own last step
     if now.config != state.after[action.step].config:
         return Left(action=action, why=f"somebody changed the configuration of {action.subject} since")
     restore_config(registry, action.subject, action.previous)
@@ -342,8 +344,8 @@ def _unset(action: SetCompatibility, state: RepairState, registry: Registry) -> 
 def _unset_mode(action: SetMode, state: RepairState, registry: Registry) -> Undone | Left[Action] | None:
     now = read_subject_state(registry, action.subject)
     if now.mode == action.previous:
-        return None  # put back by the plan's own step
-    went_along = now.mode is None and not now.versions  # with the last version, deleted for good right before
+        return None  # already reset by the plan's own step
+    went_along = now.mode is None and not now.versions  # with the last version, permanently deleted right before
     if now.mode != state.after[action.step].mode and not went_along:
         return Left(action=action, why=f"somebody changed the mode of {action.subject} since")
     restore_mode(registry, action.subject, action.previous)

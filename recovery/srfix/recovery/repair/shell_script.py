@@ -1,12 +1,11 @@
-"""A plan as commands, for somebody who may write when you may not: POSIX sh, curl, awk, tr, cut and sed, nothing else.
+"""A plan as commands, for a person with the right to write, if you lack it: only POSIX sh, curl, awk, tr, cut and sed.
 
-No name and no schema is ever code. Bodies go by standard input, from here-documents with a quoted delimiter that is no line of
-the body, so that a schema may be of any length; a body is one line of ASCII, for JSON escapes the rest. Subjects stand in
-URLs, percent-encoded, between single quotes. Comments and messages hold printable characters only, on one line. What a
-registry answers is read by awk as JSON's tokens, and shown without what is not printable.
-
-Compatibility and mode are put back whatever ends the script after they were changed, or may have been: a refusal, a signal, a
-closed pipe, a script that is cut off. Only kill -9 ends it before; `put-back` as second argument is for that.
+No name and no schema is ever code. Bodies go through standard input, from here-documents with a quoted delimiter that
+is no line of the body, so a schema may have any length. A body is one line of ASCII, because JSON escapes other
+characters. Subjects are percent-encoded in URLs, between single quotes. Comments and messages hold printable characters
+only, on one line. awk reads a registry's answer as JSON tokens; unprintable characters are not shown. Compatibility and
+mode are reset however the script ends after it changed them, or may have changed them: by a refusal, a signal, a closed
+pipe, or a cut-off script. Only kill -9 prevents this; the second argument `put-back` is for that case.
 """
 
 from __future__ import annotations
@@ -138,9 +137,9 @@ trap 'put_back 143' TERM
 """
 _DELIMITER: Final = "BODY"
 _IN_A_URL: Final = "%:/?#[]@!&*+,;=()"
-"""What stays as it is in the registry's URL, beside what never needs encoding."""
+"""Characters that stay unencoded in the registry's URL, besides those that never need encoding."""
 _COMMENT: Final = 2_000
-"""Characters of somebody else's words in a comment."""
+"""How many characters of a foreign text a comment shows."""
 
 _Changes = SetCompatibility | SetMode
 _Restores = RestoreCompatibility | RestoreMode
@@ -192,7 +191,7 @@ def _lines(plan: Plan) -> Iterator[str]:
 
 
 def _pairs(actions: Sequence[Action]) -> dict[int, int | None]:
-    """The step of each change, and of what takes it back; None for what the plan leaves changed."""
+    """The step of each change, and the step that takes it back; None if the plan does not take it back."""
     pairs: dict[int, int | None] = {}
     for at, action in enumerate(actions):
         if isinstance(action, SetCompatibility | SetMode):
@@ -203,7 +202,7 @@ def _pairs(actions: Sequence[Action]) -> dict[int, int | None]:
 
 
 def _putting_back(actions: Sequence[Action], pairs: Mapping[int, int | None]) -> Iterator[str]:
-    """A function for each change that takes it back, and one for all of them."""
+    """For each change, a function that takes it back; and one function for all of them."""
     by_step = {action.step: action for action in actions}
     calls = []
     for step, restored_by in pairs.items():
@@ -246,7 +245,7 @@ def _restoring(action: _Changes | _Restores, path: str, otherwise: str = " || re
 
 
 def _looking(change: _Changes, restore: _Changes | _Restores, path: str) -> Iterator[str]:
-    """Asks the registry, for an answer alone proves nothing, unless what is put back is what was set."""
+    """Asks the registry, because an answer alone proves nothing; not if the old value is the same as the new one."""
     key, value = ("mode", change.mode) if isinstance(change, SetMode) else ("compatibilityLevel", change.level)
     previous = restore.previous if isinstance(restore.previous, str | None) else level_of(restore.previous)
     if previous != value:
@@ -348,7 +347,9 @@ def _body(schema: Schema, more: Mapping[str, Json] = MappingProxyType({})) -> di
 
 
 def _registry(plan: Plan) -> str:
-    """The plan's first URL, percent-encoded where it is not printable ASCII: a plan may come from anybody."""
+    """The plan's first URL; characters other than printable ASCII are percent-encoded, because a plan may come from
+    anybody.
+    """
     url = plan.registry.split(",")[0].strip().rstrip("/")
     return percent_encoded(url, safe=_IN_A_URL, errors="surrogatepass")
 

@@ -1,7 +1,6 @@
-"""What stands in a registry beside what a journal tells: done by a step that it does not record, or by others in our place.
-
-A journal whose end is missing cannot be told by its lines alone: so the registry is asked about every step of the plan. What
-stands there may also be another run's of the same plan, with a journal of its own, or somebody else's.
+"""Effects in a registry that a journal does not record: of a missing line's step, or of somebody else. The lines alone
+do not show that the end of a journal is missing, so srfix asks the registry about every step of the plan. An effect may
+also come from another run of the same plan, with its own journal, or from somebody else.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ from srfix.serde.subjects.names import Subject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Untold:
-    """A step that the journal does not record as carried out, though its effect stands."""
+    """A step that the journal does not record as carried out, although its effect exists."""
 
     action: Action
     what: str
-    """What stands, in words: no capital, no full stop."""
+    """The effect, in words: no capital, no full stop."""
 
 
 def refuse_untold(state: RepairState, registry: ReadableRegistry, journal_path: Path) -> None:
@@ -52,13 +51,13 @@ def refuse_untold(state: RepairState, registry: ReadableRegistry, journal_path: 
 
 
 def untold_steps(state: RepairState, registry: ReadableRegistry, *, besides: int | None = None) -> Iterator[Untold]:
-    """Asks the registry about each step that the journal does not tell of, but for one that it says was begun."""
+    """Asks the registry about each step that the journal does not record, except the begun one."""
     states: dict[Subject, SubjectState] = {}
     for action in state.plan.actions:
         if action.step in state.after or action.step == besides:
             continue
         if not isinstance(action, Register | SetCompatibility | SetMode | DeleteVersion):
-            continue  # what it leaves is undone, or kept, with the step that it belongs to
+            continue  # its effect is undone, or kept, together with the step to which it belongs
         expected_state = state.expected[action.subject]
         if action.subject not in states:
             states[action.subject] = read_subject_state(registry, action.subject)
@@ -103,12 +102,14 @@ def _held(action: Register, registry: ReadableRegistry) -> tuple[int, int] | Non
 
 
 def as_left(action: Register, ours: VersionState, state: RepairState) -> VersionState:
-    """Our version as the repair's last look at its subject saw it."""
+    """The repair's version as the repair's last look at the subject saw it."""
     return next((v for v in _last_seen(action, state).versions if v.version == ours.version), ours)
 
 
 def _last_seen(action: Register, state: RepairState) -> SubjectState:
-    """The subject as the repair left it; what it did when it was taken up again says nothing of what was done before."""
+    """The subject as the repair left it. The states of a continued repair do not describe the steps before the
+    continuation.
+    """
     settled = action.step in state.settled
     steps = [a.step for a in state.plan.actions if a.subject == action.subject and a.step in state.after]
     return state.after[max(step for step in steps if (step in state.settled) is settled)]
@@ -117,11 +118,12 @@ def _last_seen(action: Register, state: RepairState) -> SubjectState:
 def why_theirs(
     action: Register, left: VersionState, version_now: VersionState, now: SubjectState, state: RepairState
 ) -> str | None:
-    """Why a version under our number with our id is not taken for ours, in words; None if it is.
+    """Why srfix does not treat a version with the repair's number and id as the repair's own, in words; None if it does.
 
-    After a hard delete of a subject's highest version its number is given out again (observed on Confluent 7.9.9), and the same
-    content gets the same id: so what somebody registers then looks like ours. What tells them apart: the time at which the
-    registry wrote it (8.0 on); else that ours was left soft-deleted and this one is live; else that versions above it are gone.
+    After a hard delete of a subject's highest version its number is given out again (observed on Confluent 7.9.9), and
+    the same content gets the same id. So a version that somebody registers then looks like the repair's. Three things
+    show the difference: the time at which the registry wrote it (8.0 and later); else that the repair left its version
+    soft-deleted and this one is live; else that versions above it are gone.
     """
     version = f"version {version_now.version} of {action.subject}"
     if action.step in state.undoing and version_now.deleted:
@@ -155,7 +157,7 @@ def why_theirs(
 
 
 def _gone_above(action: Register, left: VersionState, now: SubjectState, state: RepairState) -> list[int]:
-    """Versions above ours that the repair saw last, and that others than this rollback have deleted for good."""
+    """Higher versions that the repair saw last, and that others than this rollback have permanently deleted."""
     here = {version.version for version in now.versions}
     by_us = {
         (version.version, version.schema_id)
@@ -164,7 +166,7 @@ def _gone_above(action: Register, left: VersionState, now: SubjectState, state: 
         for version in added_versions(state.before[other.step], state.after[other.step])
     }
     if action.step in state.settled:
-        # What was registered once more had been deleted for good: versions that stood above ours.
+        # Versions above this one were registered once more, so they had been permanently deleted.
         again = [
             other for other in state.plan.actions if isinstance(other, Register) and other.step not in state.settled
         ]
@@ -180,7 +182,7 @@ def _gone_above(action: Register, left: VersionState, now: SubjectState, state: 
 
 
 def untold(left: VersionState) -> str:
-    """What could not be told of a version that was taken for ours, for the end of a sentence; empty if nothing."""
+    """The doubt about a version that counts as the repair's own, for the end of a sentence; empty if there is none."""
     if left.deleted or left.written_ms is not None:
         return ""
     return (

@@ -1,1 +1,1 @@
-"""A diagnosis and a plan in short: what stands on the first screen."""
+"""A diagnosis and a plan in short, for the first screen."""

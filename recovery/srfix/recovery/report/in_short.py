@@ -1,4 +1,4 @@
-"""Findings in a few facts each: what is missing, whether the rows are intact, what a repair would write."""
+"""Each finding in a few facts: the missing ids, whether the rows are intact, and the writes of a repair."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from srfix.recovery.ids_in_words import counted
 from srfix.recovery.repair.plan_file import Plan
 
 _MOST_IDS: Final = 8
-"""Ids at fault that are told one by one."""
+"""How many ids at fault are shown one by one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,25 +25,25 @@ class IdStanding:
 
     fault: IdAtFault
     under_source: bool | None
-    """None if that was not asked."""
+    """None if srfix did not ask."""
     under_phantom: bool | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreInShort:
-    """One finding that is no note, with what a person decides by."""
+    """One finding that is no note, with the facts that a person needs to decide."""
 
     finding: Finding
     data: str | None
-    """Whether the rows themselves are intact, as far as that was looked at; None if nothing tells."""
+    """Whether the rows themselves are intact, as far as srfix looked; None if it does not know."""
     writes: int | None
-    """How many writes a repair takes; None if there is none, or none could be planned."""
+    """How many writes a repair needs; None if there is no repair, or none could be planned."""
     ids: tuple[IdStanding, ...] = ()
-    """The ids at fault, where the source is decided and they are few."""
+    """The ids at fault, if the source is decided and they are few."""
 
     @property
     def certainty(self) -> str | None:
-        """How sure its source is: the weight of the best evidence for it; None while it is undecided."""
+        """How certain its source is: the weight of the best evidence for it; None while it is undecided."""
         source = self.finding.source
         if source is None:
             return None
@@ -60,16 +60,13 @@ class InShort:
     notes: tuple[Finding, ...]
     """The findings that are notes."""
     do_not: tuple[str, ...]
-    """What must not be done before the repair, each as words behind "do not"; of all applications, once."""
+    """What must not be done before the repair, each as words behind "do not", once for all applications."""
     writes: int | None
-    """How many writes the repair of all takes."""
+    """How many writes the repair of all findings needs."""
 
 
 def in_short(examination: Examination, plan: Plan | None) -> InShort:
-    """What stands on the first screen of a diagnosis.
-
-    :param plan: what a repair would write, if one was planned.
-    """
+    """The first screen of a diagnosis. :param plan: the plan of a repair, if there is one."""
     diagnosis = examination.diagnosis
     wrong = [finding for finding in diagnosis.findings if finding.severity is not Severity.NOTE]
     writes = Counter(() if plan is None else (action.subject for action in plan.actions))
@@ -91,7 +88,7 @@ def in_short(examination: Examination, plan: Plan | None) -> InShort:
 
 
 def _standings(finding: Finding, facts: Sequence[StoreFacts]) -> Iterator[IdStanding]:
-    """The ids at fault under both subjects; none where nothing was learned of the store, or the ids are many."""
+    """The ids at fault under both subjects; empty if nothing is known of the store, or if there are many ids."""
     role = next(
         (
             store_facts.roles.get(finding.role)
@@ -112,7 +109,7 @@ def _standings(finding: Finding, facts: Sequence[StoreFacts]) -> Iterator[IdStan
 
 
 def _data(finding: Finding, wrong: Iterable[Finding], facts: Sequence[StoreFacts]) -> str | None:
-    """What is known of the rows: what a finding of this store says of them, or how many were decoded."""
+    """The facts about the rows: what a finding of this store says of them, or how many were decoded."""
     own = BY_CODE[finding.code].data
     if own is not None:
         return own
@@ -135,7 +132,7 @@ def _data(finding: Finding, wrong: Iterable[Finding], facts: Sequence[StoreFacts
 
 
 def _intact(bodies: Bodies, *, is_partial: bool) -> str:
-    """How many rows were decoded; `is_partial` where the topic was not read to its end."""
+    """How many rows were decoded; `is_partial` if the topic was not read to its end."""
     if not bodies.is_whole or is_partial:
         decoded = bodies.decoded
         rows = counted(decoded, "live row") if is_partial else f"{decoded:,} of {bodies.live_keys:,} live rows"

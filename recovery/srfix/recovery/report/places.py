@@ -1,4 +1,4 @@
-"""Which ids are at fault, for how many keys and where, in one line."""
+"""The ids at fault in one line, with the number of their keys and their partitions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from srfix.recovery.findings import IdAtFault
 from srfix.recovery.ids_in_words import counted, enumerated
 
 _LINE: Final = 66
-"""Characters that the line may have."""
+"""How many characters the line may have."""
 _MOST_IDS: Final = 8
 _MOST_RANGES: Final = 5
 
@@ -30,7 +30,7 @@ def ids_in_short(faults: Sequence[IdAtFault]) -> str:
 
 
 def keys_in_short(fault: IdAtFault) -> str:
-    """How many keys carry an id, in the cell of a table: `4`, `3 (+1 uncommitted)`; `-` of what was not counted."""
+    """How many keys carry an id, in the cell of a table: `4`, `3 (+1 uncommitted)`; `-` if they were not counted."""
     least = "at least " if fault.is_partial else ""
     pending = sum(place.pending_keys for place in fault.partitions)
     if fault.live_keys is None:
@@ -39,7 +39,7 @@ def keys_in_short(fault: IdAtFault) -> str:
 
 
 def ranges(partitions: Iterable[int]) -> str:
-    """`0-2, 5`; of many ranges how many partitions there are, and where they begin and end."""
+    """`0-2, 5`; for many ranges, the number of partitions, the first and the last one."""
     numbers = sorted(set(partitions))
     gaps = [(before, after) for before, after in pairwise(numbers) if after != before + 1]
     starts = [*numbers[:1], *(after for _before, after in gaps)]
@@ -57,9 +57,8 @@ def _where(partitions: Iterable[int]) -> str:
 
 
 def _keys(faults: Sequence[IdAtFault]) -> str:
-    """The keys of some ids: what a restore loads, and what comes to it with the next commit.
-
-    Nothing of ids that no record was counted for: they are on disk, or only under a subject.
+    """The keys of some ids: those that a restore loads, and those that the next commit adds. Empty for ids without a
+    counted record, which are on disk, or only under a subject.
     """
     live_keys = [fault.live_keys for fault in faults if fault.live_keys is not None]
     pending = sum(place.pending_keys for fault in faults for place in fault.partitions)

@@ -1,4 +1,4 @@
-"""What a plan changes, as a diff: a line for each write under each subject."""
+"""The changes of a plan as a diff: a line for each write under each subject."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Subject
 
 _FEW: Final = 6
-"""Writes of one kind under a subject that have a line each."""
+"""Up to so many writes of one kind under a subject have a line each."""
 _FEW_STEPS: Final = 24
-"""Steps of a plan of which that holds; of more each kind under a subject is one line."""
+"""Only plans with at most so many steps do that; in larger plans, each kind of write under a subject is one line."""
 _MOST_IDS: Final = 12
 _INHERITED: Final = "(inherited)"
-"""A setting that a subject has not of its own."""
+"""The text for a setting that a subject does not have itself."""
 
 
 Change: TypeAlias = tuple[Literal["+", "~", "-"], str]
-"""One line of a diff: what is added, changed or removed."""
+"""One line of a diff: an addition, a change or a removal."""
 
 
 def changes(plan: Plan) -> Iterator[tuple[Subject, tuple[Change, ...]]]:
-    """The writes subject by subject, in the order of the plan; of many of one kind, one line."""
+    """The writes subject by subject, in the order of the plan; many writes of one kind share one line."""
     by_subject: dict[Subject, list[Action]] = {}
     for action in plan.actions:
         by_subject.setdefault(action.subject, []).append(action)
@@ -71,13 +71,13 @@ def _changes(actions: Sequence[Action], before: SubjectState | None, few: int) -
 
 
 def _likeness(action: Action) -> tuple[str, bool]:
-    """What actions share that one line may tell together."""
+    """The sort of an action: one line can describe actions of the same sort together."""
     return action.kind, isinstance(action, Register) and action.any_id
 
 
 def _versions(actions: Sequence[Action], before: SubjectState | None) -> Mapping[int, int]:
-    """Per id the number of the version that its registration makes: the next behind the highest, soft-deleted ones too
-    (`KafkaSchemaRegistry.register`).
+    """For each id, the number of the version that its registration makes: the next after the highest one, soft-deleted
+    ones too (`KafkaSchemaRegistry.register`).
     """
     if before is None:
         return {}
@@ -125,7 +125,7 @@ def _text(action: Action, actions: Sequence[Action], versions: Mapping[int, int]
 
 
 def _text_of_many(actions: Sequence[Action]) -> str:
-    """Writes that are alike, of which there are many: registrations, and soft-deletions."""
+    """The line for many writes of one sort: registrations, or soft deletions."""
     ids = enumerated(
         [a.schema_id for a in actions if isinstance(a, Register | SoftDelete | DeleteVersion)], most=_MOST_IDS
     )

@@ -1,1 +1,1 @@
-"""What Kafka Streams keeps on disk: state directories, checkpoints, RocksDB stores."""
+"""Kafka Streams' data on disk: state directories, checkpoints, RocksDB stores."""

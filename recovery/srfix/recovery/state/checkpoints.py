@@ -1,11 +1,12 @@
-"""Checkpoints of Kafka Streams: from which topics the stores of a task restore, and how far they have come.
+"""Checkpoints of Kafka Streams: the topics from which the stores of a task restore, and the offsets that they have
+reached.
 
 `.checkpoint` is UTF-8 text: `0` (the version), the number of entries, then `<topic> <partition> <offset>` a line
 (`OffsetCheckpoint`); `<store>.position` (3.2 to 4.2) has the same form. Streams writes a temporary file and moves it,
-so that a reader never meets half of one: a truncated file was damaged later.
+so a reader never meets half a file: a truncated file was damaged later.
 
-It names topics, never stores. That a file is missing proves nothing: 2.6.0 to 2.6.3 delete it after loading it, so that
-a thread that dies before its first commit leaves none.
+It names topics, never stores. A missing file proves nothing: 2.6.0 to 2.6.3 delete it after they load it, so a thread
+that dies before its first commit leaves none.
 """
 
 from __future__ import annotations
@@ -29,22 +30,22 @@ _NUMBER: Final = re.compile(r"-?[0-9]{1,19}")
 
 
 class OffsetMeaning(Enum):
-    """What the number in a checkpoint is."""
+    """What the number in a checkpoint means."""
 
     POSITION = "position"
     """The next record to restore: up to Streams 2.5, and for global stores in every version."""
     LAST_RECORD = "last record"
     """The last record in the store: Streams 2.6.0 and later."""
     UNKNOWN = "unknown"
-    """One of the two: nobody said which Streams wrote it."""
+    """One of the two: it is not known which Streams wrote it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointEntry:
-    """How far a store has come with one partition of the topic that it restores from."""
+    """The offset that a store has reached in one partition of the topic that it restores from."""
 
     topic: Topic
-    """The topic: a changelog, or the source topic where that is reused."""
+    """The topic: a changelog, or the source topic if it is reused."""
     partition: int
     offset: int | None
     """As written; see `OffsetMeaning`. None for -4 (`OFFSET_UNKNOWN`): restored, but nothing flushed yet."""
@@ -52,7 +53,8 @@ class CheckpointEntry:
     def restore_start(self, meaning: OffsetMeaning) -> int | None:
         """The offset at which the next restore begins, inclusive; None if it begins at the log's start.
 
-        Where the meaning is not known, the lower of the two: a census then counts one record too many, never too few.
+        If the meaning is not known, it is the lower of the two: then a census counts one record too many, never too
+        few.
         """
         if self.offset is None:
             return None
@@ -63,7 +65,7 @@ class CheckpointEntry:
 class Checkpoint:
     path: str
     entries: tuple[CheckpointEntry, ...]
-    """In the order of the file; none in an empty map."""
+    """In the order of the file; empty for an empty map."""
 
     @property
     def topics(self) -> tuple[Topic, ...]:
@@ -126,15 +128,14 @@ def _integer(text: str, path: str, number: int, what: str) -> int:
 
 def _bad(path: str, line: int, problem: str) -> StateDirectoryError:
     return StateDirectoryError(
-        f"{path}, line {line}: {problem}. The file is damaged, or no checkpoint of Kafka Streams; take a fresh copy of "
-        "the state directory, with the application stopped."
+        f"{path}, line {line}: {problem}. The file is damaged, or it is no checkpoint of Kafka Streams; take a "
+        "fresh copy of the state directory, with the application stopped."
     )
 
 
 def checkpoint_entries(starts: Iterable[tuple[Topic, int, int]], meaning: OffsetMeaning) -> tuple[CheckpointEntry, ...]:
-    """The entries of a checkpoint, by topic and partition; none where no record is in a store yet.
-
-    Of each there is given the offset at which the next restore begins: of the first record that is not in the store.
+    """The entries of a checkpoint, by topic and partition; none for a store without records. The given offset of each
+    is the one at which the next restore begins: that of the first record that is not in the store.
     """
     less = 1 if meaning is OffsetMeaning.LAST_RECORD else 0
     return tuple(
@@ -153,7 +154,7 @@ def checkpoint_text(entries: Iterable[CheckpointEntry]) -> bytes:
 def with_meaning(
     entries: Iterable[CheckpointEntry], before: OffsetMeaning, now: OffsetMeaning
 ) -> tuple[CheckpointEntry, ...]:
-    """The entries of a checkpoint whose offsets have one meaning, in another."""
+    """The entries of a checkpoint, converted from one meaning of offsets to another."""
     starts = ((entry.topic, entry.partition, entry.restore_start(before)) for entry in entries)
     places = ((topic, partition, start) for topic, partition, start in starts if start is not None)
     return checkpoint_entries(places, now)
@@ -175,7 +176,8 @@ _OPEN, _CLOSED = 1, 0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreOffsets:
-    """What a store of 4.3 and later says of itself, in its column family `offsets` (KIP-1035), in place of a `.checkpoint`.
+    """The offsets that a store of 4.3 or later keeps itself, in its column family `offsets` (KIP-1035), instead of a
+    `.checkpoint`.
 
     | key (UTF-8) | value |
     |---|---|
@@ -183,8 +185,8 @@ class StoreOffsets:
     | `status` | 8 bytes, 1 = open, 0 = closed |
     | `position` | the offsets of the input topics (`PositionSerde`), zero-padded; a global store has none |
 
-    A position is `[1B version 0][4B topics]{[4B length][topic][4B partitions]{[4B partition][8B offset]}}`: Kafka Streams 4.3
-    makes the buffer too large, so that zeros follow (KIP-796).
+    A position is `[1B version 0][4B topics]{[4B length][topic][4B partitions]{[4B partition][8B offset]}}`: Kafka
+    Streams 4.3 makes the buffer too large, so zeros follow (KIP-796).
 
     Unlike a checkpoint file it belongs to one store: the topic in it is the one that this store restores from.
     """
@@ -194,18 +196,17 @@ class StoreOffsets:
     is_open: bool
     """True if it was not closed: the application runs, or it died."""
     position: tuple[CheckpointEntry, ...] | None
-    """The offsets of the input topics that its rows come from; None if it keeps none (a global store)."""
+    """The offsets in the input topics from which its rows come; None if it keeps none (a global store)."""
 
     @property
     def topics(self) -> tuple[Topic, ...]:
-        """The topics that the store restores from: one, unless something is odd."""
+        """The topics that the store restores from: normally one."""
         return tuple(sorted({entry.topic for entry in self.entries}))
 
     @property
     def restores_from_nowhere(self) -> bool:
-        """True if it was closed with the position of rows that were put, and with no topic that it restores from.
-
-        Both are written by one commit (seen on 4.3.1, without logging).
+        """True if it was closed with a position, because rows were put, but without a topic that it restores from. One
+        commit writes both (seen on 4.3.1, without logging).
         """
         return not (self.is_open or self.entries) and bool(self.position)
 
@@ -244,7 +245,7 @@ def offsets_rows(entries: Iterable[CheckpointEntry]) -> dict[bytes, bytes]:
 
 
 def parse_position(content: bytes, *, path: str) -> tuple[CheckpointEntry, ...]:
-    """The offsets of the input topics in a position; the zeros behind it are ignored."""
+    """The offsets of the input topics in a position; the zeros after it are ignored."""
     try:
         places = decode_position(content)
     except FormatError as error:
@@ -256,13 +257,15 @@ def parse_position(content: bytes, *, path: str) -> tuple[CheckpointEntry, ...]:
 
 def _bad_rows(path: str, problem: str) -> StateDirectoryError:
     return StateDirectoryError(
-        f"{path}, column family {OFFSETS_COLUMN_FAMILY}: {problem}. It was not written by Kafka Streams 4.3 or later, "
-        "or it is damaged; take a fresh copy of the state directory, with the application stopped."
+        f"{path}, column family {OFFSETS_COLUMN_FAMILY}: {problem}. Kafka Streams 4.3 or later did not write it, or "
+        "it is damaged; take a fresh copy of the state directory, with the application stopped."
     )
 
 
 def decode_position(stored: bytes) -> tuple[Place, ...]:
-    """In the order of the bytes. :raises FormatError: if it is cut short, of another version, or a number in it is negative."""
+    """In the order of the bytes. :raises FormatError: if it is cut short, has another version, or contains a negative
+    number.
+    """
     if not stored:
         raise FormatError("its position is empty")
     if stored[0] != _POSITION_VERSION:

@@ -1,4 +1,4 @@
-"""State directories of Kafka Streams: which tasks, which stores, from which topics they restore.
+"""State directories of Kafka Streams: their tasks, their stores, and the topics from which the stores restore.
 
     <state.dir>/<application.id>/
         <subtopology>_<partition>/      a task; below `__<name>__/` for a named topology
@@ -7,8 +7,8 @@
             <store>/<store>.<segment>/  window and session stores
         global/                         global stores, in the same form
 
-Nothing is opened for writing. In-memory stores leave nothing here. The layout differs by version; what is seen of the
-version stands in `Traces`.
+Nothing is opened for writing. In-memory stores leave nothing here. The layout differs by version; `Traces` has the
+signs of the version.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from srfix.serde.subjects.names import Topic, changelog_topic
 
 
 class StoreKind(Enum):
-    """How a store lies on disk."""
+    """How a store is laid out on disk."""
 
     KEY_VALUE = "key-value"
-    """`rocksdb/<store>/`: what `table()` and `globalTable()` make, among others."""
+    """`rocksdb/<store>/`: stores of `table()` and `globalTable()`, among others."""
     SEGMENTED = "segmented"
     """`<store>/<store>.<segment>/`: window and session stores, which never restore from a source topic."""
     OTHER = "other"
-    """A directory of another form: a store of the user's own make, or a segmented one without segments."""
+    """A directory of another form: the user's own kind of store, or a segmented store without segments."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,11 +48,11 @@ class StoreDirectory:
     kind: StoreKind
     path: str
     offsets: StoreOffsets | None = None
-    """What the store says itself, from Streams 4.3 on; None where it says nothing, or was not asked."""
+    """The offsets that the store keeps itself, from Streams 4.3 on; None if it keeps none, or was not asked."""
 
 
 def segment_start(path: Path, store: str) -> int | None:
-    """From when on a segment holds rows, in milliseconds since the epoch; None where its name does not say so."""
+    """The time from which on a segment holds rows, in milliseconds since the epoch; None if its name does not show it."""
     behind = path.name.removeprefix(f"{store}.")
     return int(behind) if behind != path.name and behind.isascii() and behind.isdecimal() else None
 
@@ -80,14 +80,14 @@ class Task:
 
     @property
     def topics(self) -> tuple[Topic, ...]:
-        """The topics from which some store of the task restores, as far as is written down; sorted."""
+        """The topics from which some store of the task restores, as far as they are written down; sorted."""
         of_stores = {topic for store in self.stores if store.offsets is not None for topic in store.offsets.topics}
         return tuple(sorted(of_stores.union(self.checkpoint.topics if self.checkpoint is not None else ())))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traces:
-    """What the layout betrays of the Streams version that wrote it."""
+    """Signs in the layout of the Streams version that wrote it."""
 
     has_process_metadata: bool
     """`kafka-streams-process-metadata`: 2.6.2, 2.6.3, 2.7.1, 2.7.2, 2.8.0 and later."""
@@ -98,14 +98,16 @@ class Traces:
     has_offsets_column_families: bool
     """The column family `offsets`: 4.3 and later."""
     has_rocksdb_6: bool = False
-    """RocksDB 6 or later opened a store last (`OPTIONS-…`): 3.0 and later, for 2.8 has 5.18."""
+    """RocksDB 6 or later opened a store last (`OPTIONS-…`): 3.0 and later, because 2.8 has 5.18."""
     has_rocksdb_5_18_3: bool = False
-    """RocksDB 5.18.3 or older opened all stores last: up to 2.5, for 2.6 has 5.18.4 (seen on 2.5.1, 2.6.3, 2.7.0 and 2.8.2)."""
+    """RocksDB 5.18.3 or older opened all stores last: up to 2.5, because 2.6 has 5.18.4 (seen on 2.5.1, 2.6.3, 2.7.0
+    and 2.8.2).
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreadable:
-    """Something in a state directory that could not be looked at."""
+    """Something in a state directory that srfix could not look at."""
 
     path: str
     reason: str
@@ -116,13 +118,13 @@ class ApplicationState:
     """The folder of one application."""
 
     application: str
-    """The application.id: what the changelogs in its checkpoints are named after, else the folder's name."""
+    """The application.id, by the names of the changelogs in its checkpoints, else by the folder's name."""
     path: str
     tasks: tuple[Task, ...]
     """Its tasks, by name, the global stores last."""
     traces: Traces
     is_in_use: bool | None
-    """True if a process holds the folder's lock; None if that cannot be told."""
+    """True if a process holds the folder's lock; None if srfix cannot see that."""
     problems: tuple[Unreadable, ...] = ()
 
     @property
@@ -131,20 +133,20 @@ class ApplicationState:
         return tuple(sorted({store.name for task in self.tasks for store in task.stores}))
 
     def prefix(self, task: Task) -> str:
-        """What the names of the task's internal topics start with: the application.id, and a named topology."""
+        """The first part of the names of the task's internal topics: the application.id, and a named topology."""
         return self.application if task.topology is None else f"{self.application}-{task.topology}"
 
     def changelog(self, task: Task, store: str) -> Topic:
-        """What the store's own changelog would be called, whether or not it exists."""
+        """The name of the store's own changelog, whether or not it exists."""
         return changelog_topic(self.prefix(task), store)
 
     def without_checkpoint(self) -> tuple[Task, ...]:
-        """The tasks with stores of which nothing tells from which topics they restore."""
+        """The tasks whose stores have no record of the topics from which they restore."""
         return tuple(task for task in self.tasks if task.stores and not task.topics)
 
 
 LOCK: Final = ".lock"
-"""The file that is locked, of an application and of a task."""
+"""The name of the lock file, of an application and of a task."""
 _FLOCK: Final = struct.Struct("hhqqi4x")
 """`struct flock` of 64-bit Linux: type, whence, start, length, pid."""
 
@@ -152,8 +154,9 @@ _FLOCK: Final = struct.Struct("hhqqi4x")
 def is_locked(path: Path) -> bool | None:
     """True if another process holds a lock on the file (Java's `FileChannel.lock`, a POSIX record lock).
 
-    F_GETLK asks; taking the lock, be it for an instant, could stop an application that starts at that moment. False
-    where there is no such file; None if it cannot be told: another system than Linux, or a file that may not be read.
+    srfix asks with F_GETLK, because to take the lock, even for an instant, could stop an application that starts at
+    that moment. False if there is no such file; None if srfix cannot see it: on another system than Linux, or if it may
+    not read the file.
     """
     if sys.platform != "linux":
         return None
@@ -171,7 +174,7 @@ def is_locked(path: Path) -> bool | None:
 
 
 def is_task_locked(task: Task) -> bool | None:
-    """True if a process holds the task's own lock, which Streams up to 2.8 has; None if that cannot be told."""
+    """True if a process holds the task's own lock, which Streams up to 2.8 has; None if srfix cannot see that."""
     return is_locked(Path(task.path) / LOCK)
 
 
@@ -181,10 +184,10 @@ class RestoreSource:
 
     topic: Topic
     weight: Weight
-    """Conclusive if nothing else is left, weak if the store is one of several."""
+    """Conclusive if no other store and topic are left, weak if the store is one of several."""
     detail: str
     rivals: tuple[str, ...] = ()
-    """Other stores of the same tasks that may restore from it as well: of all of them at most one does."""
+    """Other stores of the same tasks that may also restore from the topic; at most one of all these stores does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,31 +195,33 @@ class StoreOnDisk:
     """One store, over all its tasks."""
 
     prefix: str
-    """The application.id, with a named topology behind it where there is one."""
+    """The application.id, followed by a named topology if there is one."""
     name: str
     kind: StoreKind
     tasks: tuple[str, ...]
     is_global: bool
     own_changelog: Topic | None
-    """Its own changelog, where one of its tasks names it: then no source topic is reused for it."""
+    """Its own changelog, if one of its tasks names it; then it reuses no source topic."""
     sources: tuple[RestoreSource, ...]
-    """The topics that it may restore from; none if it has a changelog, or nothing is written down."""
+    """The topics that it may restore from; empty if it has a changelog, or if nothing is written down."""
     is_silent: bool
-    """True if none of its tasks says anything: no checkpoint, and no offsets of the store's own."""
+    """True if none of its tasks has a checkpoint or the store's own offsets."""
 
     @property
     def restores_from_nowhere(self) -> bool:
-        """True if its tasks say what they restore from, and nothing of it is this store's: its logging is disabled."""
+        """True if its tasks name the topics from which they restore, and none of them is this store's: its logging is
+        disabled.
+        """
         return not (self.is_silent or self.sources or self.own_changelog is not None)
 
 
 def stores_on_disk(application: ApplicationState) -> tuple[StoreOnDisk, ...]:
     """All stores of an application, by prefix and name; the tasks of a sub-topology together.
 
-    From which topic a store restores is told by its own offsets, or by elimination: `.checkpoint` names topics from which some
-    store of the task restores, and no store. So what has a changelog of its own there is taken out on both sides; where one
-    store and one topic are left, they belong together. A store of Streams 4.3 and later names its topic itself. In-memory
-    stores leave nothing on either side.
+    A store's own offsets show its topic, or elimination does: `.checkpoint` names topics from which some store of the
+    task restores, but no store. So stores with a changelog of their own are taken out, together with these changelogs;
+    if one store and one topic are left, they belong together. A store of Streams 4.3 and later names its topic itself.
+    In-memory stores leave nothing on either side.
     """
     groups: dict[tuple[str, int | None], list[Task]] = defaultdict(list)
     for task in application.tasks:
@@ -230,10 +235,10 @@ def _stores(application: ApplicationState, tasks: list[Task]) -> Iterable[StoreO
     topics = {topic for task in tasks for topic in task.topics}
     changelogs = {name: application.changelog(tasks[0], name) for name in kinds}
     own = {name: changelog for name, changelog in changelogs.items() if changelog in topics}
-    # Window and session stores are never made straight from a topic.
+    # Window and session stores are never made directly from a topic.
     left = sorted(name for name, kind in kinds.items() if name not in own and kind is not StoreKind.SEGMENTED)
     prefix = application.prefix(tasks[0])
-    # The changelog of a store whose directory is gone is no source either.
+    # The changelog of a store without a directory is no source either.
     unclaimed = sorted(topic for topic in topics if parse(topic, application=prefix) is None)
     for name, kind in kinds.items():
         holders = [task for task in tasks if any(store.name == name for store in task.stores)]
@@ -282,7 +287,7 @@ def _by_elimination(
         else f"the checkpoints of {len(holders)} tasks name this topic"
     )
     if len(stores) == 1 and len(topics) == 1:
-        detail = f"{names_it}, and {name} is the only store there without a changelog of its own"
+        detail = f"{names_it}, and of these stores only {name} has no changelog of its own"
         return (RestoreSource(topic=topics[0], weight=Weight.CONCLUSIVE, detail=detail),)
     rivals = tuple(other for other in stores if other != name)
     detail = (

@@ -1,4 +1,6 @@
-"""Reads state directories from disk. What cannot be read is a `Unreadable` of the application, not an error."""
+"""Reads state directories from disk. Anything that it cannot read becomes an `Unreadable` of the application, not an
+error.
+"""
 
 from __future__ import annotations
 
@@ -38,17 +40,17 @@ from srfix.serde.subjects.names import changelog_topic
 
 _TASK: Final = re.compile(r"([0-9]+)_([0-9]+)")
 _APPLICATION_ID: Final = re.compile(r"[A-Za-z0-9._-]+")
-"""What topics can be named after: `lost+found` is none."""
+"""Names that a topic's name can begin with; `lost+found` is not one."""
 _NAMED_TOPOLOGY: Final = re.compile(r"__(.+)__")
 _GLOBAL: Final = "global"
 _ROCKSDB: Final = "rocksdb"
 _CURRENT: Final = "CURRENT"
 _DEEPEST: Final = 4
-"""Folders between an application's and a database's, with a named topology, and one."""
+"""How many levels of folders lie between an application's folder and a database's, with a named topology, plus one."""
 _CHECKPOINT: Final = ".checkpoint"
 _ROCKSDB_VERSION: Final = re.compile(rb"^\s*rocksdb_version=(\d+)\.(\d+)\.(\d+)", re.MULTILINE)
 _BEGINNING: Final = 4_096
-"""Bytes of an options file that are read: its version stands first."""
+"""How many bytes of an options file are read, because its version comes first."""
 _PROCESS_METADATA: Final = "kafka-streams-process-metadata"
 
 
@@ -82,9 +84,8 @@ def read_state_directory(path: Path) -> tuple[ApplicationState, ...]:
 
 
 def shut_folders(path: Path) -> tuple[Unreadable, ...]:
-    """The folders in a state directory that may be applications', by their names, and that this user may not look into.
-
-    None in the folder of an application: those are its tasks'.
+    """The folders in a state directory that may belong to applications, by their names, but that this user may not
+    read. Empty in the folder of an application, whose folders are its tasks.
     """
     try:
         entries = () if _is_application(path) else sorted(path.iterdir())
@@ -111,7 +112,7 @@ def _is_application(path: Path) -> bool:
             for entry in path.iterdir()
         )
     except PermissionError:
-        return False  # it may be shut while its siblings are open: see `shut_folders`
+        return False  # this user may not read it, although it may read its siblings: see `shut_folders`
 
 
 def _application_above(path: Path) -> Path | None:
@@ -119,13 +120,15 @@ def _application_above(path: Path) -> Path | None:
 
 
 def _is_in_use(folder: Path, tasks: Iterable[Path]) -> bool | None:
-    """Whether a process holds a lock there: up to 2.6.1, and in 2.7.0, there are those of the tasks alone."""
+    """Whether a process holds a lock there; up to 2.6.1, and in 2.7.0, only tasks have locks."""
     locks = [is_locked(path / LOCK) for path in (folder, *tasks)]
     return True if True in locks else None if None in locks else False
 
 
 def _rocksdb(database: Path) -> tuple[int, ...]:
-    """The version of RocksDB that opened a store last, as the options of its database or segments say; empty if they do not."""
+    """The version of RocksDB that opened a store last, by the options of its database or segments; empty if they do not
+    say it.
+    """
     latest = max((*database.glob("OPTIONS-*"), *database.glob("*/OPTIONS-*")), default=None, key=lambda path: path.name)
     try:
         match = None if latest is None else _ROCKSDB_VERSION.search(latest.read_bytes()[:_BEGINNING])
@@ -139,7 +142,7 @@ def _is_named(path: Path) -> bool:
 
 
 class _Reader:
-    """Reads one application's folder, and gathers what could not be read."""
+    """Reads one application's folder, and gathers everything that it could not read."""
 
     def __init__(self) -> None:
         self._problems: list[Unreadable] = []
@@ -224,13 +227,15 @@ class _Reader:
         return None
 
     def _with_offsets(self, task: Task) -> Task:
-        """The same task with what its stores say themselves, where no checkpoint file does (4.3 and later)."""
+        """The same task with its stores' own offsets, if there is no checkpoint file (4.3 and later)."""
         if task.checkpoint is not None:
             return task
         return replace(task, stores=tuple(replace(store, offsets=self._offsets_of(store)) for store in task.stores))
 
     def _offsets_of(self, store: StoreDirectory) -> StoreOffsets | None:
-        """What the store says; of a segmented one the newest segment that says something, as Kafka Streams reads it."""
+        """The store's own offsets; for a segmented store those of the newest segment that has some, as Kafka Streams
+        reads it.
+        """
         if store.kind is StoreKind.OTHER:
             return None
         path = Path(store.path)
@@ -301,9 +306,9 @@ def _task_number(name: str) -> tuple[int, int]:
 
 
 def _application_id(folder_name: str, tasks: Iterable[Task]) -> str:
-    """What the changelogs of known stores are named after; the folder's name where there are none, or it fits.
-
-    A copy is often called otherwise than the application. A named topology stands between the application.id and the store.
+    """The application.id in the names of the changelogs of known stores; the folder's name if there are none, or if it
+    fits. A copy often has another name than the application. A named topology comes between the application.id and the
+    store.
     """
     prefixes: set[str] = set()
     for task in tasks:

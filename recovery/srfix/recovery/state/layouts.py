@@ -1,4 +1,4 @@
-"""The table of how stores lay out their rows: what reading, seeking, telling, writing and comparing them go by.
+"""The table of the row layouts of stores, on which reading, seeking, detection, writing and comparing are based.
 
 | form | stored key | windows | value |
 |---|---|---|---|
@@ -9,9 +9,9 @@
 | time-first-session | `00`, end, start, key; an index | a session's | bare, in headers mode too |
 | versioned | segment, key | | a version, or all of a segment |
 | list-value | time, side, key | | a list |
-| subscription | foreign key, primary key | | a hash, behind what its column family says |
+| subscription | foreign key, primary key | | a hash, after the bytes of its column family |
 
-`formats` has the bytes of each part, `writing.kinds` what a new store is made of.
+`formats` has the bytes of each part, `writing.kinds` the parts of a new store.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from srfix.recovery.state.formats.windows import SESSIONS, WINDOWS, WindowedKeys
 
 
 class KeyOrder(Enum):
-    """What stored keys begin with, and so what can be sought by."""
+    """The first part of stored keys, by which rows can be sought."""
 
     KEY = auto()
-    """The key, and nothing behind it."""
+    """The key, with nothing after it."""
     KEY_AND_TIMES = auto()
     """The key, and the times of its window."""
     TIMES_AND_KEY = auto()
-    """The times, behind a zero; an index may stand in the same column family."""
+    """The times, after a zero; the same column family may have an index."""
     SEGMENT_AND_KEY = auto()
     """The segment of versions."""
     OTHER = auto()
@@ -42,14 +42,14 @@ class KeyOrder(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """How the rows of a store lie."""
+    """The layout of a store's rows."""
 
     order: KeyOrder
     """How stored keys are built."""
     windows: WindowedKeys | None = None
-    """The windows beside the keys, in the changelog too; None if there are none."""
+    """The format of the windows beside the keys, also in the changelog; None if there are none."""
     values: Mapping[str, ValueForm] = field(default_factory=lambda: VALUES)
-    """What stands before the serde's bytes, by column family."""
+    """The format of the bytes before the serde's bytes, by column family."""
 
 
 class StoreFormat(Enum):
@@ -81,7 +81,7 @@ class StoreFormat(Enum):
 
     @property
     def is_windowed(self) -> bool:
-        """True for stores whose rows belong to windows, sessions not among them."""
+        """True for stores whose rows belong to windows, except sessions."""
         return _LAYOUTS[self].windows is WINDOWS
 
     @property

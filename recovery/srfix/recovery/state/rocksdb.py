@@ -1,8 +1,7 @@
-"""Reading a RocksDB of Kafka Streams without touching it: through a view of links in a directory of our own.
-
-rocksdict writes a file into a directory that it opens, read-only too, and a mere read-write open makes Streams 2.6 die
-on that directory. So what is opened is never the original. The library is optional (`pip install 'srfix[state]'`);
-without it there is a `LibraryMissingError`.
+"""Reads a RocksDB of Kafka Streams without touching it, through a view: links in srfix's own directory. rocksdict
+writes a file into every directory that it opens, even read-only, and a mere read-write open makes Streams 2.6 die on
+that directory. So srfix never opens the original. The library is optional (`pip install 'srfix[state]'`); without it
+there is a `LibraryMissingError`.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from rocksdict import Rdict, RdictIter
 
 ROWS_IN_A_CHUNK: Final = 1_000
-"""Rows that are read together where nobody says otherwise: more are not quicker."""
+"""How many rows are read together by default; more are not faster."""
 
 _CURRENT: Final = "CURRENT"
 _FIRST_CHUNK: Final = 8
@@ -37,8 +36,9 @@ _COPIED: Final = {
     "MANIFEST-*": bounds.MOST_COPIED_BYTES,
     "*.log": bounds.MOST_COPIED_BYTES,
 }
-"""What makes a database beside its tables → how many bytes RocksDB may be given of it, for it reads the first ones whole.
-Not LOCK and LOG, which whoever opens it writes."""
+"""The files of a database besides its tables → how large they may be, because RocksDB reads the first ones completely.
+Without LOCK and LOG, which are written at every open.
+"""
 
 
 _BLAMED: Final = re.compile(r"\s+The file \S*MANIFEST-\d+ may be corrupted\.")
@@ -46,13 +46,13 @@ _BLAMED: Final = re.compile(r"\s+The file \S*MANIFEST-\d+ may be corrupted\.")
 
 @contextmanager
 def linked_view(database: Path) -> Iterator[Path]:
-    """A directory of our own in which the database can be opened; gone at the end, or swept after a kill (`views`).
-
-    Tables (`*.sst`, which never change) are linked, hard where that is possible, so that they stay readable while a
-    running application compacts them away; everything else is copied.
+    """A directory of srfix's own in which the database can be opened; it is removed at the end, or swept after a kill
+    (`views`). Tables (`*.sst`, which never change) are linked, with hard links if possible, so that they stay readable
+    while a running application compacts them away. Everything else is copied.
     """
     with view_directory() as scratch:
-        os.scandir(database).close()  # glob finds nothing in a folder that is shut, which looks like damage
+        # glob finds nothing in a folder that this user may not read, which would look like damage
+        os.scandir(database).close()
         room = bounds.MOST_COPIED_BYTES
         for pattern, most in _COPIED.items():
             for entry in database.glob(pattern):
@@ -83,12 +83,12 @@ def _size(file: Path, most: int | None) -> int:
 def _link(target: Path, name: Path) -> None:
     try:
         os.link(target, name)
-    except OSError:  # another file system, or a file of somebody else's
+    except OSError:  # another file system, or another user's file
         name.symlink_to(target)
 
 
 def read_column_family(database: Path, name: str) -> Mapping[bytes, bytes] | None:
-    """All rows of one column family; None if the database has none of that name."""
+    """All rows of one column family; None if the database has no such family."""
     with opened(database) as store:
         return dict(store.rows(name)) if name in store.families else None
 
@@ -99,8 +99,8 @@ class OpenedDatabase:
     def __init__(self, families: Mapping[str, Rdict], unlisted: Sequence[str] = ()) -> None:
         self._families = families
         self.unlisted = tuple(unlisted)
-        """The tables in its folder that are newer than all that it knows of, as file names: its MANIFEST was cut, or who wrote
-        them was killed before it had named them there. Their rows are not among its own.
+        """The names of table files in its folder that are newer than all tables that it knows: its MANIFEST was cut, or
+        their writer was killed before it added them to the MANIFEST. Their rows are not among the database's rows.
         """
 
     @property
@@ -108,14 +108,14 @@ class OpenedDatabase:
         return frozenset(self._families)
 
     def rows(self, family: str, *, start: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
-        """The rows of a column family, by key, one at a time, from a key or the next behind it on; some are read ahead."""
+        """The rows of a column family, by key, one at a time, from a key (or the next key) on; some are read ahead."""
         return chain.from_iterable(self.chunks(family, start=start))
 
     def chunks(
         self, family: str, *, start: bytes | None = None, size: int = ROWS_IN_A_CHUNK
     ) -> Iterator[list[tuple[bytes, bytes]]]:
-        """The same rows, in lists of at most `size`: the quickest way to many of them. The first lists are short, for those
-        who want few.
+        """The same rows, in lists of at most `size`: the fastest way to many rows. The first lists are short, for
+        callers that want few.
         """
         rows = self._families[family]
         pairs = cast("Iterator[tuple[bytes, bytes]]", rows.items() if start is None else rows.items(from_key=start))
@@ -124,7 +124,7 @@ class OpenedDatabase:
         while chunk := list(islice(pairs, next(sizes))):
             last = chunk[-1][0]
             yield chunk
-        # At damage they just end; a cursor that goes on from there tells, and is several times slower.
+        # At damage they just end; only a cursor that continues there shows the damage, and it is several times slower.
         cursor = rows.iter()
         if last is not None:
             cursor.seek(last)
@@ -163,9 +163,8 @@ def opened(database: Path) -> Iterator[OpenedDatabase]:
 
 @contextmanager
 def salvaged(database: Path) -> Iterator[OpenedDatabase]:
-    """What is whole in a damaged database, open for reading: RocksDB's own repair, in the view, drops its bad tables.
-
-    Rows of these are missing; and a row that was overwritten or deleted there is found as it was before.
+    """The undamaged part of a damaged database, open for reading: RocksDB's own repair, in the view, drops the bad
+    tables. Their rows are missing; and a row that they overwrote or deleted appears in its older state.
     """
     with _viewing(database, needs_current=False) as view:
         from rocksdict import Options, Rdict
@@ -196,7 +195,7 @@ def _opened_view(view: Path) -> Iterator[OpenedDatabase]:
 
 
 def _unlisted(view: Path, whole: Rdict) -> list[str]:
-    """Older tables than it knows of are what a compaction left."""
+    """Tables that are older than those that it knows are left over from a compaction."""
     newest_listed = max((int(Path(str(file["name"])).stem) for file in whole.live_files()), default=-1)
     numbered = (name for name in os.listdir(view) if name.endswith(".sst") and name.removesuffix(".sst").isdecimal())
     return sorted(name for name in numbered if int(name.removesuffix(".sst")) > newest_listed)
@@ -221,7 +220,7 @@ def _viewing(database: Path, *, needs_current: bool = True) -> Iterator[Path]:
         ) from error
     except StateDirectoryError:
         raise
-    except Exception as error:  # rocksdict raises bare Exception for whatever RocksDB says
+    except Exception as error:  # rocksdict raises a bare Exception for every error of RocksDB
         if type(error) is not Exception:
             raise
         raise StateDirectoryError(
@@ -240,6 +239,8 @@ def _refuse_without_current(database: Path) -> None:
 
 
 def _in_one_line(message: str, view: Path, database: Path) -> str:
-    """What RocksDB says, in the original's paths. Of a bad table it says, besides, that the manifest may be bad: left out."""
+    """RocksDB's message, with the original's paths. For a bad table it also says that the manifest may be bad; that
+    part is left out.
+    """
     line = " ".join(_BLAMED.sub("", message.replace(str(view), str(database))).split())
     return line.removesuffix(".")

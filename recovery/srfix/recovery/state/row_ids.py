@@ -1,4 +1,4 @@
-"""Which schema ids the rows of a store carry: read one by one through a view, nothing kept but counts.
+"""The schema ids in the rows of a store: rows are read one by one through a view, and only counts are kept.
 
 Stores of every kind are read (`state.reading`), in all their segments. In a versioned store each version of a key is a row, in
 a list store each entry of a list. A subscription of a foreign-key join has two keys, which its pseudo-topics' serdes wrote, and
@@ -23,36 +23,38 @@ from srfix.serde.wire import SchemaId, is_schema_id
 from srfix.serde.wire_peek import BY_GUID, NO_PAYLOAD, PeekedId, SchemaIdPeek, peek_headers
 
 _READ_ANYWAY: Final = 1_000
-"""Rows that are read even if the time is over."""
+"""So many rows are read even if the time is over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowIds:
-    """What the rows of one store carry, as far as it was read."""
+    """The ids in the rows of one store, as far as it was read."""
 
     rows: int
     schema_ids: Mapping[Role, Mapping[SchemaId, int]]
-    """Per role and id the rows whose key or value carries it. A key may begin as a framed one does by chance."""
+    """Per role and id, the number of rows whose key or value carries the id. A key may look like a framed one by chance."""
     guids: Mapping[Role, int] = field(default_factory=dict)
-    """Per role the rows that name their schema by GUID."""
+    """Per role, the number of rows that name their schema by GUID."""
     unframed: Mapping[Role, int] = field(default_factory=dict)
-    """Per role the rows that carry neither. Tombstones of a versioned store, and subscriptions, have no value."""
+    """Per role, the number of rows that carry neither. Tombstones of a versioned store, and subscriptions, have no
+    value.
+    """
     foreign_key_ids: Mapping[SchemaId, int] = field(default_factory=dict)
-    """Per id the subscriptions of a foreign-key join whose foreign key carries it."""
+    """Per id, the number of subscriptions of a foreign-key join whose foreign key carries the id."""
     form: StoreFormat | None = None
-    """The form that they were read as; None where nothing was."""
+    """The format in which the rows were read; None if no rows were read."""
     uncertain: str | None = None
-    """What the store was taken for and why, in a clause, where that is not certain; None where it is."""
+    """If the format is not certain, a clause that says which format was assumed, and why; else None."""
     stopped: str | None = None
-    """Why not all of it was read, in a clause; None if it was."""
+    """A clause that says why the store was not read completely; None if it was."""
     is_damaged: bool = False
-    """True if damage is why: a file that is missing or cut short, a flipped byte, a row of another form."""
+    """True if damage is the reason: a file that is missing or cut short, a flipped byte, a row of another form."""
 
 
 def count_row_ids(store: StateStore, *, give_up_at: float | None = None) -> RowIds:
-    """Counts the ids in the rows of a store, until some time by `time.monotonic`. What damage leaves readable is counted.
-
-    Where the store's form is not certain, and a row has another one, it was taken for the wrong one: nothing is counted.
+    """Counts the ids in the rows of a store, until some time by `time.monotonic`. Rows that damage leaves readable are
+    counted. If the store's format is not certain, and a row has another form, the assumed format was wrong, so nothing
+    is counted.
     """
     tally = _Tally(store.format)
     detection = store.detected
@@ -76,7 +78,7 @@ def _in_words(damage: StoreDamage, damages: int) -> str:
     more = "" if damages == 1 else f" ({counted(damages - 1, 'more such place')})"
     if damage.ends_it:
         return f"{damage.problem}{more}"
-    return f"{damage.database}, {damage.problem}. It is damaged, or not written by Kafka Streams{more}"
+    return f"{damage.database}, {damage.problem}. It is damaged, or Kafka Streams did not write it{more}"
 
 
 class _Tally:

@@ -1,12 +1,13 @@
-"""Directories of our own in which a copy of links to a RocksDB is opened; what a kill left of them goes at the next look.
+"""srfix's own directories, in which a copy of a RocksDB made of links is opened; directories that a kill has left are
+removed at the next look.
 
     <temporary directory>/srfix-views-<user id>/        0700, ours, no link: or another one with a random name is used
         <random>/                                       a view
         <random>.lock                                   locked as long as its maker lives
 
-A view whose lock can be taken is nobody's: the kernel lets go of a lock when its process ends, however it ends. What is
-swept is in a directory that nobody else can write to, is named as a view is, and is no link; links in it are unlinked, never
-followed.
+If the lock of a view can be taken, the view has no owner, because the kernel releases a lock when its process ends in
+any way. srfix only sweeps views: they are in a directory that nobody else can write to, have a view's name, and are no
+links. Links in them are unlinked, never followed.
 """
 
 from __future__ import annotations
@@ -24,19 +25,19 @@ from typing import IO, Final
 from srfix.serde.errors import UsageError
 
 _NAME: Final = re.compile(r"view-[a-z0-9_]+")
-"""As `tempfile` makes them."""
+"""Names as `tempfile` makes them."""
 _HOME: Final = "srfix-views-"
 _LOCK: Final = ".lock"
 
 
 def sweep_views() -> tuple[Path, ...]:
-    """Removes the views that this user's processes left behind when they were killed; those that were. Never raises."""
+    """Removes the views that this user's killed processes left behind, and returns their paths. Never raises."""
     return tuple(view for home in _homes() for view in _sweep(home))
 
 
 @contextmanager
 def view_directory() -> Iterator[Path]:
-    """An empty directory, which nobody else can look into; gone at the end, or swept after a kill."""
+    """An empty directory that nobody else can read; it is removed at the end, or swept after a kill."""
     sweep_views()
     with _locked_name() as (view, lock):
         try:
@@ -52,7 +53,7 @@ def _home() -> Path:
     home = Path(tempfile.gettempdir()) / f"{_HOME}{os.getuid() if hasattr(os, 'getuid') else 0}"
     with suppress(FileExistsError):
         home.mkdir(mode=0o700)
-    # Somebody else's, or a link, in a /tmp that all share: then one whose name nobody could foresee.
+    # It belongs to somebody else, or is a link, in a shared /tmp: use a directory with an unpredictable name instead.
     return home if _is_private(home) else Path(tempfile.mkdtemp(prefix=_HOME))
 
 
@@ -65,7 +66,7 @@ def _homes() -> list[Path]:
 
 
 def _is_private(path: Path | os.DirEntry[str]) -> bool:
-    """True for a directory, no link, that is ours and that nobody else can use."""
+    """True for a directory (not a link) that belongs to this user and that nobody else can use."""
     try:
         status = os.lstat(path)
     except OSError:
@@ -83,7 +84,7 @@ def _nowhere(error: OSError) -> UsageError:
 
 @contextmanager
 def _locked_name() -> Iterator[tuple[Path, Path]]:
-    """A view that is not there yet, and its lock, which is taken: a view without one is swept."""
+    """A new path for a view, with its lock already taken, because a view without a lock is swept."""
     while True:
         try:
             home = _home()
@@ -100,11 +101,11 @@ def _locked_name() -> Iterator[tuple[Path, Path]]:
             if _takes(lock_file, lock):
                 yield lock.with_suffix(""), lock
                 return
-        # Another process's sweep came between making and locking it: it takes the file for one that was left behind.
+        # Another process's sweep came between making and locking it, and removed the file as left behind.
 
 
 def _takes(lock_file: IO[bytes], lock: Path) -> bool:
-    """True if the lock is ours now, and is the one that stands there."""
+    """True if this process now holds the lock, and the lock is the file that exists there."""
     import portalocker
 
     try:
@@ -137,7 +138,7 @@ def _sweep(home: Path) -> Iterator[Path]:
 
 
 def _remove(view: Path, lock: Path) -> None:
-    # rmtree unlinks links and follows none. Of what cannot be removed the lock stays, for the next sweep.
+    # rmtree unlinks links and follows none. If something cannot be removed, its lock stays, for the next sweep.
     if view.is_dir() and not view.is_symlink():
         shutil.rmtree(view, ignore_errors=True)
     if not os.path.lexists(view):

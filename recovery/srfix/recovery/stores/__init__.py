@@ -1,1 +1,1 @@
-"""What `srfix state` does with the stores on disk: shows, compares, exports and places them, here or on a Spark worker."""
+"""The work of `srfix state` with stores on disk: show, compare, export and place them, here or on a Spark worker."""

@@ -1,4 +1,4 @@
-"""What a person chooses of a rebuild, and of an export."""
+"""A person's choices for a rebuild, and for an export."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 
 class OnError(Enum):
-    """What becomes of a row that cannot be written anew."""
+    """What to do with a row that srfix cannot rewrite."""
 
     FAIL = "fail"
     """No directory is completed; all such rows are counted first, and some listed."""
@@ -16,12 +16,12 @@ class OnError(Enum):
 
 
 class Until(Enum):
-    """Up to where a topic is read."""
+    """The end up to which a topic is read."""
 
     COMMITTED = "committed"
-    """To what the application's group has committed: a reused source topic."""
+    """To the committed offsets of the application's group: for a reused source topic."""
     END = "end"
-    """To the end of the log: a changelog, or the source topic of a global table."""
+    """To the end of the log: for a changelog, or for the source topic of a global table."""
 
 
 class ExportFormat(Enum):
@@ -32,4 +32,4 @@ class ExportFormat(Enum):
 
 
 HOLDS_TYPES: Final = (ExportFormat.PARQUET, ExportFormat.ARROW)
-"""The forms that hold typed columns."""
+"""The file formats that can hold typed columns."""

@@ -1,4 +1,4 @@
-"""How a key of a store can differ from what its topic says, and what is kept of a value to tell it."""
+"""The ways in which a key of a store can differ from its topic, and the summary of a value that is kept for this."""
 
 from __future__ import annotations
 
@@ -16,57 +16,58 @@ from srfix.serde.wire_peek import NO_PAYLOAD, SchemaIdPeek
 
 _DIGEST_SIZE: Final = 16
 _REST: Final = struct.Struct(">iq")
-"""Behind a digest: the schema id, or a mark that is none, and the timestamp."""
+"""After a digest: the schema id, or a mark instead of an id, and the timestamp."""
 _NO_TIMESTAMP: Final = -1
 KEPT_SIZE: Final = _DIGEST_SIZE + _REST.size
 """How many bytes are kept of a value."""
 MOST_SHOWN: Final = 100
-"""Differences that are kept of each part; all are counted."""
+"""How many differences are kept for each part; all are counted."""
 
 
 class DifferenceKind(Enum):
     """How a key differs."""
 
     MISSING = "missing"
-    """The topic holds it, the store does not."""
+    """The topic holds the key, the store does not."""
     EXTRA = "extra"
-    """The store holds it, the topic does not, or holds a tombstone."""
+    """The store holds the key, the topic does not, or has a tombstone."""
     STALE = "stale"
     """The store's row is older than the newest record."""
     OTHER_ID = "other-id"
-    """Both carry a schema id, and not the same: the row was written again by the application, or by a restore."""
+    """Both carry a schema id, but different ones: the application, or a restore, has written the row again."""
     OTHER_BYTES = "other-bytes"
-    """The bytes differ otherwise."""
+    """The bytes differ in another way."""
     NOT_KNOWN = "not-known"
-    """The store holds it, and the topic has let go of what it would be compared with; or the topic holds it, and the store may
-    have let it go."""
+    """The store holds the key, but the topic has dropped the record for a comparison; or the topic holds the key, but
+    the store may have dropped it.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One key that is not as the topic says."""
+    """One key whose row differs from the topic."""
 
     kind: DifferenceKind
     key: bytes
-    """As the changelog has it: with its window, where it has one."""
+    """The key as the changelog has it: with its window, if it has one."""
     valid_from_ms: int | None = None
-    """Of a version, from when it holds."""
+    """For a version, the time from which on it holds."""
     store_id: int | None
     topic_id: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """One task's part of a store beside the topic's partitions."""
+    """One task's part of a store, compared with the topic's partitions."""
 
     store: StateStore
     same: int
     counts: dict[DifferenceKind, int]
-    """Per kind the keys that differ so."""
+    """Per kind, the number of keys with this difference."""
     shown: tuple[Difference, ...]
     """The first of them."""
     is_cut: bool = False
-    """True if the topic has let go of records: its log begins behind offset 0."""
+    """True if the topic has dropped records: its log begins after offset 0."""
 
     @property
     def differ(self) -> int:
@@ -74,12 +75,12 @@ class Comparison:
 
     @property
     def not_known(self) -> int:
-        """Keys of which it cannot be known whether they differ."""
+        """How many keys may differ or not; nobody can know it."""
         return self.counts[DifferenceKind.NOT_KNOWN]
 
 
 class ValueSummary(NamedTuple):
-    """What is kept of a value: 28 bytes, in which a comparison finds all that it says."""
+    """The summary of a value: 28 bytes, which hold everything that a comparison needs."""
 
     digest: bytes
     schema_id: int | None
@@ -96,8 +97,8 @@ class ValueSummary(NamedTuple):
 
 
 class Keeping:
-    """Takes values and timestamps to what is kept of them: `ValueSummary.read` reads it. In values that no serde wrote nothing
-    is a schema id.
+    """Makes the summaries of values and timestamps, which `ValueSummary.read` reads. Values that no serde wrote have no
+    schema id.
     """
 
     def __init__(self, *, has_ids: bool = True) -> None:
@@ -114,7 +115,7 @@ class Keeping:
 
 
 def kind_of(here: ValueSummary, topic: ValueSummary) -> DifferenceKind:
-    """Of two values of one key that are not the same."""
+    """The kind of difference between two values of one key."""
     if here.timestamp is not None and topic.timestamp is not None and here.timestamp < topic.timestamp:
         return DifferenceKind.STALE
     if here.schema_id is not None and topic.schema_id is not None and here.schema_id != topic.schema_id:

@@ -1,12 +1,14 @@
 """A store beside the topic that it restores from, key by key.
 
-What the topic says a store holds is the newest record of each key. Of each key a digest of its value is kept, its schema id and
-its timestamp, on disk and by key (`state.writing.database.in_order`): then both are read side by side, and memory stays flat.
+By the topic, a store holds the newest record of each key. For each key, a digest of its value, its schema id and its
+timestamp are kept, on disk and by key (`state.writing.database.in_order`). Then both sides are read together, so memory
+stays flat.
 
 | store | a key of the topic is |
 |---|---|
 | key-value | a key of the store |
-| window, session | a key of the store, with its window as the changelog has it; what the store may have let go is not known |
+| window, session | a key of the store, with its window as the changelog has it; rows that the store may have dropped
+are not known |
 | list-value (windows of a join), foreign-key subscription | a stored key, and the value a stored value: no serde's |
 | versioned | all of its records are versions of it: `version_differences` |
 """
@@ -47,22 +49,22 @@ from srfix.serde.subjects.names import Topic
 
 _CHUNK: Final = 1_000
 _TOMBSTONE: Final = b""
-"""What is kept of a key whose newest record is one: unlike a key without a record it is not in the store for certain."""
+"""The summary of a key whose newest record is a tombstone: unlike a key without a record, it is certainly not in the
+store.
+"""
 _AS_STORED: Final = {
     StoreFormat.LIST_VALUE: StoreFormat.PLAIN_KV,
     StoreFormat.SUBSCRIPTION: StoreFormat.TIMESTAMPED_KV,
 }
-"""Stores whose stored keys and values stand in the changelog, and how these are read as they are."""
+"""Stores whose changelog holds the stored keys and values, and how these are read unchanged."""
 
 
 def compared(
     store: StateStore, records: Iterable[RawRecord], *, is_cut: bool = False, end: int | None = None
 ) -> Comparison:
-    """Compares a part of a store with the records of its partition, of a global store with all, which come in the order of
-    their offsets. Damage is noted in the store.
-
-    Of a log that is cut, which begins behind offset 0, what stood before is not known. The end is the offset behind the last
-    that was asked for, if that is known.
+    """Compares a part of a store with the records of its partition (a global store with those of all partitions), which
+    come in the order of their offsets. Damage is noted in the store. If the log is cut, so that it begins after offset
+    0, the records before are not known. The end is the offset after the last requested one, if that is known.
     """
     counts: Counter[DifferenceKind] = Counter()
     shown: list[Difference] = []
@@ -74,7 +76,7 @@ def compared(
         counts[difference.kind] += 1
         if len(shown) < MOST_SHOWN:
             shown.append(difference)
-    if store.is_shut:  # what may not be read is not missing
+    if store.is_shut:  # a part that this user may not read is not missing
         counts[DifferenceKind.MISSING] = 0
         shown = [shown_difference for shown_difference in shown if shown_difference.kind is not DifferenceKind.MISSING]
     by_kind = {kind: counts[kind] for kind in DifferenceKind}
@@ -89,14 +91,14 @@ def _all_differences(
         return
     as_stored = _AS_STORED.get(store.format)
     part = store if as_stored is None else replace(store, detected=replace(store.detected, format=as_stored))
-    # A restore of a table loses what its topic has let go; of the others that is how their topics are.
+    # A restore of a table loses records that its topic has dropped; for other stores, their topics are always so.
     absent = DifferenceKind.NOT_KNOWN if is_cut and not store.format.is_key_value else DifferenceKind.EXTRA
     has_ids = as_stored is None
     span = _Span(part)
     summaries = _told_by(span.seeing(records), has_ids=has_ids)
     with in_order(summaries) as topic_rows, _rows_in_order(part, has_ids=has_ids) as here:
         yield from _differences(here, topic_rows, absent, span.is_let_go)
-    store.damages = part.damages  # the list of them is one
+    store.damages = part.damages  # the whole list is one stored value
 
 
 def _differences(
@@ -105,8 +107,8 @@ def _differences(
     absent: DifferenceKind,
     is_let_go: Callable[[bytes], bool],
 ) -> Iterator[Difference | None]:
-    """For each key how it differs; None for one that does not. Both come by key. `absent` is what a row is of whose key the
-    topic has no record; the store may have let go of a key that it lacks.
+    """For each key its difference; None if it does not differ. Both sides come by key. `absent` is the kind for a row
+    whose key has no record in the topic; `is_let_go` says whether the store may have dropped a key that it lacks.
     """
     row, record = next(here, None), next(topic_rows, None)
     while row is not None or record is not None:
@@ -135,8 +137,9 @@ def _differences(
 
 
 class _Span:
-    """What a store of windows or sessions may have let go: Kafka Streams drops whole segments, the oldest first, and never the
-    newest (`AbstractSegments.cleanupExpiredSegments`; a session lies where it ends). A restore leaves out the same.
+    """The rows that a store of windows or sessions may have dropped: Kafka Streams drops whole segments, the oldest
+    first, and never the newest (`AbstractSegments.cleanupExpiredSegments`; a session belongs to the segment of its
+    end). A restore leaves out the same rows.
     """
 
     def __init__(self, store: StateStore) -> None:
@@ -145,13 +148,13 @@ class _Span:
         self._has_segments = self._form.is_windowed or self._form.is_of_sessions
 
     def seeing(self, records: Iterable[RawRecord]) -> Iterable[RawRecord]:
-        """The same records. Where nothing is there, the newest window at least should be."""
+        """The same records, unchanged. If the store has no rows, at least the newest window should exist."""
         if not self._has_segments or self._from_ms is not None:
             return records
         return self._newest(records)
 
     def is_let_go(self, key: bytes) -> bool:
-        """True if a key of the topic stands before all that the store has."""
+        """True if a key of the topic is older than everything that the store has."""
         at_ms = self._time(key) if self._has_segments else None
         return at_ms is not None and self._from_ms is not None and at_ms < self._from_ms
 
@@ -168,7 +171,7 @@ class _Span:
 
 
 def in_window(form: StoreFormat, key: bytes) -> tuple[bytes, StoredWindow | None]:
-    """A changelog's key as the store's serde wrote it, and its window; as it is where it has none."""
+    """A changelog's key as the store's serde wrote it, and its window; the unchanged key if it has none."""
     windows = form.layout.windows
     if windows is not None:
         with suppress(FormatError):
@@ -196,10 +199,10 @@ def _told_by(records: Iterable[RawRecord], *, has_ids: bool) -> Iterator[tuple[b
 
 @contextmanager
 def _rows_in_order(store: StateStore, *, has_ids: bool) -> Iterator[Iterator[tuple[bytes, bytes]]]:
-    """What a store says of each key of its changelog, by key."""
+    """The summaries of a store's rows by the keys of its changelog, in the order of keys."""
     rows = _told_by_rows(store, has_ids=has_ids)
     if store.format.is_key_value:
-        yield rows  # as they lie
+        yield rows  # in their stored order
         return
     with in_order(rows) as ordered:
         yield ordered
@@ -227,21 +230,21 @@ class KeyWindow(Part):
 
     start_ms: int
     end_ms: int | None
-    """Inclusive, of a session; null of other windows, whose size is not stored."""
+    """Inclusive, for a session; null for other windows, whose size is not stored."""
 
 
 class ShownDifference(Part, kw_only=True):
-    """A key that is not as the topic says."""
+    """A key whose row differs from the topic."""
 
     kind: DifferenceKind
     key_hex: str
-    """As the changelog has it, with its window."""
+    """The key as the changelog has it, with its window."""
     window: KeyWindow | UnsetType | None = UNSET
     """The window in the key; null without one."""
     store_id: int | None
     topic_id: int | None
     valid_from_ms: int | UnsetType | None = UNSET
-    """Of a version, from when it holds; null outside of versioned stores."""
+    """For a version, the time from which on it holds; null outside of versioned stores."""
 
 
 class ComparedPart(Part, kw_only=True):
@@ -256,13 +259,15 @@ class ComparedPart(Part, kw_only=True):
     other_id: Count
     other_bytes: Count
     not_known: Count | UnsetType = UNSET
-    """Keys of which it cannot be known, for the topic has let go of records, or the store may have: no differences."""
+    """Keys that may differ or not, because the topic has dropped records, or the store may have; they are no
+    differences.
+    """
     shown: list[ShownDifference]
     """The first of them."""
 
 
 class StateDiff(DatedDocument, tag="srfix.state-diff/1"):
-    """A store beside the topic that it restores from: `srfix state diff`."""
+    """A store compared with the topic that it restores from: `srfix state diff`."""
 
     application: str
     store: str
@@ -294,21 +299,21 @@ def _window(form: StoreFormat, key: bytes) -> KeyWindow | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToCompare:
-    """What of a topic stores are compared with."""
+    """The range of a topic with which stores are compared."""
 
     topic: Topic
     ranges: Mapping[int, tuple[int, int]]
-    """By partition the first offset, inclusive, and the last, exclusive."""
+    """For each partition the first offset, inclusive, and the end, exclusive."""
 
     def part(self, cluster: Cluster, store: StateStore) -> Comparison:
-        """A part beside its partition; a global one beside all. Damage is noted in the store."""
+        """Compares a part with its partition, a global store with all partitions. Damage is noted in the store."""
         own = self._ranges(store)
         is_cut = any(begin > 0 for begin, _end in own.values())
         end = own[store.partition][1] if store.partition is not None else None
         return compared(store, self._records(cluster, store), is_cut=is_cut, end=end)
 
     def cut(self, store: StateStore) -> dict[int, int]:
-        """Where the logs begin of which something is gone, of a part's own partitions."""
+        """The beginnings of a part's own logs, if they have lost records."""
         return {partition: begin for partition, (begin, _end) in self._ranges(store).items() if begin > 0}
 
     def _ranges(self, store: StateStore) -> dict[int, tuple[int, int]]:
@@ -322,8 +327,8 @@ class ToCompare:
 
 
 def ranges_to_compare(cluster: Cluster, topic: Topic, *, group: str | None) -> ToCompare:
-    """All partitions of a topic, from their starts to their ends, or to what a group has committed: without a commit nothing
-    is restored.
+    """All partitions of a topic, from their starts to their ends, or to a group's committed offsets: without a commit,
+    nothing is restored.
     """
     partitions = partitions_of(cluster, topic)
     ranges = dict(cluster.watermarks(topic, partitions))

@@ -1,8 +1,9 @@
-"""What a restore will take: records, bytes, time and memory, per task and store.
+"""The cost of a restore: records, bytes, time and memory, per task and store.
 
-Records are counted as offsets, so compaction makes them fewer. Bytes are those of keys and values, by the mean of a sample.
-Memory is what Streams gives a RocksDB unless a RocksDBConfigSetter says otherwise (`RocksDBStore`): a block cache of 50 MiB
-and three memtables of 16 MiB, for each segment of a window or session store too.
+Offsets are counted as records, so after compaction there are fewer records. Bytes are those of keys and values,
+estimated by the mean of a sample. Memory is the amount that Streams gives a RocksDB, unless a RocksDBConfigSetter says
+otherwise (`RocksDBStore`): a block cache of 50 MiB and three memtables of 16 MiB, for each segment of a window or
+session store too.
 """
 
 from __future__ import annotations
@@ -24,14 +25,16 @@ from srfix.recovery.stores.listing import databases_of
 from srfix.serde.subjects.names import Topic
 
 BYTES_OF_A_DATABASE: Final = (50 + 3 * 16) * 1024 * 1024
-"""Of memory, at most."""
+"""The most memory that a database needs, in bytes."""
 ACCEPTABLE_LAG: Final = 10_000
-"""Records behind which Streams gives a task to another instance rather than restore it (`acceptable.recovery.lag`, 2.6)."""
+"""How many records an instance may lag before Streams prefers another instance for the task (`acceptable.recovery.lag`,
+2.6).
+"""
 _SAMPLE: Final = 2_000
 
 
 class EstimatedStore(Part, kw_only=True):
-    """What the restore of a task's part of a store takes."""
+    """The cost of restoring a task's part of a store."""
 
     application: str
     task: str
@@ -39,12 +42,13 @@ class EstimatedStore(Part, kw_only=True):
     topic: str
     is_source: bool = field(name="source_topic")
     records: Count
-    """From the log's start."""
+    """Records from the log's start."""
     records_left: Count
-    """From the checkpoint on, at most."""
+    """Records from the checkpoint on, at most."""
     records_left_at_least: Count | UnsetType = UNSET
-    """From the checkpoint on, at least: fewer than records_left where the directory does not tell whether its checkpoint
-    names the last record in the store (Kafka Streams 2.6 and later) or the one after it."""
+    """Records from the checkpoint on, at least: fewer than records_left if the directory does not show whether its
+    checkpoint names the last record in the store (Kafka Streams 2.6 and later) or the one after it.
+    """
     bytes_: int | None = field(name="bytes")
     records_per_s: float | None
     seconds: float | None
@@ -55,7 +59,7 @@ class EstimatedStore(Part, kw_only=True):
 def topic_of(
     application: ApplicationState, store: StoreDirectory, task: Task
 ) -> tuple[Topic | None, tuple[Topic, ...]]:
-    """The topic that a store restores from, as its directory names it, or None and those that it may be."""
+    """The topic that a store restores from, by its directory; or None, with the possible topics."""
     if store.kind is StoreKind.SEGMENTED:
         return application.changelog(
             task, store.name
@@ -80,8 +84,8 @@ def estimate_restore(
     partitions: Iterable[int],
     rate: float | None = None,
 ) -> EstimatedStore:
-    """What the restore of a store will take, from the partitions that the task restores: its own, or all of a global store's
-    topic. Without a rate (records per second) it is measured over a sample of at most 2,000 records.
+    """The cost of restoring a store, from the partitions that the task restores: its own, or all partitions for a
+    global store. If no rate (records per second) is given, srfix measures it over a sample of at most 2,000 records.
     """
     wanted = list(partitions)
     logs = dict(cluster.watermarks(topic, wanted))
@@ -116,7 +120,9 @@ def estimate_restore(
 
 
 def _left(place: Place, topic: Topic, logs: Mapping[int, tuple[int, int]], meaning: OffsetMeaning) -> int:
-    """How many records are left to restore, if the offsets mean that where the directory does not show what they mean."""
+    """How many records are left to restore; `meaning` is assumed for the offsets if the directory does not show their
+    meaning.
+    """
     return sum(
         max(0, end - max(begin, place.reached(topic, partition, meaning) or 0))
         for partition, (begin, end) in logs.items()
@@ -124,7 +130,9 @@ def _left(place: Place, topic: Topic, logs: Mapping[int, tuple[int, int]], meani
 
 
 def _sampled(cluster: Cluster, topic: Topic, logs: dict[int, tuple[int, int]]) -> tuple[float | None, float | None]:
-    """The mean size of a record, and how many came in a second, the first not counted: it waits for the connection."""
+    """The mean size of a record, and the number of records per second, without the first one, which waits for the
+    connection.
+    """
     partition = max(logs, key=lambda partition_id: logs[partition_id][1] - logs[partition_id][0], default=None)
     if partition is None or logs[partition][0] >= logs[partition][1]:
         return None, None
@@ -139,7 +147,7 @@ def _sampled(cluster: Cluster, topic: Topic, logs: dict[int, tuple[int, int]]) -
 
 
 class StateEstimate(DatedDocument, tag="srfix.state-estimate/1"):
-    """What a restore will take: `srfix state estimate`."""
+    """The cost of a restore: `srfix state estimate`."""
 
     directory: str
     stores: list[EstimatedStore]

@@ -1,14 +1,13 @@
 """Rows of stores as files: Parquet, Arrow, CSV or a JSON document a line. A file takes its name when it is complete.
 
 Columns: `task`, `partition`, `key` and `value` (bytes; in CSV hexadecimal), `timestamp_ms`, `window_start_ms`,
-`window_end_ms`, `valid_from_ms`, `valid_to_ms`, `key_id`, `value_id`, and `key_json`, `value_json`: what a reader sees, null
-where nothing was decoded (in CSV null is nothing, and what is empty a pair of quotes, as PostgreSQL's COPY has it);
+`window_end_ms`, `valid_from_ms`, `valid_to_ms`, `key_id`, `value_id`, and `key_json`, `value_json`: the decoded value
+as JSON, null if nothing was decoded (in CSV, null is an empty field, and an empty text is a pair of quotes, as in
+PostgreSQL's COPY);
 `sequence_number` of a join's windows, `side` (left or right) of its list store, `foreign_key` of subscriptions (bytes),
-`headers` as JSON in the form of `srfix.state-row/1`; where a retention is said `is_beyond_retention` too (null where a row has
-no window).
-
-Of a half that is typed (Parquet and Arrow alone) there are, in place of its JSON, `key_row` or `value_row`, a struct of the
-columns that it is read into, and `key_reason` or `value_reason`, why that is null.
+`headers` as JSON in the form of `srfix.state-row/1`; if a retention is given, also `is_beyond_retention` (null for a
+row without a window). For typed keys or values (only Parquet and Arrow) there are, instead of the JSON, `key_row` or
+`value_row`, a struct of the columns, and `key_reason` or `value_reason`, which says why that is null.
 """
 
 from __future__ import annotations
@@ -69,15 +68,15 @@ _COLUMNS: Final = {
 
 _GROUP_ROWS: Final = 65_536
 _GROUP_BYTES: Final = 32 << 20
-"""What is collected before it goes to a file of Parquet or Arrow, as a row group or record batch."""
+"""How many rows are collected before they are written to a file of Parquet or Arrow, as a row group or record batch."""
 
 Write: TypeAlias = Callable[[DecodedBatch], int]
-"""Takes rows to the file; how many of them could not be decoded."""
+"""Writes rows to the file; returns how many of them could not be decoded."""
 
 
 def refuse_existing(path: Path) -> None:
     if path.exists():
-        raise UsageError(f"{path} is there already, and srfix overwrites nothing. Name another place, or remove it.")
+        raise UsageError(f"{path} exists already, and srfix overwrites nothing. Name another place, or remove it.")
 
 
 @contextmanager
@@ -89,11 +88,11 @@ def exporting(
     typed: Mapping[Role, Columns] | None = None,
     retention: Retention | None = None,
 ) -> Iterator[Write]:
-    """Opens a file for rows, which go to it in batches; it takes its name at the end. On an error nothing is left. Some halves
-    come typed, with their columns; rows beyond a retention are marked.
+    """Opens a file for rows, which are written in batches; the file gets its name at the end. On an error nothing is
+    left. Keys or values can come typed, with their columns; rows beyond a retention are marked.
     """
     if typed and form not in HOLDS_TYPES:
-        raise UsageError(f"{form.value} holds no typed columns: parquet and arrow do.")
+        raise UsageError(f"{form.value} cannot hold typed columns. Only parquet and arrow can.")
     refuse_existing(path)
     unfinished = path.with_name(f".{path.name}.unfinished")
     try:
@@ -104,7 +103,7 @@ def exporting(
         with file, _WRITERS[form](file, _Form(application, typed or {}, retention)) as write:
             yield write
         os.replace(unfinished, path)
-    except OSError as error:  # none but the file's own: what is read from has errors of other kinds
+    except OSError as error:  # only errors of the file itself: the source of the rows raises other kinds of errors
         unfinished.unlink(missing_ok=True)
         raise UsageError(
             f"{path} cannot be written: {error.strerror or error}. srfix keeps nothing of it. Check how much room "
@@ -117,7 +116,7 @@ def exporting(
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """What stands in the files besides the rows' own."""
+    """Further columns of the files."""
 
     application: str
     typed: Mapping[Role, Columns]
@@ -160,7 +159,7 @@ def _csv(file: IO[bytes], form: _Form) -> Iterator[Write]:
 
 
 def _csv_line(cells: Iterable[object]) -> bytes:
-    """Texts in quotes, and null without: `csv.QUOTE_STRINGS`, which Python 3.11 does not have."""
+    """Texts in quotes, and null without quotes: `csv.QUOTE_STRINGS`, which Python 3.11 does not have."""
     return (",".join(map(_csv_cell, cells)) + "\r\n").encode()
 
 
@@ -246,7 +245,7 @@ def _schema(pa: Any, form: _Form) -> Any:
 
 
 class _Cells:
-    """What stands in the columns for a batch."""
+    """The values of the columns for a batch."""
 
     def __init__(self, rows: DecodedBatch, retention: Retention | None) -> None:
         self._decoded_batch = rows
@@ -256,7 +255,7 @@ class _Cells:
 
     @property
     def failed(self) -> int:
-        """How many rows could not be decoded, among them those that nest too deep for JSON; known behind `columns`."""
+        """How many rows could not be decoded, with those that nest too deep for JSON; known after `columns`."""
         return len(self._failed)
 
     def columns(self) -> tuple[Any, ...]:
@@ -309,13 +308,13 @@ class _Cells:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedPart:
     store: StateStore
-    """What is in it, with the damage that was met."""
+    """The rows in the file, with the damage that srfix met."""
     path: str
     rows: int
     failed: int
     """How many of them could not be decoded."""
     notes: tuple[str, ...]
-    """Where a second subject answered."""
+    """Notes on answers from a second subject."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -326,9 +325,9 @@ class ExportWork:
     application: str
     decoder: RecordDecoder
     second: SecondAnswers
-    """What the decoder's policy tells of second subjects."""
+    """Collects the policy's notes on second subjects."""
     folder: str
-    """Where attempts have their folders."""
+    """The directory in which attempts have their folders."""
     is_typed: bool = False
     """True for keys and values as typed columns, not as JSON."""
 
@@ -361,7 +360,7 @@ def export_on_spark(
     second: SecondAnswers,
     is_typed: bool = False,
 ) -> list[ExportedPart]:
-    """Writes each part to a file in a directory, `STORE-TASK.parquet` or the like. They take their names when all are
+    """Writes each part to a file in a directory, `STORE-TASK.parquet` or the like. They get their names when all are
     complete.
     """
     places = [out / file_name(store, form) for store in stores]

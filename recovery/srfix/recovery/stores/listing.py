@@ -1,5 +1,6 @@
-"""What `srfix state ls` shows: applications, tasks and stores on disk, how their rows are laid out, which cannot be opened, and
-which Streams wrote them, by the layout and by the RocksDB that comes with it (rocksdbjni in the poms of its releases).
+"""The contents of `srfix state ls`: applications, tasks and stores on disk, the layout of their rows, stores that
+cannot be opened, and the version of Streams that wrote them, by the layout and by the RocksDB that comes with it
+(rocksdbjni in the poms of its releases).
 """
 
 from __future__ import annotations
@@ -35,18 +36,20 @@ _ROCKSDB_VERSION: Final = re.compile(r"\d+\.\d+\.\d+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generation:
-    """Which Streams versions leave a directory like this one."""
+    """The versions of Streams that leave a directory like this one."""
 
     streams: str
     """In words: `4.3 or later`, `2.6.2, 2.6.3, 2.7.1, 2.7.2 or 2.8`."""
     because: str
-    """What tells, in words."""
+    """The reason, in words."""
     rocksdb: str | None = None
-    """The RocksDB that wrote the stores' OPTIONS files last; None where there are none, as in many a copy."""
+    """The RocksDB that wrote the stores' OPTIONS files last; None if there are none, as in many copies."""
 
 
 def generation_of(application: ApplicationState) -> Generation:
-    """Which Streams wrote the application's folder, by its layout, and by the RocksDB that its stores name."""
+    """The version of Streams that wrote the application's folder, by its layout, and by the RocksDB that its stores
+    name.
+    """
     streams, because = _by_layout(application.traces)
     rocksdb = _rocksdb(application)
     narrower = None if rocksdb is None else streams_by_rocksdb(rocksdb)
@@ -80,7 +83,9 @@ def _rocksdb(application: ApplicationState) -> str | None:
 
 
 def databases_of(store: StoreDirectory) -> tuple[Path, ...]:
-    """The directories of a store's databases, by name: its own, or those of its segments. None of a store of another make."""
+    """The directories of a store's databases, by name: its own, or those of its segments. Empty for a store of another
+    kind.
+    """
     path = Path(store.path)
     try:
         if store.kind is StoreKind.SEGMENTED:
@@ -91,7 +96,7 @@ def databases_of(store: StoreDirectory) -> tuple[Path, ...]:
 
 
 class Offset(Part):
-    """How far a restore has come with a partition."""
+    """The offset that a restore has reached in a partition."""
 
     topic: str
     partition: Count
@@ -105,23 +110,23 @@ class ListedStore(Part, kw_only=True):
     name: str = field(name="store")
     kind: StoreKind
     form: str | None
-    """How its rows are laid out, such as timestamped-kv; null if that could not be told."""
+    """The layout of its rows, such as timestamped-kv; null if srfix could not detect it."""
     form_certain: bool
     """False if only its name or some of its rows show the form."""
     form_because: str
-    """What shows the form, or why it could not be told."""
+    """What shows the layout, or why srfix could not detect it."""
     problem: str | None
-    """Why it cannot be opened; null if it can, or was not tried."""
+    """Why it cannot be opened; null if it can, or if srfix did not try."""
     path: str
     is_shut: bool | UnsetType = field(name="not_permitted", default=UNSET)
-    """True if it cannot be opened because this user may not read it: whether it is damaged is not known."""
+    """True if it cannot be opened because this user may not read it; whether it is damaged is not known."""
     databases: Count
     changelog: str
-    """What its own changelog would be called."""
+    """The name of its own changelog, whether or not it exists."""
     offsets: list[Offset] | None
-    """How far restores have come, as the store itself has it; null where it does not."""
+    """The offsets that restores have reached, by the store itself; null if it does not keep them."""
     closed: bool | None
-    """False if a process was killed while it had the store open; null where the store does not tell."""
+    """False if a process was killed while it had the store open; null if the store does not show it."""
 
 
 class ListedTask(Part):
@@ -133,7 +138,7 @@ class ListedTask(Part):
     topology: str | None
     in_use: bool | None
     checkpoint: list[Offset] | None
-    """How far restores have come, as written; null where nothing is written."""
+    """The offsets that restores have reached, by the checkpoint; null if there is none."""
     stores: list[ListedStore]
 
 
@@ -143,7 +148,7 @@ class ListedApplication(Part):
     application: str
     path: str
     streams: str
-    """Which Streams versions leave such a folder, in words."""
+    """The versions of Streams that leave such a folder, in words."""
     because: str = field(name="streams_because")
     rocksdb: str | None
     """The RocksDB that wrote the OPTIONS files."""
@@ -153,16 +158,16 @@ class ListedApplication(Part):
 
 
 class StateLs(DatedDocument, tag="srfix.state-ls/1"):
-    """What lies in a state directory: `srfix state ls`."""
+    """The contents of a state directory: `srfix state ls`."""
 
     directory: str
     applications: list[ListedApplication]
     not_looked_at: list[PlaceNotLookedAt] | UnsetType = UNSET
-    """Folders that may be applications', and that this user may not look into."""
+    """Folders that may belong to applications, but that this user may not read."""
 
 
 def listed_application(application: ApplicationState, forms: Mapping[str, StoreForm]) -> ListedApplication:
-    """An application as `srfix state ls` shows it, with the form of each store by its directory."""
+    """An application as `srfix state ls` shows it, with the layout of each store by its directory."""
     generation = generation_of(application)
     return ListedApplication.of(
         application,
@@ -198,28 +203,28 @@ def _store(application: ApplicationState, task: Task, store: StoreDirectory, for
 
 
 def streams_by_rocksdb(version: str) -> str | None:
-    """The Streams releases that come with this RocksDB, in words; None for a version that none of those known has."""
+    """The Streams releases that come with this RocksDB, in words; None for a version that no known release has."""
     match = _ROCKSDB_VERSION.match(version)
     return None if match is None else next((streams for rocksdb, streams in _STREAMS if rocksdb == match[0]), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreForm:
-    """What a store was taken for."""
+    """The detected layout of a store."""
 
     form: StoreFormat | None
     because: str
-    """What shows it, or why it could not be told, in a clause."""
+    """A clause that says what shows it, or why srfix could not detect it."""
     is_certain: bool = False
     """False if only its name or some of its rows show it."""
     problem: str | None = None
-    """Why a store of Kafka Streams cannot be opened, in a clause; None if it can, or was not tried."""
+    """A clause that says why a store of Kafka Streams cannot be opened; None if it can, or if srfix did not try."""
     is_shut: bool = False
-    """True if that is because this user may not read it."""
+    """True if the reason is that this user may not read it."""
 
 
 def form_of(store: StoreDirectory) -> StoreForm:
-    """The form of a store's rows, told from its databases. A store of the application's own make has none."""
+    """The layout of a store's rows, detected from its databases. An application's own kind of store has none."""
     try:
         detected = detect_format(store)
     except LibraryMissingError:
@@ -238,7 +243,7 @@ def forms_of(application: ApplicationState) -> dict[str, StoreForm]:
 
 
 def unreadable_stores(application: ApplicationState, forms: dict[str, StoreForm]) -> Iterator[tuple[str, StoreForm]]:
-    """For each store that cannot be opened a line, which, of which task, and why; and its form."""
+    """For each store that cannot be opened, a line with the store, the task and the reason; and its form."""
     for task in application.tasks:
         for store in task.stores:
             form = forms[store.path]

@@ -26,13 +26,15 @@ _MOST_LETTERS: Final = 600
 
 
 class PartsOnSpark:
-    """Does the work of every part on a session of Spark, classic or Connect, which is used, not configured."""
+    """Does the work of every part on a session of Spark, classic or Connect. srfix uses the session and does not
+    configure it.
+    """
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
 
     def run(self, work: Work[Part, Result], parts: Sequence[Part], *, doing: str) -> list[Result]:
-        """See `PartsEngine.run`. Secrets travel in the function that the tasks run, and stand in no plan, log or event log."""
+        """See `PartsEngine.run`. Secrets travel in the function that the tasks run, and appear in no plan, log or event log."""
         shipment = Shipment(
             job=str(uuid4()),
             work=cast("Work[object, object]", work),
@@ -63,7 +65,7 @@ class PartsOnSpark:
 
 
 def _in_short(text: str) -> str:
-    """What went wrong: what Python raised on the worker, or what Spark says."""
+    """The failure: Python's exception on the worker, or Spark's message."""
     trace = text.rpartition(_TRACE)[2] if _TRACE in text else ""
     raised = [line for line in trace.partition(_OF_THE_JVM)[0].splitlines() if line and not line[0].isspace()]
     return raised[-1][:_MOST_LETTERS] if raised else failure_in_short(text)

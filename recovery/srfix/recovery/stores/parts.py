@@ -1,11 +1,12 @@
-"""What is done with each part of a store (its rows in one task): here, or on a Spark worker, by the same function.
+"""The work on each part of a store (its rows in one task), here or on a Spark worker, by the same function.
 
 Workers write each attempt to a folder of its own, since Spark may run a task again, or twice at once:
 
     <out>/.srfix-unfinished-<random>/   of one job, gone at its end; a kill leaves it, and it can be removed
         <random>/                       of one attempt
 
-Whoever started the job takes from there what the attempt that counts has written. Workers load this: no pyspark here.
+The process that started the job takes from there the files of the attempt that counts. Workers load this: no pyspark
+here.
 """
 
 from __future__ import annotations
@@ -34,38 +35,38 @@ if TYPE_CHECKING:
 _PREFIX: Final = ".srfix-unfinished-"
 
 Part = TypeVar("Part")
-"""What is worked on. Picklable."""
+"""The part that is worked on. Picklable."""
 Result = TypeVar("Result")
-"""What comes of it: counts, damage, names of files. Picklable, and small."""
+"""The result: counts, damage, names of files. Picklable, and small."""
 Part_contra = TypeVar("Part_contra", contravariant=True)
 Result_co = TypeVar("Result_co", covariant=True)
 
 
 class Work(Protocol[Part_contra, Result_co]):
-    """What is done with each part. Picklable by `pickled_with_secrets`; one object does many parts, one after the other."""
+    """The work on each part. Picklable by `pickled_with_secrets`; one object does many parts, one after the other."""
 
     def __call__(self, part: Part_contra) -> Result_co:
         """:raises SrfixError: if it cannot be done."""
         ...
 
     def places(self, part: Part_contra) -> Sequence[Path]:
-        """The directories that must be there for it, wherever it runs."""
+        """The directories that the work needs, wherever it runs."""
         ...
 
 
 class PartsEngine(Protocol):
-    """What has the work of many parts done, side by side."""
+    """Runs the work of many parts, side by side."""
 
     def run(self, work: Work[Part, Result], parts: Sequence[Part], *, doing: str) -> list[Result]:
-        """What comes of each part, in their order. If one fails, nothing of the others is given. For an error it is told what
-        is being done: `exporting users`.
+        """The result of each part, in their order. If one part fails, there is no result of the others. `doing` is for
+        an error message: `exporting users`.
         """
         ...
 
 
 class SecondAnswers:
-    """What a `DualSubject` is given as `on_second`: keeps what it says for who reads here, or takes it along from a worker.
-    Picklable.
+    """The `on_second` of a `DualSubject`: keeps its notes for a reader in this process, or for the way back from a
+    worker. Picklable.
     """
 
     def __init__(self) -> None:
@@ -75,7 +76,7 @@ class SecondAnswers:
         self._notes.append(answered.note)
 
     def taken(self) -> tuple[str, ...]:
-        """What was said since this was asked last."""
+        """The notes since the last call."""
         notes = tuple(self._notes)
         self._notes.clear()
         return notes
@@ -117,22 +118,22 @@ def take(written: Path, place: Path) -> None:
 
 
 FACTORY: Final = "srfix.recovery.stores.parts:part_runner"
-"""What `Shipped` is told."""
+"""The factory's name for `Shipped`."""
 _PIECE_BYTES: Final = 2**24
-"""Of which an answer is made: a cell of Arrow's holds no more than 2 GiB."""
+"""The size of the pieces of an answer, because a cell of Arrow holds no more than 2 GiB."""
 
 Batches: TypeAlias = "Iterator[pa.RecordBatch]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shipment:
-    """A job, as it travels."""
+    """A job in the form that is sent to workers."""
 
     job: str
-    """What tells it from others: what a registry refused in an earlier one does not count."""
+    """The job's own id, so that a registry's refusal in an earlier job does not count."""
     work: Work[object, object]
     parts: tuple[bytes, ...]
-    """To what, each pickled."""
+    """The parts, each pickled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,10 +144,11 @@ class Answer:
 
 @lru_cache(maxsize=2)
 def part_runner(pickled: bytes) -> Callable[[Batches], Batches]:
-    """What does the parts whose numbers come, for a pickled `Shipment`: one for each job and process, so that the registry is
-    asked once for an id. See `one_task_each`.
+    """The function that does the parts with the given numbers, for a pickled `Shipment`. There is one for each job and
+    process, so that the registry is asked only once for an id. See `one_task_each`.
 
-    An outage of the registry or of the cluster is raised, and Spark runs the task again; every other error is an answer.
+    If the registry or the cluster does not answer, it raises, and Spark runs the task again; every other error is an
+    answer.
     """
     shipment: Shipment = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
 

@@ -1,8 +1,7 @@
-"""Where a key belongs: the partition that it goes to, the task of that, and the hosts that hold it, active and standby.
-
-The partition is the one of Java's clients and Kafka Streams (`Utils.murmur2`, `BuiltInPartitioner`). Windowed keys go where
-their inner key does. The bytes are those that the serializer wrote, a schema id in front of them included: one logical key
-under two ids may lie in two partitions. Who holds a task the application's group says, or ksqlDB.
+"""The place of a key: its partition, the task of this partition, and the hosts that hold the task, active and standby.
+The partition is that of Java's clients and Kafka Streams (`Utils.murmur2`, `BuiltInPartitioner`). Windowed keys go
+where their inner key does. The bytes are those that the serializer wrote, with the schema id before them. So one
+logical key under two ids may be in two partitions. The application's group, or ksqlDB, says which hosts hold a task.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ _WORD: Final = struct.Struct("<I")
 
 
 class HostRole(Enum):
-    """As what a host holds a task."""
+    """The role in which a host holds a task."""
 
     ACTIVE = "active"
     STANDBY = "standby"
     EVERY = "every instance"
-    """A global store, which each instance has whole."""
+    """A global store, of which each instance has a full copy."""
 
 
 class KeyHost(Part):
@@ -48,7 +47,7 @@ class KeyHost(Part):
 
 
 def task_of(task: Task, partition: int) -> str:
-    """The task of the same sub-topology for a partition, as the state directory and the group name it, by any of the store's
+    """The task for a partition in the same sub-topology, by the state directory and the group, from any of the store's
     tasks.
     """
     if task.is_global:
@@ -82,8 +81,8 @@ def hosts_by_group(group: StreamsMembers, task: Task, partition: int) -> Iterato
 def hosts_by_ksqldb(
     servers: Iterable[ServerStatus], *, application: str, store: str, task: Task, partition: int, url: str
 ) -> Iterator[KeyHost]:
-    """The servers that hold a partition of a query's store. By the partition's number: of which of the query's topics it is
-    ksqlDB does not say.
+    """The servers that hold a partition of a query's store. Only by the partition's number, because ksqlDB does not say
+    to which of the query's topics it belongs.
     """
     query = task.topology or getattr(ksqldb_query(application), "query_id", None)
     for server in servers:

@@ -1,11 +1,12 @@
-"""RocksDB's OPTIONS and LOG files, and what in them is known to hurt a store of Kafka Streams.
+"""RocksDB's OPTIONS and LOG files, and entries in them that are known to hurt a store of Kafka Streams.
 
 OPTIONS is an INI file: `[Version]` with `rocksdb_version`, `[DBOptions]`, then for each column family `[CFOptions "name"]` and
 `[TableOptions/BlockBasedTable "name"]`. RocksDB writes a new one, `OPTIONS-<number>`, whenever it opens the database.
 
-Lines of a LOG begin with a time and a thread; what is looked for stands behind: stalled writes, too many files on level 0,
-errors, tombstones. A stall is `Stalling writes because we have 20 level-0 files …` or `Stopping writes because we have 2
-immutable memtables …`; tables are told of by `EVENT_LOG_v1` and a JSON object with `event` (`table_file_creation`),
+Lines of a LOG begin with a time and a thread; after these, srfix looks for stalled writes, too many files on level 0,
+errors and tombstones. A stall is `Stalling writes because we have 20 level-0 files …` or `Stopping writes because we
+have 2 immutable memtables …`; a line about a table has `EVENT_LOG_v1` and a JSON object with `event`
+(`table_file_creation`),
 `file_number`, and `table_properties` with `num_entries` and `num_deletions`.
 """
 
@@ -50,7 +51,7 @@ _LEVEL_0: Final = re.compile(r"we have (\d{1,9}) level-0 files")
 _ERROR: Final = re.compile(r"\[ERROR\]|Corruption:|IO error:")
 _EVENT: Final = "EVENT_LOG_v1 "
 _MOST_BYTES: Final = 64 << 20
-"""Of each LOG file, from its start; Streams' own stay far below."""
+"""How much of each LOG file is read, from its start; Streams' own files are much smaller."""
 _MOST_ERRORS: Final = 5
 
 
@@ -61,7 +62,7 @@ class RocksDBOptions:
     database: Mapping[str, str]
     """The options of the whole database, by RocksDB's names."""
     families: Mapping[str, Mapping[str, str]]
-    """Per column family its options, those of its tables under `table.…`."""
+    """The options of each column family; those of its tables are under `table.…`."""
 
     @property
     def compressions(self) -> tuple[str, ...]:
@@ -75,7 +76,7 @@ class RocksDBOptions:
 
     @property
     def logs_errors_alone(self) -> bool:
-        """True if the LOG tells of errors alone, as Streams sets it: of no stall, and no tombstone."""
+        """True if the LOG has only errors, no stalls and no tombstones; Streams sets it so."""
         return self.database.get("info_log_level") in ("ERROR_LEVEL", "FATAL_LEVEL")
 
     def _of_rows(self, name: str, words: Mapping[str, str]) -> tuple[str, ...]:
@@ -84,7 +85,7 @@ class RocksDBOptions:
 
 
 def parse_options(text: str) -> RocksDBOptions:
-    """What is in the text of an OPTIONS file. A line that is none of its form is passed over."""
+    """The options in the text of an OPTIONS file. A line of another form is passed over."""
     version: str | None = None
     database: dict[str, str] = {}
     families: dict[str, dict[str, str]] = {}
@@ -110,7 +111,7 @@ def parse_options(text: str) -> RocksDBOptions:
 
 
 def newest_options(database: Path) -> RocksDBOptions | None:
-    """What the newest OPTIONS file of a database says; None if there is none that can be read."""
+    """The options in the newest OPTIONS file of a database; None if no such file can be read."""
     try:
         numbered = {int(match[1]): path for path in database.iterdir() if (match := _FILE.fullmatch(path.name))}
         if not numbered:
@@ -122,10 +123,9 @@ def newest_options(database: Path) -> RocksDBOptions | None:
 
 
 def options_that_hurt(options: RocksDBOptions) -> tuple[str, ...]:
-    """What is known to cost much, in sentences; none for what Streams itself sets.
-
-    Streams sets no compression, universal compaction, three memtables of 16 MiB, a WAL that is never written, and a LOG of
-    errors alone (2.6.3 to 4.3.1); a RocksDBConfigSetter may change all of it.
+    """Sentences about options that are known to be expensive; none for Streams' own settings. Streams sets no
+    compression, universal compaction, three memtables of 16 MiB, a WAL that is never written, and a LOG with only
+    errors (2.6.3 to 4.3.1); a RocksDBConfigSetter may change all of this.
     """
     sentences: list[str] = []
     for family, of in sorted(options.families.items()):
@@ -145,14 +145,16 @@ def options_that_hurt(options: RocksDBOptions) -> tuple[str, ...]:
         buffer, buffers = _number(of, "write_buffer_size"), _number(of, "max_write_buffer_number")
         if buffer is not None and buffer < 1 << 20:
             sentences.append(
-                where + f"memtables have {buffer:,} bytes: they are flushed all the time, into many small files."
+                where + f"memtables have {buffer:,} bytes: RocksDB flushes them all the time, into many small files."
             )
         if buffers == 1:
-            sentences.append(where + "there is one memtable: writes stall while it is flushed.")
+            sentences.append(where + "there is one memtable: writes stall while RocksDB flushes it.")
     if options.database.get("max_open_files", "-1") not in ("-1", "") and (
         (_number(options.database, "max_open_files") or 0) < 100
     ):
-        sentences.append(f"max_open_files is {options.database['max_open_files']}: files are opened again and again.")
+        sentences.append(
+            f"max_open_files is {options.database['max_open_files']}: RocksDB opens files again and again."
+        )
     return tuple(sentences)
 
 
@@ -164,16 +166,16 @@ def _number(options: Mapping[str, str], name: str) -> int | None:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RocksDBLog:
     stalls: Mapping[str, int]
-    """Why writes were slowed or stopped → how often."""
+    """The reason why writes were slowed or stopped → how often."""
     most_level_0_files: int
     """The most files on level 0 that a stall names; 0 if none does."""
     errors: tuple[str, ...]
     tombstones: Mapping[int, tuple[int, int]]
-    """Per number of a table its entries, and how many of those are tombstones."""
+    """For each table's number, its entries, and how many of them are tombstones."""
 
 
 def parse_log(lines: Iterable[str]) -> RocksDBLog:
-    """What the lines of a LOG file say. A line that is none of these forms is passed over."""
+    """The events in the lines of a LOG file. A line of another form is passed over."""
     stalls: Counter[str] = Counter()
     errors: list[str] = []
     tombstones: dict[int, tuple[int, int]] = {}
@@ -205,7 +207,7 @@ def _table(line: str) -> dict[int, tuple[int, int]]:
 
 
 def read_logs(database: Path) -> RocksDBLog | None:
-    """What the LOG files of a database say, old ones (`LOG.old.…`) too; None if there are none that can be read."""
+    """The events in the LOG files of a database, old ones (`LOG.old.…`) too; None if no such file can be read."""
     try:
         files = sorted(path for path in database.iterdir() if path.name == "LOG" or path.name.startswith("LOG.old."))
     except OSError:
@@ -230,9 +232,7 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def log_that_hurts(log: RocksDBLog, tables: Iterable[int]) -> tuple[str, ...]:
-    """What is known to cost much, in sentences. Of tombstones those alone count that are in the tables that the database has
-    now.
-    """
+    """Sentences about events that are known to be expensive. Only tombstones in the database's present tables count."""
     sentences = [f"Writes were held up {count:,} times ({why})." for why, count in sorted(log.stalls.items())]
     if log.most_level_0_files:
         sentences.append(f"There were {log.most_level_0_files:,} files on level 0: compaction does not keep up.")
@@ -240,7 +240,8 @@ def log_that_hurts(log: RocksDBLog, tables: Iterable[int]) -> tuple[str, ...]:
     entries, deletions = sum(counts[0] for counts in present), sum(counts[1] for counts in present)
     if deletions * 2 > entries:
         sentences.append(
-            f"{deletions:,} of {entries:,} entries in its tables are tombstones: iterating and ranges walk over them all."
+            f"{deletions:,} of {entries:,} entries in its tables are tombstones: iterators and range queries must skip "
+            "all of them."
         )
     sentences.extend(f"RocksDB logged: {error}" for error in log.errors)
     return tuple(sentences)

@@ -1,4 +1,6 @@
-"""Rows of a store, read as a chosen reader does: one by one as `srfix.state-row/1`, many as columns, of Arrow too."""
+"""Rows of a store as a chosen reader reads them: one by one as `srfix.state-row/1`, or many as columns, also of
+Arrow.
+"""
 
 from __future__ import annotations
 
@@ -38,9 +40,9 @@ if TYPE_CHECKING:
 
 
 ROWS_DECODED_TOGETHER: Final = 5_000
-"""A batch of Arrow is worth more rows than a scan is."""
+"""Batches of Arrow have more rows than those of a scan."""
 SIDES: Final[dict[Side, Literal["left", "right"]]] = {Side.LEFT: "left", Side.RIGHT: "right"}
-"""How the sides of a join are called."""
+"""The names of the sides of a join."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +53,7 @@ class DecodedRow:
     row: StateRow
     """In bytes."""
     record: DecodedRecord
-    """The same with key and value decoded, as far as that was asked for."""
+    """The same with key and value decoded, if that was asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +63,7 @@ class DecodedBatch:
     store: StateStore
     batch: RowBatch
     topic: str
-    """The topic that serdes were told."""
+    """The topic name that the serdes got."""
     keys: DecodedColumn | TypedColumn
     values: DecodedColumn | TypedColumn
     decoder: RecordDecoder
@@ -70,7 +72,7 @@ class DecodedBatch:
         return len(self.batch)
 
     def rows(self) -> Iterator[DecodedRow]:
-        """The same rows, one by one, as `decoded_rows` gives them; none of typed columns."""
+        """The same rows, one by one, as from `decoded_rows`; not for typed columns."""
         assert isinstance(self.keys, DecodedColumn)
         assert isinstance(self.values, DecodedColumn)
         for place, row in enumerate(self.batch.rows()):
@@ -93,8 +95,8 @@ def decoded_batches(
     topic: str,
     typed: Collection[Role] = (),
 ) -> Iterator[DecodedBatch]:
-    """Many rows at a time, in the order given: several times as quick as `decoded_rows`. Serdes are told the topic. The halves
-    that come as `TypedColumn` are those for which the decoder has columns.
+    """Many rows at a time, in the given order; several times as fast as `decoded_rows`. The serdes get the topic's
+    name. Keys or values come as `TypedColumn` if the decoder has columns for them.
     """
     for batch in batches:
         keys, values = (
@@ -116,7 +118,7 @@ def decoded_batches(
 def decoded_rows(
     store: StateStore, rows: Iterable[StateRow], decoder: RecordDecoder, *, topic: str
 ) -> Iterator[DecodedRow]:
-    """Each row, in the order given; one that cannot be decoded has its error. Serdes are told the topic."""
+    """Each row, in the given order; a row that cannot be decoded has its error. The serdes get the topic's name."""
     for row in rows:
         raw = RawRecord(
             partition=store.partition or 0,
@@ -154,7 +156,7 @@ class StateRowDocument(Document, tag="srfix.state-row/1"):
     task: str
     partition: int | None
     key: object
-    """As it was decoded; where it was not, `$raw` in base64 and `text` if it is UTF-8."""
+    """The decoded value; if it was not decoded, `$raw` in base64 and `text` if it is UTF-8."""
     value: object
     timestamp: int | None
     time: str | None
@@ -169,7 +171,7 @@ class StateRowDocument(Document, tag="srfix.state-row/1"):
     value_schema: PayloadSchema | None
     errors: list[DecodingError]
     is_beyond_retention: bool | UnsetType | None = UNSET
-    """With `--retention-ms`: Kafka Streams from 3.5 on hides the row. Null where it has no window."""
+    """With `--retention-ms`: true if Kafka Streams from 3.5 on hides the row. Null if it has no window."""
 
 
 def row_document(
@@ -211,16 +213,16 @@ class TypedColumn:
     """The keys, or the values, of many rows."""
 
     rows: pa.StructArray
-    """What the reader sees, a field for each column; null for a tombstone, and where it could not be read."""
+    """The decoded rows, with a field for each column; null for a tombstone, and for a row that could not be read."""
     reasons: pa.Array
-    """Why a row is null, a `Reason`'s word; null where there is a row."""
+    """Why a row is null, as a word of `Reason`; null if there is a row."""
     errors: frozenset[int]
-    """The places of those that could not be read."""
+    """The indexes of rows that could not be read."""
     schema_ids: Sequence[SchemaId | None]
 
 
 def typed_columns(decoder: RecordDecoder) -> dict[Role, Columns]:
-    """The halves of a record that a decoder can give typed, with their columns."""
+    """The roles that a decoder can give typed, with their columns."""
     return {role: columns for role in Role if (columns := decoder.columns_of(role)) is not None}
 
 

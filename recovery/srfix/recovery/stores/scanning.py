@@ -1,4 +1,4 @@
-"""Which rows of a store are asked for, however it lies on disk, and the first of them in a task's part, decoded."""
+"""Selects rows of a store, for every layout on disk, and decodes the first ones in a task's part."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class RowFilter:
     last: bytes | None = None
     """The last key, inclusive."""
     window_from_ms: int | None = None
-    """Windows that start then or later, inclusive; of sessions those that end so."""
+    """Windows that start at this time or later; sessions that end at this time or later."""
     window_to_ms: int | None = None
-    """Windows that start then or before, inclusive."""
+    """Windows that start at this time or earlier."""
 
     def rows(self, store: StateStore) -> Iterator[StateRow]:
         """The rows of a store within these bounds. Damage is noted in the store."""
@@ -59,9 +59,8 @@ class RowFilter:
 
 
 def keys_that_read_as(store: StateStore, decoder: RecordDecoder, wanted: Json) -> Iterator[bytes]:
-    """The keys of a store that a reader sees as this JSON value, each once; a row of one column may be given as its value.
-
-    Every key is read: under which of its schema ids a key was written is not known beforehand.
+    """The keys of a store that decode to this JSON value, each once; a row with one column may be given as the column's
+    value. Every key is read, because it is not known in advance under which schema id a key was written.
     """
     keys: set[bytes] = set()
     for batch in store.batches():
@@ -79,7 +78,7 @@ def _reads_as(read: object, wanted: Json) -> bool:
 
 
 def rows_of_key(store: StateStore, key: bytes) -> Iterator[StateRow]:
-    """The rows of one key: one, or those of its windows, sessions, versions or list."""
+    """The rows of one key: a single row, or those of its windows, sessions, versions or list."""
     if store.format.is_key_value:
         row = store.get(key)
         if row is not None:
@@ -89,11 +88,10 @@ def rows_of_key(store: StateStore, key: bytes) -> Iterator[StateRow]:
 
 
 class Retention:
-    """Tells which rows of windows and sessions lie beyond the retention.
-
-    They lie there until their whole segment goes. Kafka Streams from 3.5 on hides them all the same: what is older than the
-    newest window of the store by the retention or more (`AbstractRocksDBSegmentedBytesStore.getActualFrom`). The newest window
-    that a store has seen is taken for the newest that lies in it.
+    """Finds the rows of windows and sessions that are beyond the retention. They stay until their whole segment is
+    dropped, but Kafka Streams from 3.5 on hides them: rows that are older than the newest window of the store by the
+    retention or more (`AbstractRocksDBSegmentedBytesStore.getActualFrom`). srfix assumes that the newest window in the
+    store is the newest that the store has seen.
     """
 
     def __init__(self, retention_ms: int) -> None:
@@ -101,7 +99,7 @@ class Retention:
         self._newest_ms: dict[str, int | None] = {}
 
     def is_beyond(self, store: StateStore, window: StoredWindow | None) -> bool | None:
-        """Whether a row of that window is; None where it has none."""
+        """Whether a row of that window is beyond the retention; None if the row has no window."""
         place = store.directory.path
         if place not in self._newest_ms:
             self._newest_ms[place] = store.newest_window_ms()
@@ -113,10 +111,10 @@ class Retention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScannedPart:
-    """What was read of a part."""
+    """The rows that were read of a part."""
 
     store: StateStore
-    """The part, with the damage that was met."""
+    """The part, with the damage that srfix met."""
     rows: tuple[DecodedRow, ...]
     notes: tuple[str, ...]
     """Where a second subject answered."""
@@ -129,9 +127,9 @@ class ScanWork:
     wanted: RowFilter
     decoder: RecordDecoder
     second: SecondAnswers
-    """What the decoder's policy tells of second subjects."""
+    """Collects the policy's notes on second subjects."""
     limit: int
-    """How many rows at most, of each part."""
+    """The most rows for each part."""
 
     def __call__(self, part: StateStore) -> ScannedPart:
         rows = decoded_rows(part, self.wanted.rows(part), self.decoder, topic=part.changelog)

@@ -57,13 +57,13 @@ class IdCount(Part):
 
 
 class Damage(Part, kw_only=True):
-    """What could not be read."""
+    """A part that could not be read."""
 
     database: str
     rows_before: Count
     problem: str
     is_shut: bool | UnsetType = field(name="not_permitted", default=UNSET)
-    """True if this user may not read it: whether it is damaged is not known."""
+    """True if this user may not read it; whether it is damaged is not known."""
 
 
 class SizedStore(Part):
@@ -91,15 +91,15 @@ class SizedStore(Part):
     unframed_keys: Count
     unframed_values: Count
     hurts: list[str]
-    """What RocksDB's OPTIONS and LOG say that is known to hurt."""
+    """Entries in RocksDB's OPTIONS and LOG that are known to hurt."""
     rocksdb_versions: list[str] = field(name="rocksdb")
     """Which RocksDB opened its databases last; empty without OPTIONS files."""
     compressions: list[str] = field(name="compression")
-    """How its rows are compressed, by its OPTIONS: none, lz4, snappy, zstd, …"""
+    """The compression of its rows, by its OPTIONS: none, lz4, snappy, zstd, …"""
     compactions: list[str] = field(name="compaction")
     """universal, level, fifo or none, by its OPTIONS."""
     log_of_errors_alone: bool | None
-    """True if its LOG tells of no stall and no tombstone; null without OPTIONS files."""
+    """True if its LOG does not record stalls and tombstones; null without OPTIONS files."""
     damage: list[Damage]
 
 
@@ -113,10 +113,10 @@ class StateSize(DatedDocument, tag="srfix.state-size/1"):
 def size_of(store: StateStore, *, application: str, now_ms: int) -> SizedStore:
     """Reads all rows of a task's part of a store; damage is noted in the store. Memory stays flat.
 
-    The time of a row, which says how old it is now, is its timestamp, else the end or start of its window, or from when its
-    version holds.
+    The time of a row, from which its age follows, is its timestamp, else the end or start of its window, or the
+    beginning of its version.
     """
-    roles = (Role.KEY,) if store.format is StoreFormat.SUBSCRIPTION else tuple(Role)  # its values are Streams' own
+    roles = (Role.KEY,) if store.format is StoreFormat.SUBSCRIPTION else tuple(Role)  # Streams itself writes its values
     tally = _Tally(now_ms, roles)
     for batch in store.batches():
         tally.add(batch)
@@ -181,7 +181,7 @@ def _tables(database: Path) -> Iterator[tuple[int, int]]:
 
 
 def times_of(batch: RowBatch) -> Iterator[int]:
-    """When rows are of, in milliseconds since the epoch; rows of which nothing says so are left out."""
+    """The times of rows, in milliseconds since the epoch; rows without a known time are left out."""
     times = batch.timestamps_ms
     if times is None or None in times:
         times = [time_of(row) for row in batch.rows()]
@@ -189,7 +189,7 @@ def times_of(batch: RowBatch) -> Iterator[int]:
 
 
 def time_of(row: StateRow) -> int | None:
-    """When a row is of, in milliseconds since the epoch; None if nothing says so."""
+    """The time of a row, in milliseconds since the epoch; None if it is not known."""
     if row.timestamp_ms is not None:
         return row.timestamp_ms
     if row.window is not None:

@@ -1,21 +1,25 @@
-"""A versioned store beside its topic, version by version.
+"""Compares a versioned store with its topic, version by version.
 
-Each record of the topic is a version of its key, from its own timestamp on until the next later record of the key begins; of
-two with one timestamp the later offset counts. A tombstone only ends what holds before it. What the store has let go, and what
-the topic has, is no difference, but not known:
+Each record of the topic is a version of its key, from its own timestamp on until the next later record of the key
+begins; if two have the same timestamp, the later offset counts. A tombstone only ends the version before it. Versions
+that the store or the topic has dropped are not differences, but not known:
 
 | seen | is |
 |---|---|
-| in the topic alone | missing, if it holds, or ended within the history that the store keeps, and no later record is gone |
+| only in the topic | missing, if it still holds, or ended within the history that the store keeps, and no later record
+is gone |
 | the same, and it ended earlier, or a later record may be gone | not known |
-| the same, and it was late when it came | not known, unless the store keeps history for far longer: it leaves late ones out |
-| in both, and the values differ | other bytes, another id; not known, if that of the topic was late |
-| a tombstone in the topic, a version in the store | extra; not known, if that was late |
-| in the store alone | extra, if no record can have gone: the log begins at 0, and no offset is missing; else not known |
-| in both, and ended later in the store | stale: what ends it is missing; not known, if that or the version was late |
+| the same, and it was late when it came | not known, because a store leaves late ones out, unless it keeps history for
+far longer |
+| in both, and the values differ | other bytes, another id; not known, if the topic's version was late |
+| a tombstone in the topic, a version in the store | extra; not known, if the tombstone was late |
+| only in the store | extra, if no record can be gone: the log begins at 0, and no offset is missing; else not known |
+| in both, and ended later in the store | stale: the record that ends it is missing; not known, if that record or the
+version was late |
 
-Late is what came after a record of a later timestamp, by the records that the topic still has. A version that comes late may
-hold on in the store past the tombstone of its key: where that had the timestamp of what it ended, the store has no trace of it.
+A record is late if it came after a record with a later timestamp, by the records that the topic still has. A late
+version may hold in the store even after the tombstone of its key: if the tombstone had the same timestamp as the
+version that it ended, the store has no trace of it.
 """
 
 from __future__ import annotations
@@ -35,11 +39,11 @@ _CHUNK: Final = 1_000
 _LENGTH: Final = struct.Struct(">I")
 _TIME: Final = struct.Struct(">q")
 _RECORD: Final = struct.Struct(">?qq")
-"""Behind what is kept of a record's value: whether it is a tombstone, by how much it was late, and its offset."""
+"""After the summary of a record's value: whether it is a tombstone, by how much it was late, and its offset."""
 _HOLDS: Final = -1
-"""The end of a version that holds still."""
+"""The end of a version that still holds."""
 _LONG_HISTORY_MS: Final = 10_000
-"""Segments are shorter than a third of the retention, or than 2 s; of a longer history half is kept for certain."""
+"""Segments are shorter than a third of the retention, or than 2 s; so half of a longer history is certainly kept."""
 
 
 class _Version(NamedTuple):
@@ -59,32 +63,32 @@ class _TopicVersion(NamedTuple):
     late_ms: int
     offset: int
     end_late_ms: int
-    """By how much the record was late that ends it; 0 if it holds."""
+    """By how much the ending record was late; 0 if the version still holds."""
 
 
 @dataclass(slots=True)
 class _Progress:
-    """What was seen while both sides were read."""
+    """What srfix saw while it read both sides."""
 
     following: int = 0
-    """The offset behind the last record."""
+    """The offset after the last record."""
     whole_from: int = 0
-    """The offset behind the last one that was missing before a record: compaction, or a transaction's marker."""
+    """The offset after the last missing offset before a record: a gap from compaction, or a transaction's marker."""
     oldest_end_ms: int | None = None
     """The earliest end of a version that the store has kept; None if it keeps no history."""
     newest_ms: int = _HOLDS
     """The latest beginning of a version in the store."""
 
     def is_whole_behind(self, offset: int, end: int | None) -> bool:
-        """True if no later record can have gone."""
+        """True if no later record can be gone."""
         return offset >= self.whole_from and self.following == end
 
     def keeps_what_ends(self, to_ms: int) -> bool:
-        """True if the store has not let go of what ended then: segments go oldest first."""
+        """True if the store has not dropped versions that ended at this time: segments are dropped oldest first."""
         return self.oldest_end_ms is not None and to_ms >= self.oldest_end_ms
 
     def takes(self, late_ms: int) -> bool:
-        """True if the store has taken a record that was so late."""
+        """True if the store has accepted a record that was so late."""
         if late_ms == 0:
             return True
         if self.oldest_end_ms is None:
@@ -96,10 +100,11 @@ class _Progress:
 def version_differences(
     store: StateStore, records: Iterable[RawRecord], *, is_cut: bool, end: int | None
 ) -> Iterator[Difference | None]:
-    """For each version how it differs; None for one that does not. Damage is noted in the store.
+    """For each version its difference; None if it does not differ. Damage is noted in the store.
 
-    The records are those of the store's partition, in the order of their offsets; of a log that is cut, which begins behind
-    offset 0, what stood before is not known. The end is the offset behind the last that was asked for, if that is known.
+    The records are those of the store's partition, in the order of their offsets; if the log is cut, so that it begins
+    after offset 0, the records before are not known. The end is the offset after the last requested one, if that is
+    known.
     """
     progress = _Progress()
     with in_order(_told_by(records, progress)) as sorted_records, in_order(_told_by_rows(store, progress)) as rows:
@@ -146,7 +151,7 @@ def _kind(row: _Version, record: _TopicVersion, progress: _Progress, *, is_whole
             if record.late_ms == 0 and progress.takes(record.end_late_ms)
             else DifferenceKind.NOT_KNOWN
         )
-    return DifferenceKind.OTHER_BYTES if is_whole else None  # what ended it there is gone from the topic
+    return DifferenceKind.OTHER_BYTES if is_whole else None  # the record that ended it there is gone from the topic
 
 
 def _different(kind: DifferenceKind, row: _Version | None, topic: _Version | None) -> Difference:
@@ -162,7 +167,7 @@ def _different(kind: DifferenceKind, row: _Version | None, topic: _Version | Non
 
 
 def _place(key: bytes, from_ms: int) -> bytes:
-    """The versions of a key stand together, the oldest first."""
+    """The versions of a key come together, the oldest first."""
     return _LENGTH.pack(len(key)) + key + _TIME.pack(from_ms)
 
 
@@ -194,7 +199,7 @@ def _told_by_rows(store: StateStore, progress: _Progress) -> Iterator[tuple[byte
             if row.valid_to_ms is not None:
                 oldest = progress.oldest_end_ms
                 progress.oldest_end_ms = row.valid_to_ms if oldest is None else min(oldest, row.valid_to_ms)
-            if row.value is not None:  # a tombstone only says where nothing holds
+            if row.value is not None:  # a tombstone only marks a time without a value
                 end = _TIME.pack(_HOLDS if row.valid_to_ms is None else row.valid_to_ms)
                 yield _place(row.key, row.valid_from_ms), summary + end
 

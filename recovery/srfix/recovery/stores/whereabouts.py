@@ -1,4 +1,4 @@
-"""Where a key lies, and where it should; and what a reader of its row meets."""
+"""Where a key is, and where it should be; and whether a reader can read its row."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from srfix.serde.wire import SchemaId, is_schema_id, parse
 from srfix.serde.wire_peek import SchemaIdPeek, peek_headers
 
 MOST_LOOKED_AT: Final = 100_000
-"""Records of a partition in which the newest one of a key is looked for."""
+"""In how many records of a partition srfix looks for the newest record of a key."""
 _FIRST_LOOK: Final = 1_000
 _NO_SUBJECT: Final = 40401
 
@@ -40,34 +40,35 @@ class Holder:
 
     store: StateStore
     rows: int
-    """Rows of the key: windows, sessions and versions each count."""
+    """The number of the key's rows: windows, sessions and versions each count."""
     schema_ids: tuple[SchemaId, ...]
-    """What their values carry, ascending."""
+    """The ids in their values, ascending."""
     is_home: bool
-    """True if Streams looks for the key here: the task's partition is that of the key, or it is a global store."""
+    """True if Streams looks for the key here: it is the task of the key's partition, or a global store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whereabouts:
-    """Where a key lies, and where it is looked for."""
+    """Where a key is, and where Streams looks for it."""
 
     key: bytes
-    """As the serializer wrote it, of windowed stores the inner key."""
+    """The bytes that the serializer wrote; for windowed stores, those of the inner key."""
     partitions: int
     partition: int
-    """The one that the default partitioner chooses."""
+    """The partition that the default partitioner chooses."""
     holders: tuple[Holder, ...]
     """The parts of the store in the directory, by task."""
 
     @property
     def astray(self) -> tuple[Holder, ...]:
-        """The parts that hold the key where Streams does not look for it: another schema id in the key, say, or a
-        partitioner of the application's own."""
+        """The parts that hold the key, but where Streams does not look for it, for example because of another schema id
+        in the key, or of the application's own partitioner.
+        """
         return tuple(holder for holder in self.holders if holder.rows and not holder.is_home)
 
     @property
     def is_found(self) -> bool | None:
-        """True if the key lies where it is looked for; None if not all that may hold it there could be read."""
+        """True if the key is where Streams looks for it; None if srfix could not read everything there."""
         home = [holder for holder in self.holders if holder.is_home]
         if any(holder.rows for holder in home):
             return True
@@ -75,8 +76,8 @@ class Whereabouts:
 
 
 def whereabouts(key: bytes, stores: Iterable[StateStore], *, partitions: int) -> Whereabouts:
-    """Looks a key up in all parts of a store. Damage is noted in them. Of the sub-topology's source topics the one with the
-    most partitions counts.
+    """Looks a key up in all parts of a store. Damage is noted in them. If the sub-topology has several source topics,
+    the one with the most partitions counts.
     """
     partition = partition_of(key, partitions)
     holders = []
@@ -95,12 +96,12 @@ class KeyHolder(Part):
     path: str
     rows: Count
     schema_ids: list[int]
-    """What the values of its rows carry."""
+    """The schema ids in the values of its rows."""
     is_home: bool = field(name="looked_for_here")
 
 
 class RowRead(Part):
-    """What a reader of a row meets."""
+    """Whether a reader can read a row."""
 
     row: str
     is_in_topic: bool = field(name="in_topic")
@@ -113,7 +114,7 @@ class RowRead(Part):
 
 
 class StateWhere(DatedDocument, tag="srfix.state-where/1"):
-    """Where a key lies: `srfix state where`."""
+    """Where a key is: `srfix state where`."""
 
     application: str
     store: str
@@ -123,7 +124,7 @@ class StateWhere(DatedDocument, tag="srfix.state-where/1"):
     partitions_from: str
     partition: Count
     found: bool
-    """False if it does not lie there in what could be read; not_looked_at names what could not."""
+    """False if the key is not in the parts that srfix could read; not_looked_at names the others."""
     holders: list[KeyHolder]
     task: str
     """The task that holds the key's partition."""
@@ -151,15 +152,17 @@ def state_where(key_whereabouts: Whereabouts, **more: object) -> StateWhere:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedSubject:
-    """A subject under which a reader looks the version up."""
+    """A subject under which a reader looks up the version."""
 
     subject: Subject
     asked_by: str
-    """Which Kafka Streams asks it, in words."""
+    """The versions of Kafka Streams that ask it, in words."""
 
 
 def row_read(row: str, asked_subject: AskedSubject, membership: Membership, *, is_in_topic: bool) -> RowRead:
-    """What a reader of a row meets that looks the version up under the subject, as Connect's AvroConverter and ksqlDB do."""
+    """Whether a reader can read a row if it looks up the version under the subject, as Connect's AvroConverter and
+    ksqlDB do.
+    """
     if not membership.is_known:
         answer = "the registry does not know the id"
     elif membership.is_missing:
@@ -184,13 +187,13 @@ class NewestRecord:
 
     record: RawRecord | None
     looked_at: int
-    """Records that were read for it, the newest ones."""
+    """How many of the newest records were read for it."""
     is_all: bool
-    """True if that were all."""
+    """True if these were all records."""
 
 
 def value_ids(rows: Iterable[StateRow], store: StateStore) -> tuple[SchemaId, ...]:
-    """The schema ids that the values of rows carry, ascending; none where no serde wrote them, or by GUID."""
+    """The schema ids in the values of rows, ascending; empty if no serde wrote them, or if they name schemas by GUID."""
     if store.format is StoreFormat.SUBSCRIPTION:
         return ()
     rows_read = list(rows)
@@ -201,10 +204,9 @@ def value_ids(rows: Iterable[StateRow], store: StateStore) -> tuple[SchemaId, ..
 
 
 def asked_subjects(changelog: Topic, topic: Topic | None, traces: Traces) -> tuple[AskedSubject, ...]:
-    """The subjects under which the store's values are looked up, where it restores from a topic, if that is known.
-
-    Up to Kafka Streams 2.6.3, and in ksqlDB, that is the one of the store's own changelog, whether there is one or not; from
-    2.7 on that of the topic from which the store restores (KAFKA-10179).
+    """The subjects under which readers look up the store's values; `source` is the topic that it restores from, if that
+    is known. Up to Kafka Streams 2.6.3, and in ksqlDB, it is the subject of the store's own changelog, even if there is
+    no changelog; from 2.7 on, the subject of the topic from which the store restores (KAFKA-10179).
     """
     own = AskedSubject(subject=subject_for(changelog, Role.VALUE), asked_by="Kafka Streams")
     if topic is None or topic == changelog:
@@ -223,9 +225,8 @@ def read_key(
     *,
     is_in_topic: bool,
 ) -> Iterator[RowRead]:
-    """What readers of a row meet: the registry is asked for each id under each subject, by content.
-
-    A row of the topic is what a restore puts in the store, and what standbys hold.
+    """Whether readers can read rows: srfix asks the registry for each id under each subject, by content. The topic's
+    record is the row that a restore puts in the store, and that standbys hold.
     """
     for schema_id, asked_subject in product(ids, subjects):
         yield row_read(
@@ -234,8 +235,8 @@ def read_key(
 
 
 def is_failing(reads: Iterable[RowRead]) -> bool:
-    """True if a row cannot be read, by whatever Kafka Streams runs: none of the subjects has its schema, or one that exists,
-    so somebody asks it, has not.
+    """True if a row cannot be read: none of the subjects has its schema, or an existing subject lacks it, which
+    somebody probably asks because it exists.
     """
     by_row: dict[tuple[str, int], list[RowRead]] = {}
     for read in reads:
@@ -248,10 +249,9 @@ def is_failing(reads: Iterable[RowRead]) -> bool:
 
 
 def key_in_topic(form: StoreFormat) -> Callable[[bytes], bytes] | None:
-    """What takes a changelog record's key to the key that the store's serde wrote, where a window or a side stands beside it;
-    None for subscriptions, whose records lie where their foreign keys do.
-
-    It raises FormatError for a key of another form.
+    """Converts a changelog record's key to the key that the store's serde wrote, without a window or a side beside it;
+    None for subscriptions, whose records are in the partition of their foreign key. It raises FormatError for a key of
+    another form.
     """
     if form is StoreFormat.SUBSCRIPTION:
         return None
@@ -270,8 +270,8 @@ def newest_record(
     key_of: Callable[[bytes], bytes] = bytes,
     most: int = MOST_LOOKED_AT,
 ) -> NewestRecord:
-    """The newest record of a key, looked for from the end of the partition. What takes a record's key to that of the store is
-    `key_in_topic`.
+    """The newest record of a key; the search starts at the end of the partition. `key_in_topic` converts a record's key
+    to that of the store.
     """
     begin, end = cluster.watermarks(topic, [partition])[partition]
     size, upper, looked_at = _FIRST_LOOK, end, 0
@@ -297,14 +297,15 @@ def _is_of(record: RawRecord, key: bytes, key_of: Callable[[bytes], bytes]) -> b
 
 
 def record_ids(record: RawRecord) -> tuple[SchemaId, ...]:
-    """The schema id that a record's value carries; none for a tombstone, what is not framed, or by GUID."""
+    """The schema id in a record's value; empty for a tombstone, an unframed value, or a GUID."""
     peeked = peek_headers([record.headers], SchemaIdPeek()([record.value]), Role.VALUE)
     return tuple(filter(is_schema_id, peeked))
 
 
 def rows_not_registered(rows: Iterable[StateRow], registry: ReadableRegistry, subject: Subject) -> Iterator[StateRow]:
-    """Those that carry a schema id which the registry does not know, or whose schema the subject does not hold, asked by its
-    content as the failing reader asks. Of a key's subject (`…-key`) the keys count, else the values. Each id is asked once.
+    """The rows with a schema id that the registry does not know, or whose schema the subject does not hold; asked by
+    content, as the failing reader asks. For a key's subject (`…-key`) the keys count, else the values. Each id is asked
+    once.
     """
     split = split_subject(split_context(subject)[1])
     role = Role.VALUE if split is None else split[1]

@@ -1,1 +1,1 @@
-"""Are the live ids of a topic readable by a reader, without any Kafka Streams application?"""
+"""Whether a reader can read the live ids of a topic, without any Kafka Streams application."""

@@ -1,4 +1,4 @@
-"""The `srfix.check/1` document: what a look at a topic found, as JSON."""
+"""The `srfix.check/1` document: the result of a look at a topic, as JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ReadPartition(Part):
     end_offset: Count
     records: Count
     committed_offset: Count | None
-    """The group's; null if it has none, or without a group."""
+    """The group's committed offset; null if it has none, or without a group."""
     pending: Count | None
     """Offsets that the group has not read yet; null without a group."""
     stopped_early: str | None
@@ -35,7 +35,7 @@ class ReadPartition(Part):
 
 
 class IdPlace(Part):
-    """Where a schema id is in a partition."""
+    """The place of a schema id in a partition."""
 
     partition: Count
     live_keys: Count | None = field(name="live")
@@ -48,7 +48,7 @@ class TopicId(Part):
 
     schema_id: Id = field(name="id")
     live_keys: Count | None = field(name="live")
-    """Live keys, or records where every record is live."""
+    """Live keys, or records if every record is live."""
     records: Count
     is_partial: bool = field(name="partial")
     """True if the topic was not read to its end."""
@@ -63,17 +63,17 @@ class AnsweredId(TopicId):
     subject: str | None
     """The subject that the reader asks; null if there is none."""
     standing: Standing
-    """Whether the reader meets it: pending and read are a group's."""
+    """Whether the reader meets it; pending and read are only for a group."""
     reads: bool | None = field(name="readable")
-    """Null if that was not told."""
+    """Null if srfix does not know."""
     trouble: Trouble | None
     """Why the reader fails on it."""
     why: str | None
-    """More of the trouble, or why it was not told."""
+    """More about the trouble, or why srfix does not know."""
     registered: bool
-    """True if the subject holds its schema, soft-deleted versions too."""
+    """True if the subject holds its schema, in a live or soft-deleted version."""
     error_code: int | None
-    """What the registry answers to the look-up under the subject; null if it finds it."""
+    """The registry's error code for the look-up under the subject; null if it finds the schema."""
 
 
 class CheckedRole(Part):
@@ -86,7 +86,7 @@ class CheckedRole(Part):
     nulls: Count
     """Tombstones, or null keys."""
     unframed: Count
-    """Those that name no schema."""
+    """Keys or values that name no schema."""
     unknown_guids: list[UUID]
     """GUIDs that the registry does not know."""
     ids: list[AnsweredId]
@@ -109,15 +109,17 @@ class HeldVersion(Part):
 
 
 class CheckFinding(Part):
-    """A finding, with the keys of a diagnosis's: no store is concerned, so that application and store are null."""
+    """A finding, with the same keys as a finding of a diagnosis. It is not about a store, so application and store are
+    null.
+    """
 
     code: Code
     """`srfix explain CODE` says what it means."""
     severity: Severity
     application: None
-    """No application is concerned."""
+    """Always null: there is no application."""
     store: None
-    """No store is concerned."""
+    """Always null: there is no store."""
     topic: str
     role: Role
     subject: str
@@ -125,9 +127,9 @@ class CheckFinding(Part):
     schema_ids: list[TopicId]
     """The ids at fault."""
     registered_ids: list[Id]
-    """What stands under the subject now."""
+    """The ids under the subject now."""
     holders: list[HeldVersion]
-    """Who holds the ids at fault."""
+    """The versions that hold the ids at fault."""
     explanation: str
     next: str
     """What to do."""
@@ -144,16 +146,16 @@ class CheckDocument(DatedDocument, tag="srfix.check/1"):
     reader: TopicReader
     strategy: Strategy
     subject: str | None
-    """That of --subject; null if none was given."""
+    """The subject of --subject; null if none was given."""
     with_metadata: dict[str, str]
     """use.latest.with.metadata"""
     group: str | None
     """The consumer group that reads it; null for a reader that starts at the beginning."""
     isolation: Isolation
     cleanup_policy: str | None
-    """The topic's; null where the cluster does not tell."""
+    """The topic's cleanup.policy; null if the cluster does not show it."""
     lives: Lives = field(name="live")
-    """What counts as live."""
+    """Which records count as live."""
     partial: bool
     """True if the topic was not read to its end."""
     partitions: list[ReadPartition]
@@ -161,7 +163,7 @@ class CheckDocument(DatedDocument, tag="srfix.check/1"):
     findings: list[CheckFinding]
     """Worst first; notes are among them."""
     skipped: list[Skipped]
-    """What was not looked at."""
+    """What srfix did not look at."""
     healthy: bool
     """True if nothing but notes was found, and nothing that could hide a finding was left unseen."""
     baseline: BesideBaseline | UnsetType = UNSET

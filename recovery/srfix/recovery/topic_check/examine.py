@@ -1,4 +1,4 @@
-"""One topic, asked as its reader would ask: census, subjects, findings. Reads only."""
+"""Examines one topic with the requests of its reader: census, subjects, findings. Reads only."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from srfix.serde.subjects.names import Role, Topic, subject_for
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicCheck(Diagnosis):
-    """The outcome of looking at a topic: a diagnosis whose store is the reader."""
+    """The result of a look at a topic: a diagnosis of its reader instead of a store."""
 
     findings: tuple[TopicFinding, ...]
     """Worst first, then by role, subject, code."""
@@ -45,7 +45,7 @@ def check_topic(
     max_records: int | None = None,
     on_progress: Callable[[CensusProgress], None] | None = None,
 ) -> TopicCheck:
-    """Asks for every id in the log, and says which of those that the reader meets it cannot read; limits leave some out."""
+    """Asks for every id in the log, and says which ids the reader meets and cannot read; limits leave some out."""
     survey.registry.forget_unknown_ids()
     partitions = partitions_of(survey.cluster, question.topic)
     positions = _positions(question, survey, partitions)
@@ -152,7 +152,8 @@ class _Look:
         window = None
         if role is Role.KEY and census.ids(role):
             subject_asked = self.question.subject_of(role)
-            # Of a strategy that makes subjects of records the key's is not known before its schema is.
+            # With a strategy that makes subjects from record names, the key's subject is not known before its schema
+            # is.
             states = [
                 read_subject_state(self.survey.registry, subject)
                 for subject in (subject_asked, subject_for(self.question.topic, role))
@@ -201,25 +202,27 @@ class _Look:
         return _Part(answer=answer, census=census, context=judge.context, skipped=tuple(skipped))
 
     def _unlooked(self, answer: RoleAnswer, *, already: bool) -> Iterator[Skipped]:
-        """What keeps the keys or values from telling anything."""
+        """Why the keys or values say nothing."""
         role = answer.role
         if answer.framed or already:
             for asked_id in answer.ids:
                 if asked_id.untold is not None and asked_id.standing.is_met:
                     yield self._skipped(
-                        role, f"whether schema id {asked_id.schema_id} is read: {asked_id.untold}", could_hide=True
+                        role,
+                        f"whether the reader can read schema id {asked_id.schema_id}: {asked_id.untold}",
+                        could_hide=True,
                     )
             return
         if answer.records and (role is Role.VALUE or self._is_asked(role)):
-            other = " (if that is meant, --role key looks at the keys alone)" if role is Role.VALUE else ""
+            other = " (if that is intended, --role key checks only the keys)" if role is Role.VALUE else ""
             yield self._skipped(
                 role,
-                f"none of them names a schema, so that no schema registry serializer wrote them{other}",
+                f"none of them names a schema, so no schema registry serializer wrote them{other}",
                 could_hide=True,
             )
 
     def _is_asked(self, role: Role) -> bool:
-        """True if keys, or values, alone were asked for."""
+        """True if only keys, or only values, were asked for."""
         return self.question.roles == (role,)
 
     def _skipped(self, role: Role, reason: str, *, could_hide: bool) -> Skipped:
@@ -243,8 +246,9 @@ def _not_read(answers: TopicAnswers, configs: TopicConfigs) -> Iterator[Skipped]
         if positions.is_beyond(partition):
             yield Skipped(
                 what=where,
-                reason=f"group {positions.group} has committed offset {positions.committed[partition.partition]} there, and "
-                f"the log ends at {partition.end_offset}: the topic was created anew, or this is another cluster's group",
+                reason=f"group {positions.group} has committed offset {positions.committed[partition.partition]} "
+                f"there, but the log ends at {partition.end_offset}: the topic was created again, or the group "
+                "belongs to another cluster",
                 could_hide=True,
             )
         elif positions.committed.get(partition.partition) is None:
@@ -255,7 +259,7 @@ def _not_read(answers: TopicAnswers, configs: TopicConfigs) -> Iterator[Skipped]
                 could_hide=False,
             )
     if configs.is_compacted is None:
-        why = configs.problem or "the cluster does not tell its cleanup.policy"
+        why = configs.problem or "the cluster does not show its cleanup.policy"
         yield Skipped(
             what=f"whether topic {topic} is compacted",
             reason=f"{why}; every record in the log counts",

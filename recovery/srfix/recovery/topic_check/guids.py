@@ -1,6 +1,5 @@
-"""GUIDs that keys or values name their schema by, in the payload or in a header, and the ids that a registry has for them.
-
-A census counts them; which they are is read here, in a second pass over the partitions that have any.
+"""The GUIDs by which keys or values name their schema, in the payload or in a header, and the registry's ids for them.
+A census only counts GUIDs; this module reads which they are, in a second pass over the partitions that have any.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class _GuidIds(Protocol):
     """A registry that has ids for GUIDs (Confluent 8.0 on)."""
 
     def ids_of_guid(self, guid: str) -> Mapping[str, SchemaId]:
-        """Per context the id of a GUID's content."""
+        """The id of a GUID's content, in each context."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +37,7 @@ class GuidsFound:
     by_id: Mapping[SchemaId, tuple[UUID, ...]]
     unknown: tuple[UUID, ...] = ()
     unread: str | None = None
-    """Why some were not looked at, in words; None if all were."""
+    """Why srfix did not look at some GUIDs, in words; None if it looked at all."""
 
 
 def resolve_guids(
@@ -51,11 +50,11 @@ def resolve_guids(
     lives: Lives,
     deadline_s: float | None = None,
 ) -> GuidsFound:
-    """Reads until the deadline which GUIDs there are, those of aborted transactions too, and asks for the id of each."""
+    """Reads the GUIDs until the deadline, also those of aborted transactions, and asks for the id of each."""
     if not any(partition.of(role).guids for partition in census.partitions):
         return GuidsFound(census=census, by_id={})
     if not isinstance(registry, _GuidIds):
-        return GuidsFound(census=census, by_id={}, unread="this client of a registry does not ask for GUIDs")
+        return GuidsFound(census=census, by_id={}, unread="this registry client cannot look up GUIDs")
     counted: dict[int, Mapping[UUID, IdCount]] = {}
     unread = None
     give_up_at = None if deadline_s is None else time.monotonic() + deadline_s
@@ -64,7 +63,7 @@ def resolve_guids(
             if partition.of(role).guids:
                 counted[partition.partition] = _counted(cluster, census.topic, partition, role, lives, give_up_at)
     except GaveUp:
-        unread = f"the deadline of {deadline_s:g} s (--deadline) was reached before all of them were read"
+        unread = f"the deadline of {deadline_s:g} s (--deadline) was reached before srfix had read all of them"
     ids: dict[UUID, SchemaId] = {}
     unknown: list[UUID] = []
     for guid in sorted({guid for guids in counted.values() for guid in guids}):
@@ -74,7 +73,9 @@ def resolve_guids(
             schema_id = None
         except EndpointNotSupportedError:
             return GuidsFound(
-                census=census, by_id={}, unread="this registry knows no GUIDs: Confluent's does from 8.0 on"
+                census=census,
+                by_id={},
+                unread="this registry does not know GUIDs (Confluent's registry does from 8.0 on)",
             )
         if schema_id is None:
             unknown.append(guid)

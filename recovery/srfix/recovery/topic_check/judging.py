@@ -1,4 +1,4 @@
-"""Whether a reader reads an id: which subject it asks, and what the registry answers."""
+"""Whether a reader can read an id: the subject that it asks, and the registry's answer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from srfix.serde.subjects.strategies import subject_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Latest:
-    """The version that a reader with `use.latest.version` takes."""
+    """The version that a reader with `use.latest.version` uses."""
 
     version: SchemaVersion | None
     why_none: str | None = None
@@ -54,7 +54,7 @@ class Judge:
             subject = self._subject(schema)
         except NoSubjectError:
             strategy = self.question.read.strategy.value
-            why = f"its schema has no record's name, of which --strategy {strategy} makes the subject"
+            why = f"its schema has no record name, but --strategy {strategy} makes the subject from the record's name"
             return replace(asked_id, trouble=Trouble.NO_SUBJECT, why=why)
         except SchemaError as error:
             return replace(asked_id, untold=error.message)
@@ -66,11 +66,11 @@ class Judge:
 
     def _subject(self, schema: Schema) -> Subject:
         """:raises NoSubjectError: if the strategy has none for it.
-        :raises SchemaError: if the name of its record cannot be told here."""
+        :raises SchemaError: if srfix cannot find out the name of its record."""
         registry, question = self.survey.registry, self.question
         if question.read.strategy is Strategy.TOPIC:
             return question.subject_of(self.role)
-        format_of(schema.schema_type)  # of what has no serde here no record's name is known
+        format_of(schema.schema_type)  # without a serde for the schema type, the record's name is not known
         try:
             references = reference_texts(registry, schema, subject=question.subject_of(self.role))
         except (SubjectNotFoundError, VersionNotFoundError) as error:
@@ -114,11 +114,11 @@ class Judge:
                 return _Latest(version=registry.version(subject, "latest"))
             with_metadata = getattr(registry, "latest_with_metadata", None)
             if with_metadata is None:
-                return _Latest(version=None, untold="this client of a registry does not search by metadata")
+                return _Latest(version=None, untold="this registry client cannot search by metadata")
             return _Latest(version=with_metadata(subject, wanted))
         except EndpointNotSupportedError:
             return _Latest(
-                version=None, untold="this registry does not search by metadata: Confluent's does from 7.4 on"
+                version=None, untold="this registry cannot search by metadata (Confluent's registry can from 7.4 on)"
             )
         except (SubjectNotFoundError, VersionNotFoundError):
             versions = self.survey.versions(subject)
@@ -129,6 +129,6 @@ class Judge:
             return _Latest(version=None, why_none=f"no live version of {subject} has the metadata {named}")
         return _Latest(
             version=None,
-            why_none=f"every version of {subject} is soft-deleted, as a repair's may be: that satisfies a look-up of a "
-            "version, and not a reader that takes the latest",
+            why_none=f"every version of {subject} is soft-deleted, perhaps by a repair. A look-up of a version still "
+            "finds them, but a reader that takes the latest version does not",
         )

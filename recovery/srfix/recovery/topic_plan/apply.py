@@ -1,7 +1,7 @@
 """Carries out a topic plan, and undoes it from its journal, last step first.
 
-What stands is read from the topic, so that either is taken up again wherever it was killed. A rollback touches nothing that
-others wrote since, and says what it left.
+Both read the present state from the topic, so either can continue wherever it was killed. A rollback does not touch
+records that others have written since, and says what it left.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TopicEvent = TopicStepDone | RunEvent
 
 
 def mark_of(plan: TopicPlan) -> bytes:
-    """The value of the header by which this plan's tombstones are known."""
+    """The value of the header that identifies this plan's tombstones."""
     return plan.digest.removeprefix("sha256:")[:32].encode()
 
 
@@ -48,11 +48,10 @@ def apply_topic_plan(
     kept_path: Path | None = None,
     clock: Callable[[], str] = now,
 ) -> Iterator[TopicEvent]:
-    """Carries out the plan, step by step, and yields each as it is done.
-
-    Before the first write the journal exists, is locked and carries the plan, and all that the plan expects is compared.
-    Killed at any instant, the same call goes on: what stands is read from the topic. A plan that puts an end to records needs
-    the file that keeps them.
+    """Carries out the plan step by step, and yields each step when it is done. Before the first write, the journal
+    exists, is locked and carries the plan, and srfix has compared all that the plan expects. After a kill at any
+    instant, the same call continues from the present state of the topic. A plan that deletes records needs the file
+    that keeps them.
     """
     yield from _TopicRun(plan, look, hand, kept_path).events(journal_path, clock)
 
@@ -108,14 +107,14 @@ class _TopicRun(CarryingOut[TopicPlan, TopicState, TopicStep, TopicStepDone]):
 
     def _create(self, work: SeedChangelog) -> tuple[StepReport, int]:
         if work.changelog in self._look.topics():
-            return StepReport(stood=1), 0  # by an earlier run: compared before
+            return StepReport(stood=1), 0  # an earlier run did it: compared before
         self._hand.create_topic(
             work.changelog, len(work.partitions), replication_factor=work.replication_factor, configs=work.configs
         )
         return StepReport(written=1), 0
 
     def has_left_nothing(self, _error: SrfixError) -> bool:
-        """True if no step was begun, or nothing was tried but the creation of a topic, and there is none."""
+        """True if no step was begun, or if the only attempt was to create a topic that does not exist."""
         work = self.plan.work
         if not self.state.before:
             return True
@@ -134,7 +133,7 @@ class _TopicRun(CarryingOut[TopicPlan, TopicState, TopicStep, TopicStepDone]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicStepUndone:
-    """A step was undone, as far as others have left it."""
+    """A step was undone, except for parts that others have changed."""
 
     step: TopicStep
     report: StepReport
@@ -146,8 +145,8 @@ TopicUndoEvent = TopicStepUndone | Left[TopicStep] | AlreadyRolledBack
 def roll_back_topic_plan(
     journal_path: Path, look: Look, hand: Hand, *, kept_path: Path | None = None, clock: Callable[[], str] = now
 ) -> Iterator[TopicUndoEvent]:
-    """Undoes what the journal says was begun, last step first, and yields each. Can be killed and called again. The file with
-    the records is where it was when the plan was carried out, unless it is named.
+    """Undoes the begun steps of the journal, last step first, and yields each. After a kill, call it again. The file
+    with the records is expected at its old place, unless it is named.
     """
     yield from _TopicRollback(look, hand, kept_path).events(journal_path, clock)
 
@@ -188,16 +187,16 @@ class _TopicRollback(RollingBack[TopicPlan, TopicState, TopicStep, TopicStepUndo
 
     def _unseed(self, work: SeedChangelog, step: TopicStep) -> StepReport | str:
         if work.changelog not in self._look.topics():
-            return StepReport()  # deleted by an earlier run of this, or by others; or never created
+            return StepReport()  # an earlier run of this rollback, or others, deleted it; or it was never created
         if step.partition is not None and not work.creates:
             return unfill(work, self._look, self._hand, step.partition, self.state.after.get(step.step))
         why = self._why_left(work)
-        if why is None and step.partition is None:  # the topic goes whole
+        if why is None and step.partition is None:  # the whole topic is deleted
             self._hand.delete_topic(work.changelog)
         return why or StepReport(written=int(step.partition is None))
 
     def _why_left(self, work: SeedChangelog) -> str | None:
-        """Why a topic that was created stays, with all that is in it; None if it goes."""
+        """Why a created topic stays, with all its records; None if it is deleted."""
         ends = {action.partition: self.state.after.get(action.step) for action in self.state.plan.actions}
         if self._look.topics()[work.changelog] != len(work.partitions):
             return f"somebody else has created {work.changelog} again: its number of partitions has changed"

@@ -29,12 +29,12 @@ from srfix.serde.properties.kafka_client import Isolation
 
 
 class Whose(Enum):
-    """Whose the newest record of a key is."""
+    """The owner of the newest record of a key."""
 
     NOBODYS = "nobody's"
-    """The topic holds none."""
+    """The topic holds no record of the key."""
     PLANNED = "the planned one"
-    """With the planned value, timestamp and headers: as it was, or as a rollback wrote it again."""
+    """The planned record, with its value, timestamp and headers: the original, or written again by a rollback."""
     OURS = "our tombstone"
     OTHERS = "somebody else's"
 
@@ -48,15 +48,14 @@ class _Key:
 
 
 class KeyWatch:
-    """The planned keys of one partition: whose is the newest record of each, and was somebody else's overtaken.
+    """The planned keys of one partition, each with the owner of its newest record, and with another's record that was
+    overtaken.
 
-    Read in the order of offsets, a key's records are the planned one, our tombstones, and those of others. `apply` puts a
-    tombstone behind the planned record, a rollback the planned record behind the tombstone. In the moment between the look and
-    the write somebody else may write: their record then stands between the two, overtaken, and is written again.
-
-    :param kept: the records that the plan puts an end to, in this partition.
-    :param mark: the value of our header.
-    :param writes: what this run writes: our tombstones, or the planned records.
+    Read in the order of offsets, a key's records are the planned one, our tombstones, and those of others. `apply` puts
+    a tombstone after the planned record, a rollback puts the planned record after the tombstone. Somebody else may
+    write between the look and the write: then their record is between the two, overtaken, and srfix writes it again.
+    :param kept: the records that the plan deletes, in this partition. :param mark: the value of srfix's header. :param
+    writes: what this run writes: srfix's tombstones, or the planned records.
     """
 
     def __init__(self, records: Iterable[RawRecord], mark: bytes, *, writes: Whose) -> None:
@@ -73,7 +72,7 @@ class KeyWatch:
                 continue
             whose = self._whose(watched_key, record)
             if whose is Whose.OTHERS:
-                # What stood there before the planned record was overtaken by that, rightly.
+                # A record before the planned one was rightly overtaken by it.
                 watched_key.others = record if record.offset > watched_key.offset else None
             elif whose is not self._writes:
                 watched_key.others = None
@@ -86,7 +85,7 @@ class KeyWatch:
         return [key for key, watched_key in self._keys.items() if watched_key.newest is whose]
 
     def overtaken(self) -> Iterator[RawRecord]:
-        """Others' newest records that one of this run's stands behind."""
+        """Others' newest records that a record of this run has overtaken."""
         for watched_key in self._keys.values():
             if watched_key.others is not None and watched_key.newest is self._writes:
                 yield watched_key.others
@@ -98,15 +97,15 @@ class KeyWatch:
 
 
 class LogFollower:
-    """Reads a partition on, to wherever it ends at the time."""
+    """Reads a partition further, up to its present end."""
 
     def __init__(self, look: Look, topic: str, partition: int, isolation: Isolation) -> None:
         self._look, self._topic, self._partition, self._isolation = look, topic, partition, isolation
         self.position: int | None = None
-        """Up to where it was read (exclusive); None while nothing was."""
+        """The offset up to which it was read (exclusive); None before the first read."""
 
     def read_on(self, take: Callable[[Iterable[RawRecord]], None]) -> int:
-        """Hands over what has come, and returns where the log ended."""
+        """Hands the new records over, and returns the log's end."""
         start, end = self._look.watermarks(self._topic, [self._partition])[self._partition]
         position = start if self.position is None else self.position
         if end < position:
@@ -121,11 +120,11 @@ class LogFollower:
 
 
 BATCH: Final = 5_000
-"""Tombstones that are written at a time: so many keys are looked at right before."""
+"""How many tombstones are written at a time; so many keys are checked right before."""
 
 
 def check_expiry(work: ExpireKeys, look: Look, kept_path: Path) -> None:
-    """Nothing if the topic is the one that was planned for. New records do not matter: their keys are left."""
+    """Raises if the topic is not the planned one. New records do not matter: their keys are left alone."""
     check_kept_records(kept_path, work.kept)
     if work.store is not None:
         require_no_members(look, work.application, why=WHY_STOPPED)
@@ -149,7 +148,7 @@ def check_expiry(work: ExpireKeys, look: Look, kept_path: Path) -> None:
 def expire(
     work: ExpireKeys, look: Look, hand: Hand, kept_path: Path, partition: int, *, mark: bytes
 ) -> tuple[StepReport, int]:
-    """Writes the tombstones of a partition that are not there yet; returns its end too."""
+    """Writes the missing tombstones of a partition; returns its end, too."""
     watch = KeyWatch(_kept_of(kept_path, partition), mark, writes=Whose.OURS)
     log = LogFollower(look, work.topic, partition, ISOLATION)
     log.read_on(watch.take)
@@ -169,8 +168,9 @@ def expire(
 
 
 def bring_back(work: ExpireKeys, look: Look, hand: Hand, kept_path: Path, partition: int, *, mark: bytes) -> StepReport:
-    """Writes the records again of the keys that nobody has written since."""
-    # Somebody's record that our tombstone overtook, and that a killed run did not write again, is newer than ours.
+    """Writes the records of those keys again that nobody has written since."""
+    # If srfix's tombstone overtook somebody's record, and a killed run did not write it again, that record is the newer
+    # one.
     watch = KeyWatch(_kept_of(kept_path, partition), mark, writes=Whose.OURS)
     log = LogFollower(look, work.topic, partition, ISOLATION)
     log.read_on(watch.take)
@@ -193,7 +193,7 @@ def bring_back(work: ExpireKeys, look: Look, hand: Hand, kept_path: Path, partit
 
 
 def _put_back(work: ExpireKeys, hand: Hand, watch: KeyWatch, log: LogFollower) -> int:
-    """Writes others' records again that ours overtook, until none is; returns how many."""
+    """Writes others' overtaken records again, until there are none; returns how many."""
     count = 0
     while overtaken := list(watch.overtaken()):
         count += hand.append(work.topic, copies(overtaken))

@@ -1,7 +1,7 @@
 """Plans tombstones for the keys of a compacted topic whose newest record is older than an age.
 
-Only the newest record of a key counts: a key that was written since the point in time is never touched. What is planned is
-kept beside the plan, key, value, timestamp and headers, for nothing else could bring it back.
+Only the newest record of a key counts: a key that was written since the point in time is never touched. The planned
+records are kept beside the plan, with key, value, timestamp and headers, because nothing else could bring them back.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ WHY_STOPPED: Final = (
     "disk"
 )
 ISOLATION: Final = Isolation.READ_UNCOMMITTED
-"""Whatever was written counts as newest, open and aborted transactions too: a key is left rather than expired wrongly."""
+"""Every record counts as newest, even in open and aborted transactions: in doubt a key is left, so that none is expired
+wrongly.
+"""
 _SAMPLES: Final = 5
 _LONGEST_KEY: Final = 60
 
@@ -56,7 +58,7 @@ class ExpiryRequest:
     application: str
     store: str | None
     topic: Topic | None
-    """A topic that the application reads; one of the two is given."""
+    """A topic that the application reads; either store or topic is given."""
     older_than_s: int
     limit: int | None
     """The most keys, the oldest first; None for all."""
@@ -70,7 +72,7 @@ def plan_expiry(
     bootstrap_servers: str,
     clock: Callable[[], str] = now,
 ) -> TopicPlan:
-    """Plans it. Writes nothing but the file with the records, beside where the plan will be saved, if there are any."""
+    """Makes the plan. Writes only the file with the records, if there are any, beside the future plan file."""
     topic, count = _topic_of(request, look)
     created_at = clock()
     now_ms = int(datetime.fromisoformat(created_at).timestamp() * 1000)
@@ -91,7 +93,7 @@ def plan_expiry(
     for partition in range(count):
         rows = live(newest_of(look, topic, partition, logs[partition], ISOLATION))
         live_keys += len(rows)
-        # A record without timestamp, or with 0, has no age; and it could not be written again as it was.
+        # A record without a timestamp, or with 0, has no age, and srfix could not write it again unchanged.
         expired[partition] = {key: row for key, row in rows.items() if 0 < (row.timestamp_ms or 0) < cutoff_ms}
     expired_keys = sum(map(len, expired.values()))
     taken, samples = _oldest(expired, request.limit)
@@ -129,7 +131,7 @@ def plan_expiry(
 
 
 def _topic_of(request: ExpiryRequest, look: Look) -> tuple[Topic, int]:
-    """The topic that is meant, and its number of partitions, once it is seen to be the application's."""
+    """The topic and the number of its partitions, after the check that it belongs to the application."""
     if (request.store is None) == (request.topic is None):
         raise UsageError(
             "Give either --store (for a store's changelog) or --topic (for a topic that the application reads)."
@@ -155,7 +157,7 @@ def _topic_of(request: ExpiryRequest, look: Look) -> tuple[Topic, int]:
 def _oldest(
     expired: Mapping[int, Mapping[bytes, NewestRecord]], limit: int | None
 ) -> tuple[dict[int, dict[bytes, NewestRecord]], tuple[str, ...]]:
-    """Of these the oldest, as many as the limit allows, in the order of their offsets; and samples in words."""
+    """The oldest of these, as many as the limit allows, in the order of their offsets; and samples in words."""
     every = (
         (row.timestamp_ms or 0, partition, row.offset, key)
         for partition, rows in expired.items()
@@ -243,7 +245,7 @@ def _undo(work: ExpireKeys) -> str:
 
 
 def _key_in_words(key: bytes) -> str:
-    """A key as it can be read: its text, or its bytes in hexadecimal."""
+    """A key in readable form: its text, or its bytes in hexadecimal."""
     try:
         text = key.decode()
     except UnicodeDecodeError:

@@ -1,7 +1,7 @@
 """Carries out the steps of a plan that seeds a changelog, and undoes them.
 
-What stands is read from the changelog itself: a record that equals the planned one, key, value, timestamp and headers, is this
-plan's work; any other is somebody else's, and nothing is written then.
+The state is read from the changelog itself: a record that equals the planned one in key, value, timestamp and headers
+is this plan's work. Any other record is somebody else's, and then srfix writes nothing.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ _LOG = Isolation.READ_UNCOMMITTED
 
 
 def check_seed(work: SeedChangelog, look: Look, *, may_exist: bool, must_exist: bool, filled: Iterable[int]) -> None:
-    """Nothing if the world is as the plan expects it, with no more in the changelog than this plan's own work: the changelog
-    may exist if the plan has begun to create it, must if it has, and hold rows in the partitions that it has begun to fill.
+    """Raises unless the world is as the plan expects it, and the changelog holds only this plan's own work. The
+    changelog may exist if the plan has begun to create it, and must exist if the plan has created it. It may hold rows
+    in the partitions that the plan has begun to fill.
     """
     require_no_members(look, work.application, why=WHY_STOPPED)
     topics = look.topics()
@@ -78,7 +79,7 @@ def check_seed(work: SeedChangelog, look: Look, *, may_exist: bool, must_exist: 
 
 
 def planned_rows(work: SeedChangelog, look: Look, planned: PartitionRows) -> dict[bytes, NewestRecord]:
-    """What the source gives for a partition, once it is seen to be what the plan says."""
+    """The rows of the source for a partition, after the check that they are the planned ones."""
     log = (planned.start_offset, planned.end_offset)
     rows = live(newest_of(look, work.source, planned.partition, log, work.isolation)) if planned.rows else {}
     if digest_of(rows) != planned.digest:
@@ -114,7 +115,7 @@ def standing(
 
 
 def fill(work: SeedChangelog, look: Look, hand: Hand, partition: int) -> tuple[StepReport, int]:
-    """Writes what is missing of a partition, and reads it back; returns the end of the partition too."""
+    """Writes the missing rows of a partition, and reads them back; returns the end of the partition, too."""
     planned = work.partitions[partition]
     rows = planned_rows(work, look, planned)
     stood = standing(work, look, planned, rows)
@@ -134,8 +135,8 @@ def fill(work: SeedChangelog, look: Look, hand: Hand, partition: int) -> tuple[S
 
 
 def unfill(work: SeedChangelog, look: Look, hand: Hand, partition: int, end: int | None) -> StepReport | str:
-    """Writes a tombstone for each row of a partition, or says why it is left. Where it ended right after it was filled may not
-    be known.
+    """Writes a tombstone for each row of a partition, or says why the partition is left. Its end right after the
+    filling may be unknown.
     """
     planned, below = work.partitions[partition], work.changelog_ends[partition]
     why = others_have_written(work, look, partition, end)
@@ -148,9 +149,9 @@ def unfill(work: SeedChangelog, look: Look, hand: Hand, partition: int, end: int
 
 
 def others_have_written(work: SeedChangelog, look: Look, partition: int, end: int | None) -> str | None:
-    """In words, why a partition of the changelog is not this plan's alone any more; None if it is.
-
-    Tombstones behind our rows are an earlier run of the rollback's: others' leave the store as that would.
+    """Why a partition of the changelog no longer holds only this plan's work, in words; None if it does. Tombstones
+    after the plan's rows count as an earlier run of the rollback, because others' tombstones would leave the store in
+    the same state.
     """
     planned, below = work.partitions[partition], work.changelog_ends[partition]
     start, now = look.watermarks(work.changelog, [partition])[partition]

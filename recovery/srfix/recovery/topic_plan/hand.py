@@ -1,8 +1,7 @@
-"""Writes to topics: the one place of recovery that has a producer.
-
-Records go out idempotently and are acknowledged by all replicas in sync, outside of transactions: a restore reads
-uncommitted records unless the application runs exactly-once, so a transaction would make nothing all-or-nothing for it, and
-leave aborted records that one kind of reader sees and the other does not (DESIGN.md, "Topic plans").
+"""Writes to topics; no other part of recovery has a producer. Records are sent idempotently, and all replicas in sync
+acknowledge them. No transactions are used: a restore reads uncommitted records unless the application runs
+exactly-once. So for such a restore a transaction would not be all-or-nothing, and would leave aborted records that only
+one kind of reader sees (DESIGN.md, "Topic plans").
 """
 
 from __future__ import annotations
@@ -25,8 +24,9 @@ _POLL_S: Final = 0.1
 
 
 class KafkaHand:
-    """Writes to one cluster. Close it after use. Of librdkafka's configuration what would join, commit, print or open a
-    transaction is left out; so long the cluster may take for one request, or for the records that are under way.
+    """Writes to one cluster. Close it after use. Properties of librdkafka's configuration that would join a group,
+    commit, print or open a transaction are left out. `timeout_s` is how long the cluster may take for one request, or
+    for the records that are under way.
     """
 
     def __init__(self, config: Mapping[str, str], *, timeout_s: float = 60.0) -> None:
@@ -101,15 +101,15 @@ class KafkaHand:
         return count
 
     def close(self) -> None:
-        """Gives up what is under way, and closes the connections. Calling it again does nothing."""
+        """Gives up records that are under way, and closes the connections. Calling it again does nothing."""
         producer, self._producer = self._producer, None
         if producer is not None:
             producer.purge()
             producer.flush(_POLL_S)
 
     def _is_led(self, topic: str, partitions: int) -> bool:
-        """False while a broker that the cluster lists as a partition's leader does not know it yet. Other errors are the next
-        step's to say.
+        """False while a broker that the cluster lists as a partition's leader does not know it yet. The next step
+        reports other errors.
         """
         from confluent_kafka import KafkaError, KafkaException, TopicPartition
         from confluent_kafka.admin import OffsetSpec
@@ -147,7 +147,7 @@ class KafkaHand:
                     timestamp=record.timestamp_ms or 0,
                     on_delivery=on_delivery,
                 )
-            except BufferError:  # more than librdkafka keeps at a time
+            except BufferError:  # the queue of librdkafka is full
                 producer.poll(_POLL_S)
             else:
                 producer.poll(0)
@@ -171,7 +171,7 @@ class KafkaHand:
         return self._producer
 
     def _partitions_of(self, topic: str) -> int | None:
-        """From the full listing: to ask for a topic by its name can create it."""
+        """Uses the full listing, because a question about a topic by its name can create it."""
         from confluent_kafka import KafkaException
 
         try:

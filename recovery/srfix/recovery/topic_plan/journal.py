@@ -28,18 +28,17 @@ _SCHEMA: Final = "srfix.topic-journal/1"
 
 @dataclass(slots=True, kw_only=True)
 class TopicState(JournalState[TopicStep, None, int]):
-    """What the journal of a topic plan says has happened; after a step the end of its partition, 0 for a topic's creation.
-
-    Progress within a partition is not journalled: a run that goes on reads from the topic itself what stands.
+    """The events of a topic plan's journal; after a step, the end of its partition (0 for a topic's creation). Progress
+    within a partition is not recorded: a run that continues reads the present state from the topic itself.
     """
 
     plan: TopicPlan
     kept: Path | None = None
-    """Where the records are that the plan puts an end to; None if it ends none."""
+    """The file with the records that the plan deletes; None if it deletes none."""
 
     @property
     def to_undo(self) -> Set[int]:
-        """Those that were begun: how far one came that was killed, the topic tells."""
+        """The begun steps; for a killed one, the topic itself shows how far it came."""
         return self.before.keys()
 
     def _take_before(self, step: int, _document: Mapping[str, Json]) -> bool:
@@ -72,12 +71,12 @@ TOPIC_JOURNALS: Final[JournalFiles[TopicPlan, TopicState]] = JournalFiles(
 
 
 class BegunLine(BeginningLine, tag="begun", kw_only=True):
-    """The first line: it has the plan."""
+    """The first line, with the plan."""
 
     schema: Literal["srfix.topic-journal/1"]
     plan: TopicPlanDocument
     kept: str | UnsetType = UNSET
-    """Where the records are that the plan puts an end to."""
+    """The file with the records that the plan deletes."""
 
 
 class BeforeLine(StepLine, tag="before", kw_only=True):
@@ -99,7 +98,7 @@ class UndoneLine(StepLine, tag="undone", kw_only=True):
     """A rollback is done with a step."""
 
     left: str | None
-    """Why it was not undone."""
+    """Why the step was not undone."""
     written: int | UnsetType = UNSET
     others: int | UnsetType = UNSET
 

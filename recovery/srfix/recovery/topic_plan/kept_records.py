@@ -1,7 +1,7 @@
-"""The file beside a plan that holds the records to which it puts an end: what a rollback writes again.
+"""The file beside a plan with the records that the plan deletes, and that a rollback writes again.
 
 One JSON line a record: partition, offset, key, value, timestamp and headers, bytes in base64. The plan holds the digest of
-the file, so that neither can be changed without the other.
+the file, so neither can be changed without the other.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def keep_records(records: Iterable[RawRecord], path: Path) -> KeptRecords:
 
 
 def check_kept_records(path: Path, records: KeptRecords) -> None:
-    """Nothing if the file is the one that the plan was made with."""
+    """Raises unless the file is the one that the plan was made with."""
     digest = hashlib.sha256()
     try:
         with open_file(path) as stream:

@@ -1,9 +1,7 @@
-"""What both kinds of topic plans need of a cluster: a look at partitions, groups and logs, and a hand that writes.
-
-The tests have their own of both. And what came of a step, and what to say where the world is not as it was.
-
-The newest record of each key of a partition is what a compacted topic means, and what a restore makes of it. Keys and
-fingerprints are held in memory, one partition at a time; values are not: they are read again when they are needed.
+"""The cluster functions that both kinds of topic plans need: a look at partitions, groups and logs, and a hand that
+writes. The tests have their own versions of both. Also the result of a step, and the error for a changed world. The
+meaning of a compacted topic is the newest record of each key, and a restore loads the same. Keys and fingerprints are
+held in memory, one partition at a time; values are not, so they are read again when they are needed.
 """
 
 from __future__ import annotations
@@ -27,10 +25,10 @@ from srfix.serde.wire import PREFIX_ID_SIZE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRecord:
-    """A record to be appended as it is."""
+    """A record that is appended unchanged."""
 
     partition: int
-    """The partition: never left to a partitioner."""
+    """The partition; no partitioner chooses it."""
     key: bytes
     value: bytes | None = field(repr=False)
     """The value's bytes; None for a tombstone."""
@@ -40,21 +38,21 @@ class NewRecord:
 
 
 class Look(Protocol):
-    """What is read: `srfix.recovery.cluster.Cluster` does it."""
+    """The reading side; `srfix.recovery.cluster.Cluster` implements it."""
 
     def topics(self) -> Mapping[Topic, int]: ...
 
     def committed(
         self, group: str, topic_partitions: Iterable[tuple[str, int]]
     ) -> Mapping[tuple[Topic, int], int | None]:
-        """The offsets that a group has committed; None where it has none."""
+        """The offsets that a group has committed; None if it has none."""
 
     def group_state(self, group: str) -> GroupState: ...
 
     def topic_configs(self, topics: Iterable[str]) -> Mapping[Topic, TopicConfigs]: ...
 
     def watermarks(self, topic: str, partitions: Iterable[int]) -> Mapping[int, tuple[int, int]]:
-        """Per partition where its log starts (inclusive) and ends (exclusive)."""
+        """For each partition the start (inclusive) and the end (exclusive) of its log."""
 
     def read(
         self, topic: str, partition: int, begin: int, end: int, *, isolation: Isolation = Isolation.READ_UNCOMMITTED
@@ -63,13 +61,13 @@ class Look(Protocol):
 
 
 class Hand(Protocol):
-    """What is written: `srfix.recovery.topic_plan.KafkaHand` does it. Only `apply` and `rollback` get one."""
+    """The writing side; `srfix.recovery.topic_plan.KafkaHand` implements it. Only `apply` and `rollback` get one."""
 
     def create_topic(self, topic: str, partitions: int, *, replication_factor: int, configs: Mapping[str, str]) -> None:
         """Creates a topic, and returns when the cluster lists it."""
 
     def delete_topic(self, topic: str) -> None:
-        """Deletes a topic with all its records, and returns when the cluster lists it no more."""
+        """Deletes a topic with all its records, and returns when the cluster no longer lists it."""
 
     def append(self, topic: str, records: Iterable[NewRecord]) -> int:
         """Appends records in order, and returns how many when all of them are acknowledged by all replicas in sync."""
@@ -77,23 +75,23 @@ class Hand(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepReport:
-    """What one run did for a step."""
+    """The result of one run for a step."""
 
     written: int = 0
-    """Records that were written now."""
+    """How many records this run wrote."""
     stood: int = 0
     """Planned records that an earlier run had written."""
     left: int = 0
-    """Keys that were left, for somebody has written them since."""
+    """Keys that were left, because somebody has written them since."""
     put_back: int = 0
-    """Records of others that were overtaken, and written again behind."""
+    """Records of others that were overtaken, and that srfix wrote again."""
 
 
 CLEANUP_POLICY: Final = "cleanup.policy"
 TIMESTAMP_TYPE: Final = "message.timestamp.type"
 CREATE_TIME: Final = "CreateTime"
 STREAMS_CONFIGS: Final[Mapping[str, str]] = {CLEANUP_POLICY: "compact", TIMESTAMP_TYPE: CREATE_TIME}
-"""What Kafka Streams gives to the changelog of a key-value store (`UnwindowedChangelogTopicConfig`)."""
+"""The settings that Kafka Streams gives to the changelog of a key-value store (`UnwindowedChangelogTopicConfig`)."""
 
 
 def count_of(look: Look, topic: str) -> int:
@@ -109,7 +107,7 @@ def count_of(look: Look, topic: str) -> int:
 
 
 def require_no_members(look: Look, application: str, *, why: str) -> None:
-    """Nothing if the application's group is known to have no members; `why` says in a clause what they would do."""
+    """Raises unless the application's group certainly has no members; `why` is a clause that says what they would do."""
     state = look.group_state(application)
     if state.members is None:
         raise PlanError(
@@ -137,14 +135,16 @@ def known_configs(look: Look, topic: str) -> Mapping[str, str]:
 def newest_of(
     look: Look, topic: str, partition: int, log: tuple[int, int], isolation: Isolation
 ) -> dict[bytes, NewestRecord]:
-    """The newest record of each key of a partition, tombstones too, from the first (inclusive) to the second offset of `log`
-    (exclusive).
+    """The newest record of each key of a partition, with tombstones, from the first (inclusive) to the second offset of
+    `log` (exclusive).
     """
     return newest_records(look.read(topic, partition, *log, isolation=isolation))
 
 
 def changed(what: str) -> PlanError:
-    """The error about a world that is not as the plan expects it: in words what is other, without capital and full stop."""
+    """The error for a world that is not as the plan expects it; `what` says the difference, without capital and full
+    stop.
+    """
     return PlanError(
         f"The cluster has changed since the plan was made: {what}. srfix wrote nothing after it saw this. Make a new plan."
     )
@@ -156,21 +156,21 @@ _ABSENT = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewestRecord:
-    """What is kept of a key's newest record."""
+    """The parts of a key's newest record that are kept."""
 
     offset: int
     timestamp_ms: int | None
     bytes_: int
-    """Of key, value and headers."""
+    """The size of key, value and headers."""
     fingerprint: bytes
-    """Of value, timestamp and headers."""
+    """The fingerprint of value, timestamp and headers."""
     beginning: bytes
-    """The first bytes of the value, in which a schema id stands."""
+    """The first bytes of the value, which hold the schema id."""
     is_tombstone: bool
 
 
 def fingerprint(value: bytes | None, timestamp_ms: int | None, headers: Iterable[tuple[str, bytes | None]]) -> bytes:
-    """16 bytes that tell two records of one key apart: by value, timestamp and headers."""
+    """16 bytes that distinguish two records of one key by value, timestamp and headers."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(_LENGTH.pack(_ABSENT if timestamp_ms is None else timestamp_ms))
     _add(digest, value)
@@ -185,9 +185,8 @@ def fingerprint_of(record: RawRecord) -> bytes:
 
 
 def newest_records(records: Iterable[RawRecord]) -> dict[bytes, NewestRecord]:
-    """Per key the newest of a partition's records, tombstones too, in the order of their offsets.
-
-    Records with a null key are skipped, as a restore skips them.
+    """For each key the newest of a partition's records, with tombstones, in the order of their offsets. Records with a
+    null key are skipped, as in a restore.
     """
     newest: dict[bytes, NewestRecord] = {}
     beginnings: dict[bytes, bytes] = {}
@@ -195,7 +194,7 @@ def newest_records(records: Iterable[RawRecord]) -> dict[bytes, NewestRecord]:
         key = record.key
         if key is None:
             continue
-        newest.pop(key, None)  # so that it stands at its new place
+        newest.pop(key, None)  # so that it gets its new place
         beginning = (record.value or b"")[:PREFIX_ID_SIZE]
         headers = sum(len(name.encode()) + len(content or b"") for name, content in record.headers)
         newest[key] = NewestRecord(
@@ -210,12 +209,12 @@ def newest_records(records: Iterable[RawRecord]) -> dict[bytes, NewestRecord]:
 
 
 def live(newest: Mapping[bytes, NewestRecord]) -> dict[bytes, NewestRecord]:
-    """Those that are no tombstones: the rows of a store that is restored."""
+    """The records without tombstones: the rows of a restored store."""
     return {key: record for key, record in newest.items() if not record.is_tombstone}
 
 
 def chosen(records: Iterable[RawRecord], newest: Mapping[bytes, NewestRecord]) -> Iterator[RawRecord]:
-    """Of a second reading of a partition the records that `newest` names, in the order of their offsets."""
+    """The records that `newest` names, from a second reading of the partition, in the order of their offsets."""
     for record in records:
         newest_record = None if record.key is None else newest.get(record.key)
         if newest_record is not None and newest_record.offset == record.offset:
@@ -223,7 +222,7 @@ def chosen(records: Iterable[RawRecord], newest: Mapping[bytes, NewestRecord]) -
 
 
 def digest_of(newest: Mapping[bytes, NewestRecord]) -> str:
-    """SHA-256 over keys and fingerprints in the order of their offsets, as `sha256:` + hex. Offsets play no part in it."""
+    """SHA-256 over keys and fingerprints in the order of their offsets, as `sha256:` + hex. Offsets do not matter."""
     digest = hashlib.sha256()
     for key, record in newest.items():
         _add(digest, key)
@@ -232,7 +231,7 @@ def digest_of(newest: Mapping[bytes, NewestRecord]) -> str:
 
 
 def partition_rows(partition: int, log: tuple[int, int], newest: Mapping[bytes, NewestRecord]) -> PartitionRows:
-    """What a plan says of these records of a partition, read from the first (inclusive) to the second offset of `log`
+    """A plan's summary of these records of a partition, read from the first (inclusive) to the second offset of `log`
     (exclusive).
     """
     times = [record.timestamp_ms for record in newest.values() if record.timestamp_ms is not None]

@@ -1,4 +1,4 @@
-"""A topic plan as a value and as a file (`srfix.topic-plan/1`): what is written where, out of what, and what is expected."""
+"""A topic plan as a value and as a file (`srfix.topic-plan/1`): the writes, their source, and the expected state."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Subject, Topic
 
 OUR_HEADER: Final = "srfix-expiry"
-"""The header of the tombstones that a plan writes; its value tells the plan."""
+"""The header of the tombstones that a plan writes; its value identifies the plan."""
 
 
 class PartitionRows(Struct, frozen=True, kw_only=True):
-    """Records of one partition: those that a plan copies, or puts an end to."""
+    """Records of one partition that a plan copies or deletes."""
 
     partition: int
     start_offset: int
-    """Where the log started when it was planned (inclusive)."""
+    """The log's start at the time of the plan (inclusive)."""
     end_offset: int
-    """Where reading ended (exclusive): the committed offset, of a seed; the end of the log, of an expiry."""
+    """The end of reading (exclusive): for a seed, the committed offset; for an expiry, the end of the log."""
     rows: int
     """How many keys are written."""
     bytes_: int = field(name="bytes")
-    """Of their keys, values and headers."""
+    """The bytes of their keys, values and headers."""
     oldest_ms: int | None = field(name="oldest")
     """The oldest timestamp among them; None if there are none."""
     newest_ms: int | None = field(name="newest")
     """The newest timestamp among them; None if there are none."""
     digest: Sha256
-    """Over their keys, values, timestamps and headers."""
+    """The digest over their keys, values, timestamps and headers."""
 
 
 class CarriedSchemaId(Struct, frozen=True, kw_only=True):
@@ -47,31 +47,33 @@ class CarriedSchemaId(Struct, frozen=True, kw_only=True):
     schema_id: int = field(name="id")
     rows: int
     is_registered: bool | None = field(name="registered")
-    """Whether its schema is under the subject that the store's reader asks; None if that was not looked up."""
+    """Whether its schema is under the subject that the store's reader asks; None if srfix did not look it up."""
 
 
 class SeedChangelog(Struct, frozen=True, kw_only=True, tag_field="kind", tag="seed-changelog"):
-    """Fill a store's changelog topic with what a restore from the source topic loads."""
+    """Fill a store's changelog topic with the records that a restore from the source topic loads."""
 
     application: str
-    """The application.id, which is the group too."""
+    """The application.id, which is also the group."""
     store: str
     configs: Mapping[str, str]
-    """Of a topic that is created."""
+    """The configuration of a created topic."""
     source: Topic
     """The topic that the store is restored from now."""
     changelog: Topic
     """`<application>-<store>-changelog`."""
     subject: Subject
-    """What the store's reader asks for the values, which carry the ids below."""
+    """The subject that the store's reader asks for the values, which carry the ids below."""
     isolation: Isolation
-    """How the source is read: as the application's restore reads it."""
+    """How the source is read: in the same way as by the application's restore."""
     creates: bool
     """True if there is no changelog topic and the plan creates it."""
     replication_factor: int
-    """Of a topic that is created; -1 for the broker's default."""
+    """The replication factor of a created topic; -1 for the broker's default."""
     changelog_ends: tuple[int, ...]
-    """Per partition the end of the changelog when planned: no row stood below. Zeros where there was no topic."""
+    """For each partition, the end of the changelog at the time of the plan: it had no row below. Zeros if there was no
+    topic.
+    """
     partitions: tuple[PartitionRows, ...]
     """By partition, ascending, all of them."""
     schema_ids: tuple[CarriedSchemaId, ...]
@@ -83,35 +85,35 @@ class SeedChangelog(Struct, frozen=True, kw_only=True, tag_field="kind", tag="se
 
 
 class KeptRecords(Struct, frozen=True, kw_only=True):
-    """The file beside a plan with the records that it puts an end to."""
+    """The file beside a plan with the records that the plan deletes."""
 
     file: str
     """Its name, without a folder."""
     records: int
     sha256: Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9a-f]{64}$"})]
-    """Of its content, in hexadecimal."""
+    """The digest of its content, in hexadecimal."""
 
 
 class ExpireKeys(Struct, frozen=True, kw_only=True, tag_field="kind", tag="expire-keys"):
     """Write tombstones for the keys whose newest record is older than a point in time."""
 
     application: str
-    """Whose topic it is."""
+    """The application that owns the topic."""
     store: str | None
-    """The store whose changelog it is; None for a topic that the application reads."""
+    """The store, if the topic is its changelog; None for a topic that the application reads."""
     configs: Mapping[str, str]
-    """`cleanup.policy` and `message.timestamp.type` when planned."""
+    """`cleanup.policy` and `message.timestamp.type` at the time of the plan."""
     topic: Topic
     older_than_s: int
-    """The age, in seconds, when planned."""
+    """The age, in seconds, at the time of the plan."""
     cutoff_ms: int = field(name="cutoff")
-    """Records with a timestamp below are expired; milliseconds since the epoch."""
+    """Records with an earlier timestamp are expired; milliseconds since the epoch."""
     tombstone_ms: int = field(name="tombstone_timestamp")
-    """The timestamp of the tombstones: when it was planned. A run that goes on writes the same."""
+    """The timestamp of the tombstones: the time of the plan. A run that continues writes the same."""
     limit: int | None
-    """The most keys that were taken, oldest first; None for all."""
+    """The limit of keys, oldest first; None for all."""
     left_by_limit: int
-    """How many keys are as old, and left for another plan."""
+    """How many keys are old enough, but left for another plan."""
     live_keys: int
     """How many keys of the topic have a row, expired ones too."""
     kept: KeptRecords
@@ -141,7 +143,7 @@ class TopicStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPlan:
-    """What will be written to a topic, why, and what comes before and after."""
+    """The writes to a topic, their reason, and the advice for before and after."""
 
     bootstrap_servers: str
     """The cluster, without secrets."""
@@ -150,20 +152,20 @@ class TopicPlan:
     srfix: str
     work: Work
     price: tuple[str, ...]
-    """What to know before it is carried out, in sentences."""
+    """Notes to read before it is carried out, in sentences."""
     playbook: tuple[str, ...]
     """What to do around it, in order."""
     undo: str
-    """How it is undone, and what is not, in sentences."""
+    """How it is undone, and what cannot be undone, in sentences."""
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the canonical JSON of everything but the digest itself."""
+        """SHA-256 over the canonical JSON of everything except the digest itself."""
         return plan_digest(topic_plan_document(self))
 
     @property
     def actions(self) -> tuple[TopicStep, ...]:
-        """What is written, in order: a partition with nothing to write has no step."""
+        """The writes, in order; a partition with nothing to write has no step."""
         work = self.work
         kinds: list[tuple[str, int | None]] = []
         if isinstance(work, SeedChangelog) and work.creates:
@@ -206,7 +208,7 @@ class TopicStepPart(Part):
 
 
 class TopicPlanDocument(VersionedDocument, tag=SCHEMA):
-    """What a plan of srfix state writes to a topic."""
+    """The writes of a plan of srfix state to a topic."""
 
     created_at: Instant
     bootstrap_servers: str

@@ -1,7 +1,8 @@
 """Plans the filling of a changelog topic from the source topic of a store that reuses it.
 
-What a restore from the source loads is what the changelog must hold: per partition the newest record of each key in [start,
-committed), with its timestamp and headers, for the rows' timestamps come from the records'. Tombstones need not be there.
+The changelog must hold the records that a restore from the source loads: for each partition the newest record of each
+key in [start, committed), with its timestamp and headers, because the rows get their timestamps from the records.
+Tombstones are not needed.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from srfix.serde.wire_peek import SchemaIdPeek
 WHY_STOPPED = "otherwise it would commit more offsets, and write to the changelog, during the copy"
 NOTHING_GIVEN: Final = CommandLine()
 Registered = Callable[[str, SchemaId], bool | None]
-"""Whether the schema of an id is under a subject, as the store's reader asks; None if that cannot be told."""
+"""Whether the schema of an id is under a subject, asked as the store's reader asks; None if srfix cannot find out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,7 @@ class SeedRequest:
     isolation: Isolation
     """How the application's restore reads."""
     replication_factor: int = -1
-    """Of a changelog that is created; -1 for the broker's default (brokers from 2.4 on)."""
+    """The replication factor of a created changelog; -1 for the broker's default (brokers from 2.4 on)."""
 
 
 def plan_seed(
@@ -64,7 +65,9 @@ def plan_seed(
     command_line: CommandLine = NOTHING_GIVEN,
     clock: Callable[[], str] = now,
 ) -> TopicPlan:
-    """Plans it. Reads only. The cluster is named as it may be shown; without `registered` no registry is asked."""
+    """Makes the plan. Reads only. `cluster` is the cluster's name without secrets; without `registered`, no registry is
+    asked.
+    """
     changelog = changelog_topic(request.application, request.store)
     if changelog == request.source:
         raise UsageError(f"{changelog} is the store's changelog. --source must name the topic that the table reads.")
@@ -106,7 +109,9 @@ def plan_seed(
 
 
 def restorable(look: Look, application: str, source: Topic, count: int) -> dict[int, tuple[int, int]]:
-    """Per partition what a restore loads: from the log's start to the committed offset; nothing where there is none."""
+    """The range that a restore loads from each partition: from the log's start to the committed offset; empty without a
+    committed offset.
+    """
     committed = look.committed(application, [(source, partition) for partition in range(count)])
     if all(committed[source, partition] is None for partition in range(count)):
         raise PlanError(
@@ -152,7 +157,7 @@ def _empty_ends(look: Look, changelog: Topic, count: int) -> tuple[int, ...]:
 
 
 def _refuse_unwritable(source: Topic, partition: int, rows: Mapping[bytes, NewestRecord]) -> None:
-    """:raises PlanError: if a record has no timestamp, or 0, for which librdkafka would write the time of writing."""
+    """:raises PlanError: if a record has no timestamp, or 0, because librdkafka would replace it by the time of writing."""
     for record in rows.values():
         if not record.timestamp_ms:
             raise PlanError(

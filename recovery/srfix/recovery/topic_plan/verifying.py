@@ -1,14 +1,17 @@
-"""Whether what a topic plan writes is there, and stayed there, as the topic tells today. Reads only.
+"""Checks by the present topic whether the records of a topic plan were written, and are still there. Reads only.
 
-| what is read | says |
+| source of information | shows |
 |---|---|
-| the changelog's newest record of each planned key | whether it is the plan's, or a later one, or none |
-| the source, where it still gives what was planned | which rows those are; else the plan's digest, over the changelog's rows |
-| the journal | where a partition ended right after it was filled: what comes behind is others' |
-| the file with the records | which keys an expiry ends |
+| the changelog's newest record of each planned key | whether it is the plan's record, or a later one, or whether there
+is none |
+| the source, if it still gives the planned rows | which rows these are; else the plan's digest is compared with the
+changelog's rows |
+| the journal | the end of a partition right after it was filled; later records are others' |
+| the file with the records | the keys that an expiry deletes |
 
-A key that others have written since holds no more what the plan wrote, rightly. A key without any record can have been deleted
-by them too, and its tombstone be compacted away: where others have written, that cannot be told from a loss.
+If others have written a key since, it rightly no longer holds the plan's record. They may also have deleted a key, and
+compaction may have removed the tombstone. So if others have written to the topic, srfix cannot distinguish such a
+deletion from a loss.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ _LOG = Isolation.READ_UNCOMMITTED
 
 
 class TopicOutcome(Enum):
-    """What came of a check."""
+    """The result of a check."""
 
     HOLDS = "holds"
     FAILS = "does-not-hold"
@@ -42,7 +45,7 @@ class TopicOutcome(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicCheck:
-    """What was seen of one partition, or of the topic."""
+    """The observation of one partition, or of the topic."""
 
     outcome: TopicOutcome
     what: str
@@ -51,25 +54,25 @@ class TopicCheck:
     """None for the topic as a whole."""
     planned: int = 0
     stands: int = 0
-    """Of them those that are as the plan left them."""
+    """How many of them are as the plan left them."""
     since: int = 0
-    """Of them those that somebody has written since."""
+    """How many of them somebody has written since."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
-    """What a journal says of the plan."""
+    """A journal's facts about the plan."""
 
     ends: Mapping[int, int] = field(default_factory=dict)
-    """Per partition where it ended right after it was written."""
+    """For each partition, its end right after it was written."""
     rolled_back: bool = False
 
 
 def verify_topic_plan(
     plan: TopicPlan, look: Look, *, applied: Applied | None = None, kept_path: Path | None = None
 ) -> Iterator[TopicCheck]:
-    """Reads the topic, and yields what it tells of each partition that the plan writes to, beside what the journal says, where
-    there is one, and the file with the records that the plan puts an end to.
+    """Reads the topic, and yields an observation of each partition to which the plan writes. It compares with the
+    journal, if there is one, and with the file of the records that the plan deletes.
     """
     work = plan.work
     if applied is not None and applied.rolled_back:
@@ -100,7 +103,7 @@ def verify_topic_plan(
 
 
 def _configs(work: Work, look: Look) -> Iterator[TopicCheck]:
-    """Nothing if records stay as long as the plan takes for granted."""
+    """Yields nothing if records stay as long as the plan assumes."""
     configs = look.topic_configs([work.topic])[work.topic]
     if configs.values is None:
         what = f"srfix does not know whether {work.topic} keeps the written records: {configs.problem}"
@@ -117,8 +120,8 @@ def _configs(work: Work, look: Look) -> Iterator[TopicCheck]:
 
 
 def _filled(work: SeedChangelog, look: Look, planned: PartitionRows, end_then: int | None) -> TopicCheck:
-    """Whether a partition of a changelog holds the rows. Where it ended right after it was filled a journal says, if there is
-    one.
+    """Whether a partition of a changelog holds the rows. A journal, if there is one, says where the partition ended
+    right after it was filled.
     """
     partition, below = planned.partition, work.changelog_ends[planned.partition]
     start, end = look.watermarks(work.changelog, [partition])[partition]
@@ -162,7 +165,7 @@ def _filled(work: SeedChangelog, look: Look, planned: PartitionRows, end_then: i
 def _by_digest(
     work: SeedChangelog, planned: PartitionRows, newest: Mapping[bytes, NewestRecord], below: int
 ) -> TopicCheck:
-    """Of a source that gives no more what was planned: the changelog's own rows against the plan's digest."""
+    """For a source that no longer gives the planned rows: compares the changelog's own rows with the plan's digest."""
     rows = {key: row for key, row in live(newest).items() if row.offset >= below}
     if digest_of(rows) == planned.digest:
         what = (

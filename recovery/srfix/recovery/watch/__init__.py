@@ -1,1 +1,3 @@
-"""Looking again and again: what is new, what is missing for it, and registering what a signed-off plan allows."""
+"""Looks again and again for new schemas, finds out what is missing for them, and registers what a signed-off plan
+allows.
+"""

@@ -1,9 +1,10 @@
-"""What a signed-off plan allows a watch to write: which pairs of source and phantom subject, and by which kinds of steps.
+"""The writes that a signed-off plan allows to a watch: for which pairs of source and phantom subject, and by which
+kinds of steps.
 
 A person who signed a plan off has agreed that the schemas of a source subject are registered under a phantom subject, and
-how: live or soft-deleted at once, with the level relaxed meanwhile or not. A new id of the same source subject for the same
-phantom subject is more of the same. Anything else is only reported. `attend` tells what the phantom subject of one pair lacks
-now, and whether the plan allows to register it.
+how: live or soft-deleted at once, with or without a relaxed level during the registration. A new id of the same source
+subject for the same phantom subject is more of the same. Anything else is only reported. `attend` finds the schemas
+that the phantom subject of one pair lacks now, and whether the plan allows to register them.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ class AllowedPair:
     may_soft_delete: bool
     """True if the plan soft-deletes a version there at once."""
     may_relax: bool
-    """True if the plan relaxes its compatibility meanwhile."""
+    """True if the plan relaxes its compatibility during the registration."""
     may_send_ids: bool
     """True if the plan registers with exact ids, in mode IMPORT."""
     may_take_any_id: bool
-    """True if the plan registers content whose id nobody can know before."""
+    """True if the plan registers content with an unpredictable id."""
     config: Mapping[str, Json] | None
     """The subject's own configuration when the plan was made."""
     mode: str | None
@@ -59,11 +60,13 @@ class AllowedPair:
 
     @property
     def keep(self) -> Keep:
-        """How to plan for it: as the plan did, and where it did both or left them live, by the rule that made it."""
+        """How to plan for the subject: as the plan did. If the plan did both, or left versions live, by the rule of the
+        plan.
+        """
         return Keep.SOFT_DELETED if self.may_soft_delete and not self.may_stay_live else Keep.AUTO
 
     def forbids(self, actions: Iterable[Action]) -> str | None:
-        """What the plan does not allow among these steps, in words; None if it allows them all."""
+        """In words, the steps among these that the plan does not allow; None if it allows all."""
         steps = tuple(actions)
         deleted = {action.schema_id for action in steps if isinstance(action, SoftDelete)}
         for action in steps:
@@ -71,15 +74,15 @@ class AllowedPair:
                 case _ if action.subject != self.subject:
                     return f"it would write to {action.subject}"
                 case SetCompatibility() if not self.may_relax:
-                    return "the compatibility of the subject would have to be relaxed, which that plan does not do"
+                    return "srfix would have to relax the compatibility of the subject, which that plan does not do"
                 case SetMode() if not self.may_send_ids:
-                    return "the ids would have to be sent along in mode IMPORT, which that plan does not do"
+                    return "srfix would have to register with exact ids in mode IMPORT, which that plan does not do"
                 case SoftDelete() if not self.may_soft_delete:
-                    return "the version would be soft-deleted at once, and that plan leaves its versions live"
+                    return "srfix would soft-delete the version at once, but that plan leaves its versions live"
                 case Register(any_id=True) if not self.may_take_any_id:
-                    return "the registry would give the schema an id that nobody can know before"
+                    return "the registry would give the schema an unpredictable id"
                 case Register() if action.schema_id not in deleted and not self.may_stay_live:
-                    return "the version would stay live, and that plan soft-deletes its versions at once"
+                    return "the version would stay live, but that plan soft-deletes its versions at once"
         return None
 
 
@@ -89,7 +92,7 @@ def allowed_pairs(plan: Plan) -> tuple[AllowedPair, ...]:
     pairs_seen: set[tuple[str, str, Subject]] = set()
     for finding in plan.findings:
         if finding.application is None or finding.store is None:
-            continue  # a topic's: no store restores by it
+            continue  # a topic's finding: no store restores through it
         context, _name = split_context(finding.subject)
         phantom = join_context(context, subject_for(changelog_topic(finding.application, finding.store), finding.role))
         steps = [action for action in plan.actions if action.subject == finding.subject]
@@ -119,7 +122,7 @@ def allowed_pairs(plan: Plan) -> tuple[AllowedPair, ...]:
     if not pairs:
         raise PlanError(
             "The plan registers nothing under a phantom subject, so watch has nothing to keep registered. Give the "
-            "plan of a repair that does, or watch without --allow."
+            "plan of a repair that registers schemas there, or watch without --allow."
         )
     return tuple(pairs)
 
@@ -127,7 +130,7 @@ def allowed_pairs(plan: Plan) -> tuple[AllowedPair, ...]:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowed:
     plan: Plan
-    """Of one subject, with at least one step."""
+    """A plan for one subject, with at least one step."""
     schema_ids: tuple[SchemaId, ...]
     """The ids that it makes readable, ascending."""
 
@@ -141,10 +144,9 @@ def attend(
     undone: Collection[SchemaId],
     clock: Callable[[], str],
 ) -> Iterator[Allowed | Withheld | Deferred]:
-    """What is missing under the phantom subject: to be written, or why not. Reads only, through a fresh survey.
-
-    Wanted are the ids that records carry, by the last full look or since, and every undeleted version of the source's subject,
-    as in a plan; not those whose registration a person has rolled back.
+    """Finds the schemas that the phantom subject lacks, and plans their registration, or says why not. Reads only,
+    through a fresh survey. As in a plan, it covers the ids that records carry, by the last full look or since, and
+    every undeleted version of the source's subject; but not ids whose registration a person has rolled back.
     """
     want = _want(facts, pair, survey, carried)
     missing = {membership.schema_id: membership for membership in want.missing}
@@ -190,7 +192,7 @@ def attend(
 
 
 def is_relaxed(pair: AllowedPair, config: Mapping[str, Json] | None) -> bool:
-    """True if the subject stands at the level that a repair sets, and did not when the plan was signed off."""
+    """True if the subject has the level that a repair sets, and had another one when the plan was signed off."""
     return config != pair.config and (config or {}).get("compatibilityLevel") == RELAXED
 
 
@@ -209,10 +211,9 @@ def _want(facts: StoreFacts, pair: AllowedPair, survey: Survey, carried: Collect
 
 
 def _standing(pair: AllowedPair, state: SubjectState) -> Callable[[list[SchemaId]], Withheld | Deferred] | None:
-    """What keeps the subject from being written to as it stands; None if nothing does.
-
-    A level that another instance has relaxed must not be taken for the subject's own: what is registered would be left live
-    for it, and the level would be "put back" to it.
+    """Why srfix must not write to the subject in its present state; None if it may. A level that another instance has
+    relaxed must not count as the subject's own: because of it, srfix would leave new versions live, and would "put
+    back" the relaxed level.
     """
     if is_relaxed(pair, state.config):
         why = (

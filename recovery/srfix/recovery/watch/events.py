@@ -1,4 +1,4 @@
-"""What a watch tells: frozen values, in the order in which things happen."""
+"""The events of a watch: frozen values, in the order in which things happen."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class End(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookEnded:
-    """Both ends were asked and have answered."""
+    """Both ends have answered."""
 
     diagnosis: Diagnosis | None
-    """What a full look found; None for a short one, which asks for what is new alone."""
+    """The result of a full look; None for a short look, which only asks for news."""
     duration_s: float
     lag_records: int = 0
     """Records that a short look left for the next one."""
@@ -30,14 +30,14 @@ class LookEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookFailed:
-    """A full look was not possible as it was asked for, though both ends answer: the application is gone, say."""
+    """A full look was not possible although both ends answer, for example because the application is gone."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewVersions:
-    """The subject of a source topic has versions that it had not at the last look."""
+    """The subject of a source topic has new versions since the last look."""
 
     subject: Subject
     versions: tuple[int, ...]
@@ -56,20 +56,20 @@ class NewIds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registered:
-    """Schemas were registered under a phantom subject, and are found there."""
+    """Schemas were registered under a phantom subject, and a look-up finds them there."""
 
     subject: Subject
     schema_ids: tuple[SchemaId, ...]
     """The ids that records carry, ascending."""
     journal: Path
-    """What `srfix rollback` undoes it by."""
+    """The journal with which `srfix rollback` undoes it."""
     was_resumed: bool = False
     """True if an earlier run had begun it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Withheld:
-    """Schemas are missing under a phantom subject, and the signed-off plan does not allow what would register them."""
+    """Schemas are missing under a phantom subject, and the signed-off plan does not allow to register them."""
 
     subject: Subject
     schema_ids: tuple[SchemaId, ...]
@@ -80,52 +80,52 @@ class Withheld:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deferred:
-    """Nothing was written now, and the next look tries again: another instance is at it, say."""
+    """Nothing was written now, and the next look tries again, for example because another instance is writing."""
 
     subject: Subject
     schema_ids: tuple[SchemaId, ...]
-    """What is missing meanwhile; empty if that is not known."""
+    """The ids that are still missing; empty if they are not known."""
     why: str
     """In words: no capital, no full stop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
-    """A registration stopped on its way; what it had relaxed was put back, and the next look tries again."""
+    """A registration stopped before its end; relaxed settings were reset, and the next look tries again."""
 
     subject: Subject
     why: str
     """The error, in sentences."""
     put_back: tuple[str, ...]
-    """What was put back, each in words."""
+    """The settings that were reset, in words."""
     journal: Path | None
     """Where its journal is kept; None if nothing was begun."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandsRelaxed:
-    """A subject that plans relax has stood at the relaxed level for several looks: somebody did not put it back."""
+    """A subject of a plan has had the relaxed level for several looks: probably nobody reset it after a repair."""
 
     subject: Subject
     looks: int
     put_back: tuple[str, ...] = ()
-    """What of it this instance has put back, in words, in order; empty if the registry refused it."""
+    """The settings that this instance has reset, in words, in order; empty if the registry refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotExamined:
-    """The signed-off plan speaks of a store that the full look did not examine, or whose source it sees elsewhere."""
+    """The signed-off plan names a store that the full look did not examine, or for which it found another source."""
 
     application: str
     store: str
     subject: Subject
     source_topic: Topic
-    """What the plan says that it restores from."""
+    """The topic from which the store restores by the plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutageBegan:
-    """One end does not answer. Said once; the watch asks again, with growing and random waits."""
+    """One end does not answer. Reported once; the watch asks again, with growing and random waits."""
 
     end: End
     why: str

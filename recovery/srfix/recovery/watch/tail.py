@@ -1,4 +1,4 @@
-"""The schema ids in the records that came since the last look: what is new in a topic, without counting it again."""
+"""The schema ids in the records since the last look: the news of a topic, without counting it again."""
 
 from __future__ import annotations
 
@@ -18,25 +18,27 @@ from srfix.serde.wire_peek import SchemaIdPeek, peek_headers
 
 _BATCH: Final = 500
 _MOST_IDS: Final = 10_000
-"""Ids of a topic and role that are remembered; bytes that only look like framed keys could be any number."""
+"""How many ids of a topic and role are remembered; bytes that only look like framed keys could have any number of
+ids.
+"""
 
 
 @dataclass(slots=True)
 class TailedTopic:
-    """How far the records of one topic have been seen, and which ids they carry."""
+    """The offsets up to which the records of one topic were read, and the ids that they carry."""
 
     topic: Topic
     roles: tuple[Role, ...]
     """The roles whose payloads are framed."""
     next_offsets: dict[int, int]
     ids: Mapping[Role, set[SchemaId]] = field(default_factory=dict)
-    """Per role the ids that were seen since the full look, and in it."""
+    """For each role, the ids that were seen in the full look and since."""
     _ids: dict[Role, set[SchemaId]] = field(default_factory=dict)
     _peek: SchemaIdPeek = field(default_factory=SchemaIdPeek)
 
     @classmethod
     def after(cls, census: Census, roles: Iterable[Role]) -> TailedTopic:
-        """Goes on where a census ended. What that left unread is left to the next full look."""
+        """Continues where a census ended. Records that the census left unread are left to the next full look."""
         wanted = tuple(sorted(set(roles), key=lambda role: role.value))
         return cls(
             topic=census.topic,
@@ -49,11 +51,11 @@ class TailedTopic:
     def go_on(
         self, cluster: Cluster, *, budget_s: float, monotonic: Callable[[], float] = time.monotonic
     ) -> tuple[Mapping[Role, tuple[SchemaId, ...]], int]:
-        """Reads what came since, and answers the ids per role that are new, and how many records are left for the next time."""
+        """Reads the new records; returns the new ids per role, and the number of records that are left for the next time."""
         marks = cluster.watermarks(self.topic, sorted(self.next_offsets))
         if any(end < self.next_offsets[partition] for partition, (_start, end) in marks.items()):
             raise TopicChangedError
-        ids_by_role = self._ids  # kept where the broker stops answering on the way
+        ids_by_role = self._ids  # kept if the broker stops answering in the middle
         until = monotonic() + budget_s
         for partition, (start, end) in marks.items():
             begin = max(start, self.next_offsets[partition])
@@ -84,7 +86,7 @@ class TailedTopic:
 
 
 class TopicChangedError(Exception):
-    """The topic is not the one that was counted: recreated, or truncated."""
+    """The topic is not the counted one: it was recreated or truncated."""
 
 
 def _batches(records: Iterator[RawRecord]) -> Iterator[tuple[RawRecord, ...]]:

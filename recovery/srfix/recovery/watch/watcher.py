@@ -1,9 +1,7 @@
-"""The loop: a full look, short looks for what is new, and what follows from it.
-
-A short look asks little: the listings of subjects, topics and groups, the versions of each source's subject, the ends of each
-source topic; it reads only the records that came since. A full look is a whole diagnosis. It comes at the start, from time to
-time, when the listings have changed so that there may be new candidates, and when a source topic carries an id that nothing
-was registered for.
+"""The loop: a full look, then short looks for news, and the writes that follow. A short look asks little: the listings
+of subjects, topics and groups, the versions of each source's subject, the ends of each source topic; it reads only new
+records. A full look is a whole diagnosis. It comes at the start, from time to time, when the listings have changed so
+that there may be new candidates, and when a source topic carries an id for which nothing was registered.
 """
 
 from __future__ import annotations
@@ -49,24 +47,28 @@ from srfix.serde.wire import SchemaId
 
 _FIRST_WAIT_S: Final = 1.0
 _LONGEST_WAIT_S: Final = 60.0
-"""Between two attempts while an end does not answer, or the interval of looks, if that is shorter."""
+"""The longest wait between two attempts while an end does not answer; or the interval of looks, if that is shorter."""
 _LOOKS_RELAXED: Final = 3
-"""A level that another instance relaxes is put back within seconds; one that stands for so many looks was left."""
+"""Another instance normally resets a relaxed level within seconds. If it is relaxed for so many looks, srfix assumes
+that it was left so.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
     interval_s: float = 10.0
-    """From the beginning of a short look to that of the next."""
+    """The time from the beginning of a short look to the beginning of the next."""
     full_interval_s: float = 3600.0
-    """From the end of a full look to the next."""
+    """The time from the end of a full look to the next."""
     once: bool = False
-    """True for one full look and what follows from it."""
+    """True for one full look with the writes that follow."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Watcher:
-    """Watches a cluster and a registry until it is told to end. It prints nothing, and its clock and waiting are given."""
+    """Watches a cluster and a registry until it is told to end. It prints nothing; the caller gives the clock and the
+    wait function.
+    """
 
     cluster: Cluster
     registry: Registry
@@ -76,13 +78,13 @@ class Watcher:
     """The full look: `diagnose`, as the person asked for it."""
     pace: Pace = field(default_factory=Pace)
     writer: Writer | None = None
-    """What registers; None to look and report only."""
+    """The writer that registers; None to look and report only."""
     clock: Callable[[], str] = now
     monotonic: Callable[[], float] = time.monotonic
     wait: Callable[[float], bool]
-    """Waits so many seconds; True, at once, if the watch is to end."""
+    """Waits so many seconds; returns True, at once, if the watch should end."""
     jitter: Callable[[], float] = random.random
-    """Between 0 and 1: which part of the longest wait is waited after a failure."""
+    """Between 0 and 1: the part of the longest wait that the watch waits after a failure."""
     _facts: tuple[StoreFacts, ...] = ()
     _tails: dict[Topic, TailedTopic] = field(default_factory=dict)
     _versions: dict[Subject, frozenset[int]] = field(default_factory=dict)
@@ -97,7 +99,7 @@ class Watcher:
     _failures: int = 0
 
     def events(self) -> Iterator[Event]:
-        """What happens, as it happens. Ends when `wait` says so, or after one look."""
+        """The events as they happen. Ends when `wait` says so, or after one look."""
         while True:
             began = self.monotonic()
             try:
@@ -111,7 +113,7 @@ class Watcher:
                 self._failures = min(self._failures + 1, 16)
             else:
                 self._failures = 0
-                # Two instances that were in each other's way look again at different times.
+                # Two instances that disturbed each other look again at different times.
                 interval_s = self.pace.interval_s * (0.5 + self.jitter() if self._again else 1.0)
                 delay = max(0.0, interval_s - (self.monotonic() - began))
             if self.pace.once or self.wait(delay):
@@ -176,10 +178,10 @@ class Watcher:
                 after = self.new_survey()
                 yield LookEnded(diagnosis=self.examine(after).diagnosis, duration_s=self.monotonic() - began)
             else:
-                self._next_full_s = self.monotonic()  # what was found is not so any more
+                self._next_full_s = self.monotonic()  # the findings no longer hold
 
     def _look_shortly(self) -> Iterator[Event]:
-        """What is new is kept as soon as it is seen: an end that stops answering on the way loses nothing of it."""
+        """News is kept as soon as it is seen, so that nothing is lost if an end stops answering in the middle."""
         began, survey = self.monotonic(), self.new_survey()
         wants_full = self._shape_of(survey) != self._shape
         self._note_new_versions()
@@ -211,7 +213,7 @@ class Watcher:
             self._versions[subject] = numbers
 
     def _note_new_ids(self, topic: Topic, new: Mapping[Role, tuple[SchemaId, ...]]) -> None:
-        """Where nothing may be registered for a store, a full look says what the ids do to it."""
+        """If nothing may be registered for a store, a full look says what the ids do to it."""
         for role, ids in new.items():
             self._news.append(NewIds(topic=topic, role=role, schema_ids=ids))
             stores = [facts.store for facts in self._facts if facts.census is not None and facts.census.topic == topic]
@@ -250,7 +252,7 @@ class Watcher:
                     )
                 elif isinstance(decision, Allowed):
                     events = iter(writer.carry_out(decision.plan, pair.subject, self.registry))
-                    survey = self.new_survey()  # what was asked before the write does not hold any more
+                    survey = self.new_survey()  # answers from before the write no longer hold
                 else:
                     events = iter([decision])
                 for event in events:
@@ -260,7 +262,7 @@ class Watcher:
                 self._again.discard(pair.subject)
 
     def _without_repeats(self, events: Iterator[Event] | list[Event]) -> Iterator[Event]:
-        """The events, without those that say of a subject what was said of it last."""
+        """The events, without those that only repeat a subject's last event."""
         for event in events:
             match event:
                 case Registered(subject=subject):
@@ -278,7 +280,7 @@ class Watcher:
                     yield event
 
     def _look_at_levels(self, writer: Writer) -> Iterator[Event]:
-        """Puts back a subject that plans relax and that has stood relaxed for several looks, and says so."""
+        """Resets a subject of a plan that has been relaxed for several looks, and reports it."""
         for pair in writer.pairs:
             if not pair.may_relax:
                 continue
@@ -321,7 +323,7 @@ class Watcher:
         return {pair.subject for pair in self._pairs()}
 
     def _facts_of(self, pair: AllowedPair) -> StoreFacts | None:
-        """The store as the last full look saw it, if it restores from where the plan says."""
+        """The store as the last full look saw it, if it restores from the plan's topic."""
         for facts in self._facts:
             source = facts.source_of(pair.role)
             if (
@@ -356,8 +358,8 @@ class Watcher:
         return tails
 
     def _shape_of(self, survey: Survey) -> Mapping[str, frozenset[object]]:
-        """What of the listings decides which candidates there are: changelogs without a topic, whose application a group may
-        be, and how many partitions the sources have.
+        """The parts of the listings that decide the candidates: changelogs without a topic, groups that may be their
+        applications, and the numbers of partitions of the sources.
         """
         topics = survey.topics()
         orphaned: set[tuple[str, Topic]] = set()

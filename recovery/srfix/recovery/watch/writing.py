@@ -1,9 +1,8 @@
-"""Carries out what is allowed, one subject at a time, each with a journal of its own; takes up what a kill left.
-
-A journal is that of `srfix apply`, and `srfix rollback` undoes it. The one at a subject's path is of its latest registration;
-earlier ones stand beside it, numbered. Every instance that has set a level puts it back: at the plan's end, on the way out
-of a plan that stopped, or when it is started again. So whoever writes the configuration last has put it back, however many
-instances there are. What one that was killed has left is put back by another after a few looks.
+"""Carries out the allowed writes, one subject at a time, each with a journal of its own, and continues after a kill. A
+journal is the same as that of `srfix apply`, and `srfix rollback` undoes it. The journal at a subject's path is of its
+latest registration; earlier ones are beside it, numbered. Every instance that has set a level resets it: at the plan's
+end, when a plan stops, or when the instance is started again. So the last write of the configuration is always a reset,
+with any number of instances. If an instance was killed, another one resets the level after a few looks.
 """
 
 from __future__ import annotations
@@ -45,21 +44,26 @@ class Writer:
     pairs: tuple[AllowedPair, ...]
     plan: Plan
     plan_path: Path
-    """Its file: the journal beside it tells whether it is being carried out, or was rolled back."""
+    """Its file; the journal beside it shows whether it is being carried out, or was rolled back."""
     journals: Path
     """The directory of this instance's journals; it exists."""
     clock: Callable[[], str] = now
     undisturbed: Callable[[], AbstractContextManager[object]] = field(default=nullcontext)
-    """What holds off an orderly end while something is written."""
+    """Delays an orderly end while something is written."""
 
     def journal(self, subject: Subject) -> Path:
-        """Where the journal of a subject's latest registration is; a name can be too long, or no file's, so it is hashed."""
+        """The path of the journal of a subject's latest registration. The subject's name is hashed, because it may be
+        too long or invalid for a file name.
+        """
         return self.journals / (hashlib.sha256(subject.encode(errors="surrogatepass")).hexdigest()[:16] + _SUFFIX)
 
     def obstacle(self, registry: Registry) -> str | None:
-        """Why nothing may be written on the strength of the plan as things stand, in words; None if it may."""
+        """Why the plan does not allow any write now, in words; None if it does."""
         if registry.url != self.plan.registry and not _is_the_same(self.plan, registry):
-            return f"the plan was made for {self.plan.registry}, and none of its schemas is at {registry.url} where it was then"
+            return (
+                f"the plan was made for {self.plan.registry}, but at {registry.url} none of its schemas is where it "
+                "was then"
+            )
         path = default_journal_path(self.plan_path)
         if not is_there(path):
             return None
@@ -67,7 +71,7 @@ class Writer:
         if state.rolling_back or state.rolled_back:
             return f"the signed-off plan was rolled back, as its journal {path} says"
         if not state.finished:
-            return f"the signed-off plan is carried out right now, or in part, as its journal {path} says"
+            return f"the signed-off plan is being carried out, or was carried out in part, as its journal {path} says"
         return None
 
     def undone(self, subject: Subject) -> frozenset[SchemaId]:
@@ -84,7 +88,7 @@ class Writer:
             number += 1
 
     def open_journals(self) -> Iterator[Subject]:
-        """The subjects whose registration was begun and is not over."""
+        """The subjects whose registration was begun and not finished."""
         for subject in dict.fromkeys(pair.subject for pair in self.pairs):
             path = self.journal(subject)
             if not is_there(path) or _says_nothing(path):
@@ -92,20 +96,20 @@ class Writer:
             try:
                 state = REPAIR_JOURNALS.read(path)
             except PlanError:
-                continue  # damaged: it is said when something is to be written there
+                continue  # damaged: this is reported when something must be written there
             if not state.finished and not state.rolling_back:
                 yield subject
 
     def resume(self, subject: Subject, registry: Registry) -> Iterator[Registered | Deferred | Stopped]:
-        """Goes on with what an earlier run had begun under a subject."""
+        """Continues the registration that an earlier run had begun under a subject."""
         plan = REPAIR_JOURNALS.read(self.journal(subject)).plan
         yield from self.carry_out(plan, subject, registry, was_resumed=True)
 
     def take_over(self, pair: AllowedPair, registry: Registry) -> tuple[str, ...]:
-        """Ends what another instance began under a subject and left, as the signed-off plan says of it: the versions that it
-        registered are soft-deleted, where the plan leaves none live, and the configuration is put back. Killed at any instant,
-        the next call goes on. One that lives after all finds its steps done, or is refused, stops and looks again. Gives what
-        was written, in words, in order.
+        """Finishes a registration that another instance began under a subject and left, by the signed-off plan: its
+        versions are soft-deleted, if the plan leaves none live, and the configuration is reset. After a kill at any
+        instant, the next call continues. If the other instance is alive after all, it finds its steps done, or is
+        refused, stops and looks again. Returns the writes, in words, in order.
         """
         with self.undisturbed():
             state = read_subject_state(registry, pair.subject)
@@ -133,7 +137,8 @@ class Writer:
             except PlanError as error:
                 cause = error.__cause__
                 if isinstance(cause, RegistryError) and not is_refusal(cause):
-                    raise cause from error  # it may have taken effect, or may yet: go on when the registry answers
+                    # it may have taken effect, or may still do so: continue when the registry answers
+                    raise cause from error
                 yield self._stopped(subject, ids, str(error), registry)
                 return
             except RegistryAnswerError as error:
@@ -161,13 +166,13 @@ class Writer:
             return Deferred(subject=subject, schema_ids=tuple(ids), why=why.rstrip("."))
         try:
             closed = put_back(path, registry, clock=self.clock)
-        except PlanError:  # in use: another instance that shares the directory is at it
+        except PlanError:  # in use: another instance that shares the directory is using it
             return Deferred(subject=subject, schema_ids=tuple(ids), why=why.rstrip("."))
         return Stopped(subject=subject, why=why, put_back=closed.done, journal=closed.aside)
 
 
 def _is_the_same(plan: Plan, registry: Registry) -> bool:
-    """True if a schema of the plan stands where it stood when the plan was made, under the same id."""
+    """True if a schema of the plan is still under the same subject with the same id as when the plan was made."""
     registrations = [action for action in plan.actions if isinstance(action, Register)]
     held = (
         (held_version(registry, holder, registration.schema), registration)
@@ -182,7 +187,9 @@ def _ids(plan: Plan) -> tuple[SchemaId, ...]:
 
 
 def _says_nothing(path: Path) -> bool:
-    """True if it holds no whole line: killed before anything was begun. The next registration sets it aside."""
+    """True if it holds no whole line: the run was killed before anything was begun. The next registration sets the file
+    aside.
+    """
     try:
         return b"\n" not in path.read_bytes()[: bounds.MOST_JOURNAL_BYTES]
     except OSError:

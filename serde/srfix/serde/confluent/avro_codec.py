@@ -58,6 +58,8 @@ def prepared_text(text: str) -> str:
 class AvroSchema:
     """A parsed Avro schema for writing and reading."""
 
+    message_indexes = None
+
     def __init__(
         self, text: str, references: References, settings: SerdeSettings, *, return_record_name: bool = False
     ) -> None:

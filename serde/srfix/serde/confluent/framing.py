@@ -16,14 +16,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from io import BytesIO
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 from uuid import UUID
 
 from srfix.serde.confluent.config import described
 from srfix.serde.errors import EncodeError, UsageError
+from srfix.serde.formats.protobuf.indexes import read_indexes, written_indexes
 from srfix.serde.interface import Context
 from srfix.serde.subjects.names import Role
-from srfix.serde.wire import Framing, frame_guid, header_guid, parse, prefix_id_bytes, set_header_guid
+from srfix.serde.wire import (
+    PREFIX_GUID_SIZE,
+    Framing,
+    Headers,
+    frame_guid,
+    header_guid,
+    parse,
+    prefix_id_bytes,
+    schema_id_header,
+    set_header_guid,
+)
+
+PROTOBUF: Final = "PROTOBUF"
+"""The schema type whose payloads have message indexes."""
 
 
 class SchemaId:
@@ -41,19 +55,28 @@ class SchemaId:
         return f"SchemaId({self.schema_type!r}, {self.id}, {self.guid})"
 
     def from_bytes(self, payload: BytesIO) -> BytesIO:
-        """Reads an id or a GUID at the stream's position, and returns the stream, which is then after it.
+        """Reads an id or a GUID at the stream's position, for Protobuf also the message indexes. Returns the stream, which
+        is then after them.
 
         :raises WireError: if there is neither id nor GUID.
         """
         rest = payload.read()
         frame = parse(rest)
         assert frame is not None
-        self.id, self.guid = frame.schema_id, frame.guid
-        payload.seek(payload.tell() - len(rest) + frame.body_offset)
+        self.id, self.guid, end = frame.schema_id, frame.guid, frame.body_offset
+        if self.schema_type == PROTOBUF:
+            indexes, end = read_indexes(rest, end)
+            self.message_indexes = [*indexes]
+        payload.seek(payload.tell() - len(rest) + end)
         return payload
 
+    @property
+    def index_bytes(self) -> bytes:
+        """The message indexes as they stand behind id or GUID."""
+        return b"" if self.message_indexes is None else written_indexes(tuple(self.message_indexes))
+
     def id_to_bytes(self) -> bytes:
-        """The byte 00, then the id.
+        """The byte 00, the id, then message indexes if there are any.
 
         :raises EncodeError: if there is no id.
         """
@@ -62,14 +85,14 @@ class SchemaId:
                 "There is no schema id to write: no schema was registered. Pass a schema, or a subject name "
                 "strategy that gives a subject."
             )
-        return prefix_id_bytes(self.id)
+        return prefix_id_bytes(self.id) + self.index_bytes
 
     def guid_to_bytes(self) -> bytes:
-        """The byte 01, then the GUID.
+        """The byte 01, the GUID, then message indexes if there are any.
 
         :raises EncodeError: if there is no GUID.
         """
-        return frame_guid(required_guid(self.guid))
+        return frame_guid(required_guid(self.guid), self.index_bytes)
 
 
 class _HasId(Protocol):
@@ -93,7 +116,7 @@ def header_schema_id_serializer(payload: bytes, ctx: Context | None, schema_id: 
     :raises EncodeError: if there is no context, or it has no headers to which one can be added.
     """
     frame = parse(schema_id.guid_to_bytes())
-    add_header(ctx, required_guid(None if frame is None else frame.guid))
+    add_header(ctx, required_guid(None if frame is None else frame.guid), b"" if frame is None else frame.body)
     return payload
 
 
@@ -102,10 +125,13 @@ def dual_schema_id_deserializer(payload: bytes, ctx: Context | None, schema_id: 
 
     :raises WireError: if there is neither id nor GUID.
     """
-    guid = header_guid(ctx.headers, header_role(ctx)) if ctx else None
+    headers, indexes = ctx.headers if ctx else None, b""
+    if getattr(schema_id, "schema_type", None) == PROTOBUF:
+        headers, indexes = without_indexes(headers, header_role(ctx))
+    guid = header_guid(headers, header_role(ctx))
     if guid is None:
         return prefix_schema_id_deserializer(payload, ctx, schema_id)
-    schema_id.from_bytes(BytesIO(frame_guid(guid)))
+    schema_id.from_bytes(BytesIO(frame_guid(guid, indexes)))
     return BytesIO(payload)
 
 
@@ -116,6 +142,17 @@ def prefix_schema_id_deserializer(payload: bytes, ctx: Context | None, schema_id
     """
     parse(payload)  # to raise srfix's errors, because confluent-kafka's schema_id raises others
     return schema_id.from_bytes(BytesIO(payload))
+
+
+def without_indexes(headers: Headers, role: Role) -> tuple[Headers, bytes]:
+    """A Protobuf record's headers as `header_guid` takes them, and the message indexes that stood behind the GUID."""
+    name = schema_id_header(role)
+    pairs = list((headers.items() if isinstance(headers, Mapping) else headers) or ())
+    value = dict(pairs).get(name)
+    if not isinstance(value, bytes) or len(value) < PREFIX_GUID_SIZE:
+        return pairs, b""
+    _, end = read_indexes(value, PREFIX_GUID_SIZE)
+    return [(name, value[:PREFIX_GUID_SIZE])], value[PREFIX_GUID_SIZE:end]
 
 
 def header_role(ctx: Context | None) -> Role:
@@ -132,15 +169,15 @@ def required_guid(guid: UUID | None) -> UUID:
     return guid
 
 
-def add_header(ctx: Context | None, guid: UUID) -> None:
-    """Adds the header with a schema's GUID to the context's headers."""
+def add_header(ctx: Context | None, guid: UUID, indexes: bytes) -> None:
+    """Adds the header with a schema's GUID, and a Protobuf message's indexes, to the context's headers."""
     if ctx is None:
         raise EncodeError(
             "The schema's GUID must go into a header, but there is no context. Call the serializer with a "
             "SerializationContext that has headers."
         )
     try:
-        set_header_guid(ctx.headers, header_role(ctx), guid)
+        set_header_guid(ctx.headers, header_role(ctx), guid, indexes)
     except UsageError as error:
         raise EncodeError(error.message) from error
 

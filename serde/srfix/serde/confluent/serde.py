@@ -163,6 +163,10 @@ class Codec(Protocol):
     def written_name(self) -> str | None:
         """The record name in confluent-kafka's serializers."""
 
+    @property
+    def message_indexes(self) -> tuple[int, ...] | None:
+        """Which of a Protobuf schema's messages is written; None in other formats."""
+
     def encoder(self) -> Encode:
         """The encoder of objects."""
 

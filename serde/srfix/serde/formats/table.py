@@ -6,13 +6,17 @@ from dataclasses import replace
 from enum import Enum
 from functools import lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, cast
 
 from srfix.serde.errors import SchemaError, UsageError
 
 if TYPE_CHECKING:
     from srfix.serde.formats.interface import FormatModule, SchemaFormatModule
     from srfix.serde.schemas.models import Schema
+    from srfix.serde.specs import RowSpec
+
+_Spec = TypeVar("_Spec", bound="RowSpec")
 
 
 class Format(Enum):
@@ -20,8 +24,12 @@ class Format(Enum):
 
     AVRO = "avro"
     JSON_SR = "json_sr"
+    PROTOBUF = "protobuf"
     JSON = "json"
     KAFKA = "kafka"
+    DELIMITED = "delimited"
+    NONE = "none"
+    PROTOBUF_NOSR = "protobuf_nosr"
 
     @property
     def word(self) -> str:
@@ -36,7 +44,36 @@ class Format(Enum):
     @property
     def is_bare(self) -> bool:
         """Whether a body is always one bare value, without a record or a name."""
-        return _TABLE[self].is_bare
+        return _TABLE[self].wraps is False
+
+    @property
+    def is_text(self) -> bool:
+        """Whether bodies are text, without a frame."""
+        return self in (Format.JSON, Format.DELIMITED)
+
+    @property
+    def before_body(self) -> bytes:
+        """What stands before every body that is written here, behind id or GUID."""
+        return _TABLE[self].before_body
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether the libraries that it takes are there."""
+        return all(map(_is_there, _TABLE[self].libraries))
+
+    @property
+    def wraps(self) -> bool | None:
+        """Whether a single column stands in a record where nothing is said about it; None if only a key's does not."""
+        return _TABLE[self].wraps
+
+    @property
+    def needs_columns(self) -> bool:
+        """Whether there is nothing to read, or to write, without columns."""
+        return self.wraps is not None and self.schema_type is None
+
+    def settled(self, spec: _Spec) -> _Spec:
+        """The spec as the format has it, if a single column cannot stand both in a record and bare."""
+        return replace(spec, wrap=self.wraps) if self.needs_columns else spec
 
 
 class _Row(NamedTuple):
@@ -44,14 +81,23 @@ class _Row(NamedTuple):
     """The module of the format (`formats.interface`)."""
     word: str
     schema_type: str | None = None
-    is_bare: bool = False
+    wraps: bool | None = None
+    before_body: bytes = b""
+    libraries: tuple[str, ...] = ()
+    """Of an extra of the same name."""
 
 
 _TABLE: Final = {
     Format.AVRO: _Row("avro", "Avro", "AVRO"),
     Format.JSON_SR: _Row("json_schema", "JSON_SR", "JSON"),
+    Format.PROTOBUF: _Row(
+        "protobuf", "Protobuf", "PROTOBUF", wraps=True, before_body=b"\0", libraries=("google.protobuf", "grpc_tools")
+    ),
     Format.JSON: _Row("json", "JSON"),
-    Format.KAFKA: _Row("kafka", "KAFKA", is_bare=True),
+    Format.KAFKA: _Row("kafka", "KAFKA", wraps=False),
+    Format.DELIMITED: _Row("delimited", "DELIMITED", wraps=True),
+    Format.NONE: _Row("none", "NONE"),
+    Format.PROTOBUF_NOSR: _Row("protobuf.nosr", "PROTOBUF_NOSR", wraps=True),
 }
 _BY_SCHEMA_TYPE: Final = {row.schema_type: format_ for format_, row in _TABLE.items() if row.schema_type is not None}
 SCHEMA_FORMATS: Final = tuple(_BY_SCHEMA_TYPE.values())
@@ -75,6 +121,13 @@ def schema_module_of(format_: Format) -> SchemaFormatModule:
     return cast("SchemaFormatModule", module_of(format_))
 
 
+def usable_delimiter(delimiter: str | None, format_: Format | None) -> str | None:
+    """:raises UsageError: if there is a delimiter, and the format has none."""
+    if delimiter is not None and format_ is not Format.DELIMITED:
+        raise UsageError("A delimiter is for DELIMITED alone: leave it out, or choose that format.")
+    return delimiter
+
+
 def check_schema_type(schema_type: str, format_: Format) -> None:
     """:raises SchemaError: if a schema of that schemaType does not belong to the format."""
     if schema_type != format_.schema_type:
@@ -83,9 +136,28 @@ def check_schema_type(schema_type: str, format_: Format) -> None:
         )
 
 
+@lru_cache(maxsize=16)
+def _known(schema_type: str) -> Format | None:
+    """The format of a schemaType; None if it has no serde here, or not the libraries that it takes."""
+    format_ = _BY_SCHEMA_TYPE.get(schema_type)
+    return format_ if format_ is not None and format_.is_installed else None
+
+
+def _is_there(library: str) -> bool:
+    try:
+        return find_spec(library) is not None
+    except (ModuleNotFoundError, ValueError):
+        return False  # nor what holds it
+
+
 def format_of(schema_type: str) -> Format:
     """The format of a registry's schemaType."""
-    format_ = _BY_SCHEMA_TYPE.get(schema_type)
+    format_ = _known(schema_type)
+    if format_ is None and schema_type in _BY_SCHEMA_TYPE:
+        raise SchemaError(
+            f"The schema is of the type {schema_type}, whose libraries are not installed: pip install "
+            f"'srfix[{_BY_SCHEMA_TYPE[schema_type].value}]'."
+        )
     if format_ is None:
         raise SchemaError(
             f"The schema is of the type {schema_type}, for which srfix has no serde; it has those of "
@@ -96,16 +168,16 @@ def format_of(schema_type: str) -> Format:
 
 def record_name(schema: Schema, references: tuple[str, ...] = ()) -> str | None:
     """The record name of a schema, as in Confluent's RecordNameStrategy (`ParsedSchema.name`); None if it has none, or
-    if srfix has no serde for the type (PROTOBUF).
+    if srfix has no serde for the type.
     """
-    format_ = _BY_SCHEMA_TYPE.get(schema.schema_type)
+    format_ = _known(schema.schema_type)
     return None if format_ is None else schema_module_of(format_).record_name(schema.text, references)
 
 
 def field_names(schema: Schema) -> tuple[str, ...]:
     """The names of the fields of a schema's record; empty if its text has no record, or if srfix has no serde for the
     type."""
-    format_ = _BY_SCHEMA_TYPE.get(schema.schema_type)
+    format_ = _known(schema.schema_type)
     try:
         return () if format_ is None else schema_module_of(format_).field_names(schema.text)
     except SchemaError:
@@ -114,7 +186,7 @@ def field_names(schema: Schema) -> tuple[str, ...]:
 
 def check_schema(schema: Schema) -> None:
     """Checks a schema's text. A type without a serde of srfix is not checked."""
-    format_ = _BY_SCHEMA_TYPE.get(schema.schema_type)
+    format_ = _known(schema.schema_type)
     if format_ is not None:
         schema_module_of(format_).check_schema(schema.text)
 
@@ -124,8 +196,8 @@ def as_readers_ask(schema: Schema) -> Schema:
     whichever text of it the registry keeps and returns.
 
     For AVRO this is `Schema.toString()`, for JSON the document without blanks. An invalid text stays unchanged, because
-    readers fail when they parse it. PROTOBUF also stays unchanged, because srfix does not parse it: if a registry keeps
-    texts as they were sent, srfix does not know whether its text is the readers' text.
+    readers fail when they parse it. PROTOBUF also stays unchanged: if a registry keeps texts as they were sent, srfix
+    does not know whether its text is the readers' text.
     """
     text = _java_text(schema.schema_type, schema.text, bool(schema.references))
     return schema if text == schema.text else replace(schema, text=text)
@@ -133,7 +205,7 @@ def as_readers_ask(schema: Schema) -> Schema:
 
 @lru_cache(maxsize=1024)
 def _java_text(schema_type: str, text: str, has_references: bool) -> str:
-    format_ = _BY_SCHEMA_TYPE.get(schema_type)
+    format_ = _known(schema_type)
     try:
         return text if format_ is None else schema_module_of(format_).java_text(text, has_references=has_references)
     except (SchemaError, RecursionError):

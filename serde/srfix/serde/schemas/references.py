@@ -19,7 +19,7 @@ class SchemaVersions(Protocol):
         """A version of a subject."""
 
 
-_REFERS_BY_NAME = ("JSON",)
+_REFERS_BY_NAME = ("JSON", "PROTOBUF")
 """The schema types whose texts use the references' names, and not names defined in the referenced texts."""
 _LATEST = -1
 """The version number of a reference to the latest version (Confluent)."""
@@ -66,7 +66,8 @@ def reference_texts(registry: SchemaVersions, schema: Schema, *, subject: str = 
     """The texts of a schema's references in the form for the formats (`references=`); without references it sends no
     request.
 
-    A JSON Schema uses the references' names, and not names defined in their texts, so its texts are `ReferenceText`s.
+    JSON and Protobuf schemas use the references' names, and not names defined in their texts, so their texts are
+    `ReferenceText`s.
     """
     if schema.schema_type in _REFERS_BY_NAME:
         named = named_references(registry, schema, subject=subject)

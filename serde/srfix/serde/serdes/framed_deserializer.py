@@ -96,9 +96,9 @@ class FramedDeserializer(FramedReader, HasColumns, Closing):
         makers = {format_: schema_module_of(format_).values_decoder for format_ in self._formats}
         if frame is None or frame.schema_id is None or self._spec.columns is None or not any(makers.values()):
             return None
-        spec = self._spec.half(role)
         resolved = self._resolver.resolve(frame.schema_id, topic=ctx.topic, role=role)
-        make = makers.get(format_of(resolved.schema.schema_type))
+        format_ = format_of(resolved.schema.schema_type)
+        spec, make = self._spec.half(role, format_.wraps), makers.get(format_)
         return make(resolved.schema.text, spec, resolved.references) if spec.wrapped and make is not None else None
 
     def native_decode(self, identity: int | UUID, ctx: Context) -> object:
@@ -124,7 +124,7 @@ class FramedDeserializer(FramedReader, HasColumns, Closing):
             check_schema_type(schema.schema_type, format_)
         else:
             format_ = format_of(schema.schema_type)
-        decode = decode_plan(format_, schema.text, self._spec.half(role), resolved.references)
+        decode = decode_plan(format_, schema.text, self._spec.half(role, format_.wraps), resolved.references)
         return validated_decode(decode, format_, schema, resolved.references) if self._spec.validate else decode
 
     def __reduce__(self) -> tuple[object, ...]:

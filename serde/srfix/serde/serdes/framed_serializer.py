@@ -35,7 +35,7 @@ from srfix.serde.serdes.framed_writer import FramedWriter
 from srfix.serde.serdes.located_errors import ABOUT_THE_ROW, written_to
 from srfix.serde.serdes.plans import ColumnPlans, EncodeOrNone, NoneForNull
 from srfix.serde.serdes.schema_choices import ExistingSchema, OwnSchema, Published, SchemaChoice, SettledSchema
-from srfix.serde.specs import WriteSpec
+from srfix.serde.specs import NullableRepresentation, WriteSpec, given_representation
 from srfix.serde.subjects.names import Role, SubjectStrategy, role_of
 from srfix.serde.subjects.strategies import TopicSubject
 from srfix.serde.wire import Framing, frame_guid, is_header_guid_set, prefix_id_bytes, set_header_guid
@@ -68,6 +68,7 @@ class FramedSerializer(FramedWriter, Closing):
         validate: bool = False,
         cut_times: bool = False,
         times: Times = "datetimes",
+        nullable_representation: NullableRepresentation | None = None,
     ) -> None:
         """A serializer of columns, or of rows under an existing schema.
 
@@ -93,6 +94,9 @@ class FramedSerializer(FramedWriter, Closing):
             validate=flag("validate", validate),
             cut_times=flag("cut_times", cut_times),
             times=given_times(times),
+            nullable_representation=given_representation(
+                nullable_representation, is_protobuf=self._format is Format.PROTOBUF
+            ),
         )
         registry, self._close = given_registry(registry)
         spec = replace(
@@ -118,6 +122,10 @@ class FramedSerializer(FramedWriter, Closing):
         self._set(schema_id_framing, partial(type(self), registry, **options, **spec.options()))
         plans = ColumnPlans(self._format, spec)
         if schema_id is not None or version is not None:
+            if full_name and self._format is Format.PROTOBUF and schema_id_framing is Framing.HEADER_GUID:
+                raise UsageError(
+                    "full_name= chooses a message of an existing schema, and headers name its first alone."
+                )
             lookup = cast("SchemaLookup", registry)
             self._choice = ExistingSchema(lookup, plans.encode_under, subjects, schema_id=schema_id, version=version)
             return
@@ -313,7 +321,9 @@ class FramedSerializer(FramedWriter, Closing):
         except ABOUT_THE_ROW as error:
             raise written_to(error, ctx) from error
         if payload is not None:
-            set_header_guid(ctx.headers, role_of(ctx.field), guid)
+            before = self._format.before_body
+            set_header_guid(ctx.headers, role_of(ctx.field), guid, before)
+            payload = payload[len(before) :]
         return payload
 
     def _first(self, row: object, ctx: Context) -> bytes | None:

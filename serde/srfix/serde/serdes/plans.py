@@ -30,20 +30,20 @@ class ColumnPlans:
         self._spec = spec
 
     def internal_schema(self, role: Role) -> Schema:
-        spec = self._spec.half(role)
+        spec = self._spec.half(role, self._format.wraps)
         _check_local(self._format, spec.known_columns)
         module = schema_module_of(self._format)
         return Schema(text=module.internal_schema(spec, role), schema_type=str(self._format.schema_type))
 
     def encode(self, schema: Schema, references: tuple[str, ...], role: Role) -> EncodeOrNone:
         """The encoder of rows under their own schema."""
-        encode = encode_plan(self._format, schema.text, self._spec.half(role), references)
+        encode = encode_plan(self._format, schema.text, self._spec.half(role, self._format.wraps), references)
         return self._validated(encode, schema, references)
 
     def encode_under(self, schema: Schema, references: tuple[str, ...], role: Role) -> EncodeOrNone:
         """The encoder of rows under another schema."""
         check_schema_type(schema.schema_type, self._format)
-        spec = replace(self._spec.half(role), case_rule=CaseRule.EXACT)
+        spec = replace(self._spec.half(role, self._format.wraps), case_rule=CaseRule.EXACT)
         if spec.columns is None:
             return self._validated(encode_plan(self._format, schema.text, spec, references), schema, references)
         encode = schema_module_of(self._format).encoder_under(schema.text, spec, references)

@@ -16,7 +16,7 @@ from srfix.serde.interface import Context, Row, SerdeContext, Value
 from srfix.serde.native import native_decoder_of
 from srfix.serde.serdes.located_errors import ABOUT_THE_PAYLOAD, ABOUT_THE_ROW, read_from, record_of, written_to
 from srfix.serde.serdes.plans import EncodeOrNone, decode_plan, encode_plan
-from srfix.serde.specs import HasColumns, ReadSpec, WriteSpec
+from srfix.serde.specs import HasColumns, NullableRepresentation, ReadSpec, WriteSpec, given_representation
 from srfix.serde.subjects.names import Role, role_of
 
 _Plan = TypeVar("_Plan")
@@ -36,7 +36,7 @@ class _Schemaless(HasColumns, Generic[_Plan, _Spec]):
 
     def _set(self, spec: _Spec) -> None:
         """:raises ColumnError: if the columns cannot be used, or the format cannot hold them."""
-        self._spec = spec
+        self._spec = spec = self._format.settled(spec)
         self._plans: dict[str, _Plan] = {}
         roles = () if spec.columns is None else roles_of(spec.columns)
         # If it is known which halves there will be, columns that the format cannot hold raise an error at once.
@@ -44,7 +44,7 @@ class _Schemaless(HasColumns, Generic[_Plan, _Spec]):
             self._plan(role)
 
     def _plan(self, role: Role) -> _Plan:
-        plan = self._plans[role.value] = self._made(self._spec.half(role))
+        plan = self._plans[role.value] = self._made(self._spec.half(role, self._format.wraps))
         return plan
 
     def _made(self, spec: _Spec) -> _Plan:
@@ -65,16 +65,22 @@ class SchemalessSerializer(_Schemaless[EncodeOrNone, WriteSpec]):
         wrap: bool | None = None,
         cut_times: bool = False,
         times: Times = "datetimes",
+        nullable_representation: NullableRepresentation | None = None,
     ) -> None:
         """
         :param cut_times: True to cut times to milliseconds; otherwise finer times are refused.
         :param times: `"integers"` takes a DATE, TIME or TIMESTAMP as the integer to write.
+        :param nullable_representation: for PROTOBUF_NOSR, how a null differs from a default value
+            (`srfix.serde.specs`).
         :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
         """
         self._set(
             WriteSpec(
                 cut_times=flag("cut_times", cut_times),
                 times=given_times(times),
+                nullable_representation=given_representation(
+                    nullable_representation, is_protobuf=self._format is Format.PROTOBUF_NOSR
+                ),
                 columns=None if columns is None else given_columns(columns, names="upper"),
                 case_rule=member("case_rule", CaseRule, case_rule),
                 wrap=flag_or_none("wrap", wrap),
@@ -113,6 +119,7 @@ class SchemalessDeserializer(_Schemaless[Decode, ReadSpec]):
         wrap: bool | None = None,
         strict: bool = False,
         times: Times = "datetimes",
+        nullable_representation: NullableRepresentation | None = None,
     ) -> None:
         """
         :param strict: refuses a record that leaves any column unfed (`ColumnNotFedError`).
@@ -125,6 +132,9 @@ class SchemalessDeserializer(_Schemaless[Decode, ReadSpec]):
             ReadSpec(
                 strict=flag("strict", strict),
                 times=given_times(times),
+                nullable_representation=given_representation(
+                    nullable_representation, is_protobuf=self._format is Format.PROTOBUF_NOSR
+                ),
                 columns=None if columns is None else given_columns(columns),
                 case_rule=member("case_rule", CaseRule, case_rule),
                 wrap=flag_or_none("wrap", wrap),
@@ -168,9 +178,10 @@ class SchemalessDeserializer(_Schemaless[Decode, ReadSpec]):
         return native_decoder_of(self._plans.get(ctx.field) or self._plan(role_of(ctx.field)))
 
     def _read_ahead(self, payloads: Sequence[bytes | None], first: int, ctx: Context) -> list[Value]:
-        """The rows of the payloads from `first` on, up to the first payload that the kernel does not read."""
-        native: Any = None if payloads[first] is None else self.native_bare_decode(ctx)
-        rows: list[Value] = [] if native is None else native.read_ahead(payloads, first)
+        """The rows of the payloads from `first` on, up to the first payload that the kernel or the format does not read."""
+        plan = self._plans.get(ctx.field) or self._plan(role_of(ctx.field))
+        read_ahead: Any = getattr(getattr(plan, "__self__", None), "read_ahead", None)
+        rows: list[Value] = [] if read_ahead is None or payloads[first] is None else read_ahead(payloads, first)
         return rows
 
     def _made(self, spec: ReadSpec) -> Decode:

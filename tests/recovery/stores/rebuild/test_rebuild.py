@@ -178,7 +178,7 @@ class TestBeside:
 class TestTarget:
     def test_one_that_exists_is_left_alone(self, tmp_path: Path) -> None:
         (tmp_path / "shop").mkdir()
-        with pytest.raises(StateDirectoryError, match="shop is there already"):
+        with pytest.raises(StateDirectoryError, match="shop exists already"):
             end_of(tmp_path)
         assert list((tmp_path / "shop").iterdir()) == []
 
@@ -186,7 +186,7 @@ class TestTarget:
         foreign = tmp_path / ".shop.srfix-unfinished"
         foreign.mkdir()
         (foreign / "letter.txt").write_text("dear", encoding="utf-8")
-        with pytest.raises(StateDirectoryError, match="is not what an unfinished run"):
+        with pytest.raises(StateDirectoryError, match="no unfinished run of srfix has left it"):
             end_of(tmp_path)
         assert (foreign / "letter.txt").read_text(encoding="utf-8") == "dear"
 

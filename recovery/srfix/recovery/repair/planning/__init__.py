@@ -1,1 +1,1 @@
-"""From findings to a plan: what is needed, what the registry will say to it, what it costs."""
+"""From findings to a plan: the needed schemas, the registry's probable answers, and the cost."""

@@ -1,21 +1,19 @@
-"""Which id a registration by its text would give, before it is sent.
-
-A registry knows a schema by its content: text, references, metadata and rule set. Registered again under one more
-subject it usually keeps its id. Seen on Confluent 7.9.9, 8.2.1 and 8.3.1 that it does not:
+"""Predicts the id that a registration by text would get, before it is sent. A registry knows a schema by its content:
+text, references, metadata and rule set. A schema that is registered under one more subject usually keeps its id. In
+these cases it does not (seen on Confluent 7.9.9, 8.2.1 and 8.3.1):
 
 | where | the id |
 |---|---|
 | the subject's latest version carries metadata, which plain text inherits (`maybePopulateFromPrevious`) | a new one |
-| the content has two ids, made through IMPORT | that of the last write, be it a soft delete |
-| so, and that id's last holder was deleted for good | a new one, though the other id lives |
-| `normalize=true` is in force and writes the text anew | another one |
+| the content has two ids, made through IMPORT | that of the last write, which may be a soft delete |
+| the same, and that id's last holder was permanently deleted | a new one, though the other id lives |
+| `normalize=true` is in force and rewrites the text | another one |
 
-A registry that keeps texts as they were sent (Redpanda until May 2026) takes the text that readers ask by for another schema
-where the producer wrote it otherwise.
+A registry that keeps texts as they were sent (Redpanda until May 2026) treats the readers' text as another schema if
+the producer sent a different text.
 
-`GET /schemas/ids/{id}/versions` lists the holders of the id that a registration of the same content gets, and not those of
-the id that was asked for (`schemaIdAndSubjects`): that tells which one it is, and 40403 for an id that is known tells
-that it will be a new one.
+`GET /schemas/ids/{id}/versions` lists the holders of the id that a registration of the same content gets, not those of
+the requested id (`schemaIdAndSubjects`). This shows the id; 40403 for a known id shows that the id will be a new one.
 """
 
 from __future__ import annotations
@@ -35,25 +33,25 @@ from srfix.serde.subjects.names import Subject
 from srfix.serde.wire import SchemaId
 
 _GIVES_METADATA = ("defaultMetadata", "overrideMetadata")
-"""Fields of a configuration that put metadata into every new version."""
+"""Fields of a configuration that add metadata to every new version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeseenId:
-    """What the registry would answer to a registration by text alone."""
+    """The registry's answer to a registration by text alone."""
 
     schema_id: SchemaId | None
-    """The id; None if nobody can know it before."""
+    """The id; None if nobody can know it in advance."""
     holder: SchemaVersion | None
     """The version by which the registry knows the content under that id, if one was found."""
     reason: str | None = None
     """Why it is not the records' id; None if it is."""
     any_id: bool = False
-    """True if the failing reader's look-up finds what is registered, whatever id it gets."""
+    """True if the failing reader's look-up finds the new version, whatever its id is."""
     is_lost: bool = False
-    """True if that look-up would not find what is registered, or nobody can tell whether it would."""
+    """True if that look-up would not find the new version, or if srfix does not know whether it would."""
     is_rewritten: bool = False
-    """True if the registry writes the text anew, or nobody can tell that it does not."""
+    """True if the registry rewrites the text, or if srfix does not know that it does not."""
 
 
 def foresee_id(
@@ -64,10 +62,8 @@ def foresee_id(
     known_under: Subject,
     in_force: Mapping[str, Json],
 ) -> ForeseenId:
-    """Which id the content gets, whatever the subject that it is registered under adds to it.
-
-    `known_under` is a subject that ought to hold it, the source's own; `in_force` the configuration that holds for the one
-    that gets it.
+    """The id that the content gets, apart from what the subject adds to it. `known_under` is a subject that should hold
+    it, the source's own; `in_force` is the configuration in force for the subject that gets it.
     """
     answer = _look_up(registry, known_under, schema)
     current, is_gone = _current(registry, schema_id, known_under)
@@ -118,19 +114,21 @@ def foresee_id(
             holder=holder,
             reason=f"the schema of id {schema_id} also has id {holder.schema_id}, and the registry gives out that id",
         )
-    # The answer to a look-up has the text as it was sent where the registry keeps that (Apicurio).
+    # If the registry keeps the text as it was sent, the answer to a look-up has it (Apicurio).
     has_id = answer is not None and answer.schema_id == schema_id
     return ForeseenId(schema_id=schema_id, holder=answer if has_id else holder)
 
 
 def fields_in_force(registry: ReadableRegistry, subject: Subject) -> Mapping[str, Json]:
-    """The fields but the level of the configuration that holds for a subject, its own or an inherited one."""
+    """The fields, except the level, of the configuration in force for a subject, its own or inherited."""
     fields = registry.effective_config(subject).fields
     return {name: value for name, value in fields.items() if name not in ("compatibilityLevel", "alias")}
 
 
 def inherited_metadata(registry: ReadableRegistry, state: SubjectState, in_force: Mapping[str, Json]) -> str | None:
-    """Why a version registered by text would get metadata, and so another id, under a subject; None if it would not."""
+    """Why a version that is registered by text would get metadata under a subject, and so another id; None if it would
+    not.
+    """
     if state.live:
         latest = registry.version(state.subject, state.live[-1].version)
         if latest.metadata:
@@ -143,7 +141,7 @@ def inherited_metadata(registry: ReadableRegistry, state: SubjectState, in_force
 
 
 def obstacle_to_exact_ids(registry: ReadableRegistry, role: RoleFacts, foreseen: ForeseenId) -> str | None:
-    """Why an exact id through the subject's mode IMPORT would lose something, or is not to be had; None if it is."""
+    """Why an exact id through the subject's mode IMPORT would lose something, or is impossible; None if it is possible."""
     deleted = [version.version for version in role.state.versions if version.deleted]
     if deleted:
         return (
@@ -161,15 +159,14 @@ def obstacle_to_exact_ids(registry: ReadableRegistry, role: RoleFacts, foreseen:
 
 def _look_up(registry: ReadableRegistry, subject: Subject, schema: Schema) -> SchemaVersion | None:
     answer = look_up(registry, subject, schema)
-    # A namesake in another context has ids of its own.
+    # A subject of the same name in another context has ids of its own.
     is_here = answer is not None and registry.context_of(answer.subject) == registry.context_of(subject)
     return answer if is_here else None
 
 
 def _current(registry: ReadableRegistry, schema_id: SchemaId, asked_as: Subject) -> tuple[SchemaVersion | None, bool]:
-    """A version with the id that a registration of an id's content gets, and whether that id has no version any more.
-
-    Neither where the registry does not tell (Karapace).
+    """A version with the id that a registration of an id's content would get, and whether that id no longer has a
+    version. Neither if the registry does not show it (Karapace).
     """
     try:
         versions = registry.versions_of_id(schema_id, deleted=True, subject=asked_as) or ()
@@ -189,30 +186,29 @@ _OF_AVRO: Final = frozenset(
         *("default", "order"),
     }
 )
-"""What Avro itself knows of types and fields; all else are properties."""
+"""Keys of types and fields that Avro itself defines; all others are properties."""
 _INNER: Final = frozenset({"type", "fields", "items", "values"})
-"""Where further types stand, and not values."""
+"""Keys that hold further types, not values."""
 
 
 class AfterNormalizing(Enum):
-    """What becomes of a text that a registry has answered, where `normalize=true` is in force (Confluent 7.1 on).
-
-    Seen on 7.9.9 and 8.3.1: an Avro schema's properties and aliases are sorted, and a look-up by the text as it was finds it
-    all the same; a JSON Schema's keys are sorted, and a look-up by the text as it was is 40403. How Protobuf is written anew is
-    not known here.
+    """What a registry does to a text if `normalize=true` is in force (Confluent 7.1 and later). Seen on 7.9.9 and
+    8.3.1: an Avro schema's properties and aliases are sorted, and a look-up by the old text still finds it. A JSON
+    Schema's keys are sorted, and a look-up by the old text gives 40403. How a registry rewrites Protobuf is not known.
     """
 
     SAME = "same"
-    """It stays as it is, and keeps its id."""
+    """The text stays as it is, and keeps its id."""
     FOUND = "found"
-    """It is written anew, so that its id is another one, and a look-up by the old text finds it."""
+    """The registry rewrites the text, so it gets another id, and a look-up by the old text finds it."""
     LOST = "lost"
-    """It is written anew, and a look-up by the old text does not find it, or nobody can tell."""
+    """The registry rewrites the text, and a look-up by the old text does not find it, or perhaps does not."""
 
 
 def after_normalizing(schema: Schema) -> AfterNormalizing:
-    """What `normalize=true` makes of a schema. In doubt an Avro text does not stay the same, and is LOST where its docs or
-    numbers may change, which look-ups compare (`AvroSchemaUtils.toNormalizedString`)."""
+    """What `normalize=true` does to a schema. In doubt, srfix assumes that an Avro text changes, and is LOST if its
+    docs or numbers may change, because look-ups compare these (`AvroSchemaUtils.toNormalizedString`).
+    """
     if schema.schema_type not in ("AVRO", "JSON"):
         return AfterNormalizing.LOST
     try:
@@ -227,7 +223,7 @@ def after_normalizing(schema: Schema) -> AfterNormalizing:
 
 
 def content_key(schema: Schema) -> str:
-    """Equal for schemas that `normalize=true` makes one of: JSON with sorted keys and aliases."""
+    """A form that is equal for schemas that `normalize=true` makes equal: JSON with sorted keys and aliases."""
     try:
         document = _with_sorted_aliases(json.loads(schema.text))
     except (ValueError, RecursionError):
@@ -254,13 +250,13 @@ def _is_normalized_avro(schema: Json) -> bool:
 def _has_sorted_properties(schema: Mapping[str, Json]) -> bool:
     properties = [name for name in schema if name not in _OF_AVRO]
     if "logicalType" in properties and len(properties) > 1:
-        return False  # in doubt: it stands first, if the registry's Avro knows it
+        return False  # in doubt: it comes first, if the registry's version of Avro knows it
     aliases = [str(alias) for alias in names] if isinstance(names := schema.get("aliases"), list) else []
     return properties == sorted(properties) and aliases == sorted(aliases)
 
 
 def _changes_values(schema: Json) -> bool:
-    """True if an empty doc goes, or a whole number may become another text as the default of a float or a double."""
+    """True if an empty doc disappears, or if a whole number as the default of a float or a double may get another text."""
     if isinstance(schema, list):
         return any(map(_changes_values, schema))
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""What of the subjects left by applications that are gone (SRF009) may be soft-deleted, and what may not."""
+"""Which subjects of applications that are gone (SRF009) may be soft-deleted, and which may not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Deletion:
     finding: Finding
     state: SubjectState
     actions: tuple[DeleteVersion, ...]
-    """Without numbers, the newest version first: so that an undo, in reverse, registers the oldest first."""
+    """The actions without numbers, the newest version first, so that an undo, in reverse, registers the oldest first."""
 
     @property
     def price(self) -> str:
@@ -44,8 +44,9 @@ class Deletion:
 def deletions(
     examination: Examination, survey: Survey, also: Collection[str], engine: CensusEngine | None
 ) -> Iterator[Deletion | Omission]:
-    """What was asked for with `also`: the live versions of subjects whose application is proved to be gone, where another
-    subject holds the id live, or no record of any topic carries it (without an engine none may be counted).
+    """The soft deletions that `also` asks for: live versions of subjects whose application is proved to be gone, if
+    another subject has a live version of the id, or if no record of any topic carries the id (without an engine, no
+    topic may be counted).
     """
     proved = [f for f in examination.diagnosis.findings if f.code == LITTER and f.repairable]
     if LITTER not in also or not proved:
@@ -107,14 +108,14 @@ def _why_not(
 
 @dataclass(slots=True, kw_only=True)
 class _Usage:
-    """Which ids any record of any topic carries: every topic is counted, once, when it is first asked for."""
+    """Whether any record of any topic carries an id: every topic is counted once, at the first question."""
 
     survey: Survey
     engine: CensusEngine | None
     _used: frozenset[SchemaId] | str | None = field(default=None)
 
     def why_not(self, schema_id: SchemaId) -> str | None:
-        """Why an id that no other subject holds live must stay; None if nothing uses it."""
+        """Why an id without a live version under another subject must stay; None if nothing uses it."""
         if self._used is None:
             self._used = self._count()
         if isinstance(self._used, str):

@@ -1,7 +1,7 @@
-"""What becomes of the next schema of a subject's owner when versions of others stay live there; what use are soft-deleted ones.
-
-Which are its own, `facts.internal_schemas` tells. A version of the application's that the source has too is taken for a
-repair's; that is the safe side here, for then nothing of the application's own is known, and nothing stays live in its way.
+"""Whether the registry accepts the next schema of a subject's owner if versions of others stay live there, and whether
+soft-deleted versions are of use. `facts.internal_schemas` says which versions are the owner's own. If the source also
+has a version of the application's own, srfix treats it as a repair's. That is the safe side: then srfix knows no
+version of the application's own, and leaves nothing live that could be in its way.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from srfix.recovery.facts.survey import Survey
 from srfix.recovery.registry import GivenRegistry, usable
 from srfix.recovery.repair.plan_file import Plan
 from srfix.serde.bounds import SCHEMA_CACHE
-from srfix.serde.compatibility import incompatibilities
-from srfix.serde.errors import SchemaError
+from srfix.serde.compatibility import COMPARED_TYPES, incompatibilities
+from srfix.serde.errors import SchemaError, UsageError
 from srfix.serde.formats.table import as_readers_ask
 from srfix.serde.schemas.models import Json, Schema, SchemaVersion
 from srfix.serde.wire import SchemaId
@@ -28,7 +28,7 @@ from srfix.serde.wire import SchemaId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnVersion:
-    """A version that the owner of a subject has registered itself."""
+    """A version that the owner of a subject has registered."""
 
     state: VersionState
     schema: Schema
@@ -36,20 +36,21 @@ class OwnVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """What becomes of the next schema of a subject's owner."""
+    """Whether the registry will accept the next schema of a subject's owner."""
 
     own: VersionState | None = None
-    """The owner's latest version, a soft-deleted one if it has no live one; None if none is known to be its own."""
+    """The owner's latest version, a soft-deleted one if it has no live one; None if srfix knows no version of its own."""
     refused_by: tuple[SchemaId, ...] = ()
-    """Ids that stay live, or are already, and against which the owner's own schema does not pass: its next one will be
-    refused (409)."""
+    """Ids that stay live, or are live already, and with which the owner's own schema is incompatible: its next schema
+    will be refused (409).
+    """
     untold: tuple[SchemaId, ...] = ()
-    """Ids that stay live, or are already, for which that is not known."""
+    """Ids that stay live, or are live already, for which that is not known."""
 
 
 def outlook(own: Sequence[OwnVersion], live: Sequence[tuple[SchemaId, Schema]], level: str) -> Outlook:
-    """What becomes of the owner's next schema at a level where, besides its own versions (ascending), these are live and
-    count.
+    """Whether the owner's next schema will be accepted at a level, if these versions are live and count besides its own
+    versions (ascending).
     """
     latest = _latest(own)
     if level == "NONE":
@@ -70,11 +71,10 @@ def _latest(own: Sequence[OwnVersion]) -> OwnVersion | None:
 
 
 def leaves_room(own: Sequence[OwnVersion], registered: Schema, level: str) -> bool:
-    """True if a schema may stay live under a subject: it stands in the way of no schema that may follow its owner's own.
-
-    All versions of the owner's are asked, not the latest alone, as one of them may be a repair's whose records are gone. A
-    subject without any will get one that nobody has seen. FORWARD and FULL also check what a future schema may add, which
-    nobody has seen either.
+    """True if a schema may stay live under a subject, because no possible next schema of the owner is incompatible with
+    it. All of the owner's versions are checked, not only the latest, because one of them may be a repair's whose
+    records are gone. False for a subject without own versions, because nobody knows its first one. FORWARD and FULL
+    also check additions of a future schema, which nobody knows either.
     """
     if level == "NONE":
         return True
@@ -84,24 +84,26 @@ def leaves_room(own: Sequence[OwnVersion], registered: Schema, level: str) -> bo
 
 
 def passes(own: Schema, registered: Schema, level: str) -> bool | None:
-    """True if `own`, sent after `registered`, would be accepted at `level`; None if it cannot be told here."""
+    """True if `own`, sent after `registered`, would be accepted at `level`; None if srfix does not know."""
     if level == "NONE":
         return True
-    if not _are_plain_avro(own, registered):
+    kind = own.schema_type
+    if kind != registered.schema_type or kind not in COMPARED_TYPES or own.references or registered.references:
         return None
     try:
-        return not incompatibilities(new=own.text, existing=[registered.text], level=level)
-    except SchemaError:
+        return not incompatibilities(new=own.text, existing=[registered.text], level=level, schema_type=kind)
+    except (SchemaError, UsageError):
         return None
 
 
 def every_successor_passes(own: Schema, registered: Schema) -> bool:
-    """True if every schema that is BACKWARD compatible with `own` is so with `registered` too. False if it cannot be told.
+    """True if every schema that is BACKWARD compatible with `own` is also BACKWARD compatible with `registered`. False
+    in doubt.
 
     BACKWARD is not transitive. A successor may drop a default, an alias or a namespace by which `own` itself still reads
-    `registered`: so `own` must read it without any of them. And it may add a field that `own` has not, by its name or an
-    alias, of any type: so `registered` may have no field that `own` has not. Two types with one simple name could change
-    places, as that name alone is compared where the full one differs: then nothing can be told.
+    `registered`: so `own` must read it without any of them. And it may add a field of any type that `own` lacks, by its
+    name or an alias: so `registered` may have no field that `own` lacks. Two types with the same simple name could be
+    exchanged, because only the simple names are compared if the full names differ; that is a doubtful case.
     """
     if not _are_plain_avro(own, registered):
         return False
@@ -115,7 +117,7 @@ def every_successor_passes(own: Schema, registered: Schema) -> bool:
         return False
 
 
-# Each of the owner's versions is compared with each that is registered: a text is taken apart once.
+# Each of the owner's versions is compared with each registered one, so each text is parsed only once.
 @lru_cache(maxsize=SCHEMA_CACHE)
 def _names_in(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple(sorted(_named_types(json.loads(text), "")))
@@ -170,15 +172,15 @@ def _of_all(documents: Iterable[Json], namespace: str) -> Iterator[tuple[str, tu
 
 
 _MOST_PROBED: Final = 5
-"""Soft-deleted subjects of which one is looked for whose text tells."""
+"""In how many soft-deleted subjects srfix looks for a version whose text can show it."""
 
 
 def not_found_once_deleted(survey: Survey, state: SubjectState) -> str | None:
-    """Why the failing reader would not find a version that is soft-deleted; None if nothing says so.
+    """Why the failing reader would not find a soft-deleted version; None if nothing shows that.
 
     Redpanda ignores `deleted=true` in look-ups before the patches of its pull request 18391 (23.2, 23.3 and 24.1, May 2024).
-    A soft-deleted version of the subject tells; where there is none, one of a subject that is soft-deleted whole, and where
-    there is none either, Redpanda is taken for such a one.
+    srfix tests this with a soft-deleted version of the subject, or else with a version of a completely soft-deleted
+    subject. If there is neither, srfix assumes that a Redpanda registry has this fault.
     """
     deleted = next((version for version in state.versions if version.deleted), None)
     if deleted is not None:
@@ -207,8 +209,8 @@ def not_found_once_deleted(survey: Survey, state: SubjectState) -> str | None:
 
 
 def _elsewhere(survey: Survey) -> tuple[SchemaVersion, bool] | None:
-    """A version of a subject that is soft-deleted whole, whose text is as readers ask for it, and whether a look-up
-    finds it; None if there is none such.
+    """A version of a completely soft-deleted subject, with the same text as in a reader's request, and whether a
+    look-up finds it; None if there is no such version.
     """
     live = frozenset(survey.registry.subjects())
     for subject in islice((name for name in survey.subjects() if name not in live), _MOST_PROBED):
@@ -219,7 +221,9 @@ def _elsewhere(survey: Survey) -> tuple[SchemaVersion, bool] | None:
 
 
 def is_of_no_use(plan: Plan, registry: GivenRegistry) -> bool:
-    """True if the failing reader does not find what a plan has just soft-deleted: the first such version tells. Reads only."""
+    """True if the failing reader does not find a version that a plan has just soft-deleted; the first such version
+    decides. Reads only.
+    """
     deleted = {(action.subject, action.schema_id) for action in plan.actions if isinstance(action, SoftDelete)}
     registered = (action for action in plan.actions if isinstance(action, Register))
     first = next((action for action in registered if (action.subject, action.schema_id) in deleted), None)

@@ -1,4 +1,4 @@
-"""From findings to ordered actions: what is written, in which order, at what price."""
+"""From findings to ordered actions, with their price."""
 
 from __future__ import annotations
 
@@ -53,21 +53,23 @@ def make_plan(
     version_limit: int | None = None,
     engine: CensusEngine | None = None,
 ) -> Plan:
-    """Plans the repair of every finding of the examination that a registration mends and that is no note. Writes nothing.
+    """Plans the repair of every finding of the examination that a registration can repair and that is no note. Writes
+    nothing. The plan covers more than the ids that are missing now, because the committed offset moves on: every id
+    still in the log of the source topic and every undeleted version of the source subject, unless `width` says
+    otherwise.
 
-    Wider than what is missing now, for the committed offset moves on: every id still in the log of the source topic
-    and every undeleted version of the source subject, unless `width` says otherwise.
-
-    :param exact_ids: True to register with exact ids, through the subject's mode IMPORT, where plain text would get
-        another one; only where that loses nothing.
-    :param also: those of `ON_REQUEST` that are repaired besides.
-    :param context: what the person said of the reader and its Kafka Streams: with `Width.ALL_VERSIONS` there is no census, and
-        so no finding that tells whether anything must be repaired.
+    :param exact_ids: True to register with exact ids, through the subject's mode IMPORT, if plain text would get
+        another id; only if that loses nothing.
+    :param also: codes of `ON_REQUEST` whose repair is planned, too.
+    :param context: what the person said of the reader and its Kafka Streams. It matters with `Width.ALL_VERSIONS`,
+        because without a census no finding shows whether anything must be repaired.
     :param clock: says the time, ISO 8601, that the plan was made at.
-    :param version_limit: the most versions that the registry takes, soft-deleted ones too; what it holds is counted then.
-    :param engine: what counts topics, where a deletion needs proof that no record uses an id; None if nothing may be counted.
-    :raises PlanError: if something is missing and the registry can be made to take none of it (READONLY, say), or the plan
-        would exceed `version_limit`.
+    :param version_limit: the registry's limit of versions, soft-deleted ones too; if it is given, the registry's
+        versions are counted.
+    :param engine: the engine that counts topics, if a deletion needs proof that no record uses an id; None if nothing
+        may be counted.
+    :raises PlanError: if schemas are missing, but the registry would accept none of them (READONLY, for example), or if
+        the plan would exceed `version_limit`.
     :raises EndpointNotSupportedError: if `version_limit` is given and the registry does not list its versions.
     :raises RegistryError: if the registry does not answer.
     """
@@ -114,7 +116,9 @@ def plan_wants(
     exact_ids: bool = False,
     clock: Callable[[], str] = now,
 ) -> Plan:
-    """Plans what these subjects lack, whatever a diagnosis found; what the registry takes in no way is its omissions."""
+    """Plans the schemas that these subjects lack, whatever a diagnosis found. The plan's omissions list the schemas
+    that the registry would not accept.
+    """
     decided = tuple(decide(wants, survey, keep=keep, exact_ids=exact_ids))
     needed = tuple(decision for decision in decided if isinstance(decision, SubjectRepair))
     omissions = tuple(decision for decision in decided if isinstance(decision, Omission))
@@ -130,7 +134,7 @@ def plan_of(
     width: Width = Width.WIDE,
     bootstrap_servers: str | None = None,
 ) -> Plan:
-    """The plan of these repairs, without what is to be done around it and what it costs."""
+    """The plan of these repairs, without the advice around it and without its cost."""
     planned = _planned_ids(needed)
     return Plan(
         registry=survey.registry.url,
@@ -148,7 +152,7 @@ def plan_of(
 
 
 def _undecided(examination: Examination) -> Iterator[Omission]:
-    """Stores with an undecided source that lack schemas whichever topic it is."""
+    """Stores with an undecided source that lack schemas in any case."""
     for finding in examination.diagnosis.findings:
         is_of_store = BY_CODE[finding.code].find_of_application is None
         if finding.source is None and finding.severity is not Severity.NOTE and is_of_store:
@@ -163,7 +167,7 @@ def _undecided(examination: Examination) -> Iterator[Omission]:
 
 
 def _beyond_repair(examination: Examination, needed: Iterable[SubjectRepair]) -> Iterator[Omission]:
-    """What is broken in stores that the plan does not repair, and no plan does."""
+    """Faults in stores that neither this plan nor another plan can repair."""
     planned = stores_of(needed)
     for finding in examination.diagnosis.findings:
         if (finding.application, finding.store) in planned or finding.source is None:
@@ -177,7 +181,7 @@ def _beyond_repair(examination: Examination, needed: Iterable[SubjectRepair]) ->
 
 
 def _unseen(examination: Examination, planned: Collection[Subject]) -> Iterator[Omission]:
-    """What could hide a finding of subjects that the plan does not speak of: a repair of others says nothing of them."""
+    """Things that could hide a finding of subjects outside the plan: a repair of other subjects says nothing of these."""
     for skipped in dict.fromkeys(s for s in examination.diagnosis.skipped if s.could_hide and s.subjects):
         if not any(subject in planned for subject in skipped.subjects):
             reason = f"{skipped.what}; srfix diagnose says why and what to do"
@@ -202,7 +206,7 @@ def _actions_of(needed: Iterable[SubjectRepair]) -> tuple[Action, ...]:
 
 
 def _planned_ids(needed: Iterable[SubjectRepair]) -> dict[Subject, tuple[SchemaId, ...]]:
-    """Per subject what is registered there, whichever store's repair it stands in."""
+    """For each subject the ids that are registered there, by the repairs of all stores."""
     ids: dict[Subject, set[SchemaId]] = {}
     for repair in needed:
         ids.setdefault(repair.want.role.subject, set()).update(membership.schema_id for membership in repair.missing)
@@ -215,7 +219,7 @@ def _actions(repair: SubjectRepair) -> Iterator[Action]:
         yield SetMode(step=0, subject=subject, mode="IMPORT", previous=state.mode)
         registrations = list(_registrations(repair))
         yield from registrations
-        # Before any soft delete: while versions are soft-deleted nothing of srfix meets IMPORT.
+        # Before any soft delete: srfix never sets IMPORT while it has soft-deleted versions.
         yield RestoreMode(step=0, subject=subject, previous=state.mode)
         yield from (
             _soft_delete(registration)
@@ -236,7 +240,7 @@ def _actions(repair: SubjectRepair) -> Iterator[Action]:
 
 
 def _registrations(repair: SubjectRepair) -> Iterator[Register]:
-    """One per content: two ids of one content are one registration, unless each is sent along."""
+    """One registration per content: two ids with one content share a registration, unless the request names each id."""
     done: set[SchemaId | str] = set()
     for membership in sorted(repair.missing, key=lambda missing: missing.schema_id in repair.any_id):
         schema_id = repair.registered_as(membership.schema_id)
@@ -276,7 +280,7 @@ def _numbered(actions: Iterable[Action], *, start: int) -> Iterator[Action]:
 
 
 def _planned_finding(repair: SubjectRepair, ids: tuple[SchemaId, ...]) -> PlannedFinding:
-    """What a repair is for, as a plan says it, with every id that the plan registers under its subject."""
+    """The finding of a repair, in the form of a plan, with every id that the plan registers under its subject."""
     facts = repair.want.facts
     if facts.source is None:
         raise PlanError(f"srfix does not know the source topic of store {facts.store}. Name it with --source.")
@@ -303,7 +307,7 @@ def _planned_deletion(deletion: Deletion) -> PlannedFinding:
         store=finding.store,
         role=finding.role,
         subject=finding.subject,
-        # The topic in its name, which does not exist: nothing is restored.
+        # The topic in the subject's name does not exist, so nothing is restored.
         source_topic=Topic(name) if split is None else split[0],
         schema_ids=tuple(sorted({action.schema_id for action in deletion.actions})),
     )
@@ -314,11 +318,10 @@ _STOPPED: Final = frozenset({"Empty", "Dead"})
 
 
 def by_what_they_unblock(repairs: Sequence[SubjectRepair], examination: Examination) -> tuple[SubjectRepair, ...]:
-    """The repairs, application by application: the worst finding first, then who is down, then by the rows that are read
-    again, then by name; within an application likewise.
-
-    An application works again when all of its stores are readable. So a repair that is interrupted, or of which a part is
-    carried out (`srfix apply` with `--only`), leaves as many applications whole as it can.
+    """The repairs, application by application: those with the worst finding first, then those that are down, then by
+    the number of repaired rows, then by name; within an application in the same order. An application works again only
+    when all of its stores are readable. So an interrupted repair, or one that is carried out in part (`srfix apply`
+    with `--only`), completes as many applications as it can.
     """
     findings_by_role: dict[tuple[str, str, Role], list[Finding]] = {}
     for finding in examination.diagnosis.findings:
@@ -328,7 +331,7 @@ def by_what_they_unblock(repairs: Sequence[SubjectRepair], examination: Examinat
     def of_repair(repair: SubjectRepair) -> tuple[int, int]:
         role_findings = findings_by_role.get((*_store_of(repair), repair.want.role.role), ())
         own = [finding for finding in role_findings if finding.code == repair.want.code]
-        # Without a census nothing tells how bad it is: then as bad as can be.
+        # Without a census, srfix does not know how bad it is, and assumes the worst.
         return min((finding.severity.rank for finding in own), default=0), -_live_keys(own)
 
     together: dict[str, list[SubjectRepair]] = {}
@@ -347,7 +350,7 @@ def by_what_they_unblock(repairs: Sequence[SubjectRepair], examination: Examinat
 
 
 def _store_of(repair: SubjectRepair) -> tuple[str, str]:
-    """Application and store; empty of a topic's repair."""
+    """Application and store; empty for a topic's repair."""
     facts = repair.want.facts
     return (facts.store.application, facts.store.name) if isinstance(facts, StoreFacts) else ("", "")
 
@@ -357,7 +360,7 @@ def _live_keys(findings: Iterable[Finding]) -> int:
 
 
 def _down(state: str | None) -> int:
-    """Who is known to be down first, who is known to run last."""
+    """Applications that are known to be down come first, those that are known to run come last."""
     if state is None:
         return 1
     return 0 if state in _STOPPED else 2

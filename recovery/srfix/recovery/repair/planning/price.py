@@ -1,4 +1,4 @@
-"""What a repair costs: what it changes for others, in sentences, and whether the registry takes so many versions."""
+"""The cost of a repair: its changes for others, in sentences, and whether the registry accepts so many versions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from srfix.serde.subjects.names import Subject
 
 
 def price(repairs: Collection[SubjectRepair], *, width: Width) -> Iterator[str]:
-    """What the repairs change for others: each sentence once, and of which subjects it holds where that is not all of them."""
+    """What the repairs change for others. Each sentence comes once, with its subjects if it does not hold for all."""
     paid = [repair for repair in repairs if repair.missing]  # else another store's repair of the same subject says it
     subjects = {repair.want.role.subject for repair in paid}
     subjects_by_sentence: dict[str, dict[Subject, None]] = {}
@@ -34,7 +34,7 @@ def price(repairs: Collection[SubjectRepair], *, width: Width) -> Iterator[str]:
 
 
 def _of_subject(repair: SubjectRepair) -> Iterator[str]:
-    """What it changes, in sentences that hold of any subject in the same state."""
+    """What it changes, in sentences that hold for any subject in the same state."""
     yield from _versions(repair)
     yield from _latest(repair)
     yield _users(repair)
@@ -59,7 +59,7 @@ def _of_subject(repair: SubjectRepair) -> Iterator[str]:
 
 
 def _beside_subject(repair: SubjectRepair, *, width: Width) -> Iterator[str]:
-    """What the plan leaves to others, or may miss."""
+    """Schemas that the plan leaves to others, or may miss."""
     if repair.want.mirrors:
         yield (
             f"This plan writes only to {repair.want.role.subject}. The same subject is in other contexts, too, and "
@@ -213,7 +213,7 @@ def _users(repair: SubjectRepair) -> str:
 
 
 def cost_within(actions: Sequence[Action], survey: Survey, version_limit: int | None, *, less: str) -> Cost:
-    """The cost of these steps; what the registry holds is counted, soft-deleted versions too, if there is a limit. `less`
+    """The cost of these steps. If there is a limit, the registry's versions are counted, soft-deleted ones too. `less`
     names the options that make a smaller plan, for the error.
     """
     version_count = None if version_limit is None or not actions else len(list_holders(survey.registry))

@@ -1,4 +1,4 @@
-"""What each phantom subject needs: which schemas, under which id, live or soft-deleted, at which level."""
+"""The repair that each phantom subject needs: which schemas, under which id, live or soft-deleted, at which level."""
 
 from __future__ import annotations
 
@@ -39,34 +39,34 @@ from srfix.serde.wire import SchemaId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectRepair:
-    """What one subject needs."""
+    """The repair that one subject needs."""
 
     want: Want
-    """The store, and the subject that lacks something: the phantom one, or the source's own."""
+    """The store, and the subject that lacks schemas: the phantom subject, or the source's own."""
     at_fault: tuple[SchemaId, ...]
-    """The ids that a reader fails on, ascending; those to be registered where no census tells."""
+    """The ids that a reader fails on, ascending; without a census, the ids to be registered."""
     missing: tuple[Membership, ...]
-    """What will be registered, by ascending id."""
+    """The schemas to be registered, by ascending id."""
     soft_deleted: frozenset[SchemaId] = frozenset()
-    """The ids whose version is soft-deleted right after."""
+    """The ids whose version is soft-deleted right after its registration."""
     level: str
     outlook: Outlook = field(default_factory=Outlook)
     left_live_for: str | None = None
-    """Why a version that is better soft-deleted stays live; None if none does."""
+    """Why a version stays live that should better be soft-deleted; None if there is no such version."""
     relax: bool = False
-    """True if the level has to be NONE meanwhile."""
+    """True if the level has to be NONE during the registration."""
     is_level_ambiguous: bool = False
-    """True if it cannot be told whether the level that is put back is the subject's own."""
+    """True if srfix does not know whether the level that is put back is the subject's own."""
     exact: bool = False
-    """True if the ids are sent along, in the subject's mode IMPORT."""
+    """True if the requests name the ids, in the subject's mode IMPORT."""
     inherited_fields: Mapping[str, Json] = field(default_factory=dict)
-    """The fields of a configuration in force, but the level, that are not the subject's own: kept while it is relaxed."""
+    """The inherited fields of the configuration in force, except the level; they are kept while the level is relaxed."""
     new_ids: Mapping[SchemaId, SchemaId] = field(default_factory=dict)
-    """Per id in the records the one that the registry gives out for its content, where that is another."""
+    """For each id in the records, the id that the registry gives to its content, if it is another one."""
     any_id: Mapping[SchemaId, str] = field(default_factory=dict)
-    """Per id in the records whose content gets an id that nobody can know before, and that the reader accepts: why."""
+    """For each id in the records whose content gets an unpredictable id that the reader accepts: the reason."""
     holders: Mapping[SchemaId, tuple[Subject, ...]]
-    """Per id other subjects that hold it."""
+    """For each id, other subjects that hold it."""
     also_by: tuple[str, ...] = ()
 
     def registered_as(self, schema_id: SchemaId) -> SchemaId:
@@ -76,7 +76,7 @@ class SubjectRepair:
 def decide(
     wants: Iterable[Want | PassedOver], survey: Survey, *, keep: Keep, exact_ids: bool
 ) -> Iterator[SubjectRepair | Omission | PassedOver]:
-    """What each want needs, each schema of a subject once, whichever store wants it."""
+    """The repair for each want; each schema of a subject comes only once, even if several stores want it."""
     planned: dict[Subject, set[SchemaId]] = {}
     for want in wants:
         if isinstance(want, PassedOver):
@@ -97,7 +97,7 @@ def decide(
 def _decide(
     want: Want, missing: tuple[Membership, ...], survey: Survey, *, keep: Keep, exact_ids: bool
 ) -> Iterator[SubjectRepair | Omission]:
-    """Which can be registered and how; live or soft-deleted; whether the level has to be relaxed."""
+    """Decides which schemas can be registered and how, whether they stay live, and whether the level must be relaxed."""
     registry, role, own = survey.registry, want.role, want.known_under
     refusals = foreseen_refusals(registry, role, missing)
     final = {refusal.schema_id: refusal.reason for refusal in refusals if not refusal.is_overcome}
@@ -132,7 +132,7 @@ def _decide(
         return
     level = registry.effective_compatibility(role.subject)
     if want.owner is Owner.PRODUCERS and keep is Keep.AUTO:
-        keep = Keep.SOFT_DELETED  # nothing of the store's stays live there
+        keep = Keep.SOFT_DELETED  # no version of the store stays live there
     theirs = _own_versions(want, survey)
     soft_deleted = _soft_deleted(theirs, chosen, keep, level)
     left_live_for = not_found_once_deleted(survey, role.state) if soft_deleted else None
@@ -169,8 +169,8 @@ def _decide(
 
 
 def _as_sent(membership: Membership, foreseen: ForeseenId | None) -> Membership:
-    """With the text that its holder's look-up answers: Apicurio answers an id's text compacted, a look-up's as it was sent,
-    and gives every text an id of its own (seen on 3.3.3).
+    """The schema, with the text from a look-up under its holder. Apicurio answers a compacted text to an id, and the
+    sent text to a look-up, and gives every text an id of its own (seen on 3.3.3).
     """
     holder = foreseen.holder if foreseen is not None and foreseen.schema_id == membership.schema_id else None
     if membership.schema is None or holder is None or holder.schema_id != membership.schema_id:
@@ -182,13 +182,16 @@ def _as_sent(membership: Membership, foreseen: ForeseenId | None) -> Membership:
 def _not_by_text(
     registry: ReadableRegistry, role: RoleFacts, foreseen: Mapping[SchemaId, ForeseenId], inherited: str | None
 ) -> Iterator[tuple[SchemaId, str]]:
-    """The ids that must be sent along, as the reader needs them and their text alone would give others; and why."""
+    """The ids that the requests must name, because the reader needs them and their text alone would get other ids; and
+    why.
+    """
     context = registry.context_of(role.subject)
     for schema_id, foreseen_id in foreseen.items():
         if inherited is not None:
             yield schema_id, f"a registration by text would give it another id, because {inherited}"
         elif context != DEFAULT_CONTEXT and foreseen_id.schema_id != schema_id:
-            # The reader asks for the schema with id and subject there, so that the same content will not do.
+            # There the reader asks for the schema with id and subject, so the same content under another id is not
+            # enough.
             yield (
                 schema_id,
                 f"{foreseen_id.reason}. So the text alone would get another id. In context {context} the registry "
@@ -204,16 +207,16 @@ def _refused(
     *,
     exact_ids: bool,
 ) -> Iterator[tuple[SchemaId, str]]:
-    """The ids whose registration would not help the reader, or give an id that nobody can know before; and why."""
+    """The ids whose registration would not help the reader, or would get an unpredictable id; and why."""
     for schema_id, foreseen_id in foreseen.items():
         reason = not_by_text.get(schema_id, "other ids of this plan are registered with exactly their ids")
         if foreseen_id.is_lost:
             yield (
                 schema_id,
                 f"{foreseen_id.reason}. The failing reader looks up the text of id {schema_id}, and srfix does not "
-                "know whether it would find the rewritten one (if that is registered with normalize=true, it would "
-                f"not: 40403). Give {role.subject} a configuration of its own with normalize=false (PUT /config), "
-                "keep it for as long as the store is read, and plan again",
+                "know whether it would find the rewritten one (if it is registered with normalize=true, the reader "
+                f"would not find it: 40403). Give {role.subject} a configuration of its own with normalize=false "
+                "(PUT /config), keep it for as long as the store is read, and plan again",
             )
         elif foreseen_id.schema_id is None and not foreseen_id.any_id:
             yield (
@@ -247,7 +250,7 @@ def _soft_deleted(
 
 
 def _own_versions(want: Want, survey: Survey) -> tuple[OwnVersion, ...]:
-    """The versions that the owner of the subject has registered itself, ascending."""
+    """The versions that the owner of the subject has registered, ascending."""
     role, registry = want.role, survey.registry
     versions = (
         own_versions(role, want.known_under, survey.membership)
@@ -264,7 +267,9 @@ def _own_versions(want: Want, survey: Survey) -> tuple[OwnVersion, ...]:
 def _outlook(
     own: Sequence[OwnVersion], role: RoleFacts, left_live: Sequence[tuple[SchemaId, Schema]], level: str, survey: Survey
 ) -> Outlook:
-    """What becomes of the owner's next schema: what is left live counts, and what others than the owner left live before."""
+    """Whether the owner's next schema will be accepted: the versions that the repair leaves live count, and older live
+    versions of others.
+    """
     its_own = {version.state.version for version in own}
     against: list[tuple[SchemaId, Schema]] = []
     for version in role.state.live:
@@ -280,7 +285,7 @@ def _outlook(
 
 
 def _refuse_each_other(missing: Iterable[Membership], soft_deleted: frozenset[SchemaId], level: str) -> bool:
-    """True if one of the registrations would be refused for the sake of an earlier one that stays live."""
+    """True if one of the registrations would be refused because of an earlier one that stays live."""
     earlier: list[Schema] = []
     for membership in missing:
         if membership.schema is None:
@@ -294,7 +299,7 @@ def _refuse_each_other(missing: Iterable[Membership], soft_deleted: frozenset[Sc
 
 
 def _holders(own: Subject, membership: Membership, foreseen: ForeseenId) -> Iterator[Subject]:
-    """The source's own subject, if it holds the id itself; a rollback asks the others when it comes to that."""
+    """The source's own subject, if it holds the id itself; a rollback asks the other subjects when it needs them."""
     holder = foreseen.holder
     if holder is not None and holder.schema_id == foreseen.schema_id and not answered_elsewhere(own, holder):
         yield own
@@ -306,7 +311,8 @@ def _also_by(facts: StoreFacts | TopicFacts, role: RoleFacts, survey: Survey) ->
     for version in role.state.live[-1:]:
         try:
             ids = survey.registry.referenced_by(role.subject, version.version)
-        except (RegistryAnswerError, RegistryProtocolError):  # gone meanwhile, or a registry that has no such question
+        # it has disappeared meanwhile, or the registry does not support the question
+        except (RegistryAnswerError, RegistryProtocolError):
             continue
         if ids:
             yield f"schema id {enumerated(ids)}, which refers to version {version.version}"

@@ -1,4 +1,4 @@
-"""From a look at a topic to a plan: what the subjects that its reader asks lack."""
+"""From a look at a topic to a plan: the schemas that are missing under the subjects that its reader asks."""
 
 from __future__ import annotations
 
@@ -38,11 +38,10 @@ def make_topic_plan(
     bootstrap_servers: str | None = None,
     version_limit: int | None = None,
 ) -> Plan:
-    """Plans the repair of what a look at a topic found and a registration mends. Writes nothing.
-
-    Wider than what is missing now, unless `width` says otherwise: every id still in the log, and, where another topic's
-    subject holds them, every undeleted version of that. With `also` naming `SRF020` notes are repaired too: ids that the
-    reader does without, or has read. The rest is as for `make_plan`.
+    """Plans the repair of the findings of a topic that a registration can repair. Writes nothing. Unless `width` says
+    otherwise, the plan covers more than the missing ids: every id still in the log, and, if another topic's subject
+    holds them, every undeleted version of that subject. If `also` contains `SRF020`, notes are repaired too: ids that
+    the reader does not need, or has already read. Everything else is as in `make_plan`.
     """
     if width is Width.ALL_VERSIONS:
         raise UsageError("--all-versions counts no ids, and --topic needs that count: give only one of them.")
@@ -117,7 +116,7 @@ def _want(topic_check: TopicCheck, finding: TopicFinding, survey: Survey, width:
 
 
 def _next_ones(finding: TopicFinding, survey: Survey, known_ids: Collection[SchemaId]) -> dict[SchemaId, Membership]:
-    """What the subject of the topic that this one was copied from holds besides: its records may arrive next."""
+    """Other ids under the subject of the topic from which this one was copied; records with these ids may arrive next."""
     origin = finding.origin
     if origin is None or origin.kind not in (Origin.MIRRORED, Origin.OTHER_TOPIC, Origin.OWN):
         return {}
@@ -127,7 +126,7 @@ def _next_ones(finding: TopicFinding, survey: Survey, known_ids: Collection[Sche
 
 
 def _beyond_repair(topic_check: TopicCheck) -> Iterator[Omission]:
-    """What is broken and no plan repairs."""
+    """Faults that no plan can repair."""
     for finding in topic_check.findings:
         if finding.severity is not Severity.NOTE and not finding.repairable:
             yield Omission(

@@ -1,4 +1,4 @@
-"""Which subjects want a repair, and which schemas they lack; which repairs need not be."""
+"""Which subjects need a repair, and which schemas they lack; and which repairs are not needed."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ class Keep(Enum):
     """Whether a registered version stays live."""
 
     AUTO = "auto"
-    """Live where no schema that may follow the owner's own is refused for its sake, soft-deleted otherwise."""
+    """Live if it does not make the registry refuse a possible next schema of the owner; else soft-deleted."""
     LIVE = "live"
     """Live: it becomes the subject's latest, and the application's next schema is checked against it."""
     SOFT_DELETED = "soft-deleted"
-    """Soft-deleted at once: the failing reader still finds it, compatibility does not see it."""
+    """Soft-deleted at once: the failing reader still finds it, compatibility checks ignore it."""
 
 
 ON_REQUEST: Final = {check.code: check.repair.also for check in CHECKS if check.repair and check.repair.also}
-"""The codes whose repair may be asked for beyond what must be repaired, and what that asks for."""
+"""The codes whose unneeded repair a person may ask for, and what that repair is."""
 ONLY_ON_REQUEST: Final = frozenset(check.code for check in CHECKS if check.repair and check.repair.only_on_request)
-"""The codes whose repair is never planned unless it was asked for."""
+"""The codes whose repair is planned only on request."""
 
 
 def wanted(
     examination: Examination, survey: Survey, width: Width, also: Collection[str], context: CheckContext
 ) -> Iterator[Want | PassedOver]:
-    """What must be repaired, and those of `ON_REQUEST` that were asked for (`also`); what was not is passed over. What the
-    person said of reader and version counts where without a census no finding tells whether anything must be repaired.
+    """The needed repairs, and the repairs of `ON_REQUEST` that `also` asks for; the others are passed over. If there is
+    no finding for lack of a census, the person's words on reader and version decide whether a repair is needed.
     """
     request = RepairRequest(
         stores=examination.facts, survey=survey, width=width, also=frozenset(also), command_line=context.command_line
@@ -66,7 +66,7 @@ def _without_census(
 
 
 def _roles_without_census(facts: StoreFacts, survey: Survey) -> Iterator[RoleFacts]:
-    """The values always; the keys only where a key schema was registered: else their serde asks no registry."""
+    """Always the values; the keys only if a key schema was registered, because else their serde asks no registry."""
     from srfix.recovery.facts.stores import RoleFacts
     from srfix.recovery.facts.subject_state import read_subject_state
 

@@ -1,1 +1,1 @@
-"""Whether a repair holds: asked again, as the failing reader asks."""
+"""Checks whether a repair holds, with the requests of the failing reader."""

@@ -1,4 +1,6 @@
-"""What a verification says: what holds, what does not, what was not looked at; and how much was looked at, by subject."""
+"""The results of a verification: what holds, what does not hold, what was not looked at; and how much was looked at, by
+subject.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,11 @@ from srfix.serde.wire import SchemaId
 class _SubjectEvent:
     subject: Subject
     what: str
-    """What was asked and answered, what is wrong and what to do, or what could not be asked and why; in words."""
+    """In words: the question and its answer, or the fault and what to do, or the missing check and its reason."""
     schema_id: SchemaId | None = None
     """The id that was asked for; None if this is about something else."""
     rows: int = 0
-    """Live rows that were read, or tried, for it."""
+    """How many live rows srfix read, or tried to read, for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,13 +32,14 @@ class Problem(_SubjectEvent):
     """Something that does not hold."""
 
     keys_miss: bool = False
-    """True if the rows can be read, but look-ups by key miss them: no registration mends that."""
+    """True if the rows can be read, but look-ups by key miss them; no registration repairs that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotLookedAt(_SubjectEvent):
-    """Something that could not be asked: neither confirmed nor a problem, but no clean bill of health. It has no id and no
-    rows."""
+    """A check that srfix could not make: it is neither confirmed nor a problem, but the verification is not complete.
+    It has no id and no rows.
+    """
 
 
 Event = Confirmed | Problem | NotLookedAt

@@ -1,4 +1,4 @@
-"""Whether every id that a plan speaks of, or that a restore loads, is registered under its subject: asked by content."""
+"""Whether every id in a plan, and every id that a restore loads, is registered under its subject; asked by content."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class AskedIds:
 
     finding: PlannedFinding
     texts: Mapping[SchemaId, Schema]
-    """What the plan registers under the subject, by the id that it expects."""
+    """The plan's registrations under the subject, by their expected id."""
     planned: frozenset[SchemaId]
-    """The ids that the subject must hold once the plan is carried out, live or not."""
+    """The ids that the subject must hold after the plan is carried out, live or soft-deleted."""
     left_out: Mapping[SchemaId, str]
     """The ids that the subject lacks and the plan does not register, each with the plan's reason."""
     live: frozenset[SchemaId]
@@ -66,8 +66,8 @@ class AskedIds:
         )
 
     def events(self, registry: ReadableRegistry, *, is_partial: bool = False) -> Iterator[Event]:
-        """What came of it, by ascending id. A topic that was not read to its end, or not at all, is partial: what was not read
-        may carry an id.
+        """The results, by ascending id. A topic that was not read to its end, or not at all, counts as partial: its
+        unread records may carry an id.
         """
         if self.texts and all(_is_absent(self.memberships[schema_id]) for schema_id in self.texts):
             yield Problem(
@@ -92,7 +92,7 @@ class AskedIds:
         )
 
     def _problem(self, membership: Membership) -> str | None:
-        """What keeps the reader's look-up from being satisfied; None if it is."""
+        """Why the reader's look-up fails; None if it succeeds."""
         schema_id, code = membership.schema_id, membership.error_code
         if not membership.is_known:
             if schema_id in self.live:
@@ -112,9 +112,8 @@ class AskedIds:
         return f" is not registered here ({code}); plan and apply again"
 
     def _another_content(self, membership: Membership, registry: ReadableRegistry) -> str | None:
-        """That the id is another schema here than in the plan; None if it is not.
-
-        A text that a registry normalised differs from the plan's and leads to the same id.
+        """A text that says that the id is another schema here than in the plan; None if it is not. A text that a
+        registry has normalised differs from the plan's text, but leads to the same id.
         """
         text = self.texts.get(membership.schema_id)
         if text is None or membership.schema is None or same_content(as_readers_ask(text), membership.schema):
@@ -138,7 +137,7 @@ def _is_absent(membership: Membership) -> bool:
 
 
 def left_out_elsewhere(plan: Plan, registry: ReadableRegistry, *, asked: Collection[Subject]) -> Iterator[Event]:
-    """What the plan left out under other subjects than those whose ids were asked for."""
+    """Omissions of the plan under other subjects than those that were asked for ids."""
     for omission in plan.omissions:
         if omission.subject in asked and omission.schema_ids:
             continue
@@ -163,7 +162,7 @@ def left_out_elsewhere(plan: Plan, registry: ReadableRegistry, *, asked: Collect
             what="rows that are read under this subject: the plan left them out, and srfix diagnose looks at them",
         )
     if not plan.omissions:
-        for sentence in plan.left_out:  # a plan of an earlier version has the words alone
+        for sentence in plan.left_out:  # a plan of an earlier version has only the words
             yield Problem(subject=_named_in(sentence, plan), what=f"not in the plan: {sentence}")
 
 
@@ -175,7 +174,7 @@ def _named_in(sentence: str, plan: Plan) -> Subject:
 
 
 def deleted(actions: Iterable[DeleteVersion], registry: ReadableRegistry) -> Iterator[Event]:
-    """What holds of each version that a plan soft-deletes, and what does not: it is, and its id stays readable."""
+    """Checks for each version that a plan soft-deletes that it is soft-deleted, and that its id stays readable."""
     for action in actions:
         subject_state = read_subject_state(registry, action.subject)
         live = [version.version for version in subject_state.live if version.schema_id == action.schema_id]

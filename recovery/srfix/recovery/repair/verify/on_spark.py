@@ -1,7 +1,6 @@
-"""A verification of every live row, on Spark: as the failing reader reads it, and as a dual-subject reader does.
-
-Where `verify` decodes one live row for each schema id and partition, this reads all that a restore loads, on the
-executors, which need srfix for it: its registry client asks from there.
+"""A verification of every live row, on Spark, both as the failing reader reads it and as a dual-subject reader does.
+`verify` decodes one live row for each schema id and partition; this reads all rows that a restore loads. The executors
+read them, so they need srfix, whose registry client asks from there.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 _PLACES_SHOWN: Final = 3
 _ONE, _DUAL = "one_subject", "dual_subject"
 _NOT_JUDGED: Final = frozenset({Reason.BAD_SCHEMA.value, Reason.AMBIGUOUS_CASE.value})
-"""Reasons that are srfix's own, as of Protobuf, for which it has no serde."""
+"""Reasons that lie in srfix itself, for example a schema for which it has no serde."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,9 +42,9 @@ class _Rows:
     rows: int
     first_offset: int
     reasons: Mapping[str, str | None]
-    """By policy why they cannot be read; None if they can."""
+    """For each policy, why they cannot be read; None if they can."""
     messages: Mapping[str, str | None]
-    """By policy what the first one's error says."""
+    """For each policy, the error message of the first row."""
 
 
 class EveryRowOnSpark:
@@ -150,7 +149,7 @@ def _fixed(role: Role, subject: Subject) -> FixedSubject:
 
 
 def _events(subject: Subject, census: Census, groups: list[_Rows], policy: str, how: str) -> Iterator[Event]:
-    """What one policy makes of the rows. Where srfix cannot read the schema itself, that says nothing of the reader."""
+    """The result of one policy. If srfix itself cannot read the schema, this says nothing of the reader."""
     unread = [group for group in groups if group.reasons[policy] in _NOT_JUDGED]
     judged = [group for group in groups if group not in unread]
     bad = [group for group in judged if group.reasons[policy] is not None]

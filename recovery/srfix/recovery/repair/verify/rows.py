@@ -1,6 +1,6 @@
-"""Whether live rows can be read under the phantom subject alone: one of each schema id and partition, as the reader reads.
-
-What cannot be read so is a problem; what nothing here can read (Protobuf), or what is not there to be read, is said.
+"""Whether live rows can be read under the phantom subject alone: one of each schema id and partition, in the reader's
+way. A row that cannot be read is a problem. Rows for which srfix has no serde, and rows that do not exist, are reported
+as not looked at.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ from srfix.serde.windowed import WindowKind
 from srfix.serde.wire import SchemaId
 
 _READER_FAILS = (WireError, ResolveError, DecodeError, InvalidSchemaError)
-"""What the reader fails on too; a registry that does not answer says nothing of the rows, and is raised."""
+"""Errors that the reader meets, too. A registry that does not answer says nothing of the rows, so that error is
+raised.
+"""
 
 
 def rows_read(
@@ -43,10 +45,9 @@ def rows_read(
     known_ids: Collection[SchemaId] | None,
     window: WindowKind | None = None,
 ) -> Iterator[Event]:
-    """The newest live record of each (id, partition), and what none was found of.
-
-    Known are the ids that the plan speaks of, and those that the subject held before it: a topic in which other ids alone are
-    live may be another cluster's. None where the plan speaks of none: then only what is there is read.
+    """Reads the newest live record of each (id, partition), and reports ids without such a record. `known_ids` are
+    those of the plan and those that the subject held before: a topic with only other live ids may be in another
+    cluster. It is None if the plan has no ids; then only the existing records are read.
     """
     read_record = _reader(finding, registry, window)
     ids_read: set[SchemaId] = set()
@@ -94,7 +95,7 @@ def rows_read(
 def _reader(
     finding: PlannedFinding, registry: ReadableRegistry, window: WindowKind | None
 ) -> Callable[[RawRecord], object]:
-    """Reads a record's key or value as the failing reader does: its id, and that the one subject holds its content."""
+    """Reads a record's key or value like the failing reader: by its id, and only if the one subject holds its content."""
     role = finding.role
     resolver = UnderOneSubject(registry, FixedSubject(**{role.value: finding.subject}))
     read: Deserializer = key_deserializer(resolver, window) if role is Role.KEY else SchemaDeserializer(resolver)
@@ -108,8 +109,8 @@ def _no_serde(membership: Membership) -> str | None:
         return None
     try:
         format_of(membership.schema.schema_type)
-    except SchemaError:
-        return f"srfix has no serde for {membership.schema.schema_type}"
+    except SchemaError as error:
+        return f"its {error.message.removeprefix('The ').rstrip('.')}"
     return None
 
 
@@ -125,7 +126,7 @@ def _nothing_seen(
     memberships: Mapping[SchemaId, Membership],
     known_ids: Collection[SchemaId],
 ) -> Iterator[NotLookedAt]:
-    """What keeps the rows from telling anything of this repair."""
+    """Reasons why the rows say nothing about this repair."""
     topic, half = finding.source_topic, f"{finding.role.value}s"
     unread = f"whether the {half} of topic {topic} can be read"
     if not ids_read:
@@ -170,7 +171,7 @@ def _why_none(finding: PlannedFinding, census: Census) -> str:
 
 
 def rows_without_id(finding: PlannedFinding, census: Census) -> Iterator[Event]:
-    """Live rows that name no schema id: no registration mends them, so a verified repair does not cover them."""
+    """Live rows without a schema id: no registration repairs them, so a verified repair does not cover them."""
     for partition in census.partitions:
         role_census = partition.of(finding.role)
         where = f"{finding.source_topic} partition {partition.partition}"

@@ -1,7 +1,6 @@
-"""What is asked of a repaired store beside its ids: what its keys are, whether look-ups meet its rows, whether a put passes.
-
-Where a reader writes keys under another id than the topic's keys carry, no registration mends that (SRF005): a repair that
-makes the rows readable is no clean bill then.
+"""Checks of a repaired store besides its ids: its keys, whether look-ups meet its rows, and whether a put is accepted.
+If a reader writes keys under another id than the topic's keys carry, no registration repairs that (SRF005): then the
+rows are readable, but the store is not healthy.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ from srfix.serde.wire import SchemaId
 
 
 def keys_of(finding: PlannedFinding, census: Census, survey: Survey) -> KeyRole:
-    """What the keys of the source topic are, decided as a diagnosis does."""
+    """What the keys of the source topic are, decided in the same way as by a diagnosis."""
     store = store_of(finding)
     phantoms = {role: read_subject_state(survey.registry, store.subject(role)) for role in Role}
     return keys_of_store(survey, store, finding.source_topic, census, phantoms)
 
 
 def keys_missed(finding: PlannedFinding, keys: KeyRole, survey: Survey) -> Iterator[Problem]:
-    """A problem where the reader writes keys under another id than the topic's live keys carry."""
+    """A problem if the reader writes keys under another id than the topic's live keys carry."""
     if not keys.is_certain:
         return
     store = store_of(finding)
@@ -59,7 +58,7 @@ def keys_missed(finding: PlannedFinding, keys: KeyRole, survey: Survey) -> Itera
 
 
 def left_open(finding: PlannedFinding, keys: KeyRole) -> Iterator[NotLookedAt]:
-    """Of a repair of keys: what the keys that were read do not tell."""
+    """For a repair of keys: the question that the read keys leave open."""
     if finding.role is Role.KEY and keys.not_looked_at is not None:
         yield NotLookedAt(
             subject=finding.subject, what=f"the keys of topic {finding.source_topic}: {keys.not_looked_at}"
@@ -76,14 +75,15 @@ def store_of(finding: PlannedFinding) -> SuspectStore:
 def next_put(
     finding: PlannedFinding, before: SubjectState, carried: Iterable[SchemaId], registry: ReadableRegistry
 ) -> Iterator[Event]:
-    """A put that the registry would refuse (SRF016): from Kafka Streams 2.7 on it registers the application's own schema under
-    the source's own subject. Rows can be read then, and the stream thread dies at the first that it writes.
-
-    `before` is what stood under the source's own subject when the plan was made; records of the topic carry the ids `carried`.
+    """A put that the registry would refuse (SRF016): from Kafka Streams 2.7 on, it registers the application's own
+    schema under the source's own subject. Then rows can be read, but the stream thread dies at the first row that it
+    writes. `before` is the state of the source's own subject at the time of the plan; records of the topic carry the
+    ids `carried`.
     """
     store = store_of(finding)
     phantom = store.subject(finding.role)
-    # Nothing else is found of 2.7 or later alone. ksqlDB goes on writing under the changelog's name (`StaticTopicSerde`).
+    # This is the only fault of 2.7 or later that verify looks for. ksqlDB still writes under the changelog's name
+    # (`StaticTopicSerde`).
     if finding.code != UPGRADE or ksqldb_query(store.application) is not None:
         return
     copies = {*carried, *before.schema_ids}

@@ -1,4 +1,4 @@
-"""Asks again, as the failing reader would: fresh client, census, content look-ups, rows decoded."""
+"""Asks again like the failing reader: with a fresh client, a census, look-ups by content, and decoded rows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from srfix.serde.wire import SchemaId
 
 
 class EveryRow(Protocol):
-    """Reads every row that a restore loads, where `verify` itself reads one for each schema id and partition."""
+    """Reads every row that a restore loads, while `verify` itself reads one for each schema id and partition."""
 
     def events(
         self,
@@ -48,7 +48,7 @@ class EveryRow(Protocol):
         window: WindowKind | None = None,
         deadline_s: float | None = None,
     ) -> Iterator[Event]:
-        """What came of it, under the phantom subject alone and with the source's subject behind it. Partitions that the
+        """The results, under the phantom subject alone, and with the source's subject as second. Partitions that the
         census did not read to their end are left out.
 
         :param window: the window behind each key; None if they are not windowed.
@@ -69,22 +69,21 @@ def verify(
     on_progress: Callable[[CensusProgress], None] | None = None,
     every_row: EveryRow | None = None,
 ) -> Iterator[Event]:
-    """Verifies each store of a plan. Reads only.
+    """Verifies each store of a plan. Reads only. For each store, for keys and values, even if the plan repairs only one
+    of them, it makes the census again. For each id in the plan, live or not, and for each id that a restore loads, it
+    makes a look-up by content with `deleted=true`, and compares the id. For each (id, partition), it decodes at least
+    one live record under the phantom subject alone. The subject's configuration and mode must be what they were before
+    the repair. A planned subject without a live row counts as not looked at. Schemas that the plan left out, and
+    look-ups by key that miss repaired rows (SRF005), are problems. A topic's finding is checked again in the way of its
+    reader; one row of each (id, partition) is read, even if `every_row` reads all rows of a store.
 
-    Per store, keys and values alike, even where the plan repairs one of them: the census again; a content look-up with
-    `deleted=true`, its id compared, for each id that the plan speaks of, live or not, and for each that a restore loads;
-    and per (id, partition) at least one live record decoded under the phantom subject alone. The subject's configuration
-    and mode must be what they were before the repair. A planned subject of which no live row was seen is not looked at;
-    what the plan left out, and look-ups by key that miss what was repaired (SRF005), are problems. A topic's finding is
-    looked at again as its reader would look; one row of each (id, partition) is read whatever reads every row of a store.
-
-    :param registry: a fresh client: nothing that an earlier step remembered may answer.
-    :param supplied: state directories, topologies and ksqlDB's answers: a global table, in whose restore committed offsets
-        play no part, is known from them, or from the plan.
-    :param deadline_s: seconds after which the census of each topic stops; what it leaves unread is not looked at.
-    :param max_records: records of each topic after which its census stops likewise.
-    :param isolation: how restores read, if the person said; else as the application's transactional ids tell.
-    :param every_row: what reads every live row after that; None leaves it at one for each schema id and partition.
+    :param registry: a fresh client, so that no remembered answer of an earlier step is used.
+    :param supplied: state directories, topologies and ksqlDB's answers: they, or the plan, show a global table, whose
+        restore ignores committed offsets.
+    :param deadline_s: seconds after which the census of each topic stops; records that it leaves unread are not looked
+        at. :param max_records: records of each topic after which its census stops, too.
+    :param isolation: how restores read, if the person said; else the application's transactional ids decide. :param
+        every_row: reads every live row after that; with None, only one row for each schema id and partition is read.
     :raises ClusterError: if the broker does not answer.
     :raises RegistryError: if the registry does not answer.
     """
@@ -112,7 +111,7 @@ class _Limits(TypedDict):
 
 @dataclass(slots=True, kw_only=True)
 class _Run:
-    """One verification: every store is counted once, though its keys and its values are two findings."""
+    """One verification: every store is counted once, although its keys and its values are two findings."""
 
     plan: Plan
     cluster: Cluster
@@ -175,7 +174,7 @@ class _Run:
         return self.engine.count(request, on_progress=self.on_progress)
 
     def _look(self, finding: PlannedFinding, read: TopicRead) -> TopicCheck:
-        # A strategy that names subjects by the record has many findings of one topic.
+        # With a strategy that names subjects by the record, one topic has many findings.
         subject = finding.subject if read.strategy is Strategy.TOPIC else None
         where = finding.source_topic, finding.role, subject
         if where not in self._looked:
@@ -184,9 +183,8 @@ class _Run:
         return self._looked[where]
 
     def _look_again(self, question: TopicQuestion) -> TopicCheck:
-        """The topic, looked at as its reader would look.
-
-        A group that has no committed offsets any more is left out: then the whole topic counts.
+        """The topic, looked at in the way of its reader. If the group no longer has committed offsets, it is left out,
+        and the whole topic counts.
         """
         try:
             return check_topic(question, self.survey, self.engine, on_progress=self.on_progress, **self.limits)
@@ -217,7 +215,7 @@ class _Run:
         for event in self._rows(
             finding, keys, asked_ids, asked_ids.planned | asked_ids.left_out.keys() | set(before.schema_ids)
         ):
-            # What reads every row reads these too: they count once.
+            # `every_row` reads these rows too, so they count once.
             yield event if self.every_row is None else replace(event, rows=0)
         yield from rows_without_id(finding, census)
         yield from left_open(finding, keys)
@@ -229,7 +227,7 @@ class _Run:
             )
 
     def _beside(self, finding: PlannedFinding, keys: KeyRole) -> Iterator[PlannedFinding]:
-        """The half of the store, keys or values, that the plan has no finding of and the reader reads all the same."""
+        """The keys or the values of the store, if the plan has no finding for them, because the reader reads them, too."""
         store = store_of(finding)
         if finding.subject != store.subject(finding.role):  # the reader asks the source's own subject
             return
@@ -267,7 +265,9 @@ def _commits(cluster: Cluster, finding: PlannedFinding, partitions: int) -> Mapp
 
 
 def _standing(expected: SubjectState, registry: Registry) -> Iterator[Event]:
-    """What stood under a subject before the repair, and stands there now: what the repair does not change for good."""
+    """Compares the state of a subject before the repair with the present state, in the parts that a repair does not
+    change for good.
+    """
     subject, subject_state = expected.subject, read_subject_state(registry, expected.subject)
     gone = sorted({version.schema_id for version in expected.live} - set(subject_state.schema_ids))
     if gone:
@@ -306,7 +306,7 @@ def _config_in_words(config: Mapping[str, Json] | None) -> str:
 
 
 def circumstances_now(plan: Plan, cluster: Cluster, supplied: Supplied) -> Iterator[Circumstances]:
-    """What is known of each application of a plan, its group and its ksqlDB query asked now."""
+    """The facts about each application of a plan; its group and its ksqlDB query are asked now."""
     for circumstances in plan.circumstances:
         stores = tuple(
             structs.replace(
@@ -323,7 +323,9 @@ def circumstances_now(plan: Plan, cluster: Cluster, supplied: Supplied) -> Itera
 
 
 def outcome_of(application: str, plan: Plan, events: Iterable[Event]) -> Verified:
-    """What the verification says of one application of the plan. A subject of none of them counts for each."""
+    """The result of the verification for one application of the plan. A subject that belongs to none of them counts for
+    each.
+    """
     owners: dict[Subject, set[str]] = {}
     for finding in plan.findings:
         if finding.application is None:
@@ -341,7 +343,7 @@ def outcome_of(application: str, plan: Plan, events: Iterable[Event]) -> Verifie
 
 
 _OF_THE_LATEST: Final = (Trouble.NO_LATEST, Trouble.LATEST_CANNOT_READ)
-"""What no look-up of an id tells: a reader that takes the latest version fails all the same."""
+"""A fault that no look-up of an id shows: a reader that takes the latest version still fails."""
 
 
 def topic_events(plan: Plan, finding: PlannedFinding, topic_check: TopicCheck, survey: Survey) -> Iterator[Event]:

@@ -1,4 +1,4 @@
-"""What joins keep: records of streams until a window closes, and who has subscribed to which row of another table.
+"""The rows that joins keep: records of streams until a window closes, and subscriptions to rows of another table.
 
 Outer and left joins of two streams (3.1 and later) have lists of values by time, side and key:
 
@@ -11,9 +11,9 @@ Outer and left joins of two streams (3.1 and later) have lists of values by time
 A list of entries of one length may have another form (`00`), which these stores do not use.
 
 Foreign-key joins (2.4 and later) have subscriptions. The key is 4 bytes of length, the foreign key and the primary key
-(`CombinedKeySchema`). The value, behind the timestamp, is 1 byte (bit 7: the hash is null; the rest: version), 1 byte of
-instruction, 16 bytes of hash where it is not null, the primary key, and from version 1 on 4 bytes of its partition
-(`SubscriptionWrapperSerde`). Version 1 since 3.4; with `upgrade.from` 3.3 or older version 0 is written.
+(`CombinedKeySchema`). The value, after the timestamp, is 1 byte (bit 7: the hash is null; the rest: version), 1 byte of
+instruction, 16 bytes of hash if it is not null, the primary key, and from version 1 on 4 bytes of its partition
+(`SubscriptionWrapperSerde`). Streams writes version 1 since 3.4; with `upgrade.from` 3.3 or older it writes version 0.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class JoinSideKey:
     """The key of a list."""
 
     key: bytes
-    """As the key's serde wrote it."""
+    """The bytes that the key's serde wrote."""
     timestamp_ms: int
-    """Of the records in the list, in milliseconds since the epoch."""
+    """The time of the records in the list, in milliseconds since the epoch."""
     side: Side
 
 
@@ -63,7 +63,7 @@ class SidedValue:
     """An entry of a list."""
 
     payload: bytes
-    """As the value's serde wrote it."""
+    """The bytes that the value's serde wrote."""
     side: Side
 
 
@@ -89,12 +89,12 @@ def decode_list(stored: bytes) -> tuple[bytes | None, ...]:
         raise FormatError(f"a list has {len(stored)} bytes, and its head needs {_HEAD.size}")
     strategy, count = _HEAD.unpack_from(stored)
     if strategy != _VARIABLE_SIZE:
-        raise FormatError(f"a list begins with {strategy}, and those of joins begin with {_VARIABLE_SIZE}")
+        raise FormatError(f"a list begins with {strategy}, but lists of joins begin with {_VARIABLE_SIZE}")
     if count < 0:
         raise FormatError(f"a list claims {count} entries")
     entries: list[bytes | None] = []
     at = _HEAD.size
-    for _ in range(count):  # ends at the first entry that is cut short, however many are announced
+    for _ in range(count):  # ends at the first entry that is cut short, even if the list announces more
         if len(stored) - at < _INT.size:
             raise FormatError(f"a list of {count} entries is cut short at entry {len(entries) + 1}")
         length = int(_INT.unpack_from(stored, at)[0])
@@ -132,7 +132,7 @@ class CombinedKey:
     """The key of a subscription."""
 
     foreign_key: bytes
-    """As the other table's key serde wrote it."""
+    """The bytes that the other table's key serde wrote."""
     primary_key: bytes
     """As this table's key serde wrote it."""
 
@@ -146,7 +146,7 @@ class Subscription:
     instruction: int
     """0 to 3 (`SubscriptionWrapper.Instruction`)."""
     hash: bytes | None
-    """16 bytes of Murmur3 of the row that subscribes; None for a deleted one."""
+    """16 bytes of Murmur3 of the subscribing row; None for a deleted row."""
     primary_key: bytes
     """As this table's key serde wrote it."""
     primary_partition: int | None = None

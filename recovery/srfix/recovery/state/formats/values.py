@@ -1,17 +1,18 @@
-"""What stands before the bytes of the store's serde in a stored value; the column family says it.
+"""The bytes before the serde's bytes in a stored value; they depend on the column family.
 
 | column family | value |
 |---|---|
-| `default` | the serde's bytes: a plain store, or a row from before 2.3 that a timestamped one has not upgraded yet |
+| `default` | the serde's bytes: a plain store, or a row from before 2.3 that a timestamped store has not upgraded yet |
 | `keyValueWithTimestamp` | 8 bytes of timestamp, the serde's bytes (`ValueAndTimestampSerializer`) |
 | `keyValueWithTimestampAndHeaders`, 4.3 and later | size of the headers, headers, 8 bytes of timestamp, the serde's bytes |
 | `windowKeyValueWithHeaders`, likewise | the same |
 | `sessionKeyValueWithHeaders`, likewise | size of the headers, headers, the serde's bytes |
 
-Stores that are kept time first have other values in two of them: `state.layouts`.
+Time-first stores have other values in two of them: `state.layouts`.
 
 Sizes are zigzag varints (`ByteUtils.writeVarint`); the headers are their number, then for each the size and the bytes of its
-name and of its value (size -1 for null); no headers at all are the one byte `00`. A timestamp of -1 is none (`NO_TIMESTAMP`).
+name and of its value (size -1 for null); if there are no headers, it is the one byte `00`. A timestamp of -1 means none
+(`NO_TIMESTAMP`).
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ Headers = tuple[tuple[str, bytes | None], ...]
 PLAIN: Final = "default"
 """The column family of a plain store, which every database has."""
 TIMESTAMPED: Final = "keyValueWithTimestamp"
-"""The one of a store with timestamps: all tables of the DSL from Kafka Streams 2.3 on."""
+"""The column family of a store with timestamps: all tables of the DSL from Kafka Streams 2.3 on."""
 WITH_HEADERS: Final = "keyValueWithTimestampAndHeaders"
-"""The one of a store with timestamps and headers, from 4.3 on."""
+"""The column family of a store with timestamps and headers, from 4.3 on."""
 SESSION_WITH_HEADERS: Final = "sessionKeyValueWithHeaders"
 """The column family of sessions with headers."""
 WINDOW_WITH_HEADERS: Final = "windowKeyValueWithHeaders"
-"""The column family of windows with headers that are kept time first."""
+"""The column family of time-first windows with headers."""
 
 _TIMESTAMP: Final = struct.Struct(">q")
 _NO_TIMESTAMP: Final = -1
@@ -46,7 +47,7 @@ _HEADERLESS: Final = struct.Struct(">bq")
 """Before a value: no headers, its timestamp."""
 _long = cast("Callable[[bytes], bytes]", itemgetter(slice(_TIMESTAMP.size)))
 _behind_long = cast("Callable[[bytes], bytes]", itemgetter(slice(_TIMESTAMP.size, None)))
-"""A third quicker than a comprehension: most stores are key-value stores with timestamps."""
+"""A third faster than a comprehension, which matters because most stores are key-value stores with timestamps."""
 _T = TypeVar("_T")
 
 Columns: TypeAlias = tuple[Sequence[bytes], Sequence[int | None] | None]
@@ -55,25 +56,25 @@ Columns: TypeAlias = tuple[Sequence[bytes], Sequence[int | None] | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredValue:
-    """The value of a row, taken apart."""
+    """The parts of a row's value."""
 
     payload: bytes
-    """What the store's serde wrote, or a restore copied from the topic."""
+    """The bytes that the store's serde wrote, or that a restore copied from the topic."""
     timestamp_ms: int | None = None
-    """Of the record, in milliseconds since the epoch; None where none is kept, or it is unknown (-1)."""
+    """The record's timestamp, in milliseconds since the epoch; None if none is kept, or if it is unknown (-1)."""
     headers: Headers = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueForm:
-    """What stands before the serde's bytes."""
+    """The format of the bytes before the serde's bytes."""
 
     decode: Callable[[bytes], StoredValue]
-    """Takes a value apart; FormatError, in a clause, if it has another form."""
+    """Splits a value; raises FormatError, with a clause, if it has another form."""
     decode_many: Callable[[list[bytes]], Columns | None]
-    """The same of many; None if one of them has headers, or another form."""
+    """The same for many; None if one of them has headers, or another form."""
     encode: Callable[[bytes, int | None, Headers], bytes]
-    """Puts before a payload what it is to have of a timestamp and of headers."""
+    """Puts the timestamp and the headers before a payload, as the format needs them."""
 
 
 def decode_timestamped(value: bytes) -> StoredValue:
@@ -104,7 +105,7 @@ def encode_aggregate_with_headers(payload: bytes, headers: Sequence[tuple[str, b
 
 def _timestamp(value: bytes, at: int) -> int | None:
     if len(value) - at < _TIMESTAMP.size:
-        raise FormatError(f"a value has {_bytes(len(value) - at)}, and its timestamp alone needs {_TIMESTAMP.size}")
+        raise FormatError(f"a value has {_bytes(len(value) - at)}, but its timestamp alone needs {_TIMESTAMP.size}")
     number = int(_TIMESTAMP.unpack_from(value, at)[0])
     return None if number == _NO_TIMESTAMP else number
 
@@ -175,7 +176,7 @@ def _varint(value: bytes, at: int, end: int) -> tuple[int, int]:
             if number >> _INT_BITS:
                 break
             return (number >> 1) ^ -(number & 1), at + index + 1
-    raise FormatError("a size before the headers of a value is cut short, or is none")
+    raise FormatError("a size before the headers of a value is cut short, or invalid")
 
 
 def _encoded_varint(number: int) -> bytes:
@@ -210,7 +211,7 @@ def _many_timestamped(values: list[bytes]) -> Columns | None:
 def _many_with_headers(values: list[bytes]) -> Columns | None:
     heads = b"".join([value[: _HEADERLESS.size] for value in values])
     if len(heads) != _HEADERLESS.size * len(values) or any(heads[:: _HEADERLESS.size]):
-        return None  # there are headers, or one is too short
+        return None  # a value has headers, or is too short
     stamps = tuple(stamp for _none, stamp in _HEADERLESS.iter_unpack(heads))
     return [value[_HEADERLESS.size :] for value in values], _stamps(stamps)
 
@@ -250,5 +251,6 @@ VALUES: Final[Mapping[str, ValueForm]] = {
     TIMESTAMPED: STAMPED,
     PLAIN: BARE,
 }
-"""Per column family with rows their values, the newest family first: of a key in several the first counts, as Kafka Streams
-reads it while it upgrades a store."""
+"""The format of values for each column family with rows, the newest family first. If a key is in several, the first
+family counts, as when Kafka Streams upgrades a store.
+"""

@@ -6,9 +6,9 @@
 | latest value | 8 bytes of validFrom, the serde's bytes |
 | segment value | 8 bytes of the newest record's validTo, 8 bytes of the least timestamp, then records and values |
 
-Of each record there are, newest first, 8 bytes of its validFrom and 4 bytes of its size (negative for a tombstone); then come
-the values, oldest first. The number of records is not written: the list ends with the one whose timestamp is the least
-(`RocksDBVersionedStore`, `RocksDBVersionedStoreSegmentValueFormatter`).
+For each record, newest first, there are 8 bytes of its validFrom and 4 bytes of its size (negative for a tombstone);
+then come the values, oldest first. The number of records is not written: the list ends with the record that has the
+least timestamp (`RocksDBVersionedStore`, `RocksDBVersionedStoreSegmentValueFormatter`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TOMBSTONE: Final = -1
 _SECOND: Final = 1_000
 _MINUTE: Final = 60 * _SECOND
 _INTERVALS: Final = (
-    # history retention up to, in ms → parts of it, and the least interval in ms
+    # upper limit of the history retention in ms → number of its parts, and the least interval in ms
     (_MINUTE, 3, 2 * _SECOND),
     (5 * _MINUTE, 5, 20 * _SECOND),
     (60 * _MINUTE, 12, _MINUTE),
@@ -51,23 +51,23 @@ class VersionedRecord:
     """A version of a key's value."""
 
     payload: bytes | None
-    """As the value's serde wrote it; None for a tombstone."""
+    """The bytes that the value's serde wrote; None for a tombstone."""
     valid_from_ms: int
-    """From when it holds, inclusive, in milliseconds since the epoch."""
+    """The time from which on it holds, inclusive, in milliseconds since the epoch."""
     valid_to_ms: int | None
-    """Until when, exclusive; None for the latest one."""
+    """The time until which it holds, exclusive; None for the latest version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionedSegment:
-    """What a segment says of a key."""
+    """The versions of a key in a segment."""
 
     records: tuple[VersionedRecord, ...]
     """Newest first; each is valid until the one before it begins, and the first until `next_ms`."""
 
     @property
     def next_ms(self) -> int:
-        """Until when the newest one holds."""
+        """The time until which the newest one holds."""
         valid_to = self.records[0].valid_to_ms
         assert valid_to is not None
         return valid_to
@@ -75,7 +75,7 @@ class VersionedSegment:
 
 def decode_versioned_key(stored: bytes) -> VersionedKey:
     if len(stored) < _LONG.size:
-        raise FormatError(f"a key has {len(stored)} bytes, and its segment alone needs {_LONG.size}")
+        raise FormatError(f"a key has {len(stored)} bytes, but its segment alone needs {_LONG.size}")
     segment = int(_LONG.unpack_from(stored)[0])
     if segment < LATEST_SEGMENT:
         raise FormatError(f"there is no segment {segment}")
@@ -90,7 +90,7 @@ def encode_versioned_key(key: VersionedKey) -> bytes:
 
 def decode_latest(stored: bytes) -> VersionedRecord:
     if len(stored) < _LONG.size:
-        raise FormatError(f"a latest value has {len(stored)} bytes, and its timestamp alone needs {_LONG.size}")
+        raise FormatError(f"a latest value has {len(stored)} bytes, but its timestamp alone needs {_LONG.size}")
     valid_from = int(_LONG.unpack_from(stored)[0])
     return VersionedRecord(payload=stored[_LONG.size :], valid_from_ms=valid_from, valid_to_ms=None)
 
@@ -103,7 +103,7 @@ def encode_latest(record: VersionedRecord) -> bytes:
 
 def decode_versioned_segment(stored: bytes) -> VersionedSegment:
     if len(stored) < _HEAD.size:
-        raise FormatError(f"a segment has {len(stored)} bytes, and its head needs {_HEAD.size}")
+        raise FormatError(f"a segment has {len(stored)} bytes, but its head needs {_HEAD.size}")
     valid_to, least = _HEAD.unpack_from(stored)
     entries: list[tuple[int, int, int]] = []
     at = _HEAD.size
@@ -114,7 +114,7 @@ def decode_versioned_segment(stored: bytes) -> VersionedSegment:
                 f"time, {least}"
             )
         valid_from, size = _ENTRY.unpack_from(stored, at)
-        # A tombstone that nothing precedes begins where it ends.
+        # A tombstone without an older record begins where it ends.
         if valid_from > valid_to or (valid_from == valid_to and (size >= 0 or entries)) or valid_from < least:
             raise FormatError(f"record {len(entries) + 1} of a segment would hold from {valid_from} to {valid_to}")
         entries.append((valid_from, valid_to, size))
@@ -153,7 +153,7 @@ def encode_versioned_segment(records: Sequence[VersionedRecord]) -> bytes:
 
 
 def versioned_segment_interval_ms(history_retention_ms: int) -> int:
-    """How much time a segment covers where nobody said (`Stores.persistentVersionedKeyValueStore`)."""
+    """How much time a segment covers by default (`Stores.persistentVersionedKeyValueStore`)."""
     for up_to, parts, least in _INTERVALS:
         if history_retention_ms <= up_to:
             return max(history_retention_ms // parts, least)

@@ -1,4 +1,4 @@
-"""Keys of window and session stores: the key, and the times of its window beside it.
+"""Keys of window and session stores: the key, with the times of its window.
 
 | form | windows | sessions |
 |---|---|---|
@@ -6,11 +6,11 @@
 | time first (`TimeFirstWindowKeySchema`, `TimeFirstSessionKeySchema`) | `00`, start, key, number | `00`, end, start, key |
 | key first (`KeyFirstWindowKeySchema`, `KeyFirstSessionKeySchema`) | `01`, key, start, number | `01`, key, end, start |
 
-The usual form is also that of all their changelogs, and of topics of sessions. Time first are the rows of stores that emit
-final results, 3.3 and later; key first are those of the index in the same database, with empty values.
+All their changelogs, and topics of sessions, have the usual form, too. Rows of stores that emit final results (3.3 and
+later) have the time first; rows of the index in the same database have the key first, and empty values.
 
-Times are 8 bytes of milliseconds since the epoch, the number 4 bytes: 0 but in the windows of stream-stream joins, where it
-counts from 1 and tells entries of one window apart. The end of a window is not stored.
+Times are 8 bytes of milliseconds since the epoch, the number 4 bytes. It is 0 except in the windows of stream-stream
+joins, where it counts from 1 and distinguishes the entries of one window. The end of a window is not stored.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from srfix.serde.errors import DecodeError, UsageError
 from srfix.serde.windowed import Window, WindowKind, join, split
 
 INDEX: Final = b"\1"
-"""What a key of the index begins with."""
+"""The first byte of a key in the index."""
 _TIME_FIRST: Final = b"\0"
 _TIME_SIZE: Final = 8
 _new = tuple.__new__
-"""Makes a window without a call in Python for each."""
+"""Makes windows without a Python call for each."""
 
 
 class StoredWindow(NamedTuple):
@@ -38,28 +38,28 @@ class StoredWindow(NamedTuple):
     start_ms: int
     """Inclusive, in milliseconds since the epoch."""
     end_ms: int | None = None
-    """Inclusive, of a session; None of other windows, whose size is not stored."""
+    """Inclusive, for a session; None for other windows, whose size is not stored."""
     sequence_number: int = 0
-    """Which of several rows of a key and window, in the windows of stream-stream joins."""
+    """The number of the row among several rows of a key and window, in the windows of stream-stream joins."""
 
     @property
     def last_ms(self) -> int:
-        """The time by which its segment goes: a window's start, a session's end."""
+        """The time that decides its segment: a window's start, a session's end."""
         return self.start_ms if self.end_ms is None else self.end_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowedKeys:
-    """How keys stand with their windows, both ways: `WINDOWS` and `SESSIONS` are the two."""
+    """Reads and writes keys with their windows; the two formats are `WINDOWS` and `SESSIONS`."""
 
     kind: WindowKind
     """The usual form."""
     tail: struct.Struct
-    """What stands behind the key in the usual form; it begins with the time by which a row's segment goes."""
+    """The bytes after the key in the usual form; the first of them are the time that decides a row's segment."""
     times_size: int
-    """How many bytes of that stand before the key where times come first."""
+    """How many of these bytes come before the key if times come first."""
     windows_of: Callable[[bytes], list[StoredWindow] | None]
-    """The windows in many tails, one behind the other; None if one of them is none."""
+    """The windows in many tails, one after the other; None if one of them is no window."""
 
     @property
     def behind_first_time(self) -> int:
@@ -108,7 +108,7 @@ class WindowedKeys:
         return INDEX + self.encode(key, window)
 
     def segment_time(self, stored: bytes) -> int:
-        """The time by which a key of the usual form belongs to a segment, in milliseconds."""
+        """The time that decides the segment of a key of the usual form, in milliseconds."""
         return int(self.tail.unpack(stored[-self.tail.size :])[0])
 
     def _require(self, stored: bytes, first: bytes) -> None:
@@ -135,8 +135,8 @@ def _sessions_of(tails: bytes) -> list[StoredWindow] | None:
 
 
 WINDOWS: Final = WindowedKeys(kind=WindowKind.TIME_STORE, tail=_WINDOW, times_size=_TIME_SIZE, windows_of=_windows_of)
-"""Those of window stores."""
+"""The format of window stores."""
 SESSIONS: Final = WindowedKeys(
     kind=WindowKind.SESSION, tail=_SESSION, times_size=2 * _TIME_SIZE, windows_of=_sessions_of
 )
-"""Those of session stores."""
+"""The format of session stores."""

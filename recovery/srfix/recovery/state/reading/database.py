@@ -1,4 +1,4 @@
-"""The rows of one database of a store, many at a time, with what damages it kept beside them."""
+"""The rows of one database of a store, many at a time; damage is noted beside them."""
 
 from __future__ import annotations
 
@@ -28,21 +28,22 @@ _SAVED: Final = (
 
 
 class Note(Protocol):
-    """Takes what could not be read."""
+    """Takes notes of unreadable parts."""
 
     def __call__(self, read: int, problem: str, ends_it: bool, *, is_shut: bool = False) -> None:
-        """How many rows were read before it, what is wrong, in a clause, and whether it ends the database. What this user may
-        not read is shut, which is no damage.
+        """`read` is the number of rows that were read before it, `problem` a clause that says what is wrong; `ends_it`
+        means that the rest of the database is unreadable. `is_shut` means that this user may not read it, which is no
+        damage.
         """
 
 
 _Stored: TypeAlias = tuple[Decode, bytes, bytes]
-"""A key and value behind what reads them."""
+"""The decoder of a key and a value, then the key and the value."""
 
 
 @dataclass(slots=True)
 class _Reached:
-    """How far the reading of a database has come."""
+    """The progress of reading a database."""
 
     key: bytes | None = None
     """The last stored key that was read; None if none was."""
@@ -62,9 +63,9 @@ class _Reached:
 def read_batches(
     path: Path, form: StoreFormat, where: Where, note: Note, *, size: int, salvages: bool, is_in_use: bool | None
 ) -> Iterator[RowBatch]:
-    """The rows of a database, by stored key, at most `size` stored rows together. Damage is noted: a row of another form is
-    passed over, anything else ends it, unless what RocksDB's repair saves behind it is read too (`salvaged`). While a
-    process writes the database, a table that it does not name yet is no damage.
+    """The rows of a database, by stored key, at most `size` stored rows together. Damage is noted: a row of another
+    form is passed over, other damage ends the reading, unless the rows that RocksDB's repair saves after it are read
+    too (`salvaged`). While a process writes the database, a table that the database does not name yet is no damage.
     """
     reached = _Reached()
     try:
@@ -85,7 +86,7 @@ def read_batches(
 
 
 def _note_unlisted(path: Path, database: OpenedDatabase, note: Note, *, salvages: bool) -> None:
-    """:raises StateDirectoryError: if they are to be read: RocksDB's repair takes them up."""
+    """:raises StateDirectoryError: if the rows should be salvaged, because RocksDB's repair includes these tables."""
     if not database.unlisted:
         return
     names = enumerated(database.unlisted, most=8)
@@ -126,7 +127,7 @@ def _batches(
 def _saved(
     path: Path, problem: str, form: StoreFormat, where: Where, note: Note, reached: _Reached, size: int
 ) -> Iterator[RowBatch]:
-    """The rows behind a damage, of tables that are whole."""
+    """The rows after a damage, from undamaged tables."""
     read = reached.rows
     try:
         with salvaged(path) as database:
@@ -138,14 +139,14 @@ def _saved(
                 yield from batches
                 return
     except StateDirectoryError:
-        pass  # it is damaged too far: the problem says with what
+        pass  # it is damaged too far; the problem says how
     note(read, problem, True)
 
 
 def look_up(
     path: Path, form: StoreFormat, key: bytes, note: Note, *, salvages: bool, is_in_use: bool | None
 ) -> StateRow | None:
-    """The row that stands under a key; None if there is none. Damage is noted, as `read_batches` notes it."""
+    """The row under a key; None if there is none. Damage is noted as in `read_batches`."""
     try:
         with opened(path) as database:
             if not is_in_use:
@@ -167,9 +168,11 @@ def look_up(
 
 
 def some_rows(database: Path, *, most: int) -> dict[bytes, StoredValue]:
-    """The first rows of a key-value store's database, by key, whole: for those who compare rows, and not only count them."""
+    """The first complete rows of a key-value store's database, by key, for callers that compare rows and do not only
+    count them.
+    """
     with opened(database) as store:
-        # The newest family first: what stands in an older one is of a version before.
+        # The newest family first: rows in an older family are from an earlier version.
         stored = (
             (key, VALUES[family].decode(value))
             for family in (WITH_HEADERS, TIMESTAMPED, PLAIN)
@@ -216,7 +219,7 @@ def _pairs(
 def _newest(
     database: OpenedDatabase, form: StoreFormat, families: Sequence[str], interval: Interval, size: int
 ) -> Iterator[list[_Stored]]:
-    """Of a key in several column families the newest alone."""
+    """For a key in several column families, only the newest row."""
 
     def ranked(rank: int, family: str) -> Iterator[tuple[bytes, int, bytes]]:
         for pairs in _pairs(database, family, (interval,), size):
@@ -234,7 +237,7 @@ def _newest(
             if len(stored_rows) == size:
                 yield stored_rows
                 stored_rows = []
-    except Exception:  # RocksDB's: what precedes the damage is given first
+    except Exception:  # an error of RocksDB: the rows before the damage are given first
         yield stored_rows
         raise
     yield stored_rows

@@ -1,16 +1,16 @@
-"""What kind of store a directory holds: told from where it lies, its column families, its name, and the form of its rows.
+"""Detects what kind of store a directory holds, by its place, its column families, its name, and the form of its rows.
 
 | where | column family | kind |
 |---|---|---|
 | `rocksdb/<store>` | `keyValueWithTimestampAndHeaders` | key-value with headers, 4.3 and later |
 | `rocksdb/<store>` | `keyValueWithTimestamp` | key-value with timestamps; a subscription store by its name and its rows |
-| `rocksdb/<store>` | `default` alone | plain key-value; a list store by its name and its rows; versioned by its rows |
+| `rocksdb/<store>` | only `default` | plain key-value; a list store by its name and its rows; versioned by its rows |
 | segments | `keyValueWithTimestamp`, `…AndHeaders` | windows with timestamps, and headers |
 | segments | `sessionKeyValueWithHeaders` | sessions with headers |
 | segments | `windowKeyValueWithHeaders` | windows, time first, with headers |
-| segments | `default` alone | windows, sessions, or either time first: the times in the keys must fit the segment |
+| segments | only `default` | windows, sessions, or either time first: the times in the keys must fit the segment |
 
-What a name alone tells is not certain, nor what rows of another kind could look like too.
+A kind is not certain if only the name shows it, or if rows of another kind could look the same.
 """
 
 from __future__ import annotations
@@ -46,30 +46,30 @@ from srfix.recovery.state.layouts import KeyOrder, StoreFormat
 from srfix.recovery.state.rocksdb import OpenedDatabase, opened
 
 _ROWS: Final = 64
-"""Rows of a segment whose keys are looked at."""
+"""How many rows of a segment are looked at."""
 _SEGMENTS: Final = 3
-"""Segments that are looked at, the newest first."""
+"""How many segments are looked at, the newest first."""
 _LONGEST_SEGMENT_MS: Final = 100 * 366 * 24 * 3600 * 1000
 """No segment covers more time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detected:
-    """What a store was taken for."""
+    """The detected format of a store."""
 
     format: StoreFormat
     why: str
-    """What shows it, in a clause."""
+    """A clause that says what shows it."""
     is_certain: bool
-    """False if only its name says so, or rows that those of another kind could look like."""
+    """False if only its name shows it, or if rows of another kind could look the same."""
 
 
 Opening: TypeAlias = Callable[[Path], AbstractContextManager[OpenedDatabase]]
-"""What opens a database for reading."""
+"""Opens a database for reading."""
 
 
 def detect_format(store: StoreDirectory, *, opening: Opening = opened) -> Detected:
-    """The form of a store's rows; `opening` is `salvaged` for what can be saved of a damaged one."""
+    """The form of a store's rows; with `salvaged` as `opening`, of the rows that can be saved from a damaged store."""
     if store.kind is StoreKind.KEY_VALUE:
         with opening(Path(store.path)) as database:
             return _key_value(store.name, database)
@@ -94,7 +94,7 @@ def is_empty(store: StoreDirectory) -> bool:
 
 
 def databases(store: StoreDirectory) -> tuple[Path, ...]:
-    """The directories of a store's databases; of a segmented one its segments, oldest first."""
+    """The directories of a store's databases; for a segmented store, its segments, oldest first."""
     if store.kind is StoreKind.KEY_VALUE:
         return (Path(store.path),)
     try:
@@ -111,11 +111,10 @@ def databases(store: StoreDirectory) -> tuple[Path, ...]:
 def segments(
     store: StoreDirectory, *, from_ms: int | None = None, to_ms: int | None = None
 ) -> Iterator[tuple[Path, int | None]]:
-    """Those databases in which Kafka Streams looks for rows of some times, both inclusive, and a time that is beyond the times
-    of each.
-
-    A segment begins at a multiple of their interval, which is not stored: it ends where the next one that is there begins, at
-    the latest (`AbstractSegments.segmentId`). The time is the start of windows and the end of sessions.
+    """The databases in which Kafka Streams looks for rows between two times, both inclusive, each with a time after its
+    last one. A segment begins at a multiple of the segments' interval, which is not stored. So it ends at the latest
+    where the next existing segment begins (`AbstractSegments.segmentId`). The time is the start of windows and the end
+    of sessions.
     """
     paths = databases(store)
     starts = [segment_start(path, store.name) for path in paths]
@@ -150,10 +149,12 @@ def _key_value(name: str, database: OpenedDatabase) -> Detected:
 
 
 def _by_name(database: OpenedDatabase, family: str, form: StoreFormat, whose: str, else_: Detected) -> Detected:
-    """What a store is whose name is that of a join's own: the form of its rows bears the name out, or it is a person's."""
+    """The format of a store that has the name of a join's own store: the form of its rows must fit the name, else a
+    person has given the name.
+    """
     fits = [_PROOFS[form](key, value, family) for key, value in islice(database.rows(family), _ROWS)]
     if fits and not any(fits):
-        return replace(else_, why=f"{else_.why}, and its name is that of {whose}, but its rows are not")
+        return replace(else_, why=f"{else_.why}. Its name is that of {whose}, but its rows do not fit that")
     if fits and all(fits):
         return Detected(format=form, why=f"its name and its rows are those of {whose}", is_certain=True)
     return Detected(format=form, why=f"its name is that of {whose}", is_certain=False)
@@ -214,7 +215,7 @@ def _segmented(store: StoreDirectory, segments: Sequence[Path], opening: Opening
 
 
 def _span(path: Path, store: StoreDirectory, segments: Sequence[Path]) -> Span:
-    """What times a segment's rows can have: the starts of all are multiples of what one covers."""
+    """The times that a segment's rows can have: all segments start at multiples of the time that one covers."""
     starts = [segment_start(segment, store.name) or 0 for segment in segments]
     longest = min((later - earlier for earlier, later in pairwise(starts)), default=_LONGEST_SEGMENT_MS)
     start = segment_start(path, store.name) or 0
@@ -245,7 +246,9 @@ def _by_family(database: OpenedDatabase, span: Span, store: StoreDirectory) -> D
 
 
 def _has_index(database: OpenedDatabase, family: str = PLAIN) -> bool:
-    """True if it has rows behind the zero that framed keys begin with too, as a time-first store's index has."""
+    """True if it has rows after the first byte 01, which only the index of a time-first store has, while framed keys
+    begin with a zero.
+    """
     first = next(database.rows(family, start=INDEX), None)
     return first is not None and first[0].startswith(INDEX)
 
@@ -262,22 +265,22 @@ _FORMS: Final = (
     StoreFormat.SESSION,
     StoreFormat.PLAIN_WINDOW,
 )
-"""What only the rows tell, the strictest first."""
+"""The formats that only the rows show, the strictest test first."""
 
 
 LATEST_OF_VERSIONED: Final = b"\xff" * 8
-"""What the key of a versioned store's latest rows begins with: the segment id -1 (`RocksDBVersionedStore`)."""
+"""The first bytes of the key of a versioned store's latest rows: the segment id -1 (`RocksDBVersionedStore`)."""
 _SOME_DAY: Final = range(978_307_200_000, 4_102_444_800_000)
 """The years 2001 to 2099, in milliseconds since the epoch."""
 
 
 class Span(NamedTuple):
-    """From when to when a segment holds rows, in milliseconds since the epoch."""
+    """The times between which a segment holds rows, in milliseconds since the epoch."""
 
     start_ms: int
     """Inclusive."""
     end_ms: int
-    """Exclusive; no less than that of the segment."""
+    """Exclusive; not before the end of the segment."""
 
     def has(self, time_ms: int) -> bool:
         return self.start_ms <= time_ms < self.end_ms
@@ -294,7 +297,9 @@ def is_versioned_segment(key: bytes, value: bytes) -> bool:
 
 
 def is_latest(key: bytes, value: bytes) -> bool:
-    """True for the latest version of a key: a time, behind a key that nobody else begins so."""
+    """True for the latest version of a key: the value begins with a time, and the key with bytes that no other store
+    uses.
+    """
     try:
         return len(key) > len(LATEST_OF_VERSIONED) and decode_latest(value).valid_from_ms in _SOME_DAY
     except FormatError:
@@ -321,7 +326,7 @@ def is_list(key: bytes, value: bytes, _family: str) -> bool:
 
 
 def is_join_window(key: bytes, span: Span) -> bool:
-    """True for a record of a stream-stream join, which keeps several of a key and time: they are numbered from 1 on."""
+    """True for a record of a stream-stream join, which keeps several records for a key and time, numbered from 1 on."""
     try:
         _key, window = WINDOWS.decode(key)
     except FormatError:
@@ -330,11 +335,10 @@ def is_join_window(key: bytes, span: Span) -> bool:
 
 
 def is_in_segment(form: StoreFormat, key: bytes, value: bytes, span: Span) -> bool:
-    """True for a row of a window or session store whose column family is that of plain ones, or for one of its index. A store
-    of sessions that are kept time first has an index, which the caller looks for.
-
-    Framed keys begin with a zero, as those that are kept time first do, and what follows may look like a time: times must lie
-    in the segment, and the time of a value not before its window.
+    """True for a row of a window or session store in the column family of plain stores, or for a row of its index. A
+    time-first session store has an index, which the caller looks for. Framed keys begin with a zero, like time-first
+    keys, and their next bytes may look like a time. So times must lie in the segment, and the time of a value must not
+    be before its window.
     """
     layout = form.layout
     assert layout.windows is not None
@@ -361,4 +365,4 @@ _PROOFS: Final[dict[StoreFormat, Callable[[bytes, bytes, str], bool]]] = {
     StoreFormat.SUBSCRIPTION: is_subscription,
     StoreFormat.LIST_VALUE: is_list,
 }
-"""Whether a row is what the store's name says."""
+"""Whether a row fits the store's name."""

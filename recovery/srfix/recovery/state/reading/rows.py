@@ -1,6 +1,5 @@
-"""The rows of a store, one by one and many as columns, and how those of its databases become them.
-
-One by one and many at a time give the same; many are several times as quick.
+"""The rows of a store, one by one or many as columns, and how they are made from the rows of its databases. Both ways
+give the same; many at a time is several times as fast.
 """
 
 from __future__ import annotations
@@ -36,36 +35,36 @@ _timestamp = struct.Struct(">q").unpack_from
 _first = cast("Callable[[tuple[bytes, bytes]], bytes]", itemgetter(0))
 _second = cast("Callable[[tuple[bytes, bytes]], bytes]", itemgetter(1))
 _new = tuple.__new__
-"""Most stores are key-value stores with millions of rows: these are made without a call in Python for each."""
+"""Most stores are key-value stores with millions of rows, so their rows are made without a Python call for each."""
 
 
 class StateRow(NamedTuple):
     """A row as an application would see it, in bytes."""
 
     key: bytes
-    """As the key's serde wrote it; of a foreign-key subscription the primary key."""
+    """The bytes that the key's serde wrote; for a foreign-key subscription, the primary key."""
     value: bytes | None
-    """As the value's serde wrote it, or a restore copied it; None for a tombstone of a versioned store."""
+    """The bytes that the value's serde wrote, or that a restore copied; None for a tombstone of a versioned store."""
     timestamp_ms: int | None = None
-    """Of the record, in milliseconds since the epoch; None where none is kept."""
+    """The record's timestamp, in milliseconds since the epoch; None if none is kept."""
     headers: Headers = ()
-    """The record's headers, where the store keeps them."""
+    """The record's headers, if the store keeps them."""
     window: StoredWindow | None = None
     """Its window, in window and session stores."""
     valid_from_ms: int | None = None
-    """From when a version holds, inclusive; None outside of versioned stores."""
+    """The time from which on a version holds, inclusive; None outside of versioned stores."""
     valid_to_ms: int | None = None
-    """Until when, exclusive; None for the latest version, and outside of versioned stores."""
+    """The time until which it holds, exclusive; None for the latest version, and outside of versioned stores."""
     side: Side | None = None
-    """Whose record it is, in the list store of a stream-stream join."""
+    """The side of the record, in the list store of a stream-stream join."""
     foreign_key: bytes | None = None
-    """What a foreign-key subscription points to."""
+    """The foreign key of a subscription."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowBatch:
-    """Some rows, as columns of the same length and order, each with what `StateRow` has of a row; a column is None where all
-    of its rows have none (or no headers).
+    """Some rows as columns of the same length and order, one for each field of `StateRow`; a column is None if none of
+    its rows has a value (or headers).
     """
 
     keys: Sequence[bytes]
@@ -116,9 +115,11 @@ class RowBatch:
 
 
 Decode: TypeAlias = Callable[[bytes, bytes], Iterable[StateRow]]
-"""The rows in a key and value of a database; FormatError where they have another form."""
+"""The rows in a key and value of a database. Raises FormatError if they have another form."""
 DecodeMany: TypeAlias = Callable[[list[tuple[bytes, bytes]]], RowBatch | None]
-"""The rows in keys and values of a database; None if one of them has another form, which is then looked for row by row."""
+"""The rows in keys and values of a database; None if one of them has another form, which the caller then finds row by
+row.
+"""
 _Value: TypeAlias = Callable[[bytes], StoredValue]
 
 
@@ -145,9 +146,8 @@ def decoder(form: StoreFormat, family: str) -> Decode:
 
 
 def decoder_of_many(form: StoreFormat, family: str) -> DecodeMany | None:
-    """How rows of a column family are read many at a time in a store of some form; None where only one by one.
-
-    What they give is what `decoder` gives for each.
+    """Reads many rows of a column family at a time, in a store of this format; None if that is only possible one by
+    one. The result is the same as from `decoder`.
     """
     layout = form.layout
     if layout.order not in (KeyOrder.KEY, KeyOrder.KEY_AND_TIMES):
@@ -171,7 +171,7 @@ def _plain_row(key: bytes, value: bytes) -> tuple[StateRow]:
 
 def _timestamped(key: bytes, value: bytes) -> tuple[StateRow]:
     if len(value) < _LONG_SIZE:
-        decode_timestamped(value)  # says what is wrong
+        decode_timestamped(value)  # raises an error that says what is wrong
     (stamp,) = _timestamp(value)
     if stamp == _NO_TIMESTAMP:
         stamp = None
@@ -209,7 +209,7 @@ def _versioned(key: bytes, value: bytes) -> Iterator[StateRow]:
     records = (decode_latest(value),) if row_key.segment == LATEST_SEGMENT else decode_versioned_segment(value).records
     for record in records:
         if record.valid_from_ms == record.valid_to_ms:
-            continue  # a tombstone that nothing precedes: it ends no version, and begins none
+            continue  # a tombstone without an older record: it neither ends nor begins a version
         yield StateRow(
             row_key.key,
             record.payload,

@@ -1,14 +1,16 @@
-"""Where in a database the rows of a key, of keys, or of times lie, by the order of its stored keys.
+"""The places in a database that hold the rows of a key, of a range of keys, or of times, by the order of its stored
+keys.
 
 | store | stored key | what is sought |
 |---|---|---|
 | key-value | key | keys |
 | windows, sessions | key, times | keys; of one key its times too |
 | time first | `00`, times, key; index `01`, key, times | times; one key by the index, where there is one |
-| versioned | segment, key | keys, in one segment after the other |
+| versioned | segment, key | keys, segment by segment |
 | lists, subscriptions | time or foreign key, key | nothing: all rows are read |
 
-An interval may hold rows of other keys, too: whoever reads it looks at each. What is given is in the order of stored keys.
+An interval may also hold rows of other keys, so its reader must check each row. Intervals come in the order of stored
+keys.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ _BASE: Final = b"\0"
 
 
 class Interval(NamedTuple):
-    """Stored keys that follow each other."""
+    """A range of stored keys."""
 
     start: bytes | None = None
     """The first, inclusive; None for no such bound."""
@@ -46,7 +48,9 @@ def everywhere(_database: OpenedDatabase, _families: Sequence[str]) -> tuple[Int
 
 
 def of_key(form: StoreFormat, key: bytes, *, from_ms: int | None = None, to_ms: int | None = None) -> Where:
-    """Where the rows of one key lie: with windows, of starts between two times, with sessions, of ends, both inclusive."""
+    """The places of the rows of one key. For windows, only those that start between two times; for sessions, only those
+    that end between them; both inclusive.
+    """
     first, last = _time(from_ms), _time(_LAST if to_ms is None else to_ms)
     match form.layout.order:
         case KeyOrder.KEY:
@@ -62,8 +66,8 @@ def of_key(form: StoreFormat, key: bytes, *, from_ms: int | None = None, to_ms: 
 
 
 def of_keys(form: StoreFormat, lower: bytes | None, upper: bytes | None, *, last_ms: int | None = None) -> Where:
-    """Where the rows of the keys between two lie, both inclusive. The last time that a row of the database can have may not be
-    known.
+    """The places of the rows whose keys are between two keys, both inclusive. The last possible time of a row in the
+    database may be unknown.
     """
     match form.layout.order:
         case KeyOrder.KEY:
@@ -87,7 +91,9 @@ def with_prefix(form: StoreFormat, prefix: bytes) -> Where:
 
 
 def of_times(form: StoreFormat, *, from_ms: int | None = None, to_ms: int | None = None) -> Where:
-    """Where the rows of windows that start between two times lie, both inclusive; of sessions, that end so."""
+    """The places of the rows of windows that start between two times, both inclusive; for sessions, of those that end
+    between them.
+    """
     if form.layout.order is KeyOrder.TIMES_AND_KEY:
         return _always(_between(_time(from_ms), _time(_LAST if to_ms is None else to_ms)))
     return everywhere
@@ -108,13 +114,15 @@ def _time(time_ms: int | None) -> bytes:
 
 
 def _next(prefix: bytes) -> bytes | None:
-    """What comes behind all that begins so; None for nothing."""
+    """The first bytes after everything with this beginning; None if there are none."""
     cut = prefix.rstrip(b"\xff")
     return cut[:-1] + bytes([cut[-1] + 1]) if cut else None
 
 
 def _behind_all(windows: WindowedKeys, upper: bytes, last_ms: int | None) -> bytes:
-    """What comes behind the stored keys of all keys up to one: one that it begins with may be stored behind it."""
+    """The first bytes after the stored keys of all keys up to this one; a shorter key that is its beginning may be
+    stored after it.
+    """
     tail = _time(_LAST if last_ms is None else last_ms) + b"\xff" * windows.behind_first_time
     return max(upper[:size] + tail for size in range(len(upper) + 1)) + b"\0"
 
@@ -143,10 +151,9 @@ def _in_each_segment(start: bytes, end: bytes | None) -> Where:
 
 
 def _by_index(form: StoreFormat, key: bytes, first: bytes, last: bytes) -> Where:
-    """The rows of a key in a store that has an index; in one without, all of those times.
-
-    Which has one depends on the version and on how its rows are kept. Of rows in several column families, as an upgrade leaves
-    them, each has an index of its own, if any: those are read by their times.
+    """The rows of a key in a store with an index; in a store without an index, all rows of these times. The version and
+    the kind of store decide whether there is an index. If an upgrade has left rows in several column families, each
+    family has its own index or none, so these rows are read by their times.
     """
 
     windows = _windows(form)
@@ -169,7 +176,9 @@ def _by_index(form: StoreFormat, key: bytes, first: bytes, last: bytes) -> Where
 
 
 def _base_of(windows: WindowedKeys, stored: bytes, key: bytes) -> bytes | None:
-    """The key of the row that an entry of the index is about; None if that is a row of another key, or it is no entry."""
+    """The stored key of the row to which an index entry belongs; None if the row has another key, or if this is no
+    index entry.
+    """
     try:
         own, window = windows.decode_key_first(stored)
         return windows.encode_time_first(own, window) if own == key else None

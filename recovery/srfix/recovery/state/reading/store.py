@@ -1,7 +1,7 @@
 """A task's part of a store: its rows in order, look-ups, ranges, windows, sessions and versions. Nothing is written.
 
-Damage ends nothing: it is kept beside the rows (`StateStore.damage`), each readable row that precedes it is given, and reading
-goes on with the next database, or the next row where one alone has another form.
+Damage does not end the reading: it is noted beside the rows (`StateStore.damage`), every readable row before it is
+given, and reading continues with the next database, or with the next row if only one row has another form.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from srfix.serde.errors import UsageError
 from srfix.serde.subjects.names import Topic
 
 _MOST_DAMAGES: Final = 20
-"""Damages that are kept; all are counted."""
+"""How many damages are kept; all are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class StoreDamage:
     problem: str
     """What is wrong, in a clause."""
     ends_it: bool
-    """True if nothing behind it in that database could be read; False for a row that was passed over."""
+    """True if nothing after it in that database could be read; False for a row that was passed over."""
     is_shut: bool = False
     """True if this user may not read it: whether it is damaged is not known."""
 
@@ -51,23 +51,27 @@ class StateStore:
     directory: StoreDirectory
     detected: Detected
     changelog: Topic
-    """What its own changelog would be called, whether or not it exists."""
+    """The name of its own changelog, whether or not it exists."""
     is_in_use: bool | None
-    """True if a process holds the application's lock: rows in its memory are not seen. None if that cannot be told."""
+    """True if a process holds the application's lock, so that rows in its memory are not seen. None if srfix cannot see
+    that.
+    """
     salvages: bool = False
-    """True to read behind damage what RocksDB's repair of the view saves; a damage that was read behind does not end it."""
+    """True to read the rows after a damage that RocksDB's repair of the view saves; then such a damage does not end the
+    reading.
+    """
     damage: list[StoreDamage] = field(default_factory=list)
-    """What could not be read so far; the first 20."""
+    """The first 20 parts that could not be read so far."""
     damages: int = 0
 
     @property
     def is_damaged(self) -> bool:
-        """True if something that may be read is damaged."""
+        """True if a part that this user may read is damaged."""
         return any(not damage.is_shut for damage in self.damage)
 
     @property
     def is_shut(self) -> bool:
-        """True if this user may not read some of it: its rows are not known."""
+        """True if this user may not read a part, so that its rows are not known."""
         return any(damage.is_shut for damage in self.damage)
 
     @property
@@ -80,12 +84,14 @@ class StateStore:
 
     @property
     def oldest_segment_ms(self) -> int | None:
-        """From when on the oldest segment that is there holds windows, or ends of sessions; None where none is."""
+        """The time from which on the oldest existing segment holds windows, or ends of sessions; None if there is no
+        segment.
+        """
         starts = (segment_start(path, self.name) for path in self._databases())
         return next((start for start in starts if start is not None), None)
 
     def newest_window_ms(self) -> int | None:
-        """The start of the newest window, or the end of the newest session, that lies there; None for none."""
+        """The start of the newest window, or the end of the newest session, in the store; None if there is none."""
         windows = (
             window
             for path in self._databases()[-1:]
@@ -104,8 +110,8 @@ class StateStore:
             yield from batch.rows()
 
     def batches(self, *, size: int = ROWS_IN_A_CHUNK) -> Iterator[RowBatch]:
-        """The same rows as columns, many at a time: several times as quick. The first batches are short; of lists and versions
-        each stored row, of which `size` are read together at most, has several rows.
+        """The same rows as columns, many at a time, which is several times as fast. The first batches are short. At
+        most `size` stored rows are read together; in lists and versioned stores, each of them holds several rows.
         """
         if size < 1:
             raise UsageError(f"A batch has at least one row, not {size}.")
@@ -127,8 +133,8 @@ class StateStore:
 
     def rows_of(self, key: bytes) -> Iterator[StateRow]:
         """All rows of a key, in the order of `rows`: those of its windows, sessions, versions, list or subscriptions.
-
-        Sought by the order of stored keys (`stores.seeking`); lists and subscriptions, which have another, are read whole.
+        They are found by the order of stored keys (`stores.seeking`); lists and subscriptions have another order, so
+        they are read completely.
         """
         for path in self._databases():
             for row in self._read(path, of_key(self.format, key)):
@@ -136,14 +142,14 @@ class StateStore:
                     yield row
 
     def range(self, lower: bytes | None = None, upper: bytes | None = None) -> Iterator[StateRow]:
-        """The rows whose keys lie between two, both inclusive (`ReadOnlyKeyValueStore.range`), by bytes."""
+        """The rows whose keys are between two keys, both inclusive (`ReadOnlyKeyValueStore.range`), by bytes."""
         for path, last_ms in self._segments():
             for row in self._read(path, of_keys(self.format, lower, upper, last_ms=last_ms)):
                 if (lower is None or row.key >= lower) and (upper is None or row.key <= upper):
                     yield row
 
     def prefix(self, prefix: bytes) -> Iterator[StateRow]:
-        """The rows whose keys begin so (`ReadOnlyKeyValueStore.prefixScan`)."""
+        """The rows whose keys have this beginning (`ReadOnlyKeyValueStore.prefixScan`)."""
         for path in self._databases():
             for row in self._read(path, with_prefix(self.format, prefix)):
                 if row.key.startswith(prefix):
@@ -179,14 +185,14 @@ class StateStore:
                 yield row
 
     def history(self, key: bytes) -> tuple[StateRow, ...]:
-        """The versions of a key, newest first, tombstones too."""
+        """The versions of a key, newest first, with tombstones."""
         if self.format is not StoreFormat.VERSIONED:
             raise StateDirectoryError(f"store {self.name} ({self.format.value}) keeps no versions.")
         return tuple(sorted(self.rows_of(key), key=lambda row: row.valid_from_ms or 0, reverse=True))
 
     def version_at(self, key: bytes, *, as_of_ms: int | None = None) -> StateRow | None:
-        """The version of a key that holds at a time, or the latest (`VersionedKeyValueStore.get`); None for none, or a
-        tombstone.
+        """The version of a key that holds at a time, or the latest one (`VersionedKeyValueStore.get`); None if there is
+        none, or only a tombstone.
         """
         for row in self.history(key):
             begins = row.valid_from_ms is not None and (as_of_ms is None or row.valid_from_ms <= as_of_ms)
@@ -204,11 +210,11 @@ class StateStore:
             yield from self._read(path, where)
 
     def _databases(self) -> tuple[Path, ...]:
-        """Its databases, oldest first; none, which is noted, if its directory cannot be listed."""
+        """Its databases, oldest first; if its directory cannot be listed, none, and that is noted."""
         return tuple(path for path, _last_ms in self._segments())
 
     def _segments(self, *, from_ms: int | None = None, to_ms: int | None = None) -> Iterator[tuple[Path, int | None]]:
-        """As `segments` gives them; none, which is noted, if its directory cannot be listed."""
+        """As from `segments`; if its directory cannot be listed, none, and that is noted."""
         try:
             yield from segments(self.directory, from_ms=from_ms, to_ms=to_ms)
         except StateDirectoryError as error:
@@ -237,7 +243,7 @@ class StateStore:
         for index, damage in enumerate(self.damage):
             is_of_this = damage.database in (str(path), self.directory.path)
             if is_of_this and (problem.startswith(damage.problem) or damage.problem.startswith(problem)):
-                # Read once more, or behind what told the form: what says more stays.
+                # The part was read once more, or further than for the detection: the note that says more is kept.
                 self.damage[index] = new_damage if len(problem) > len(damage.problem) else damage
                 return
         self.damages += 1
@@ -273,8 +279,8 @@ def open_store(
     form: StoreFormat | None = None,
     salvages: bool = False,
 ) -> StateStore:
-    """One store of a task; its databases are opened when its rows are read. What keeps it from being told is its damage. Its
-    form is told from what lies there, unless a person says so.
+    """One store of a task; its databases are opened when its rows are read. Its format is detected from its files,
+    unless a person gives it; if the detection fails, the reason is noted as damage.
     """
     problem: StateDirectoryError | None = None
     if form is not None:
@@ -308,7 +314,7 @@ def _detected_of_damaged(directory: StoreDirectory, *, salvages: bool) -> Detect
             detection = detect_format(directory, opening=salvaged)
             return Detected(
                 format=detection.format,
-                why=f"judged by the rows that can be saved: {detection.why}",
+                why=f"judged only by the rows that can be saved: {detection.why}",
                 is_certain=False,
             )
     is_key_value = directory.kind is StoreKind.KEY_VALUE

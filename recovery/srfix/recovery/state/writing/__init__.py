@@ -1,1 +1,1 @@
-"""Writes state directories that a named version of Kafka Streams opens and goes on from."""
+"""Writes state directories that a given version of Kafka Streams can open and continue from."""

@@ -1,4 +1,5 @@
-"""One RocksDB as a version of Kafka Streams opens it: written with rocksdict, and rid of what an older RocksDB refuses.
+"""Writes one RocksDB that a version of Kafka Streams can open: written with rocksdict, without the parts that an older
+RocksDB refuses.
 
 There is no write-ahead log, compaction is universal, and up to Kafka Streams 2.8 the MANIFEST is without tags 8193 and 8201.
 OPTIONS, LOG and LOCK are left out: Kafka Streams makes its own.
@@ -32,7 +33,7 @@ _LEFT_OUT: Final = ("rocksdict-config.json", "LOCK", "LOG*", "OPTIONS-*")
 
 
 class DatabaseWriter:
-    """A database that is being written; rows go in by batches, the last of a key counts."""
+    """A database that is being written; rows are written in batches, and the last row of a key counts."""
 
     def __init__(self, database: Rdict, families: Iterable[str], folder: Path) -> None:
         from rocksdict import WriteOptions
@@ -41,7 +42,7 @@ class DatabaseWriter:
         self._folder = folder
         self._handles: dict[str, ColumnFamily] = {name: database.get_column_family_handle(name) for name in families}
         self._options = WriteOptions()
-        # A property, which the library's stubs take for a method.
+        # A property, although the library's stubs say that it is a method.
         self._options.disable_wal = True  # type: ignore[method-assign,assignment]
         self._batch = self._new_batch()
         self._has_deleted: set[str] = set()
@@ -57,7 +58,7 @@ class DatabaseWriter:
         self._write_if(self._batch.len() >= _BATCH)
 
     def delete_prefix(self, family: str, prefix: bytes) -> None:
-        """Removes all rows whose keys begin so: with bytes that are not all `ff`."""
+        """Removes all rows whose keys have this beginning, whose bytes must not all be `ff`."""
         self._has_deleted.add(family)
         end = (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix), "big")
         self._batch.delete_range(prefix, end, self._handles[family])
@@ -82,7 +83,7 @@ class DatabaseWriter:
             self.close()
 
     def close(self) -> None:
-        """Closes the database as it is: what has not gone to tables is lost."""
+        """Closes the database as it is; rows that are not in tables yet are lost."""
         # An open handle keeps the database open.
         for family in (*self._read.values(), *map(self._database.get_column_family, self._handles)):
             family.close()
@@ -109,7 +110,7 @@ def new_database(folder: Path, families: Iterable[str], release: Release) -> Ite
     complete and synced at the end.
     """
     if folder.exists() and any(folder.iterdir()):
-        raise StateDirectoryError(f"{folder} is not empty; a new database is written to a folder of its own.")
+        raise StateDirectoryError(f"{folder} is not empty; a new database needs a folder of its own.")
     folder.mkdir(parents=True, exist_ok=True)
     names = tuple(dict.fromkeys((_DEFAULT, *families)))
     with _in_words(folder):
@@ -188,12 +189,12 @@ def sync(path: Path) -> None:
 
 
 _RELEASE: Final = Release(4, 0)
-"""Any would do: nobody but this process opens it."""
+"""Any value would do, because only this process opens the database."""
 
 
 @contextmanager
 def in_order(rows: Iterable[tuple[bytes, bytes | None]]) -> Iterator[Iterator[tuple[bytes, bytes]]]:
-    """The last row of each key, by key, from a RocksDB in a directory of our own; None removes one."""
+    """The last row of each key, by key, sorted with a RocksDB in a temporary directory; None removes a key."""
     with view_directory() as folder:
         with new_database(folder / "rows", (), _RELEASE) as writer:
             for key, value in rows:

@@ -1,10 +1,9 @@
-"""What a version of Kafka Streams opens, and the kinds of stores that can be written for it: where their rows lie, under which
-keys, and what stands before a value (`_KINDS`, of `state.layouts`).
-
-The time-first kinds are those of `EmitStrategy.onWindowClose`: of time windows the plain one, of sliding windows the indexed
-one (`RocksDbIndexedTimeOrderedWindowBytesStoreSupplier`). A join's window store is a plain-window one (with headers a
-headers-window one), a foreign-key join's subscription store a timestamped-kv one, and an outer join's list store a plain-kv
-one: their changelogs hold what the store holds.
+"""The versions of Kafka Streams for which srfix can write, and the kinds of stores: the place of their rows, their
+keys, and the bytes before a value (`_KINDS`, of `state.layouts`). The time-first kinds are those of
+`EmitStrategy.onWindowClose`: the plain one for time windows, the indexed one for sliding windows
+(`RocksDbIndexedTimeOrderedWindowBytesStoreSupplier`). A join's window store is a plain-window one (with headers a
+headers-window one), a foreign-key join's subscription store a timestamped-kv one, and an outer join's list store a
+plain-kv one: their changelogs hold the stored bytes.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _METADATA_PATCHES: Final = {(2, 6): 2, (2, 7): 1}
 
 @dataclass(frozen=True, slots=True, order=True)
 class Release:
-    """A version of Kafka Streams, and what it finds on disk."""
+    """A version of Kafka Streams, and what it expects on disk."""
 
     major: int
     minor: int
@@ -43,7 +42,7 @@ class Release:
 
     @classmethod
     def parse(cls, text: str) -> Release:
-        """Reads `2.6.3`, or `2.6`, which is its first."""
+        """Reads `2.6.3`, or `2.6`, which means the first release of 2.6."""
         parts = text.split(".")
         if not 2 <= len(parts) <= _PARTS or not all(part.isascii() and part.isdecimal() for part in parts):
             raise UsageError(f"--streams-version {text}: expected the Kafka Streams version, such as 2.6.3 or 4.3.1.")
@@ -57,9 +56,8 @@ class Release:
 
     @property
     def table_format(self) -> int:
-        """The newest `format_version` of a block-based table that its RocksDB surely reads: 5.18 reads 2, 6.19 to 7.9 read 5.
-
-        One for all from 3.0 on: 9.7 and 10.1 read it as well as their own.
+        """The newest `format_version` of a block-based table that its RocksDB certainly reads: 5.18 reads 2, 6.19 to
+        7.9 read 5. From 3.0 on it is the same for all, because 9.7 and 10.1 also read 5.
         """
         return 2 if self < Release(3, 0) else 5
 
@@ -96,7 +94,7 @@ class Release:
 
 
 NO_TIMESTAMP: Final = -1
-"""What Kafka Streams gives a row whose timestamp nobody knows (`ConsumerRecord.NO_TIMESTAMP`)."""
+"""The timestamp that Kafka Streams gives to a row without a known one (`ConsumerRecord.NO_TIMESTAMP`)."""
 
 
 class WrittenKind(Enum):
@@ -131,19 +129,19 @@ class WrittenKind(Enum):
 
     @property
     def has_retention(self) -> bool:
-        """True if it forgets what is older than its retention; of a versioned store that is the history retention."""
+        """True if it drops rows that are older than its retention; for a versioned store, that is the history retention."""
         return self.is_segmented or self is WrittenKind.VERSIONED
 
 
 def stored(kind: WrittenKind, payload: bytes, *, timestamp_ms: int | None, headers: Headers = ()) -> bytes:
-    """A value as the store holds it: the payload is the serde's bytes, or the record's as they are; no timestamp is
-    `NO_TIMESTAMP`. Of a versioned store see `state.writing.versions`.
+    """A value as the store holds it: the payload is the serde's bytes, or the record's unchanged bytes; without a
+    timestamp it has `NO_TIMESTAMP`. For a versioned store see `state.writing.versions`.
     """
     return _KINDS[kind].encode(payload, timestamp_ms, headers)
 
 
 def stored_keys(kind: WrittenKind, key: bytes) -> tuple[bytes, bytes | None]:
-    """The key of the row that a record's key makes, and of its entry in the store's index; None if it has none."""
+    """The stored key of a record's row, and the key of its entry in the store's index; None if there is no index."""
     layout = _KINDS[kind]
     if layout.windows is None or not layout.is_time_first:
         return key, None
@@ -158,7 +156,7 @@ def stored_keys(kind: WrittenKind, key: bytes) -> tuple[bytes, bytes | None]:
 
 
 def segment_time(kind: WrittenKind, key: bytes) -> int:
-    """The time, in ms, by which a record's key belongs to a segment."""
+    """The time, in ms, that decides the segment of a record's key."""
     windows = _KINDS[kind].windows
     if windows is None:
         raise StateDirectoryError(f"a store of the kind {kind.value} has no segments")
@@ -166,7 +164,8 @@ def segment_time(kind: WrittenKind, key: bytes) -> int:
         time_ms = windows.segment_time(key)
     except struct.error:
         raise StateDirectoryError(
-            f"the key {key.hex()} is too short for a store of the kind {kind.value}: it ends with no window. Check --kind"
+            f"the key {key.hex()} is too short for a store of the kind {kind.value}: it has no window at its end. "
+            "Check --kind"
         ) from None
     if time_ms < 0:
         raise StateDirectoryError(f"the key {key.hex()} has a window before 1970. Check --kind")

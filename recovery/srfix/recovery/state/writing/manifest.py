@@ -4,11 +4,12 @@ It is a sequence of records in blocks of 32 KiB, each piece with a checksum (`db
 
     [4B masked CRC32C of type and content, little-endian][2B length, little-endian][1B type][content]
 
-A record that does not fit its block is cut into FIRST, MIDDLE … LAST; a block's last bytes that hold no header are zeros.
+A record that does not fit its block is split into FIRST, MIDDLE … LAST; if the last bytes of a block are too few for a
+header, they are zeros.
 
 A record is a version edit: a sequence of fields, each `[varint tag][content]` (`VersionEdit::EncodeTo`). RocksDB 5.18, which
-Kafka Streams up to 2.8 carries, refuses a whole database for a tag that is new to it (`VersionEdit: unknown tag`); two of
-them are in whatever RocksDB 10 writes: the database's identity (8193) and whether timestamps of users are kept (8201).
+Kafka Streams up to 2.8 carries, refuses a whole database because of an unknown tag (`VersionEdit: unknown tag`).
+RocksDB 10 always writes two such tags: the database's identity (8193), and whether timestamps of users are kept (8201).
 """
 
 from __future__ import annotations
@@ -30,13 +31,15 @@ UNKNOWN_TO_5_18: Final = frozenset({8193, 8201})
 """`kDbId` and `kPersistUserDefinedTimestamps`."""
 
 _SAFE_TO_IGNORE: Final = 1 << 13
-"""Fields with this bit hold a length and as many bytes."""
+"""Fields with this bit hold a length, and then so many bytes."""
 _END_OF_CUSTOM_FIELDS: Final = 1
 _MOST_VARINT_BYTES: Final = 10
 
 
 def strip_manifest(content: bytes, *, path: str, tags: frozenset[int] = UNKNOWN_TO_5_18) -> bytes:
-    """A MANIFEST without the fields of these tags; its checksums are computed anew. An edit with no field left is left out."""
+    """A MANIFEST without the fields of these tags; its checksums are computed again. An edit without a remaining field
+    is left out.
+    """
     stripped = (strip_edit(record, path=path, tags=tags) for record in read_records(content, path=path))
     return write_records(edit for edit in stripped if edit)
 
@@ -58,7 +61,7 @@ def fields_of(record: bytes, path: str) -> list[tuple[int, int, int]]:
         tag, at = _varint(record, at, path)
         skip = _sized if tag & _SAFE_TO_IGNORE else _SKIP.get(tag)
         if skip is None:
-            raise _bad(path, f"a version edit has the tag {tag}, whose content is not known")
+            raise _bad(path, f"a version edit has the tag {tag}, whose content srfix does not know")
         at = skip(record, at, path)
         if at > len(record):
             raise _bad(path, "a version edit is cut short")
@@ -137,11 +140,11 @@ _SKIP: Final[Mapping[int, Callable[[bytes, int, str], int]]] = {
     203: _numbers(1),  # the highest column family
     300: _numbers(1),  # edits left in an atomic group
 }
-"""Tag → what follows it. Blob files (400, 401) are nothing that srfix writes."""
+"""Tag → the parts that follow it. Without blob files (400, 401), which srfix never writes."""
 
 
 def _bad(path: str, problem: str) -> StateDirectoryError:
-    return StateDirectoryError(f"{path}: {problem}. The file is damaged, or a newer RocksDB wrote it.")
+    return StateDirectoryError(f"{path}: {problem}. The file is damaged, or a newer RocksDB has written it.")
 
 
 def _crc_table() -> tuple[int, ...]:
@@ -157,7 +160,7 @@ _TABLE: Final = _crc_table()
 
 
 def crc32c(content: bytes) -> int:
-    """With the polynomial of Castagnoli."""
+    """The CRC with the polynomial of Castagnoli."""
     crc = 0xFFFFFFFF
     for byte in content:
         crc = crc >> 8 ^ _TABLE[(crc ^ byte) & 0xFF]
@@ -165,7 +168,7 @@ def crc32c(content: bytes) -> int:
 
 
 def masked_crc(content: bytes) -> int:
-    """Its masked form, which stands in files (`crc32c::Mask`)."""
+    """Its masked form, as in files (`crc32c::Mask`)."""
     crc = crc32c(content)
     return ((crc >> 15 | crc << 17) + _MASK_DELTA) & 0xFFFFFFFF
 
@@ -216,7 +219,7 @@ def _piece(content: bytes, at: int, left: int, path: str) -> tuple[int, bytes]:
     if len(piece) != length or _HEADER.size + length > left:
         raise _bad_frame(path, at, "a record is cut short")
     if kind not in (_FULL, _FIRST, _MIDDLE, _LAST):
-        raise _bad_frame(path, at, f"a piece of a record has the type {kind}, which is not known")
+        raise _bad_frame(path, at, f"a piece of a record has the unknown type {kind}")
     if masked_crc(bytes([kind]) + piece) != crc:
         raise _bad_frame(path, at, "the checksum of a record does not match")
     return kind, piece

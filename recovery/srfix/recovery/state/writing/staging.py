@@ -1,13 +1,13 @@
-"""A directory that appears whole or not at all, whenever the process dies.
+"""A directory that appears complete or not at all, whenever the process dies.
 
-    <parent>/<name>                             the directory, as soon as it is whole
-    <parent>/.<name>.srfix-unfinished/          while it is built; what a kill left of it is thrown away by the next run
-        lock                                    held as long as its maker lives
-        about.json                              what was asked for, and, once the directory is whole, what it holds
+    <parent>/<name>                             the directory, as soon as it is complete
+    <parent>/.<name>.srfix-unfinished/          while it is built; the next run removes what a kill left of it
+        lock                                    held as long as its process lives
+        about.json                              the request and, as soon as the directory is complete, its contents
         whole/                                  becomes the directory, by one rename
-        scratch/                                what the building takes beside it
+        scratch/                                temporary files of the build
 
-Nothing that exists is written to: `<name>` must not be there, and what is not ours at the unfinished name is left alone.
+Nothing that exists is written to: `<name>` must not exist, and another file at the unfinished name is left alone.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SUFFIX: Final = ".srfix-unfinished"
 _SCHEMA: Final = "srfix unfinished state, form 1"
 _LOCK, _ABOUT, _WHOLE, _SCRATCH = "lock", "about.json", "whole", "scratch"
 _TEMPORARY: Final = ".srfix-"
-"""How the files begin that `write_whole` renames: it may die before it does."""
+"""The beginning of the names of files that `write_whole` renames later; it may die before that."""
 _EXCLUSIVE: Final = portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING
 
 
@@ -43,17 +43,17 @@ class Staging:
     """A directory that is being built."""
 
     whole: Path
-    """What becomes the directory; empty at first."""
+    """The folder that becomes the directory; empty at first."""
     scratch: Path
-    """For whatever the building takes beside it; empty at first, thrown away at the end."""
+    """A folder for temporary files of the build; empty at first, removed at the end."""
     report: Json = field(default=None)
-    """What the directory holds, for a run that finds it whole: see `finished_before`."""
+    """What the directory holds, for a run that finds it complete: see `finished_before`."""
     replaces: bool = False
-    """True if a run that was killed had left something, which was thrown away."""
+    """True if a killed run had left files, which were removed."""
 
     @property
     def note(self) -> str | None:
-        """What to say of an earlier run; None if there was none."""
+        """A note about an earlier run; None if there was none."""
         if not self.replaces:
             return None
         return "An earlier run was killed before it finished. srfix discarded its files, and wrote everything again."
@@ -64,9 +64,8 @@ def unfinished_path(target: Path) -> Path:
 
 
 def finished_before(target: Path, request: Mapping[str, Json]) -> Json:
-    """The report of an earlier run that asked for the same, and died between making the directory whole and tidying up.
-
-    It tidies up then. None if there is no such run: `staged` does the work, or says why it cannot.
+    """The report of an earlier run with the same request that died after it completed the directory, before it tidied
+    up. Then this call tidies up. None if there is no such run: then `staged` does the work, or says why it cannot.
     """
     unfinished = unfinished_path(target)
     if not (target.is_dir() and unfinished.is_dir()) or (unfinished / _WHOLE).exists():
@@ -81,10 +80,9 @@ def finished_before(target: Path, request: Mapping[str, Json]) -> Json:
 
 @contextmanager
 def staged(target: Path, request: Mapping[str, Json]) -> Iterator[Staging]:
-    """Builds a directory: fills `whole` in its block, which becomes `target` when the block ends without an error.
-
-    After an error or an interrupt nothing is left of it, unless it was whole already. By what is asked for a later run knows
-    whether it wants the same.
+    """Builds a directory. The caller fills `whole` in the block; it becomes `target` when the block ends without an
+    error. After an error or an interrupt nothing is left of it, unless it was complete already. By the request, a later
+    run recognises that it wants the same.
     """
     _refuse_existing(target)
     unfinished = unfinished_path(target)
@@ -105,10 +103,10 @@ def staged(target: Path, request: Mapping[str, Json]) -> Iterator[Staging]:
                 _finish(staging, unfinished, target, about)
         except (Exception, KeyboardInterrupt):
             if target.is_dir() and not staging.whole.exists():
-                raise  # it is whole: what is left tells the next run of the same so
+                raise  # it is complete: the remaining file tells this to the next run of the same request
             shutil.rmtree(unfinished, ignore_errors=True)
             if is_new:
-                with suppress(OSError):  # somebody else has put something there
+                with suppress(OSError):  # somebody else has created the target
                     target.parent.rmdir()
             raise
 
@@ -134,7 +132,7 @@ def _finish(staging: Staging, unfinished: Path, target: Path, about: dict[str, J
 
 
 def _tidy(unfinished: Path) -> None:
-    """Removes what the building left; what says that it was finished goes last."""
+    """Removes the files of the build; the file that says that it was finished goes last."""
     shutil.rmtree(unfinished / _SCRATCH, ignore_errors=True)
     for entry in unfinished.iterdir():
         if entry.name != _ABOUT:
@@ -145,7 +143,8 @@ def _tidy(unfinished: Path) -> None:
 def _refuse_existing(target: Path) -> None:
     if os.path.lexists(target):
         raise StateDirectoryError(
-            f"{target} is there already, and srfix writes to no directory that exists. Name another one, or move it away."
+            f"{target} exists already, and srfix never writes to an existing directory. Name another one, or move "
+            "it away."
         )
 
 
@@ -158,8 +157,7 @@ def _refuse_foreign(unfinished: Path) -> None:
         is_ours = all(name.startswith(_TEMPORARY) for name in foreign_names)
     if not is_ours:
         raise StateDirectoryError(
-            f"{unfinished} is in the way, and it is not what an unfinished run of srfix leaves. Move it, then "
-            "run again."
+            f"{unfinished} is in the way, and no unfinished run of srfix has left it. Move it, then run again."
         )
 
 
@@ -176,7 +174,7 @@ def _locked(unfinished: Path, target: Path) -> Iterator[IO[bytes]]:
     try:
         with (unfinished / _LOCK).open("ab") as lock_file:
             portalocker.lock(lock_file, _EXCLUSIVE)
-            # Whoever held it before may have finished, and removed it.
+            # The process that held it before may have finished, and removed it.
             if not os.path.samestat(os.fstat(lock_file.fileno()), os.lstat(unfinished / _LOCK)):
                 raise FileNotFoundError(errno.ENOENT, "another run has just finished it")
             yield lock_file

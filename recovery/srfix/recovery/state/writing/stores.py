@@ -35,9 +35,9 @@ class StoreToWrite:
     name: str
     kind: WrittenKind
     retention_ms: int | None = None
-    """Of windows and sessions, how long it keeps rows; of versions, the history retention; None for a key-value store."""
+    """For windows and sessions, how long it keeps rows; for versions, the history retention; None for a key-value store."""
     segment_interval_ms: int | None = None
-    """Of a store with a retention, how long a segment is; None for what Kafka Streams takes by itself."""
+    """For a store with a retention, how long a segment is; None for Kafka Streams' default."""
 
     def __post_init__(self) -> None:
         """:raises UsageError: if a store that needs a retention has none, or another has one."""
@@ -50,7 +50,7 @@ class StoreToWrite:
 
     @property
     def interval_ms(self) -> int:
-        """How long a segment is: of windows and sessions half the retention, a minute at least; of versions see
+        """How long a segment is: for windows and sessions half the retention, at least a minute; for versions see
         `versioned_segment_interval_ms`.
         """
         retention_ms = self.retention_ms or 0
@@ -60,7 +60,9 @@ class StoreToWrite:
 
 
 class StoreWriter:
-    """A store that is being written, as a restore fills it: the last record of a key counts, a tombstone removes it."""
+    """A store that is being written in the way of a restore: the last record of a key counts, a tombstone removes the
+    key.
+    """
 
     def __init__(self, store: StoreToWrite, folder: Path, release: Release) -> None:
         self._store = store
@@ -71,7 +73,7 @@ class StoreWriter:
         self._versions: VersionedRows | None = None
         self._newest_ms = -1
         self.late = 0
-        """Records that were older than the retention when they came, as a restore leaves them out too."""
+        """The number of records that were older than the retention when they came; a restore leaves them out, too."""
 
     def restore(self, key: bytes, value: bytes | None, *, timestamp_ms: int | None, headers: Headers = ()) -> None:
         """Puts a record of the changelog in the store; None removes the row."""
@@ -95,8 +97,8 @@ class StoreWriter:
             database.put(kind.family, index_key, b"")
 
     def finish(self, entries: Iterable[CheckpointEntry]) -> None:
-        """Completes the databases, with how far the store has come, which it holds itself from Kafka Streams 4.3 on; what is
-        older than the retention goes.
+        """Completes the databases, with the offsets that the store has reached (from Kafka Streams 4.3 on, the store
+        itself holds them). Rows that are older than the retention are removed.
         """
         rows = offsets_rows(entries) if self._release.keeps_offsets_in_stores else {}
         if self._versions is not None:
@@ -134,7 +136,7 @@ class StoreWriter:
 
     @property
     def _oldest_segment(self) -> int:
-        """As `AbstractSegments.getOrCreateSegmentIfLive` has it."""
+        """As in `AbstractSegments.getOrCreateSegmentIfLive`."""
         return max(self._newest_ms - (self._store.retention_ms or 0), 0) // self._store.interval_ms
 
     def _database(self, segment: int) -> DatabaseWriter:

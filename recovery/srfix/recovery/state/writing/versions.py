@@ -1,10 +1,11 @@
 """The rows of a versioned store, record by record, as a restore makes them (`RocksDBVersionedStore.restoreBatch`, `doPut`).
 
-A record holds from its own timestamp until the next later one of its key begins. The latest is a row of its own, unless it is
-a tombstone; each other one is in the row of its key in the segment in which it ends. A record that is older than the history
-retention when it comes is left out, and so is every segment that has grown older by the end. Where a restore looks at the
-newest timestamp of the batch that it has just fetched, this looks at the newest one so far, as the application does that runs:
-what differs is older than the history retention, and no query answers it.
+A record holds from its own timestamp until the next later record of its key begins. The latest record is a row of its
+own, unless it is a tombstone; every other record is in the row of its key in the segment in which it ends. A record
+that is older than the history retention when it comes is left out, and so is every segment that is older at the end. A
+restore decides by the newest timestamp of the batch that it has just fetched; this module uses the newest timestamp so
+far, like a running application. Only records that are older than the history retention can differ, and no query returns
+them.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ _MOST_PENDING: Final = 10_000
 
 _Records: TypeAlias = Sequence[VersionedRecord]
 _Change: TypeAlias = Callable[[VersionedSegment | None], _Records | None]
-"""The records of a row that is there or not → those that it has then; None leaves it."""
+"""The present records of a row (or None) → its new records; None leaves it unchanged."""
 
 
 class VersionedRows:
-    """Puts records in the column family of an empty database; `flush` writes what is left."""
+    """Puts records in the column family of an empty database; `flush` writes the rest."""
 
     def __init__(self, database: DatabaseWriter, family: str, *, retention_ms: int, interval_ms: int) -> None:
         self._database = database
@@ -48,7 +49,7 @@ class VersionedRows:
         self._pending: dict[bytes, bytes | None] = {}
 
     def put(self, key: bytes, payload: bytes | None, timestamp_ms: int) -> bool:
-        """False if it was too old, and left out."""
+        """False if the record was too old, and was left out."""
         if timestamp_ms < 0:
             raise StateDirectoryError(
                 f"a record of the key {key.hex()} has the timestamp {timestamp_ms}, which a versioned store cannot hold"
@@ -73,7 +74,9 @@ class VersionedRows:
         self._put_latest(key, new)
 
     def _put_before(self, key: bytes, valid_to_ms: int | None, new: VersionedRecord) -> None:
-        """Puts a record that no latest value precedes; where the latest value begins, if there is one, is `valid_to_ms`."""
+        """Puts a record that is older than the latest value; `valid_to_ms` is the beginning of the latest value, if
+        there is one.
+        """
         for segment in reversed(self._segments):
             if segment < self._segment_of(new.valid_from_ms):
                 break
@@ -105,7 +108,7 @@ class VersionedRows:
         if self._segment_of(new.valid_from_ms) == segment:
             self._put_row(key, segment, (*newer, new, ended, *older))
         else:
-            # What it ends now ends in an older segment, so nothing older can be left in this one.
+            # The version that it ends now ends in an older segment, so nothing older can be left in this one.
             self._change(key, new.valid_from_ms, _with_latest(ended))
             self._put_row(key, segment, (*newer, new))
 
@@ -157,7 +160,7 @@ class VersionedRows:
         self._pending[encode_versioned_key(VersionedKey(key=key, segment=segment))] = value
 
     def flush(self) -> None:
-        """Writes what was put."""
+        """Writes the records that were put."""
         for key, value in self._pending.items():
             if value is None:
                 self._database.delete(self._family, key)
@@ -171,12 +174,12 @@ def _least(row: VersionedSegment) -> int:
 
 
 def _kept(row: VersionedSegment) -> _Records:
-    """The records of a row; none of one that only says where a tombstone stands ("degenerate")."""
+    """The records of a row; empty for a row that only marks a tombstone ("degenerate")."""
     return () if _least(row) == row.next_ms else row.records
 
 
 def _with_latest(record: VersionedRecord) -> _Change:
-    """Puts a record after all others of the row; where that leaves a gap, nothing held in between (`insertAsLatest`)."""
+    """Puts a record after all others of the row; if that leaves a gap, nothing held in between (`insertAsLatest`)."""
 
     def change(row: VersionedSegment | None) -> _Records:
         if row is None:
@@ -201,7 +204,7 @@ def _with_outermost(record: VersionedRecord) -> _Change:
 
 
 def _ended(time_ms: int) -> _Change:
-    """Says that nothing holds from a time on, where no latest value does either."""
+    """Records that nothing holds from a time on, if there is no latest value either."""
 
     def change(row: VersionedSegment | None) -> _Records | None:
         if row is not None and row.next_ms == time_ms:

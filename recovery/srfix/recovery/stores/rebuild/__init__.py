@@ -1,1 +1,1 @@
-"""State directories written anew: a store rebuilt from its topic, and a whole directory migrated."""
+"""Writes new state directories: a store rebuilt from its topic, or a whole migrated directory."""

@@ -1,8 +1,8 @@
-"""What becomes of the rows of a store that is written anew, and of the serde's values in them.
+"""Changes the rows of a store that is rewritten, and the serde's values in them.
 
 | form | values in a row |
 |---|---|
-| key-value, windows, sessions | one, behind timestamp and headers |
+| key-value, windows, sessions | one, after timestamp and headers |
 | time first | one; the rows of the index have none |
 | versioned | the latest one; in a segment each version that is no tombstone |
 | list value | each of the list |
@@ -39,14 +39,14 @@ _OLDEST_FIRST: Final = tuple(VALUES)[::-1]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreChange:
-    """What becomes of the rows of a store."""
+    """The change to the rows of a store."""
 
     payload: Change | None = None
-    """The serde's bytes → others; None leaves them."""
+    """The serde's bytes → new bytes; None leaves them unchanged."""
     kind: WrittenKind | None = None
-    """The kind that it becomes; None leaves it what it is."""
+    """The new kind of the store; None leaves it unchanged."""
     form: StoreFormat | None = None
-    """The form of its rows as they are, where that is known; None looks at them."""
+    """The present form of its rows, if it is known; with None, srfix looks at them."""
 
 
 def form_to_change(store: StoreDirectory, change: StoreChange) -> StoreFormat:
@@ -56,8 +56,8 @@ def form_to_change(store: StoreDirectory, change: StoreChange) -> StoreFormat:
         form, why = detection.format, detection.why
     if form is StoreFormat.SUBSCRIPTION and change.payload is not None:
         raise UsageError(
-            f"{store.path} is a store of the kind {form.value} ({why}), whose rows hold only the hash of a value; "
-            "srfix takes them over as they are."
+            f"{store.path} is a store of the kind {form.value} ({why}), whose rows hold only the hash of a value. "
+            "srfix can only copy them unchanged."
         )
     if change.kind is not None and change.kind not in _kinds_of(form):
         raise UsageError(
@@ -68,7 +68,7 @@ def form_to_change(store: StoreDirectory, change: StoreChange) -> StoreFormat:
 
 
 def _kinds_of(form: StoreFormat) -> tuple[WrittenKind, ...]:
-    """What a store may become: keys stay as they are, and only what stands before the values changes."""
+    """The kinds that a store may become: keys stay unchanged, and only the bytes before the values change."""
     if form.is_key_value:
         return WrittenKind.PLAIN_KV, WrittenKind.TIMESTAMPED_KV, WrittenKind.HEADERS_KV
     if form.is_windowed and form.layout.order is KeyOrder.KEY_AND_TIMES:
@@ -77,8 +77,8 @@ def _kinds_of(form: StoreFormat) -> tuple[WrittenKind, ...]:
 
 
 class RowChange:
-    """Changes the rows of one store in one task, and counts them; None takes all over as they are. Their form is needed only
-    where one of them changes.
+    """Changes the rows of one store in one task, and counts them; None copies all unchanged. Their form is needed only
+    if one of them changes.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class RowChange:
         self._counts = tally.store(task, store)
 
     def family(self, family: str) -> str:
-        """The column family in which the rows of one are to be."""
+        """The new column family for the rows of a column family."""
         kind = self._change.kind
         return family if kind is None or family not in VALUES else kind.family
 
@@ -134,7 +134,7 @@ class RowChange:
 
 
 def rewritten(form: StoreFormat, family: str, key: bytes, value: bytes, change: Change) -> bytes:
-    """The value of a row in a column family with other values of the serde in it."""
+    """The value of a row in a column family, with new values of the serde in it."""
     if form is StoreFormat.VERSIONED:
         return _versioned(key, value, change)
     if form is StoreFormat.LIST_VALUE:
@@ -171,5 +171,7 @@ def _listed(value: bytes, change: Change) -> bytes:
 
 
 def in_order(families: frozenset[str]) -> tuple[str, ...]:
-    """Column families in the order in which they are written: of two rows with one key the newer form counts."""
+    """Column families in the order in which they are written: of two rows with one key, the row in the newer format
+    counts.
+    """
     return tuple(sorted(families, key=lambda name: (_OLDEST_FIRST.index(name) if name in _OLDEST_FIRST else 0, name)))

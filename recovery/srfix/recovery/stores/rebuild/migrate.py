@@ -1,7 +1,6 @@
-"""An application's state directory, written anew: for another version of Kafka Streams, another kind, another schema.
-
-Every store of every task is read row by row and written as the version named opens it; nothing is written to the original.
-What is no store of RocksDB (a store of the user's own make) is copied as it is.
+"""Rewrites an application's state directory: for another version of Kafka Streams, another kind of store, or another
+schema. Every store of every task is read row by row, and written for the given version; nothing is written to the
+original. A store without RocksDB (the user's own kind) is copied unchanged.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from srfix.serde.schemas.models import Json
 
 _PROCESS_METADATA: Final = "kafka-streams-process-metadata"
 _POSITIONS: Final = (Release(3, 2), Release(4, 3))
-"""From the first to before the second there are `<store>.position` files."""
+"""From the first version on, and before the second, there are `<store>.position` files."""
 _CURRENT: Final = "CURRENT"
 _HEADERS: Final = frozenset({WITH_HEADERS, SESSION_WITH_HEADERS, WINDOW_WITH_HEADERS})
 _CHECKPOINT: Final = ".checkpoint"
@@ -44,19 +43,19 @@ _CHECKPOINT: Final = ".checkpoint"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Migration:
     release: Release
-    """The Kafka Streams that is to open it."""
+    """The version of Kafka Streams that will open it."""
     before: Release | None = None
-    """The one that wrote the original; None for one whose checkpoints mean the same."""
+    """The version that wrote the original; None if its checkpoints mean the same."""
     changes: Mapping[str, StoreChange]
-    """Store → what becomes of its rows; the others are taken over as they are."""
+    """Store → the change to its rows; the rows of other stores are copied unchanged."""
     on_error: OnError = OnError.FAIL
     takes_open: bool = False
-    """Whether stores are taken that a killed process left open, as is right unless it runs exactly-once."""
+    """Whether to take stores that a killed process left open, which is right unless the application runs exactly-once."""
 
 
 def migrate(state: ApplicationState, target: Path, migration: Migration, *, request: Mapping[str, Json]) -> Json:
-    """Writes the new directory, the application's folder, which must not exist; it is there whole, or not at all, whenever the
-    process dies. A run that died just before its end is recognised by what was asked for. What was written is told as
+    """Writes the new directory, the application's folder, which must not exist. It exists completely, or not at all,
+    whenever the process dies. A run that died just before its end is recognised by its request. Returns the counts as
     `Tally.as_json`.
     """
     check(state, migration, frozenset())
@@ -73,7 +72,7 @@ def migrate(state: ApplicationState, target: Path, migration: Migration, *, requ
 
 
 def check(state: ApplicationState, migration: Migration, without: frozenset[str]) -> None:
-    """What can be told before anything is written; some stores are left out."""
+    """Checks before anything is written; some stores are left out."""
     if state.is_in_use:
         raise StateDirectoryError(
             f"{state.path}: a process holds its lock, and rows that it has not flushed would be missing. Stop the "
@@ -98,7 +97,7 @@ def migrate_into(
     without: frozenset[str] = frozenset(),
     folders: dict[str, TaskFolder] | None = None,
 ) -> dict[str, TaskFolder]:
-    """Writes the tasks into a folder, without some stores; tasks that are there already are given by their paths below the
+    """Writes the tasks into a folder, without some stores. Existing tasks are given by their paths below the
     application's folder, and returned with the others.
     """
     folders = {} if folders is None else folders
@@ -168,7 +167,7 @@ class _Task:
 
 
 def database_paths(store: StoreDirectory) -> tuple[Path, ...]:
-    """The databases of a store: its directory, or each of its segments, the oldest first; none if it is no RocksDB."""
+    """The databases of a store: its directory, or each of its segments, the oldest first; empty if it is no RocksDB."""
     path = Path(store.path)
     if (path / _CURRENT).is_file():
         return (path,)
@@ -191,8 +190,8 @@ def refuse_open(offsets: StoreOffsets, path: str) -> None:
 def copy_database(
     source: Path, folder: Path, release: Release, change: RowChange, *, takes_open: bool = False
 ) -> tuple[CheckpointEntry, ...]:
-    """Writes a database anew, row by row; one that was not closed is refused, unless it is taken open. Says how far it had
-    come, as it says itself; nothing where it does not.
+    """Rewrites a database, row by row; a database that was not closed is refused, unless open ones are taken. Returns
+    the offsets that it keeps itself; empty if it keeps none.
     """
     with opened(source) as before:
         rows = in_order(before.families - {OFFSETS_COLUMN_FAMILY})
@@ -231,7 +230,9 @@ class TaskFolder:
         self._is_wanted = not release.keeps_offsets_in_stores
 
     def has_come_to(self, entries: Iterable[CheckpointEntry]) -> None:
-        """Notes how far a store has come. Where stores keep that themselves, the file says it only if it is there anyway."""
+        """Records the offsets that a store has reached. If stores keep them themselves, they go into the file only if
+        the file exists anyway.
+        """
         self._entries.update({(entry.topic, entry.partition): entry for entry in entries})
 
     def keeps_checkpoint(self, entries: Iterable[CheckpointEntry]) -> None:

@@ -1,13 +1,13 @@
-"""A store, rebuilt from the topic that it restores from, as a restore would fill it; or with rows under another schema.
+"""Rebuilds a store from the topic that it restores from, in the way of a restore, or with rows under another schema.
 
 | store | of each partition |
 |---|---|
-| reuses its source topic | the records from the log's start up to min(end, what the group has committed) |
+| reuses its source topic | the records from the log's start up to min(end, committed offset of the group) |
 | has a changelog | the records from the log's start to its end |
 | global | the records of all partitions from the log's start to its end |
 
-Null keys are skipped, a tombstone removes, the last record of a key counts. What follows is what Kafka Streams restores or
-processes itself when it opens the directory. It is built here, or task by task, each of them by a worker of Spark.
+Null keys are skipped, a tombstone removes, the last record of a key counts. Kafka Streams itself restores or processes
+the later records when it opens the directory. The store is built here, or task by task, each by a worker of Spark.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _GLOBAL: Final = "global"
 
 
 class TopicReader(Protocol):
-    """What is asked of the cluster; `srfix.recovery.cluster.Cluster` is one."""
+    """The questions to the cluster; `srfix.recovery.cluster.Cluster` implements it."""
 
     def topics(self) -> Mapping[Topic, int]: ...
 
@@ -72,16 +72,18 @@ class Rebuild:
     named_topology: str | None = None
     """The named topology that it belongs to; None for the usual, unnamed one."""
     partitions: tuple[int, ...] | None = None
-    """Which partitions; None for all."""
+    """The partitions to rebuild; None for all."""
     isolation: Isolation = Isolation.READ_UNCOMMITTED
-    """Whether records of aborted transactions are left out, as a restore under exactly-once does."""
+    """Whether to leave out records of aborted transactions, like a restore under exactly-once."""
     payload: Change | None = None
-    """What each value becomes; None leaves the record's bytes as they are."""
+    """The change to each value; None leaves the record's bytes unchanged."""
     on_error: OnError = OnError.FAIL
     beside: ApplicationState | None = None
-    """The application's present state, whose other stores are taken over; None writes this store alone."""
+    """The application's present state, whose other stores are copied; with None, only this store is written."""
     takes_open: bool = False
-    """Whether stores of it are taken that a killed process left open, as is right unless it runs exactly-once."""
+    """Whether to take stores of it that a killed process left open, which is right unless the application runs
+    exactly-once.
+    """
 
     @property
     def is_global(self) -> bool:
@@ -95,8 +97,8 @@ class Rebuild:
 
 
 def build(job: Rebuild, cluster: TopicReader, ranges: Sequence[ReadRange], staging: Staging, tally: Tally) -> None:
-    """Writes the tasks of the state beside, and those that these ranges fill, into `staging.whole`. The tally gets what was
-    written, and what could not be read.
+    """Writes the tasks of the present state, and those that these ranges fill, into `staging.whole`. The tally counts
+    the written rows and the unreadable parts.
     """
     folders = {} if job.beside is None else take_over(job, staging, tally)
     if job.payload is None:
@@ -108,12 +110,12 @@ def build(job: Rebuild, cluster: TopicReader, ranges: Sequence[ReadRange], stagi
 
 
 Build: TypeAlias = Callable[[Rebuild, TopicReader, Sequence[ReadRange], Staging, Tally], None]
-"""`build`, or what does the same by other means."""
+"""`build`, or another function that does the same."""
 
 
 def take_over(job: Rebuild, staging: Staging, tally: Tally) -> dict[str, TaskFolder]:
-    """Writes the other stores of the state beside, and what belongs to no task; returns the tasks, by their paths below the
-    application's folder.
+    """Writes the other stores of the present state, and everything that belongs to no task; returns the tasks, by their
+    paths below the application's folder.
     """
     assert job.beside is not None
     return migrate_into(job.beside, staging.whole, _taken_over(job), tally, without=frozenset({job.store.name}))
@@ -126,8 +128,9 @@ def _taken_over(job: Rebuild) -> Migration:
 def rebuild(
     job: Rebuild, cluster: TopicReader, target: Path, *, request: Mapping[str, Json], build: Build = build
 ) -> Json:
-    """Writes the application's new folder, which must not exist; it is there whole, or not at all, whenever the process dies.
-    A run that died just before its end is recognised by what was asked for. What was written is told as `Tally.as_json`.
+    """Writes the application's new folder, which must not exist. It exists completely, or not at all, whenever the
+    process dies. A run that died just before its end is recognised by its request. Returns the counts as
+    `Tally.as_json`.
     """
     if job.beside is not None:
         check(job.beside, _taken_over(job), frozenset({job.store.name}))
@@ -152,7 +155,7 @@ def rebuild(
 def _ranges(job: Rebuild, cluster: TopicReader) -> tuple[ReadRange, ...]:
     count = cluster.topics().get(job.topic)
     if count is None:
-        raise UsageError(f"There is no topic {job.topic!r} among those that this user may see. Check --from-topic.")
+        raise UsageError(f"This user sees no topic {job.topic!r}. Check --from-topic.")
     partitions = list(range(count)) if job.partitions is None else sorted(set(job.partitions))
     if beyond := [partition for partition in partitions if partition >= count]:
         raise UsageError(
@@ -193,7 +196,7 @@ def _in(parent: Path, release: Release, folders: dict[str, TaskFolder]) -> _Fold
 def _restore(job: Rebuild, cluster: TopicReader, ranges: Sequence[ReadRange], folder: _Folder, tally: Tally) -> None:
     by_task: dict[str, list[ReadRange]] = {}
     for read_range in ranges:
-        # Of what the group has not committed, nothing is restored: Kafka Streams makes that task's store itself.
+        # Without a committed offset, nothing is restored: Kafka Streams makes that task's store itself.
         if read_range.end_offset > 0:
             by_task.setdefault(job.task(read_range.partition), []).append(read_range)
     for task, parts in by_task.items():
@@ -235,9 +238,9 @@ class TaskToBuild:
     path: str
     """Where it is, below the application's folder."""
     ranges: tuple[ReadRange, ...]
-    """What its store is rebuilt from; none for a task of which other stores alone are taken over."""
+    """The ranges from which its store is rebuilt; empty for a task of which only other stores are copied."""
     beside: Task | None
-    """The task as it is now, whose other stores are taken over; None for none."""
+    """The present task, whose other stores are copied; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,14 +256,14 @@ class RebuildWork:
     """Writes the directory of each task, with a client of its own."""
 
     job: Rebuild
-    """What is to be rebuilt; of the state beside, the folder alone counts."""
+    """The rebuild; of the present state, only the folder counts."""
     kafka: Mapping[str, str] = field(repr=False)
     """librdkafka's configuration, secrets filled in."""
     timeout_s: float
     folder: str
     """Where attempts have their folders."""
     second: SecondAnswers
-    """What the policy of `job.payload` tells of second subjects."""
+    """Collects the notes of the policy of `job.payload` on second subjects."""
 
     def __call__(self, part: TaskToBuild) -> BuiltTask:
         attempt = new_attempt(Path(self.folder))
@@ -285,15 +288,15 @@ class RebuildWork:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildOnSpark:
-    """What `rebuild` builds with: a task of Spark's for each task of the application."""
+    """The `build` for `rebuild` on Spark: one Spark task for each task of the application."""
 
     engine: PartsEngine
     kafka: Mapping[str, str] = field(repr=False)
     timeout_s: float
     second: SecondAnswers
-    """What the policy of a rebuild's payload tells of second subjects."""
+    """Collects the notes of the payload's policy on second subjects."""
     tell: Callable[[Iterable[str]], None]
-    """Is told what it told."""
+    """Gets these notes."""
 
     def __call__(
         self, job: Rebuild, cluster: TopicReader, ranges: Sequence[ReadRange], staging: Staging, tally: Tally
@@ -313,13 +316,13 @@ class BuildOnSpark:
             take(Path(built_task.folder), staging.whole / task.path)
             tally.add(built_task.tally)
         self.tell(note for built_task in built for note in built_task.notes)
-        # In the order in which one process writes them: what is taken over, then the store, by partition.
+        # In the order in which one process writes them: first the copied stores, then the store, by partition.
         order = {job.task(read_range.partition): read_range.partition for read_range in ranges}
         tally.stores.sort(key=lambda store: (1, order.get(store.task, 0)) if store.store == job.store.name else (0, 0))
 
 
 def tasks_to_build(job: Rebuild, ranges: Sequence[ReadRange]) -> list[TaskToBuild]:
-    """The tasks whose directories are written: those of the state beside, and those that restore something."""
+    """The tasks whose directories are written: those of the present state, and those that restore something."""
     beside = job.beside
     taken_over = (
         {} if beside is None else {str(Path(task.path).relative_to(beside.path)): task for task in beside.tasks}

@@ -1,4 +1,4 @@
-"""What was written, and what could not be read on the way."""
+"""Counts of the written rows, and notes on the unreadable parts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from srfix.serde.schemas.models import Json
 
 _MOST_LISTED: Final = 20
 _SHOWN_DIGITS: Final = 80
-"""Of a key: 40 bytes."""
+"""How much of a key is shown: 40 bytes."""
 
 
 class WrittenStore(Part):
@@ -21,17 +21,17 @@ class WrittenStore(Part):
     task: str
     store: str
     rows: Count
-    """Rows; of a store that is rebuilt raw, records put."""
+    """Rows; for a store that is rebuilt unchanged, the number of records that were put."""
     rewritten: Count
-    """Rows whose bytes are others now."""
+    """Rows whose bytes have changed."""
     kept_raw: Count
-    """Rows that could not be written anew."""
+    """Rows that srfix could not rewrite."""
     late: Count
     """Records older than the retention."""
 
 
 class ReadRange(Part):
-    """What was read of a partition."""
+    """The range that was read of a partition."""
 
     partition: Count
     start_offset: Count
@@ -41,7 +41,7 @@ class ReadRange(Part):
 
 
 class Unreadable(Part):
-    """A row that could not be written anew."""
+    """A row that srfix could not rewrite."""
 
     task: str
     store: str
@@ -56,15 +56,15 @@ class Unreadable(Part):
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """What was written of all stores."""
+    """The counts of all stores."""
 
     stores: list[WrittenStore] = field(default_factory=list)
     """Each store in each task, in the order of writing."""
     unreadable: list[Unreadable] = field(default_factory=list)
-    """The first rows that could not be written anew."""
+    """The first rows that srfix could not rewrite."""
     unreadable_rows: int = 0
     notes: list[str] = field(default_factory=list)
-    """What a person should know of the directory."""
+    """Notes on the directory for a person."""
 
     def store(self, task: str, store: str) -> WrittenStore:
         self.stores.append(WrittenStore(task=task, store=store, rows=0, rewritten=0, kept_raw=0, late=0))
@@ -90,7 +90,7 @@ class Tally:
         }
 
     def refuse_unreadable(self, on_error: OnError) -> None:
-        """:raises RowsUnreadableError: if there are unreadable rows, and they are not to be kept."""
+        """:raises RowsUnreadableError: if there are unreadable rows, and they must not be kept."""
         if self.unreadable_rows and on_error is OnError.FAIL:
             raise RowsUnreadableError(
                 f"srfix cannot rewrite {self.unreadable_rows:,} rows, so it completed no directory: "
@@ -107,10 +107,10 @@ class StateWritten(DatedDocument, tag="srfix.state-written/1"):
     directory: str
     """The application's new folder."""
     streams_version: str
-    """The Kafka Streams that opens it."""
+    """The version of Kafka Streams that opens it."""
     stores: list[WrittenStore]
     ranges: list[ReadRange] | None
-    """What was read of the topic; null for a migration."""
+    """The ranges that were read of the topic; null for a migration."""
     unreadable_rows: Count
     unreadable: list[Unreadable]
     """The first of them."""

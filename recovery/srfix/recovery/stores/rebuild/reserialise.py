@@ -1,7 +1,8 @@
 """A payload under its writer's schema → the same row under the schema that a named subject holds.
 
-It is read as the columns of that schema (a writer's field feeds the column that it differs from by letter case only) and
-written under its id. Nothing is ever registered. A payload that carries the id already stays as it is, byte for byte.
+The payload is read into the columns of that schema (a writer's field feeds a column with the same name, in any letter
+case) and written under its id. Nothing is ever registered. A payload that already carries the id stays unchanged, byte
+for byte.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from srfix.serde.subjects.strategies import FixedSubject
 from srfix.serde.wire import SchemaId, prefix_id_bytes
 
 Change: TypeAlias = Callable[[bytes], bytes]
-"""The serde's bytes of a value → those that are to stand in the store. What it raises says why it cannot."""
+"""The serde's bytes of a value → the new bytes for the store. An exception says why that is impossible."""
 
 _AVRO, _JSON = "AVRO", "JSON"
 _TIMES: Final = "integers"
@@ -33,9 +34,8 @@ _TOPIC: Final = "the store"
 
 
 class Reserialiser:
-    """Writes values anew, under one schema of the subject that the application's reader asks: the latest, unless said
-    otherwise. The writers' schemas are found by id, unless said otherwise. The registry is only asked. Picklable if that
-    is.
+    """Rewrites values under one schema of the subject that the application's reader asks: by default the latest one.
+    The writers' schemas are found by id, by default. It only reads from the registry. Picklable if the registry is.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Reserialiser:
         self._made_of = (registry, subject, schema_version.version, resolver, case_rule)
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Made anew elsewhere, of the very version that was the latest here.
+        # Another process makes it again, from the version that was the latest here.
         return _made_anew, self._made_of
 
     def __call__(self, payload: bytes) -> bytes:
@@ -83,7 +83,7 @@ def _reader(resolver: Resolver, schema: Schema, references: tuple[str, ...], cas
         return SchemaDeserializer(resolver, columns=columns, case_rule=case_rule, times=_TIMES)
     try:
         columns = columns_from_avro(schema.text, names="keep", references=references)
-    except (ColumnError, SchemaError):  # no record, or one that is recursive: as Avro itself resolves it
+    except (ColumnError, SchemaError):  # no record, or a recursive one: Avro's own resolution is used
         from srfix.serde.specs import ReaderSchema
 
         reader = ReaderSchema(text=schema.text, references=references)

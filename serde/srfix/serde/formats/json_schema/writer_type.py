@@ -2,75 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
-from srfix.serde.columns.types import Column, Columns, ColumnType, Decimal, ScalarType
-from srfix.serde.connect.columns import NO_PRECISION, connect_schema_of
-from srfix.serde.connect.schema import DECIMAL_NAME, DECIMAL_PRECISION, DECIMAL_SCALE, ConnectSchema, ConnectType
-from srfix.serde.connect.time_units import TimeUnit, time_unit
+from srfix.serde.formats.connect_type import ConnectWriterType
 from srfix.serde.formats.json_schema.connect import is_union
 from srfix.serde.projection.tree import WriterField
 
-_LOGICAL: Final = "org.apache.kafka.connect.data."
-
 
 @dataclass(frozen=True, slots=True)
-class JsonType:
+class JsonType(ConnectWriterType):
     """A type of JSON Schema."""
-
-    schema: ConnectSchema
-    """Its Connect schema by JsonSchemaData's rules."""
-
-    @property
-    def connect(self) -> ConnectType:
-        return self.schema.type
-
-    @property
-    def name(self) -> str | None:
-        return self.schema.name
-
-    @property
-    def is_nullable(self) -> bool:
-        return self.schema.optional
 
     @property
     def is_union(self) -> bool:
         return is_union(self.schema)
 
     @property
-    def is_logical(self) -> bool:
-        return self.schema.name is not None and self.schema.name.startswith(_LOGICAL)
-
-    @property
-    def unit(self) -> TimeUnit | None:
-        return time_unit(self.schema.type, None, self.schema.name)
-
-    @property
-    def default(self) -> object:
-        return self.schema.default
-
-    @property
     def word(self) -> str:
-        schema = self.schema
-        if self.is_union:
-            return "oneOf"
-        if not self.is_logical:
-            return schema.type.word
-        word = (schema.name or "").removeprefix(_LOGICAL)
-        if schema.name == DECIMAL_NAME:
-            word = f"{word} {schema.parameters.get(DECIMAL_PRECISION, NO_PRECISION)}, {schema.parameters.get(DECIMAL_SCALE)}"
-        return f"{schema.type.word} ({word})"
-
-    @property
-    def holder(self) -> str:
-        return "the writer schema"
-
-    @property
-    def defaults(self) -> tuple[WriterField[JsonType], ...]:
-        """Always empty, because only Avro schemas are resolved."""
-        return ()
+        return "oneOf" if self.is_union else ConnectWriterType.word.__get__(self)
 
     def fields(self, path: str) -> tuple[WriterField[JsonType], ...]:
         return tuple(
@@ -83,18 +32,3 @@ class JsonType:
 
     def entries(self, path: str) -> tuple[JsonType, JsonType]:
         return JsonType(self.schema.keys), JsonType(self.schema.values)
-
-    def by_name(self, columns: Columns) -> Mapping[str, Column]:
-        return {column.name: column for column in columns}
-
-    def is_type_of(self, column: ColumnType) -> bool:
-        schema = self.schema
-        if isinstance(column, Decimal):
-            digits = (schema.parameters.get(DECIMAL_PRECISION, str(NO_PRECISION)), schema.parameters.get(DECIMAL_SCALE))
-            return schema.name == DECIMAL_NAME and digits == (str(column.precision), str(column.scale))
-        if isinstance(column, ScalarType):
-            column_schema = connect_schema_of(column)
-            return (
-                schema.type is column_schema.type and (schema.name if self.is_logical else None) == column_schema.name
-            )
-        return not self.is_union

@@ -25,7 +25,8 @@ With `format=raw` nothing is decoded: the frame is that of Spark's Kafka source,
 | `assign` | the topics and the partitions to read: `{"users": [0, 2]}` | all partitions |
 | `registry` | the registry's URLs; also `registry.url`, `schema.registry.url` | |
 | `columns` | the rows' columns, as text in ksqlDB's or Spark's notation | `.schema(…)`, or the newest schema's |
-| `format` | `avro`, `json`, `json_sr`, `raw` | `avro` |
+| `format` | `avro`, `json`, `json_sr`, `delimited`, `raw` | `avro` |
+| `delimiter` | delimited: the separator between fields: a character, `SPACE` or `TAB` | `,` |
 | `role` | what is decoded: `value` or `key` | `value` |
 | `case.rule` | `unique`, `exact`, `ksqldb`, `ksqldb-2020` | `unique` |
 | `wrap` | whether a single column is wrapped in a record | as in ksqlDB |

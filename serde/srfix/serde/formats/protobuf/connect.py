@@ -1,0 +1,242 @@
+"""Messages as Connect's schemas: `ProtobufData.toConnectSchema` of Confluent Platform 7.7, with the settings that ksqlDB leaves
+(`enhanced.protobuf.schema.support`).
+
+| Protobuf | Connect |
+|---|---|
+| int32, sint32, sfixed32 | int32; int8, int16 if the field's `confluent.field_meta` says so (`connect.type`) |
+| uint32, fixed32, every 64-bit type | int64 |
+| float, double, bool, string, bytes | float32, float64, boolean, string, bytes |
+| an enum | string: the value's name |
+| `confluent.type.Decimal` | Decimal, its precision and scale out of `confluent.field_meta` |
+| `google.type.Date`, `google.type.TimeOfDay`, `google.protobuf.Timestamp` | Date, Time, Timestamp |
+| `google.protobuf.StringValue` and the like | the type of their `value` (`unwrapPrimitives`); before 0.17 a struct |
+| a message, a map, repeated | struct, map, array |
+| a group | nothing: it is left out |
+| a oneof | a struct `<name>_<number>` of its fields, before the message's other fields |
+
+Everything is optional, as ksqlDB takes it. An `optional` of proto3 is a field like any other (7.0; before it was a oneof).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from srfix.serde.connect.schema import (
+    ConnectField,
+    ConnectSchema,
+    ConnectType,
+    array,
+    complete,
+    date,
+    decimal,
+    map_of,
+    primitive,
+    struct,
+    time,
+    timestamp,
+)
+from srfix.serde.connect.time_units import TimeUnit, time_unit
+from srfix.serde.errors import SchemaError
+from srfix.serde.formats.connect_type import ConnectWriterType
+from srfix.serde.formats.protobuf.descriptors import GROUP, Compiled, message_of
+from srfix.serde.java_ints import is_int
+from srfix.serde.projection.tree import WriterField
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor, FieldDescriptor, OneofDescriptor
+
+UNION_NAME: Final = "io.confluent.connect.protobuf.Union"
+"""The name of the STRUCT that stands for a oneof begins so (`ProtobufData.PROTOBUF_TYPE_UNION`)."""
+_WRAPPED: Final = {
+    "Double": ConnectType.FLOAT64,
+    "Float": ConnectType.FLOAT32,
+    "Int64": ConnectType.INT64,
+    "UInt64": ConnectType.INT64,
+    "Int32": ConnectType.INT32,
+    "UInt32": ConnectType.INT64,
+    "Bool": ConnectType.BOOLEAN,
+    "String": ConnectType.STRING,
+    "Bytes": ConnectType.BYTES,
+}
+WRAPPERS: Final = {f"google.protobuf.{name}Value": type_ for name, type_ in _WRAPPED.items()}
+"""The messages of `google/protobuf/wrappers.proto`: what their `value` is in Connect."""
+# FieldDescriptor.TYPE_*, which is not loaded to be compared with.
+_MESSAGE: Final = 11
+ENUM: Final = 14
+UNSIGNED_64: Final = (4, 6)
+"""uint64, fixed64."""
+_TYPES: Final = {
+    1: ConnectType.FLOAT64,
+    2: ConnectType.FLOAT32,
+    3: ConnectType.INT64,
+    4: ConnectType.INT64,
+    5: ConnectType.INT32,
+    6: ConnectType.INT64,
+    7: ConnectType.INT64,
+    8: ConnectType.BOOLEAN,
+    9: ConnectType.STRING,
+    12: ConnectType.BYTES,
+    13: ConnectType.INT64,
+    ENUM: ConnectType.STRING,
+    15: ConnectType.INT32,
+    16: ConnectType.INT64,
+    17: ConnectType.INT32,
+    18: ConnectType.INT64,
+}
+_NARROW: Final = {"int8": ConnectType.INT8, "int16": ConnectType.INT16}
+_NANOS: Final = {"google.type.TimeOfDay": "time-nanos", "google.protobuf.Timestamp": "timestamp-nanos"}
+_INT: Final = re.compile(r"[+-]?[0-9]{1,10}", re.ASCII)
+
+
+def connect_schema(compiled: Compiled, message: Descriptor) -> ConnectSchema:
+    """The Connect schema of a message. One that contains itself gives a cyclic schema.
+
+    :raises SchemaError: if two of its fields have one name, or it nests too deep.
+    """
+    try:
+        return _Conversion(compiled).message(message)
+    except RecursionError:
+        raise SchemaError("The schema's messages nest too deep, imports included.") from None
+
+
+def parts(message: Descriptor) -> Iterator[tuple[str, FieldDescriptor | OneofDescriptor]]:
+    """What a message's STRUCT is made of, in its order: oneofs, then the fields that are in none."""
+    from google.protobuf.descriptor_pb2 import DescriptorProto
+
+    proto = DescriptorProto()
+    message.CopyToProto(proto)
+    # Of a oneof that only stands for an `optional` of proto3 nothing else tells.
+    optionals = {field.oneof_index for field in proto.field if field.proto3_optional}
+    for oneof in message.oneofs:
+        if oneof.index not in optionals:
+            yield f"{oneof.name}_{oneof.index}", oneof
+    for field in message.fields:
+        is_in_oneof = field.containing_oneof is not None and field.containing_oneof.index not in optionals
+        if not is_in_oneof and field.type != GROUP:
+            yield field.name, field
+
+
+def is_map(field: FieldDescriptor) -> bool:
+    """By its shape, as ProtobufData knows it: what ksqlDB registers says no `map`."""
+    if not field.is_repeated or field.type != _MESSAGE:
+        return False
+    entry = message_of(field)
+    return (
+        entry.name.endswith("Entry")
+        and [part.name for part in entry.fields] == ["key", "value"]
+        and not any(part.is_repeated for part in entry.fields)
+        and not any(len(oneof.name) < 2 or oneof.name[1:] not in ("key", "value") for oneof in entry.oneofs)
+    )
+
+
+class _Conversion:
+    def __init__(self, compiled: Compiled) -> None:
+        self._compiled = compiled
+        self._messages: dict[str, ConnectSchema] = {}
+
+    def message(self, message: Descriptor) -> ConnectSchema:
+        if message.full_name in WRAPPERS:
+            return primitive(WRAPPERS[message.full_name], optional=True)
+        schema = self._messages.get(message.full_name)
+        if schema is None:
+            schema = ConnectSchema(type=ConnectType.STRUCT, name=message.full_name, optional=True)
+            self._messages[message.full_name] = schema
+            complete(schema, [ConnectField(name, self._part(part)) for name, part in parts(message)])
+        return schema
+
+    def _part(self, part: Any) -> ConnectSchema:
+        if hasattr(part, "fields"):
+            fields = (ConnectField(field.name, self.field(field)) for field in part.fields)
+            return struct(fields, name=f"{UNION_NAME}.{part.full_name}", optional=True)
+        return self.field(part)
+
+    def field(self, field: FieldDescriptor) -> ConnectSchema:
+        if is_map(field):
+            key, value = message_of(field).fields
+            return map_of(self.field(key), self.field(value), optional=True)
+        type_ = self._message_type(field) if field.message_type is not None else self._scalar(field)
+        return array(type_, optional=True) if field.is_repeated else type_
+
+    def _scalar(self, field: FieldDescriptor) -> ConnectSchema:
+        if field.enum_type is not None:
+            return ConnectSchema(type=ConnectType.STRING, name=field.enum_type.full_name, optional=True)
+        type_ = _TYPES[field.type]
+        if type_ is ConnectType.INT32:
+            type_ = _NARROW.get(self._compiled.meta(field).get("connect.type", ""), type_)
+        return primitive(type_, optional=True)
+
+    def _message_type(self, field: FieldDescriptor) -> ConnectSchema:
+        message = message_of(field)
+        match message.full_name:
+            case "confluent.type.Decimal":
+                meta = self._compiled.meta(field)
+                return decimal(_number(meta.get("scale")) or 0, _number(meta.get("precision")), optional=True)
+            case "google.type.Date":
+                return date(optional=True)
+            case "google.type.TimeOfDay":
+                return time(optional=True)
+            case "google.protobuf.Timestamp":
+                return timestamp(optional=True)
+        return self.message(message)
+
+
+def _number(text: str | None) -> int | None:
+    """As `Integer.parseInt` reads it; what is no number does not count."""
+    return int(text) if text is not None and _INT.fullmatch(text) and is_int(int(text)) else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProtoType(ConnectWriterType):
+    """A type of Protobuf, for the projection's walk (`projection.tree`)."""
+
+    field: FieldDescriptor | None
+    """The field that has it; None for a schema's message, and a oneof."""
+    holds: Descriptor | OneofDescriptor | None
+    """What its parts are in, if it is a message or a oneof."""
+
+    @classmethod
+    def of_message(cls, compiled: Compiled, message: Descriptor) -> ProtoType:
+        """A schema's message."""
+        schema = connect_schema(compiled, message)
+        return (
+            cls(schema, None, message) if schema.fields or not message.fields else cls(schema, message.fields[0], None)
+        )
+
+    @property
+    def is_union(self) -> bool:
+        return (self.schema.name or "").startswith(UNION_NAME)
+
+    @property
+    def unit(self) -> TimeUnit | None:
+        message = None if self.field is None else self.field.message_type
+        nanos = None if message is None else _NANOS.get(message.full_name)
+        return ConnectWriterType.unit.__get__(self) if nanos is None else time_unit(ConnectType.INT64, nanos, None)
+
+    @property
+    def word(self) -> str:
+        return "oneof" if self.is_union else ConnectWriterType.word.__get__(self)
+
+    def fields(self, path: str) -> tuple[WriterField[ProtoType], ...]:
+        holds: Any = self.holds
+        members = ((part.name, part) for part in holds.fields) if self.is_union else parts(holds)
+        return tuple(
+            WriterField(number=number, name=name, written=name, type=_typed(field.schema, part))
+            for number, (field, (name, part)) in enumerate(zip(self.schema.fields, members, strict=True))
+        )
+
+    def items(self) -> ProtoType:
+        return _typed(self.schema.values, self.field)
+
+    def entries(self, path: str) -> tuple[ProtoType, ProtoType]:
+        assert self.field is not None
+        key, value = message_of(self.field).fields
+        return _typed(self.schema.keys, key), _typed(self.schema.values, value)
+
+
+def _typed(schema: ConnectSchema, part: Any) -> ProtoType:
+    if hasattr(part, "fields"):
+        return ProtoType(schema, None, part)
+    return ProtoType(schema, part, part.message_type if schema.type is ConnectType.STRUCT else None)

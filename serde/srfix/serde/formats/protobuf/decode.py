@@ -1,0 +1,439 @@
+"""Messages → rows under columns, through Connect: `ProtobufData.toConnectData`, then `ConnectDataTranslator`.
+
+| writer | a column's value |
+|---|---|
+| a scalar that is not there | its default, 0 or empty; null with `optional`, in a oneof, and for a message |
+| repeated, a map | empty where there is none |
+| a required field that is not there | the body is refused |
+| an enum | the value's name; `UNKNOWN_ENUM_VALUE_<enum>_<number>` for a number without one, as Java has it |
+| uint64, fixed64 from 2⁶³ on | negative under ksqlDB's own case rules, as a Java long; refused under the others |
+| `confluent.type.Decimal` | the number, with the scale that the message says |
+| `google.type.Date` | before 1582-10-15 a day of the Julian calendar, as in Java, under ksqlDB's own case rules; else refused |
+| `google.type.TimeOfDay`, `google.protobuf.Timestamp` | cut to milliseconds under ksqlDB's own case rules; else exact |
+
+A payload has the message's indexes before its body: `MessageIndexes.readFrom`, zigzag varints, one 0 byte for the first message
+of a schema. The runtime parses (it knows bounds on depth, and checks text); fields that the schema lacks are not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from keyword import iskeyword
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+
+from srfix.serde.casing import CaseRule
+from srfix.serde.columns.types import Decimal, ScalarType
+from srfix.serde.connect.coercions import Coercion, coercion
+from srfix.serde.connect.schema import DECIMAL_NAME, ConnectType
+from srfix.serde.connect.time_units import NANOS, reads_units
+from srfix.serde.engine import Decode
+from srfix.serde.errors import DecodeError, OutOfRangeError
+from srfix.serde.formats.avro.read.finish import decimal_of_bytes
+from srfix.serde.formats.json.budget import Budget
+from srfix.serde.formats.protobuf.connect import UNSIGNED_64, ProtoType
+from srfix.serde.formats.protobuf.descriptors import message_of
+from srfix.serde.formats.protobuf.indexes import FIRST, read_indexes
+from srfix.serde.interface import Row, Value
+from srfix.serde.java_ints import LONG_MAX
+from srfix.serde.projection.tree import Entries, Fields, Items, Projected, Projection, Refused, Scalar
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
+
+Read: TypeAlias = Callable[[Any], Value]
+"""A value as the runtime has it → a column's."""
+_GREGORIAN: Final = (1582, 10, 15)
+_GREGORIAN_DAY: Final = "1582-10-15"
+"""The first day on which Java's calendar is the one that google.type.Date means."""
+_LAST_JULIAN: Final = (1582, 10, 4)
+_NANO: Final = 1_000_000_000
+_MILLI: Final = 1_000_000
+_FIRST_SECOND: Final = -62_135_596_800
+_LAST_SECOND: Final = 253_402_300_799
+_BITS: Final = {ConnectType.INT8: 8, ConnectType.INT16: 16}
+_SAME: Final = {
+    (ConnectType.BOOLEAN, ScalarType.BOOLEAN),
+    (ConnectType.INT32, ScalarType.INTEGER),
+    (ConnectType.INT32, ScalarType.BIGINT),
+    (ConnectType.INT64, ScalarType.BIGINT),
+    (ConnectType.FLOAT32, ScalarType.DOUBLE),
+    (ConnectType.FLOAT64, ScalarType.DOUBLE),
+    (ConnectType.STRING, ScalarType.STRING),
+    (ConnectType.BYTES, ScalarType.BYTES),
+}
+"""What the runtime's value is a column's as it is."""
+
+
+def body_decoder(make: Callable[[tuple[int, ...]], Callable[[bytes], Value]], *, framed: bool) -> Decode:
+    """A decoder of whole payloads.
+
+    :param make: makes what reads the bodies of the message that some indexes name.
+    :param framed: whether indexes stand before the body.
+    """
+    first = make((0,))
+    if not framed:
+        return lambda payload, offset: first(payload[offset:] if offset else payload)
+    others: dict[tuple[int, ...], Callable[[bytes], Value]] = {(0,): first}
+
+    def decode(payload: bytes, body_offset: int) -> Value:
+        if payload.startswith(FIRST, body_offset):
+            return first(payload[body_offset + 1 :])
+        indexes, start = read_indexes(payload, body_offset)
+        read = others.get(indexes)
+        if read is None:
+            try:
+                read = make(indexes)
+            except IndexError:
+                raise DecodeError(
+                    f"The payload's message indexes {list(indexes)} name no message of the writer's schema. It is corrupt, or "
+                    "its producer is no Protobuf serializer with a registry."
+                ) from None
+            others[indexes] = read  # as many as the schema has messages
+        return read(payload[start:])
+
+    return decode
+
+
+def reader(message: Descriptor, read: Callable[[Any], Value], budget: Budget | None = None) -> Callable[[bytes], Value]:
+    """What reads bodies of a message."""
+    from google.protobuf.message import DecodeError as ParseError
+    from google.protobuf.message_factory import GetMessageClass
+
+    parse = GetMessageClass(message).FromString
+
+    def read_body(body: bytes) -> Value:
+        try:
+            parsed = parse(body)
+        except ParseError as error:
+            raise DecodeError(
+                f"The {len(body)} bytes of the body are no {message.full_name} ({error}). They are corrupt or cut off, or the "
+                "writer's schema is another one."
+            ) from error
+        if budget is not None:
+            budget.begin(len(body))
+        return read(parsed)
+
+    return read_body
+
+
+def column_reader(
+    message: Descriptor, projection: Projection[ProtoType], case_rule: CaseRule
+) -> Callable[[bytes], Value]:
+    """What reads bodies of a message into rows of the columns."""
+    plan = _Plan(is_exact=reads_units(case_rule))
+    read = plan.read(projection.root)
+    if projection.unfed is not None:
+        read = projection.unfed.refuse
+    elif not projection.is_wrapped:
+        name, value = projection.columns[0].name, read
+        read = lambda parsed: {name: value(parsed)}  # noqa: E731
+    if _may_lack(message, set()):
+        read = _of_whole(read)
+    return reader(message, read, plan.budget if plan.budget.is_needed else None)
+
+
+def _may_lack(message: Descriptor, seen: set[str]) -> bool:
+    """Whether it, or one in it, has a required field."""
+    if message.full_name in seen:
+        return False
+    seen.add(message.full_name)
+    inner = (field.message_type for field in message.fields if field.message_type is not None)
+    return any(field.is_required for field in message.fields) or any(_may_lack(part, seen) for part in inner)
+
+
+def _of_whole(read: Read) -> Read:
+    """The runtime parses what Java does not."""
+
+    def whole(parsed: Any) -> Value:
+        if not parsed.IsInitialized():
+            lacking = ", ".join(parsed.FindInitializationErrors())
+            raise DecodeError(f"The body lacks the required fields {lacking}. It is corrupt, or of another schema.")
+        return read(parsed)
+
+    return whole
+
+
+class _Plan:
+    def __init__(self, *, is_exact: bool) -> None:
+        self.budget = Budget()
+        self._is_exact = is_exact
+
+    def read(self, value: Projected[ProtoType], *, is_repeated: bool = False) -> Read:
+        """What reads a value that is there."""
+        match value.how:
+            case Refused():
+                return value.how.refuse
+            case Fields() if value.writer.is_union:
+                return self._oneof(value.how, is_repeated=is_repeated)
+            case Fields():
+                return self._message(value.how, is_repeated=is_repeated)
+            case Items(items):
+                return _list(self.read(items, is_repeated=True), is_same=_is_same(items))
+            case Entries(keys, values):
+                assert value.writer.field is not None
+                return _map(value.writer.field, self.read(keys, is_repeated=True), self.read(values, is_repeated=True))
+            case Scalar():
+                read = _leaf(value.writer, value.how, value.path, is_exact=self._is_exact)
+                is_root = value.writer.field is not None and value.path == ""
+                return _held(read) if is_root or is_held(value.writer) else read
+
+    def _message(self, of: Fields[ProtoType], *, is_repeated: bool) -> Read:
+        """A message, by one expression, as a person would write it: `{"ID": m.id, "NAME": v1(m.name)}`."""
+        names: dict[str, object] = {"spend": self.budget.spend}
+        values: dict[str, list[str]] = {column.name: [] for column in of.columns}
+        for target in of.targets:
+            values[target.column.name].append(self._expression(target.value, names))
+        # Where several fields feed a column all are read, for each may be refused, and the last counts.
+        columns = [
+            f"{name!r}: " + (f"({', '.join(reads)})[-1]" if len(reads) > 1 else "".join(reads) or "None")
+            for name, reads in values.items()
+        ]
+        price = self.budget.price_of_row([1] * len(of.columns)) if is_repeated else 0
+        paid = f"spend({price}) or " if price else ""
+        row: Read = eval(f"lambda m: {paid}{{{', '.join(columns)}}}", names)  # noqa: S307 - identifiers, and quoted names
+        return row
+
+    def _expression(self, value: Projected[ProtoType], names: dict[str, object]) -> str:
+        """What gives a part of the message `m`; null where it is not there."""
+        writer = value.writer
+        if isinstance(value.how, Refused) or writer.is_union:
+            return f"{_named(names, value.how.refuse if isinstance(value.how, Refused) else self.read(value))}(m)"
+        assert writer.field is not None
+        name = writer.field.name
+        part = f"getattr(m, {name!r})" if iskeyword(name) else f"m.{name}"
+        if not _is_same(value):
+            part = f"{_named(names, self.read(value))}({part})"
+        return part if _is_always_there(writer) else f"{part} if m.HasField({name!r}) else None"
+
+    def _oneof(self, of: Fields[ProtoType], *, is_repeated: bool) -> Read:
+        """A oneof, read out of the message that it is in: null where none of its fields is set."""
+        fields = [field.type.field for field in of.fields]
+        oneof = cast("FieldDescriptor", fields[0]).containing_oneof
+        assert oneof is not None
+        chosen_by = oneof.name
+        reads: dict[str, list[tuple[str, Read]]] = {}
+        for target in of.targets:
+            how = target.value.how
+            value_read = how.refuse if isinstance(how, Refused) else self.read(target.value)
+            reads.setdefault(target.field.name, []).append((target.column.name, value_read))
+        nulls: Row = {column.name: None for column in of.columns}
+        price = self.budget.price_of_row([1] * len(of.columns)) if is_repeated else 0
+
+        def read(message: Any) -> Value:
+            chosen = message.WhichOneof(chosen_by)
+            if chosen is None:
+                return None
+            if price:
+                self.budget.spend(price)
+            row = nulls.copy()
+            for name, value_of in reads.get(chosen, ()):
+                row[name] = value_of(getattr(message, chosen))
+            return row
+
+        return read
+
+
+def _named(names: dict[str, object], value: object) -> str:
+    """The name by which an expression has a value."""
+    name = f"v{len(names)}"
+    names[name] = value
+    return name
+
+
+def _is_always_there(writer: ProtoType) -> bool:
+    """Whether a field has a value where nothing was written (`ProtobufData.setStructField`)."""
+    field = writer.field
+    if field is None:
+        return False
+    if writer.connect in (ConnectType.ARRAY, ConnectType.MAP):
+        return True
+    return field.message_type is None and not is_optional(field)
+
+
+def is_optional(field: FieldDescriptor) -> bool:
+    """Whether null is a value of its own: `optional` of proto3 and proto2 (`optional.for.proto2`), and in a oneof."""
+    return field.containing_oneof is not None or (field.has_presence and not field.is_required)
+
+
+def _is_same(value: Projected[ProtoType]) -> bool:
+    how, field = value.how, value.writer.field
+    if not isinstance(how, Scalar) or field is None or field.enum_type is not None or is_held(value.writer):
+        return False
+    if field.type in UNSIGNED_64 or how.refusal is not None or how.coercion is not Coercion.SAME:
+        return False
+    return (how.connect, how.type) in _SAME and not value.writer.is_logical
+
+
+def is_held(writer: ProtoType) -> bool:
+    """Whether the value is what one of the wrapper messages holds."""
+    field = writer.field
+    return field is not None and field.message_type is not None and not writer.is_logical
+
+
+def _held(read: Read) -> Read:
+    return lambda message: read(message.value)
+
+
+def _list(read: Read, *, is_same: bool) -> Read:
+    if is_same:
+        return list
+    return lambda values: [read(value) for value in values]
+
+
+def _map(field: FieldDescriptor, key: Read, value: Read) -> Read:
+    entry = message_of(field)
+    if entry.GetOptions().map_entry:
+        return lambda entries: {key(name): value(part) for name, part in entries.items()}  # type: ignore[misc]  # a string
+    # An entry without a value has the default of its type, of a message too.
+    return lambda entries: {key(entry.key): value(entry.value) for entry in entries}  # type: ignore[misc]
+
+
+def _leaf(writer: ProtoType, how: Scalar, path: str, *, is_exact: bool) -> Read:
+    """What reads a value without parts; a message that is one value to Connect is such."""
+    nanos = how.per_second == NANOS and how.coercion in (Coercion.TIME, Coercion.TIMESTAMP)
+    raw = _raw(writer, how, path, in_nanos=nanos, is_exact=is_exact)
+    if isinstance(how.type, Decimal) and writer.name == DECIMAL_NAME:
+        return cast("Read", raw)
+    coerce = coercion(how.connect, None if nanos else how.name, how.type, path, per_second=how.per_second)
+    if raw is None or coerce is None:
+        return raw or coerce or (lambda value: value)
+    convert, then = raw, coerce
+    return lambda value: then(convert(value))
+
+
+def _raw(writer: ProtoType, how: Scalar, path: str, *, in_nanos: bool, is_exact: bool) -> Read | None:
+    """What makes the number, text or bytes that Connect has of a value; None if it is that already."""
+    field = writer.field
+    assert field is not None
+    if is_held(writer):
+        (field,) = message_of(field).fields
+    where = path or "the root"
+    match writer.name if writer.is_logical else None:
+        case "org.apache.kafka.connect.data.Decimal":
+            return _decimal(how.type, path) if isinstance(how.type, Decimal) else lambda _: None
+        case "org.apache.kafka.connect.data.Date":
+            return lambda message: _days(message.year, message.month, message.day, where, is_exact)
+        case "org.apache.kafka.connect.data.Time":
+            return lambda message: _of_nanos(_nanos_of_day(message, where), where, in_nanos, is_exact)
+        case "org.apache.kafka.connect.data.Timestamp":
+            return lambda message: _of_nanos(_nanos_since(message, where), where, in_nanos, is_exact)
+    if field.enum_type is not None:
+        return _names(field.enum_type)
+    if field.type in UNSIGNED_64:
+        return lambda number: _long(number, where, is_exact)
+    if how.connect in _BITS:
+        bits = _BITS[how.connect]
+        return lambda number: (number + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
+    return None
+
+
+def _names(enum: EnumDescriptor) -> Read:
+    names: dict[int, str] = {value.number: value.name for value in reversed(enum.values)}
+    unknown = f"UNKNOWN_ENUM_VALUE_{enum.name}_"
+    return lambda number: names.get(number, f"{unknown}{number}")
+
+
+def _long(number: int, where: str, is_exact: bool) -> Value:
+    if number <= LONG_MAX:
+        return number
+    if is_exact:
+        raise OutOfRangeError(
+            f"The value {number} at {where} is a number without sign that no column holds: BIGINT ends at {LONG_MAX}. ksqlDB "
+            "reads it as a negative number, and so does case_rule='ksqldb'.",
+            path=where,
+            column_type="BIGINT",
+        )
+    return number - (1 << 64)
+
+
+def _decimal(column: Decimal, path: str) -> Read:
+    usual, of_bytes = column.scale, decimal_of_bytes(column.scale, column, path)
+
+    def read(message: Any) -> Value:
+        scale: int = message.scale
+        convert = of_bytes if scale == usual else decimal_of_bytes(scale, column, path)
+        return cast("Value", convert(message.value))
+
+    return read
+
+
+def _days(year: int, month: int, day: int, where: str, is_exact: bool) -> int:
+    """Days since 1970-01-01 (`GregorianCalendar`, not lenient)."""
+    shown, is_julian = f"{year}-{month:02}-{day:02}", (year, month, day) < _GREGORIAN
+    if is_julian and is_exact:
+        raise _no_time(shown, where, f"before {_GREGORIAN_DAY}, where ksqlDB means another day than the message says")
+    is_leap = year % 4 == 0 and (is_julian or year % 100 != 0 or year % 400 == 0)
+    most = 0 if not 1 <= month <= 12 else 28 + is_leap if month == 2 else 30 + ((month + month // 8) % 2)
+    if not (year >= 1 and 1 <= day <= most) or _LAST_JULIAN < (year, month, day) < _GREGORIAN:
+        raise _no_time(shown, where, "no day")
+    # Counted from March, so that a leap day is a year's last.
+    years, months = (year, month - 3) if month > 2 else (year - 1, month + 9)
+    days = 365 * years + years // 4 + (153 * months + 2) // 5 + day
+    return days - 719_471 if is_julian else days - years // 100 + years // 400 - 719_469
+
+
+def _nanos_of_day(message: Any, where: str) -> int:
+    hours, minutes, seconds, nanos = message.hours, message.minutes, message.seconds, message.nanos
+    if 0 <= hours < 24 and 0 <= minutes < 60 and 0 <= seconds < 60 and 0 <= nanos < _NANO:
+        return ((hours * 60 + minutes) * 60 + seconds) * _NANO + nanos  # type: ignore[no-any-return]
+    raise _no_time(f"{hours}:{minutes}:{seconds} and {nanos} ns", where, "no time of day")
+
+
+def _nanos_since(message: Any, where: str) -> int:
+    seconds, nanos = message.seconds, message.nanos
+    if _FIRST_SECOND <= seconds <= _LAST_SECOND and 0 <= nanos < _NANO:
+        return seconds * _NANO + nanos  # type: ignore[no-any-return]
+    raise _no_time(f"{seconds} s and {nanos} ns", where, "no instant of the years 1 to 9999")
+
+
+def _of_nanos(nanos: int, where: str, in_nanos: bool, is_exact: bool) -> int:
+    if in_nanos:
+        return nanos
+    millis, rest = divmod(nanos, _MILLI)
+    if rest and is_exact:
+        raise _no_time(f"{nanos} ns", where, "finer than the milliseconds that a column of numbers or text gets of it")
+    return millis
+
+
+def _no_time(shown: str, where: str, why: str) -> OutOfRangeError:
+    return OutOfRangeError(f"The value {shown} at {where} is {why}.", path=where, column_type="")
+
+
+def plain_reader(message: Descriptor) -> Callable[[bytes], Value]:
+    """What reads bodies of a message into dicts of its fields, as the encoder takes them: an enum is its value's name, and
+    messages are dicts, those for times as well. A field that is not there is None, or left out of a oneof of several."""
+    return reader(message, _Plain().message)
+
+
+class _Plain:
+    def __init__(self) -> None:
+        self._fields: dict[str, list[tuple[str, Read, bool, bool]]] = {}
+
+    def message(self, message: Any) -> Row:
+        descriptor: Descriptor = message.DESCRIPTOR
+        fields = self._fields.get(descriptor.full_name)
+        if fields is None:
+            fields = self._fields[descriptor.full_name] = [self._field(field) for field in descriptor.fields]
+        row: Row = {}
+        for name, read, may_lack, is_in_oneof in fields:
+            if not may_lack or message.HasField(name):
+                row[name] = read(getattr(message, name))
+            elif not is_in_oneof:
+                row[name] = None
+        return row
+
+    def _field(self, field: FieldDescriptor) -> tuple[str, Read, bool, bool]:
+        oneof = field.containing_oneof
+        is_in_oneof = oneof is not None and len(oneof.fields) > 1
+        if field.is_repeated and field.message_type is not None and field.message_type.GetOptions().map_entry:
+            read = _map(field, lambda key: key, self._value(field.message_type.fields[1]))
+        elif field.is_repeated:
+            read = _list(self._value(field), is_same=False)
+        else:
+            read = self._value(field)
+        return field.name, read, field.has_presence and not field.is_repeated, is_in_oneof
+
+    def _value(self, field: FieldDescriptor) -> Read:
+        if field.enum_type is not None:
+            return _names(field.enum_type)
+        return self.message if field.message_type is not None else lambda value: value

@@ -1,0 +1,306 @@
+"""Schema texts → descriptors: protoc itself, out of grpcio-tools (extra `protobuf`), and a descriptor pool for each schema.
+
+protoc decides what a schema is: no other compiler has its rules of scopes, options and editions, and it says all that is
+wrong with a text at once. It takes 0.2 ms a schema, in this process. It reads files, so a text stands in a temporary folder
+while it is compiled.
+"""
+
+from __future__ import annotations
+
+import ast
+import base64
+import binascii
+import os
+import re
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module, resources
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from srfix.serde.errors import SchemaError, UsageError
+from srfix.serde.forking import ForkLock
+from srfix.serde.schemas.references import reference_name
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor, FieldDescriptor, FileDescriptor
+    from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto
+    from google.protobuf.descriptor_pool import DescriptorPool
+
+_FILE: Final = "srfix_schema.proto"
+"""A schema's own file, which has no name in a registry."""
+META: Final = "confluent/meta.proto"
+DECIMAL: Final = "confluent/type/decimal.proto"
+_CONFLUENT: Final = {
+    META: """
+        syntax = "proto3";
+        package confluent;
+        import "google/protobuf/descriptor.proto";
+        message Meta { string doc = 1; map<string, string> params = 2; repeated string tags = 3; }
+        extend google.protobuf.FileOptions { Meta file_meta = 1088; }
+        extend google.protobuf.MessageOptions { Meta message_meta = 1088; }
+        extend google.protobuf.FieldOptions { Meta field_meta = 1088; }
+        extend google.protobuf.EnumOptions { Meta enum_meta = 1088; }
+        extend google.protobuf.EnumValueOptions { Meta enum_value_meta = 1088; }
+    """,
+    DECIMAL: """
+        syntax = "proto3";
+        package confluent.type;
+        message Decimal { bytes value = 1; uint32 precision = 2; int32 scale = 3; }
+    """,
+}
+"""What every registry knows without a reference (`ProtobufSchema`), and no package on PyPI brings alone."""
+_SYNTAX: Final = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*(?:syntax|edition)\b", re.DOTALL)
+_META: Final = re.compile(r"\(\s*\.?confluent\.\w+_meta\b")
+_MAP_ENTRY: Final = re.compile(r"\boption\s+map_entry\s*=\s*true\s*;")
+_MARK: Final = "option no_standard_descriptor_accessor = false;"
+"""Stands for the option above, which protoc takes from nobody: nobody says this one, which is of C++ and its default."""
+_MESSAGE: Final = re.compile(r"\bmessage\s+\w+\s*\{")
+_LENIENT: Final = " option deprecated_legacy_json_field_conflicts = true;"
+GROUP: Final = 10
+"""`FieldDescriptor.TYPE_GROUP`, which is not loaded to be compared with."""
+_SHOWN_PROBLEMS: Final = 5
+_PROTOC: Final = ForkLock()
+"""protoc keeps its errors in a place of the process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A schema, compiled."""
+
+    file: FileDescriptor
+    pool: DescriptorPool
+    """Of the schema and what it imports, and of nothing else: two schemas may give one name to different messages."""
+    is_descriptor: bool = True
+    """Whether a client sent it as one: the messages of maps' entries and of groups stand in such a schema."""
+
+    def message(self, indexes: tuple[int, ...] = (0,)) -> Descriptor:
+        """The message that stands at an index among the file's, at the next among that one's own, and so on
+        (`ProtobufSchema.toMessageName`).
+
+        :raises IndexError: if there is none.
+        :raises SchemaError: if the schema has no message.
+        """
+        first, *deeper = indexes
+        found = self._messages(None)[first]
+        for index in deeper:
+            found = self._messages(found)[index]
+        return found
+
+    def named(self, full_name: str) -> Descriptor:
+        """One of the schema's own messages.
+
+        :raises SchemaError: if it has none of the name.
+        """
+        try:
+            message = self.pool.FindMessageTypeByName(full_name)
+        except KeyError:
+            message = None
+        if message is None or message.file.name != self.file.name:
+            raise SchemaError(
+                f"The schema has no message {full_name}. Name one that it has, or write under another schema."
+            )
+        return message
+
+    def indexes(self, message: Descriptor) -> tuple[int, ...]:
+        """Where one of the schema's messages stands (`ProtobufSchema.toMessageIndexes`)."""
+        parent = message.containing_type
+        own = [one.full_name for one in self._messages(parent)].index(message.full_name)
+        return (*(() if parent is None else self.indexes(parent)), own)
+
+    def _messages(self, parent: Descriptor | None) -> list[Descriptor]:
+        if parent is None:
+            messages = list(self.file.message_types_by_name.values())
+            if not messages:
+                raise SchemaError("The Protobuf schema has no message. Name one that has: a payload is a message.")
+            return messages
+        if self.is_descriptor:
+            return list(parent.nested_types)
+        groups = {message_of(field).full_name for field in parent.fields if field.type == GROUP}
+        return [one for one in parent.nested_types if not one.GetOptions().map_entry and one.full_name not in groups]
+
+    def meta(self, field: FieldDescriptor) -> dict[str, str]:
+        """The parameters that `confluent.field_meta` gives a field."""
+        from google.protobuf.message_factory import GetMessageClass
+
+        if not field.has_options:
+            return {}
+        try:
+            extension = self.pool.FindExtensionByName("confluent.field_meta")
+        except KeyError:
+            return {}
+        # Of this pool's class: the runtime's own knows no extension of it.
+        options = GetMessageClass(self.pool.FindMessageTypeByName("google.protobuf.FieldOptions"))
+        parsed: Any = options.FromString(field.GetOptions().SerializeToString())
+        return dict(parsed.Extensions[extension].params)
+
+
+def message_of(field: FieldDescriptor) -> Descriptor:
+    """The type of a field that is a message."""
+    message = field.message_type
+    assert message is not None
+    return message
+
+
+def compiled(text: str, references: tuple[str, ...] = ()) -> Compiled:
+    """A schema's descriptors; made once per schema.
+
+    :param text: .proto text, or the base64 of a FileDescriptorProto, which confluent-kafka registers
+        (`ProtobufSchema`'s constructor takes both).
+    :param references: the texts that it imports, directly or not, by name (`ReferenceText`).
+    :raises SchemaError: if it is not one that protoc takes.
+    :raises UsageError: if grpcio-tools is not installed.
+    """
+    return _compiled(text, references, tuple(map(reference_name, references)))
+
+
+@lru_cache(maxsize=256)
+def _compiled(text: str, references: tuple[str, ...], names: tuple[str | None, ...]) -> Compiled:
+    pool = _library("google.protobuf.descriptor_pool").DescriptorPool()
+    named = {name: part for name, part in zip(names, references, strict=True) if name}
+    # Each after those that it imports, as references come.
+    serialized = {name: file for name, part in {**named, _FILE: text}.items() if (file := serialized_file(part))}
+    texts = {**_CONFLUENT, **{name: part for name, part in named.items() if name not in serialized}}
+    if _FILE in serialized:
+        # What serialized files import is compiled as what a file imports that holds nothing else.
+        imports = dict.fromkeys(
+            name for file in serialized.values() for name in file.dependency if name not in serialized
+        )
+        protos = _protoc("".join(f'import "{name}";\n' for name in imports), texts)[:-1]
+        for name, file in serialized.items():
+            file.name = name
+            protos.append(file)
+    else:
+        protos = _protoc(text, texts)
+    try:
+        for proto in protos:
+            pool.Add(proto)
+        file = pool.FindFileByName(_FILE)
+    except (TypeError, KeyError) as error:
+        raise SchemaError(f"The Protobuf schema cannot be used ({error}).") from error
+    return Compiled(file, pool, _FILE in serialized or _MAP_ENTRY.search(text) is not None)
+
+
+def serialized_file(text: str) -> FileDescriptorProto | None:
+    """The FileDescriptorProto of a text that is its base64; None of any other text."""
+    from google.protobuf.descriptor_pb2 import FileDescriptorProto
+    from google.protobuf.message import DecodeError
+
+    try:
+        return FileDescriptorProto.FromString(base64.b64decode(text, validate=True))
+    except (binascii.Error, ValueError, DecodeError):
+        return None
+
+
+def _protoc(text: str, files: dict[str, str]) -> list[FileDescriptorProto]:
+    """The descriptors of a text and of all that it imports, each after those that it imports itself."""
+    from google.protobuf.descriptor_pb2 import FileDescriptorProto
+
+    compiler = _library("grpc_tools._protoc_compiler")
+    try:
+        folder = TemporaryDirectory(prefix="srfix-proto-")
+    except OSError as error:
+        raise UsageError(
+            f"A Protobuf schema is compiled in a temporary folder, which cannot be made ({error.strerror}). Let TMPDIR "
+            "name a folder that can be written to."
+        ) from error
+    with folder as name:
+        for path, content in {**files, _FILE: text}.items():
+            _write(Path(name), path, _as_protoc_wants(content))
+        includes = [os.fsencode(include) for include in (name, *_includes())]
+        try:
+            found = _compile(compiler, includes)
+        except compiler.ProtocErrors as error:
+            if "JSON name" not in (problems := _problems(error)):
+                raise SchemaError(f"The text is no Protobuf schema: {problems}") from None
+            # Nobody else minds columns such as USER_ID beside USERID: not ksqlDB, not the registry.
+            _write(Path(name), _FILE, _MESSAGE.sub(lambda begin: begin[0] + _LENIENT, _as_protoc_wants(text)))
+            try:
+                found = _compile(compiler, includes)
+            except compiler.ProtocErrors:
+                raise SchemaError(f"The text is no Protobuf schema: {problems}") from None
+    protos = [FileDescriptorProto.FromString(_descriptor_in(code)) for code in found]
+    for proto in protos:
+        _mark_entries(proto.message_type)
+    return protos
+
+
+def _compile(compiler: Any, includes: list[bytes]) -> list[bytes]:
+    """The Python modules that protoc makes."""
+    with _PROTOC, warnings.catch_warnings():
+        warnings.simplefilter("ignore", compiler.ProtocWarning)
+        return [code for _, code in compiler.get_protos(_FILE.encode(), includes)]
+
+
+def _mark_entries(messages: Iterable[DescriptorProto]) -> None:
+    for message in messages:
+        if message.options.HasField("no_standard_descriptor_accessor"):
+            message.options.ClearField("no_standard_descriptor_accessor")
+            message.options.map_entry = True
+        _mark_entries(message.nested_type)
+
+
+def _descriptor_in(code: bytes) -> bytes:
+    """The file's descriptor in the Python module that protoc makes of it: the one way to get it that prints nothing."""
+    for node in ast.walk(ast.parse(code)):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "AddSerializedFile"
+        ):
+            return cast("bytes", ast.literal_eval(node.args[0]))
+    raise SchemaError(
+        "protoc has made a module without a descriptor: srfix does not know this version of grpcio-tools."
+    )
+
+
+def _as_protoc_wants(text: str) -> str:
+    """A text that says its syntax, for of others protoc writes a warning to the terminal, that imports Confluent's options if
+    it has any: Confluent's converter writes them without (`ProtobufData.fromConnectSchema`), and that says of no message that
+    it is a map's entry: the registry does of a schema that it was sent as a descriptor (`ProtobufSchema.toMessage`)."""
+    syntax = "" if _SYNTAX.match(text) else 'syntax = "proto2";'
+    imported = f'\nimport "{META}";' if _META.search(text) and META not in text else ""
+    return f"{syntax}{_MAP_ENTRY.sub(_MARK, text)}{imported}"
+
+
+def _write(folder: Path, name: str, text: str) -> None:
+    path = Path(os.path.normpath(folder / name))
+    if not path.is_relative_to(folder) or path == folder or "\0" in name:
+        raise SchemaError(f"The reference {name!r} has a name that no import can have.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except (OSError, UnicodeEncodeError) as error:
+        raise SchemaError(f"The text named {name!r} cannot be compiled ({error}).") from error
+
+
+@lru_cache(maxsize=1)
+def _includes() -> tuple[str, ...]:
+    """Where `google/protobuf/*.proto` and `google/type/*.proto` are."""
+    folders = (Path(folder).parent.parent for folder in _library("google.type").__path__)
+    return str(resources.files("grpc_tools").joinpath("_proto")), *map(str, folders)
+
+
+def _problems(error: Any) -> str:
+    """What protoc says, with the lines counted from 1."""
+    problems = [
+        f"{_text(problem.message).rstrip('.')} (line {problem.line + 1}"
+        f"{'' if _text(problem.filename) == _FILE else f' of {_text(problem.filename)}'})"
+        for problem in error.errors()
+    ]
+    more = f"; and {len(problems) - _SHOWN_PROBLEMS} more" if len(problems) > _SHOWN_PROBLEMS else ""
+    return "; ".join(problems[:_SHOWN_PROBLEMS]) + more + "."
+
+
+def _text(word: object) -> str:
+    return word.decode(errors="replace") if isinstance(word, bytes) else str(word)
+
+
+def _library(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise UsageError("Protobuf needs the libraries of the extra: pip install 'srfix[protobuf]'.") from error

@@ -1,0 +1,344 @@
+"""Rows → messages under a schema: the columns' own, or one that exists (`ProtobufSRSchemaDataTranslator`, then
+`ProtobufData.fromConnectData`).
+
+A column is written as the field of its exact name, which must be of its Connect type. Null is not written, so that a field
+without presence is read as its default, 0 or empty, as ksqlDB reads it: `nullable_representation` says otherwise. Null in an
+ARRAY is refused, as in Java. Of a STRUCT for a oneof the one field that is not null is written.
+
+`google.type.TimeOfDay` and `google.protobuf.Timestamp` hold nanoseconds, so no time is too fine for them; ksqlDB writes
+milliseconds.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from srfix.serde.columns.times import with_times
+from srfix.serde.columns.types import Array, Column, ColumnType, Decimal, Map, ScalarType, Struct, type_name
+from srfix.serde.connect.coercions import NOT_FITTING, decimal_fit
+from srfix.serde.connect.columns import connect_schema_of
+from srfix.serde.connect.schema import ConnectType
+from srfix.serde.engine import Encode
+from srfix.serde.errors import EncodeError, SchemaError
+from srfix.serde.formats.avro import load
+from srfix.serde.formats.avro.write.scalars import scalar
+from srfix.serde.formats.protobuf.connect import ProtoType
+from srfix.serde.formats.protobuf.decode import is_held
+from srfix.serde.formats.protobuf.descriptors import message_of
+from srfix.serde.formats.protobuf.indexes import written_indexes
+from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck, array_check, entries_check, map_check
+from srfix.serde.formats.rows.value_check import Convert, Misfit, ValueCheck, bare_value, encode_error, or_none
+from srfix.serde.specs import WriteSpec
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor, EnumDescriptor
+
+_EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_EPOCH_DAY: Final = datetime.date(1970, 1, 1).toordinal()
+_FIRST_DAY: Final = datetime.date(1582, 10, 15)
+_SECOND: Final = datetime.timedelta(seconds=1)
+_UNSIGNED: Final = {13: 32, 7: 32, 4: 63, 6: 63}
+"""uint32, fixed32, and those of 64 bits: how many of them a long has."""
+
+
+def plain_encoder(message: Descriptor, indexes: tuple[int, ...] | None) -> Encode:
+    """Dicts as the runtime takes them, by the fields' names; `indexes` stand before the body, if a registry is to read it."""
+    return _encoder(message, indexes, lambda row: row, None)
+
+
+def column_encoder(message: Descriptor, root: ProtoType, indexes: tuple[int, ...] | None, spec: WriteSpec) -> Encode:
+    """Rows of the columns; un-wrapped, the bare value of the only one.
+
+    :raises SchemaError: if a column has no field, or one of another type.
+    """
+    plan = _Plan(spec)
+    if spec.wrapped:
+        check = plan.value(root, Struct(spec.known_columns), "")
+        return _encoder(message, indexes, check.fast, check)
+    (column,) = spec.known_columns
+    record = RecordCheck(spec.case_rule)
+    value = plan.value(root, column.type, "")
+    record.set_fields([FieldCheck(name=column.name, field=column.name, check=or_none(value), when_missing=None)])
+
+    def bare(convert: Convert) -> Convert:
+        def of(row: object) -> object:
+            value = bare_value(convert(row), column.name)
+            return value if isinstance(root.schema.type, ConnectType) and root.holds is not None else {"value": value}
+
+        return of
+
+    check = record.check.within(bare)
+    return _encoder(message, indexes, check.fast, check)
+
+
+def _encoder(
+    message: Descriptor, indexes: tuple[int, ...] | None, convert: Convert, check: ValueCheck | None
+) -> Encode:
+    from google.protobuf.message import EncodeError as NotWrittenError
+    from google.protobuf.message_factory import GetMessageClass
+
+    made: Any = GetMessageClass(message)
+    before = b"" if indexes is None else written_indexes(indexes)
+
+    def encode(row: object, prefix: bytes) -> bytes:
+        try:
+            fields = convert(row)
+            if not isinstance(fields, Mapping):
+                raise Misfit.needs("a mapping", fields)
+            return b"".join((prefix, before, made(**fields).SerializeToString()))
+        except (Misfit, TypeError, ValueError, RecursionError, NotWrittenError) as error:
+            raise _explained(row, check, error) from error
+
+    return encode
+
+
+def _explained(row: object, check: ValueCheck | None, error: Exception) -> EncodeError:
+    if check is not None:
+        try:
+            check.careful(row)
+        except Misfit as misfit:
+            return encode_error(misfit)
+        except RecursionError as deep:
+            error = deep
+    if isinstance(error, Misfit):
+        return encode_error(error)
+    if isinstance(error, UnicodeEncodeError):
+        return EncodeError("A string of the row contains half a surrogate pair, which cannot be encoded.")
+    why = "it nests too deep" if isinstance(error, RecursionError) else error
+    return EncodeError(f"The row is no message of its Protobuf schema ({why}).")
+
+
+class _Plan:
+    def __init__(self, spec: WriteSpec) -> None:
+        self._spec = spec
+
+    def value(self, writer: ProtoType, column: ColumnType, path: str) -> ValueCheck:
+        """How values that are not null are checked, and made what the runtime takes."""
+        wanted = connect_schema_of(column)
+        name = writer.name if writer.is_logical else None
+        if writer.connect is not wanted.type or name != wanted.name:
+            raise SchemaError(
+                f"The schema has the type {writer.word} at {path or 'the root'}, and the column is {type_name(column)}. "
+                "Declare the column as the schema has it."
+            )
+        match column:
+            case Struct(fields):
+                return self._struct(writer, fields, path)
+            case Array(items):
+                return array_check(self._held(writer.items(), items, f"{path}->ARRAY"))
+            case Map(values, keys):
+                return self._map(writer, keys, values, path)
+            case _:
+                return _scalar(writer, column, self._spec)
+
+    def _held(self, writer: ProtoType, column: ColumnType, path: str) -> ValueCheck:
+        """The same, in the message of `google/protobuf/wrappers.proto` that it stands in, if it does."""
+        check = self.value(writer, column, path)
+        if isinstance(column, Struct | Array | Map) or not is_held(writer):
+            return check
+        return check.within(lambda convert: lambda value: {"value": convert(value)})
+
+    def _map(self, writer: ProtoType, keys: ColumnType, values: ColumnType, path: str) -> ValueCheck:
+        key, value = writer.entries(path)
+        assert writer.field is not None
+        written = self._held(value, values, f"{path}->MAP_VAL")
+        if message_of(writer.field).GetOptions().map_entry:
+            return map_check(written)
+        return entries_check(self._held(key, keys, f"{path}->MAP_KEY"), or_none(written))
+
+    def _struct(self, writer: ProtoType, columns: tuple[Column, ...], path: str) -> ValueCheck:
+        fields = {field.name: field for field in writer.fields(path)}
+        if lacking := [column.name for column in columns if column.name not in fields]:
+            raise SchemaError(
+                f"The schema has no field for the columns {', '.join(map(repr, lacking))} at {path or 'the root'}; it has "
+                f"{', '.join(map(repr, fields))}. Names are compared exactly here."
+            )
+        record, unions = RecordCheck(self._spec.case_rule), []
+        checks: list[FieldCheck] = []
+        for column in columns:
+            type_ = fields[column.name].type
+            check = or_none(self._held(type_, column.type, f"{path}->{column.name}"))
+            checks.append(FieldCheck(name=column.name, field=column.name, check=check, when_missing=None))
+            if type_.is_union:
+                unions.append(column.name)
+        record.set_fields(checks)
+        if writer.is_union:
+            return record.check.within(_one_of)
+        return record.check.within(_without(tuple(unions))) if unions else record.check
+
+
+def _one_of(convert: Convert) -> Convert:
+    def of(value: object) -> object:
+        fields = cast("Mapping[str, object]", convert(value))
+        chosen = {name: part for name, part in fields.items() if part is not None}
+        if len(chosen) != 1:
+            raise Misfit([("", f"has {len(chosen)} fields that are not null, and a oneof has one")])
+        return chosen
+
+    return of
+
+
+def _without(unions: tuple[str, ...]) -> Callable[[Convert], Convert]:
+    """A message has the fields of its oneofs as its own."""
+
+    def within(convert: Convert) -> Convert:
+        def of(value: object) -> object:
+            fields = dict(cast("Mapping[str, object]", convert(value)))
+            for name in unions:
+                fields.update(cast("Mapping[str, object]", fields.pop(name) or {}))
+            return fields
+
+        return of
+
+    return within
+
+
+def _scalar(writer: ProtoType, column: ColumnType, spec: WriteSpec) -> ValueCheck:
+    field = writer.field
+    assert field is not None
+    if isinstance(column, Decimal):
+        return _then(_decimal(column))
+    if column in _TIMES:
+        (shown,) = with_times((Column("_", column),), spec.times)
+        checked, as_message = _TIMES[column]
+        if shown.type != column:
+            return _then(_as_integer(checked, as_message))
+        return _then(lambda value: as_message(checked(value)))
+    if field.enum_type is not None:
+        return _then(_symbol(field.enum_type))
+    if field.type in _UNSIGNED:
+        return _then(_unsigned(_UNSIGNED[field.type]))
+    return _SCALARS[writer.connect]
+
+
+def _then(convert: Convert) -> ValueCheck:
+    return ValueCheck(fast=convert, careful=convert)
+
+
+def _avro(schema: object) -> ValueCheck:
+    """What Avro takes for the same column, Protobuf takes."""
+    check = scalar(load(json.dumps(schema)))
+    return replace(check, exact=None) if check.exact is int else check  # the runtime's words for a number are none
+
+
+def _unsigned(bits: int) -> Convert:
+    most = (1 << bits) - 1
+
+    def convert(value: object) -> object:
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most:
+            return value
+        raise Misfit.needs(f"an integer from 0 to {most}", value)
+
+    return convert
+
+
+def _symbol(enum: EnumDescriptor) -> Convert:
+    symbols = frozenset(enum.values_by_name)
+
+    def convert(value: object) -> object:
+        if isinstance(value, str) and value in symbols:
+            return value
+        raise Misfit.needs(f"one of {', '.join(sorted(symbols))}", value)
+
+    return convert
+
+
+def _decimal(column: Decimal) -> Convert:
+    """`DecimalUtils.fromBigDecimal` of a number that has the column's scale."""
+    unit, exact, low, bound = decimal_fit(column.precision, column.scale)
+    what = f"a number that fits {type_name(column)} without rounding"
+
+    def convert(value: object) -> object:
+        if not isinstance(value, decimal.Decimal) or not value.is_finite():
+            raise Misfit.needs(f"a finite decimal.Decimal for {type_name(column)}", value)
+        if not low < value < bound:
+            raise Misfit.needs(what, value)
+        try:
+            fitted = value.quantize(unit, None, exact)
+        except NOT_FITTING:
+            raise Misfit.needs(what, value) from None
+        unscaled = int(fitted.scaleb(column.scale, exact)) if fitted else 0
+        bits = unscaled.bit_length() if unscaled >= 0 else (~unscaled).bit_length()
+        return {
+            "value": unscaled.to_bytes(bits // 8 + 1, "big", signed=True),
+            "precision": len(fitted.as_tuple().digits) if fitted else 1,
+            "scale": column.scale,
+        }
+
+    return convert
+
+
+def _date(day: object) -> object:
+    if not isinstance(day, datetime.date) or isinstance(day, datetime.datetime):
+        raise Misfit.needs("a date", day)
+    if day < _FIRST_DAY:
+        raise Misfit.needs(f"a date from {_FIRST_DAY} on, where Java's calendar is the same as this one", day)
+    return day
+
+
+def _time(value: object) -> object:
+    if isinstance(value, datetime.time) and value.tzinfo is None:
+        return value
+    raise Misfit.needs("a time without zone", value)
+
+
+def _timestamp(value: object) -> object:
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        return value
+    raise Misfit.needs("a datetime with a time zone", value)
+
+
+def _date_message(day: Any) -> object:
+    return {"year": day.year, "month": day.month, "day": day.day}
+
+
+def _time_message(time: Any) -> object:
+    return {"hours": time.hour, "minutes": time.minute, "seconds": time.second, "nanos": time.microsecond * 1000}
+
+
+def _timestamp_message(instant: Any) -> object:
+    since = instant - _EPOCH
+    seconds = since // _SECOND
+    return {"seconds": seconds, "nanos": (since - seconds * _SECOND).microseconds * 1000}
+
+
+def _as_integer(check: Convert, as_message: Callable[[Any], object]) -> Convert:
+    """For `times="integers"`: days, milliseconds of the day or since 1970."""
+    of_integer = _OF_INTEGERS[check]
+
+    def convert(value: object) -> object:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise Misfit.needs("an integer", value)
+        try:
+            return as_message(check(of_integer(value)))
+        except (ValueError, OverflowError):
+            raise Misfit.needs("an integer that is a date or time", value) from None
+
+    return convert
+
+
+_TIMES: Final[dict[ColumnType, tuple[Convert, Callable[[Any], object]]]] = {
+    ScalarType.DATE: (_date, _date_message),
+    ScalarType.TIME: (_time, _time_message),
+    ScalarType.TIMESTAMP: (_timestamp, _timestamp_message),
+}
+_OF_INTEGERS: Final[dict[Convert, Callable[[int], object]]] = {
+    _date: lambda days: datetime.date.fromordinal(days + _EPOCH_DAY),
+    _time: lambda millis: datetime.time(
+        millis // 3_600_000, millis // 60_000 % 60, millis // 1000 % 60, millis % 1000 * 1000
+    ),
+    _timestamp: lambda millis: _EPOCH + datetime.timedelta(milliseconds=millis),
+}
+_SCALARS: Final = {
+    ConnectType.BOOLEAN: _avro("boolean"),
+    ConnectType.INT32: _avro("int"),
+    ConnectType.INT64: _avro("long"),
+    ConnectType.FLOAT64: _avro("double"),
+    ConnectType.STRING: _avro("string"),
+    ConnectType.BYTES: _avro("bytes"),
+}

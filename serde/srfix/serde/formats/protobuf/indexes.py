@@ -1,0 +1,70 @@
+"""Message indexes: which message of a schema a payload's body is (`MessageIndexes`, Confluent Platform 5.5).
+
+Zigzag varints: how many, then each; `00` is short for `[0]`, the first message of the file.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from srfix.serde.errors import DecodeError, TruncatedBodyError
+
+FIRST: Final = b"\0"
+_MOST: Final = 32
+"""protoc nests no deeper."""
+_MOST_BYTES: Final = 5
+"""Of a varint of 32 bits."""
+
+
+def read_indexes(payload: bytes, offset: int) -> tuple[tuple[int, ...], int]:
+    """The indexes that stand at an offset, and where the body begins.
+
+    :raises DecodeError: if there are none.
+    """
+    count, offset = _varint(payload, offset)
+    if not count:
+        return (0,), offset
+    if not 0 < count <= _MOST:
+        raise DecodeError(
+            f"The payload says that {count:,} message indexes follow, and messages nest {_MOST} deep at most. It is corrupt, "
+            "or its producer is no Protobuf serializer with a registry."
+        )
+    indexes: list[int] = []
+    for _ in range(count):
+        index, offset = _varint(payload, offset)
+        if index < 0:
+            raise DecodeError(f"The payload has the message index {index}. It is corrupt.")
+        indexes.append(index)
+    return tuple(indexes), offset
+
+
+def written_indexes(indexes: tuple[int, ...]) -> bytes:
+    """The indexes as a payload has them."""
+    if indexes == (0,):
+        return FIRST
+    return b"".join(_zigzag(number) for number in (len(indexes), *indexes))
+
+
+def _varint(payload: bytes, offset: int) -> tuple[int, int]:
+    number = 0
+    for place in range(_MOST_BYTES):
+        if offset + place >= len(payload):
+            raise TruncatedBodyError(
+                f"The payload has {len(payload)} bytes and ends within its message indexes. It was cut off, or its producer is "
+                "no Protobuf serializer with a registry."
+            )
+        byte = payload[offset + place]
+        number |= (byte & 0x7F) << 7 * place
+        if byte < 0x80:
+            return number >> 1 ^ -(number & 1), offset + place + 1
+    raise DecodeError("The payload has message indexes beyond 32 bits. It is corrupt.")
+
+
+def _zigzag(number: int) -> bytes:
+    number <<= 1
+    written = bytearray()
+    while number > 0x7F:
+        written.append(number & 0x7F | 0x80)
+        number >>= 7
+    written.append(number)
+    return bytes(written)
