@@ -190,7 +190,7 @@ class TestArguments:
             (lambda: ProtobufDeserializer(None), "schema_registry_client is needed if there is no schema_str"),
             (
                 lambda: ProtobufDeserializer(Timestamp, None, REGISTRY, {"key": "value"}),
-                "rule_conf is given, but no rules",
+                "rule_conf is given, but srfix executes no rules",
             ),
         ],
     )
@@ -211,7 +211,7 @@ class TestArguments:
                 lambda: ProtobufSerializer(None, REGISTRY, schema_str=PROTO, message_name="n.R"),
                 r"^The schema has no message n\.R\.",
             ),
-            (lambda: ProtobufSerializer(None, REGISTRY, schema_str=Schema(PROTO)), "of the type AVRO, not PROTOBUF"),
+            (lambda: ProtobufSerializer(None, REGISTRY, schema_str=Schema(PROTO)), "has the type AVRO, not PROTOBUF"),
             (lambda: JSONSerializer('{"type":"nothing"}', REGISTRY), "is not a JSON Schema that can be"),
             (lambda: JSONSerializer('{"$ref":"http://192.0.2.1/x"}', REGISTRY), r"srfix fetches nothing"),
         ],
