@@ -22,7 +22,7 @@ IN_ORDER = (
     "Plan written to ",
     "A reader with the dual-subject fallback can read at any time",
     '{"USERID": 1, "FULLNAME": "Ada King", "EMAILADDRESS": "ada@example.com"}',
-    "it said Schema id 2 is not registered under ",
+    "message Schema id 2 is not registered under ",
     "$ srfix apply ",
     "Step 6 of 6: ",
     "Applied: 6 of 6 steps carried out\n",

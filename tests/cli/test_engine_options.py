@@ -127,4 +127,4 @@ class TestWithoutSpark:
         monkeypatch.setattr(session, "find_spec", lambda name: object())
         kafka = ("--bootstrap-servers", "127.0.0.1:9", "-X", "queued.min.messages=1")
         assert main(["scan", "users", *kafka, *SPARK]) == ExitCode.REFUSED
-        assert "The Kafka property queued.min.messages is one of librdkafka's" in capsys.readouterr().err
+        assert "The Kafka property queued.min.messages belongs to librdkafka" in capsys.readouterr().err

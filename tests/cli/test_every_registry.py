@@ -250,7 +250,8 @@ class TestWhatAnApplySaysIsNoMoreThanItDid:
 
 class TestFollowerAlone:
     @pytest.mark.parametrize(
-        ("code", "hint"), [(42205, "name the leader's URL"), (50004, "name the URL of a node that can lead")]
+        ("code", "hint"),
+        [(42205, "name the leader's URL"), (50004, "name the URL of a node that can become the leader")],
     )
     def test_it_is_diagnosed_and_planned_and_the_repair_says_where_to_go(
         self,

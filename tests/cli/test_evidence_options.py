@@ -80,7 +80,7 @@ class TestKsqldb:
         with ksqldb_server() as server:
             document = diagnosis(parts, "--ksqldb", server.url, "--ksqldb-config", "http.answer.max.bytes=10")
             (skipped,) = [s for s in document["skipped"] if s["what"] == f"ksqlDB ({server.url})"]
-            assert "has more than 10 bytes, decompressed" in skipped["reason"]
+            assert "has more than 10 bytes after decompression" in skipped["reason"]
             done = parts.srfix("diagnose", "--ksqldb", server.url, "--ksqldb-config", "max.bytes=10")
         assert (done.returncode, done.stdout) == (2, "")
         assert "Unknown property max.bytes of the ksqlDB client." in done.stderr

@@ -67,4 +67,4 @@ def test_nothing_is_one_test_that_passes() -> None:
     written = io.StringIO()
     render(Report(document={"findings": [], "skipped": []}, blocks=()), written)
     (case,) = ElementTree.fromstring(written.getvalue())
-    assert (case.get("name"), len(case)) == ("nothing is wrong in what was looked at", 0)
+    assert (case.get("name"), len(case)) == ("srfix found nothing wrong in what it looked at", 0)

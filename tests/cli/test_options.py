@@ -162,7 +162,7 @@ class TestKafkaProperties:
         [("sasl.login.callback.handler.class", "It names a Java class"), ("ssl.enabled.protocols", "Leave it out")],
     )
     def test_what_only_java_has_is_refused_by_name_with_what_to_use(self, name: str, advice: str) -> None:
-        with pytest.raises(UsageError, match=rf"^The Kafka property {name} is one of Java's.*{advice}") as refusal:
+        with pytest.raises(UsageError, match=rf"^The Kafka property {name} belongs to Java.*{advice}") as refusal:
             connect("-X", f"{name}=topsecret")
         assert "topsecret" not in refusal.value.message
 
@@ -339,8 +339,8 @@ class TestConfigFile:
             ("application = ['a', 'b']", "application", 'text, in quotes: "…"'),
             ("[plan]\nout = ['p.json']", "plan.out", 'text, in quotes: "…"'),
             ("[source]\nusers-store = 5", "source.users-store", 'text, in quotes: "…"'),
-            ("ignore = ['a', 1]", "ignore", 'text, in quotes: "…", or a list of such'),
-            ("registry = [['http://a:1']]", "registry", 'text, in quotes: "…", or a list of such'),
+            ("ignore = ['a', 1]", "ignore", 'text, in quotes: "…", or a list of such texts'),
+            ("registry = [['http://a:1']]", "registry", 'text, in quotes: "…", or a list of such texts'),
         ],
     )
     def test_a_value_of_another_type_is_refused(self, tmp_path: Path, text: str, name: str, what: str) -> None:

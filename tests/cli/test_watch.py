@@ -111,7 +111,7 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("options", "said"),
         [
-            (("--listen", "here"), "Invalid value for '--listen': it takes HOST:PORT or off, not 'here'."),
+            (("--listen", "here"), "Invalid value for '--listen': expected HOST:PORT or off, not 'here'."),
             (("--journals", "d"), "--journals, --expect-digest and --signature are for the plan of --allow"),
             (("--signature", "s", "--allow", "p"), "--signature and --signer-key belong together"),
         ],

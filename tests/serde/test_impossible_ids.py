@@ -124,7 +124,7 @@ class TestAnAddressThatIsNotThere:
 
     def test_an_id_behind_it_is_unknown(self, registry: FixtureRegistry) -> None:
         with RegistryClient(f"{registry.url}/elsewhere", retry=RetryPolicy(max_attempts=1)) as client:
-            with pytest.raises(SchemaNotFoundError, match=r"error 404 .*Is the URL's base path right\?") as caught:
+            with pytest.raises(SchemaNotFoundError, match=r"error 404 .*Check the URL's base path") as caught:
                 client.schema_by_id(7)
             assert (caught.value.status, caught.value.error_code) == (404, 404)
             assert not client.gives_id_to("users-value", 7)

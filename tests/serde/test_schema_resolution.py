@@ -417,7 +417,7 @@ class TestPlans:
             assert "aliases and defaults in the schemas do not count" in plan.explain().splitlines()[1]
         ksqldb = plan_read(client, "users", NEWEST, case_rule=CaseRule.KSQLDB)
         assert ksqldb.reader is None
-        assert "as ksqlDB's: aliases and defaults in the schemas do not" in ksqldb.explain().splitlines()[1]
+        assert "as in ksqlDB: aliases and defaults in the schemas do not" in ksqldb.explain().splitlines()[1]
 
     def test_the_jvm_engine_refuses_a_default_that_java_has_no_word_for(
         self, registry: FixtureRegistry, client: RegistryClient

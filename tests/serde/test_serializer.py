@@ -72,7 +72,7 @@ class TestCall:
         registry.seed("other-value", TEXT)
         payload = AvroSerializer(registry, COLUMNS)({"id": 7}, VALUE)
         assert payload == b"\x00\x00\x00\x00\x02\x02\x0e\x00"
-        with pytest.raises(EncodeError, match="->id has no column or field"):
+        with pytest.raises(EncodeError, match="->id feeds no column or field"):
             AvroSerializer(registry, COLUMNS, case_rule=CaseRule.EXACT)({"id": 7}, VALUE)
         assert registry.schemas[2].text == internal_schema(WriteSpec(columns=COLUMNS))
         assert AvroDeserializer(UnderOneSubject(registry), columns=COLUMNS)(payload, VALUE) == {"ID": 7, "NAME": None}
@@ -128,7 +128,7 @@ class TestForSchema:
         assert (registry.schemas[1].text, write.schema.text) == (TEXT, TEXT)
 
     def test_names_are_exact(self) -> None:
-        with pytest.raises(EncodeError, match="->ID has no column or field to go to; ->id is"):
+        with pytest.raises(EncodeError, match="->ID feeds no column or field; ->id is"):
             AvroSerializer.for_schema(MemoryRegistry(), TEXT)({"ID": 7}, VALUE)
 
     def test_a_schema_with_references_asks_for_them_with_the_first_row(self) -> None:
@@ -187,7 +187,7 @@ class TestHalves:
     @pytest.mark.parametrize("columns", ["A INT, B INT", "A INT KEY, B INT KEY, C INT KEY"])
     def test_several_columns_cannot_stand_bare(self, columns: str) -> None:
         for make in (lambda given: AvroSerializer(MemoryRegistry(), given, wrap=False), KafkaSerializer):
-            with pytest.raises(ColumnError, match="Only a single column can be un-wrapped, and"):
+            with pytest.raises(ColumnError, match="Only a single column can be un-wrapped, but"):
                 make(parse_columns(columns))({"A": 1}, KEY)
 
 
@@ -357,7 +357,7 @@ class TestSchemasThatExist:
             kind(client, HALVES, schema_id=schema_id)({"ID": 7}, KEY)
 
     def test_a_version_that_is_not_there(self, client: RegistryClient) -> None:
-        with pytest.raises(ResolveError, match="The values are to be written under version"):
+        with pytest.raises(ResolveError, match="The values must be written under version"):
             AvroSerializer(client, version="latest")({"id": 7}, VALUE)
 
     def test_a_schema_of_another_type_is_refused(self, registry: FixtureRegistry, client: RegistryClient) -> None:

@@ -76,7 +76,7 @@ class TestSplit:
     def test_too_short_a_key_is_refused(self, kind: WindowKind, size: int) -> None:
         for short in (0, 3, size - 1):
             with pytest.raises(
-                TruncatedBodyError, match=f"'{kind.value}' has at least {size} bytes, and this one {short}"
+                TruncatedBodyError, match=f"'{kind.value}' has at least {size} bytes, but this one has {short}"
             ):
                 split(bytes(short), kind)
         assert split(bytes(size), kind)[0] == b""

@@ -55,8 +55,8 @@ def pytest_configure(config: pytest.Config) -> None:
 collect_ignore: Final = [] if ABILITIES[RELEASE].source else ["test_source_tasks.py"]
 
 CANNOT: Final = (
-    "The arrow engine begins with Spark 4.1",
-    'format("srfix") begins with Spark 4.0',
+    "The arrow engine needs Spark 4.1 or newer",
+    'format("srfix") needs Spark 4.0 or newer',
 )
 """What is said on an older Spark of what it cannot do."""
 

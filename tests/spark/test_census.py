@@ -364,5 +364,5 @@ class TestFailures:
             engine.count(asked(ODD, 3))
 
     def test_a_property_that_java_lacks_is_refused(self, spark: SparkSession) -> None:
-        with pytest.raises(UsageError, match=r"queued\.min\.messages is one of librdkafka"):
+        with pytest.raises(UsageError, match=r"queued\.min\.messages belongs to librdkafka"):
             SparkCensus(spark, {"bootstrap.servers": "a:1", "queued.min.messages": "1"})

@@ -76,5 +76,5 @@ class TestColumn:
         self, spark: SparkSession, world: World, case: EngineCase
     ) -> None:
         column = case.read(F.col("value").cast("string"), world.plan())
-        with pytest.raises(RAISED, match=r"type string, and payloads are binary"):
+        with pytest.raises(RAISED, match=r"type string, but payloads are binary"):
             frame(spark, [world.payload(1)]).select(column).collect()

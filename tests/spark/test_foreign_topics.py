@@ -48,7 +48,7 @@ KNOWN: Final = (
         sentence="Why a row with a string that is not UTF-8, or a date or ",
         instead=frozenset({"BAD_VALUE", "OVERFLOW"}),
     ),
-    Known(sentence="What is wrong inside a field that no column reads, ", is_read=True),
+    Known(sentence="An error within a field that no column reads, ", is_read=True),
 )
 """All that may differ. Each must occur."""
 

@@ -168,7 +168,7 @@ class TestWriteStream:
                 assert self.started(spark, plan, tmp_path, servers, keep).awaitTermination(120)
 
         with pytest.raises(
-            ClusterError, match=rf"said nothing of the topic '{topic}' in time: .* or no broker answered"
+            ClusterError, match=rf"gave no information about the topic '{topic}' in time: .* or no broker answered"
         ):
             run("localhost:1")
         run(broker.bootstrap_servers)
@@ -200,7 +200,7 @@ class TestWriteStream:
     def test_a_stream_and_a_frame_have_each_its_function(self, spark: SparkSession, world: World) -> None:
         plan = plan_write(world.client, "users-kept", self.COLUMNS)
         stream = spark.readStream.format("rate").load().selectExpr("value AS id", "timestamp AS seen")
-        with pytest.raises(UsageError, match=r"this one is a stream: write_stream writes it\.$"):
+        with pytest.raises(UsageError, match=r"this frame is a stream: use write_stream\.$"):
             write_topic(stream, plan, bootstrap_servers="b:1")
         with pytest.raises(UsageError, match=r"this is not one: use write_topic\.$"):
             write_stream(spark.sql("SELECT 1L AS id, current_timestamp() AS seen"), plan, bootstrap_servers="b:1")

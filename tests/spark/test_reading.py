@@ -219,7 +219,7 @@ class TestFrames:
 
     def test_a_stream_takes_a_name_and_no_observation(self, spark: SparkSession, world: World) -> None:
         stream = spark.readStream.format("rate").load().select(F.lit(b"").alias("value"))
-        with pytest.raises(UsageError, match=r"A stream has no Observation"):
+        with pytest.raises(UsageError, match=r"A stream cannot use an Observation"):
             stream.transform(from_registry(world.plan(), engine="arrow", observe=Observation("x")))
 
 

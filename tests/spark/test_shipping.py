@@ -156,8 +156,8 @@ class TestAWorkerWithoutSrfix:
             check=True,
         )
         assert re.fullmatch(
-            rf"{WORKER} lacks srfix\. \S+/{renamed.name} is on its path and holds srfix, but no entries for its folders, as a "
-            rf"wheel that was renamed: Python finds no namespace package in it\. {HOW_TO_SHIP} {OR_JVM}",
+            rf"{WORKER} lacks srfix\. \S+/{renamed.name} is on its path and contains srfix, but no entries for its "
+            rf"folders \(like a renamed wheel\), so Python finds no namespace package in it\. {HOW_TO_SHIP} {OR_JVM}",
             told.stdout.decode().strip(),
         )
 
@@ -170,8 +170,8 @@ class TestAWorkerWithoutLibraries:
         payload = _payload(client)
         decoded = arrow_decoded(plan_read(client, "users", COLUMNS), F.col("value"))
         message = (
-            rf"{WORKER} lacks pyarrow, fastavro, requests\. Install it there \(pip install pyarrow fastavro requests\): a zip "
-            rf"of Python files cannot bring it\. {OR_JVM}"
+            rf"{WORKER} lacks pyarrow, fastavro, requests\. Install it there \(pip install pyarrow fastavro "
+            rf"requests\): a zip of Python files cannot contain it\. {OR_JVM}"
         )
         with pytest.raises(PythonException, match=message):
             spark.createDataFrame([(payload,)], "value binary").select(decoded).collect()

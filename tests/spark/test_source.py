@@ -183,5 +183,5 @@ class TestWriter:
         write = spark.range(1).write.format("srfix").options(**topic.least)
         with clear_errors(), pytest.raises(AnalysisException, match="UNSUPPORTED_DATA_SOURCE_SAVE_MODE"):
             write.save()
-        with pytest.raises(UsageError, match=r"^A topic is not overwritten, only added to\."), clear_errors():
+        with pytest.raises(UsageError, match=r"^srfix cannot overwrite a topic, only append to it\."), clear_errors():
             write.mode("overwrite").save()

@@ -321,7 +321,7 @@ class TestWriting:
         ("schema", "given", "message"),
         [
             ({"ID": "long", "offset": "long"}, {"metadata": "offset"}, "srfix cannot write a record's offset"),
-            ({"ID": "long"}, {"metadata": "key"}, "has no column 'key', which metadata names"),
+            ({"ID": "long"}, {"metadata": "key"}, "metadata names the column 'key', but the frame has only"),
             ({"ID": "long", "key": "long"}, {"metadata": "key"}, "'key' must be binary or string"),
             ({"ID": "long"}, {"role": "key"}, "A record with only a key would be a tombstone"),
             ({"value": "binary", "topic": "string"}, {"format": "raw"}, "it also has topic"),
@@ -337,7 +337,7 @@ class TestWriting:
         assert topic.registry.writes == 0
 
     def test_a_spark_that_cannot_write_streams_so_is_told_how_it_can(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        lacking = 'format("srfix") writes streams from Spark 4.1 on'
+        lacking = 'format("srfix") writes streams since Spark 4.1'
         monkeypatch.setattr(source, "HAS_STREAM_WRITER", False)
         monkeypatch.setattr(source, "lacks_source_stream_writer", lambda: lacking)
         with pytest.raises(EngineRefusedError) as caught:

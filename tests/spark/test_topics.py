@@ -152,7 +152,7 @@ class TestFrame:
 
     def test_rows_that_do_not_say_their_topic_are_refused(self, spark: SparkSession, world: World) -> None:
         df = spark.sql("SELECT X'00' AS value")
-        with pytest.raises(UsageError, match=r"each row by its topic, and the frame has no"):
+        with pytest.raises(UsageError, match=r"need one column 'topic' of strings, but the frame has no"):
             df.transform(from_registry([world.plan()]))
 
 
@@ -194,7 +194,7 @@ class TestKafka:
             ClusterError, match=rf"^One of the topics '{there}', '{lacking}' is not in the Kafka cluster"
         ):
             read_topic(spark, {there: plan, lacking: plan}, bootstrap_servers=at)
-        with pytest.raises(UsageError, match=r"not a regular expression of Java's: Unclosed group"):
+        with pytest.raises(UsageError, match=r"not a Java regular expression: Unclosed group"):
             read_topic(spark, plan, bootstrap_servers=at, subscribe_pattern="(")
         for read in (read_topic, read_stream):
             with pytest.raises(UsageError, match=r"names a partition that its topic lacks"):

@@ -248,7 +248,7 @@ class TestBytes:
         df = spark.sql(
             "SELECT 7 AS id" + ("" if format_ is Format.KAFKA else ", 1.5BD AS d, array(DATE'1999-12-31') AS a")
         )
-        with pytest.raises(EngineRefusedError, match=f"bodies are {format_.name}, and Spark writes Avro"):
+        with pytest.raises(EngineRefusedError, match=f"bodies are {format_.name}, but Spark writes only Avro"):
             df.transform(to_registry(plan, engine="jvm"))
         row = {"id": 7} | (
             {} if format_ is Format.KAFKA else {"d": decimal.Decimal("1.5"), "a": [datetime.date(1999, 12, 31)]}
@@ -444,13 +444,14 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("columns", "frame", "reason"),
         [
-            ("A INT", "1L AS a", "->A is bigint, and not every such value fits int"),
-            ("A DOUBLE", "1L AS a", "->A is bigint, and not every such value fits double"),
-            ("A DECIMAL(4, 2)", "1.000BD AS a", "->A is decimal(4,3), and not every such value fits bytes (decimal 4, 2)"),
-            ("A DECIMAL(4, 2)", "100BD AS a", "->A is decimal(3,0), and not every such value fits bytes (decimal 4, 2)"),
-            ("A DECIMAL(40, 2)", "1BD AS a", "->A is written as bytes (decimal 40, 2), and Spark's decimals have 38 digits"),
-            ("A STRUCT<B ARRAY<INT>>", "struct(array(1L) b) a", "->A->B->ARRAY is bigint, and not every such value fits int"),
-            ("A MAP<STRING, INT>", "map('x', 1L) AS a", "->A->MAP_VAL is bigint, and not every such value fits int"),
+            ("A INT", "1L AS a", "->A is bigint, but not every such value fits int"),
+            ("A DOUBLE", "1L AS a", "->A is bigint, but not every such value fits double"),
+            ("A DECIMAL(4, 2)", "1.000BD AS a", "->A is decimal(4,3), but not every such value fits bytes (decimal 4, 2)"),
+            ("A DECIMAL(4, 2)", "100BD AS a", "->A is decimal(3,0), but not every such value fits bytes (decimal 4, 2)"),
+            ("A DECIMAL(40, 2)", "1BD AS a",
+             "->A is written as bytes (decimal 40, 2), but Spark's decimals have at most 38 digits"),
+            ("A STRUCT<B ARRAY<INT>>", "struct(array(1L) b) a", "->A->B->ARRAY is bigint, but not every such value fits int"),
+            ("A MAP<STRING, INT>", "map('x', 1L) AS a", "->A->MAP_VAL is bigint, but not every such value fits int"),
         ],
     )  # fmt: skip
     def test_a_cast_that_could_lose_is_not_spark_s(
@@ -469,12 +470,12 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("columns", "frame", "why"),
         [
-            ("A TIMESTAMP", "TIMESTAMP_NTZ'2020-1-1' a", "->A is timestamp_ntz, which is not written as long"),
-            ("A STRING", "1 AS a", "->A is int, which is not written as string"),
-            ("A DATE", "TIMESTAMP'2020-01-01' AS a", "->A is timestamp, which is not written as int (date)"),
+            ("A TIMESTAMP", "TIMESTAMP_NTZ'2020-1-1' a", "->A is timestamp_ntz, which cannot be written as long"),
+            ("A STRING", "1 AS a", "->A is int, which cannot be written as string"),
+            ("A DATE", "TIMESTAMP'2020-01-01' AS a", "->A is timestamp, which cannot be written as int (date)"),
             ("A ARRAY<STRING>", "'x' AS a", "->A is string, not an array"),
-            ("A MAP<STRING, INT>", "map(1, 2) AS a", "->A is map<int, int>, and the keys of a map must be string"),
-            ("A STRUCT<B INT>", "struct(1 AS b, 2 AS c) AS a", "->A->c has no column or field to go to"),
+            ("A MAP<STRING, INT>", "map(1, 2) AS a", "->A is map<int, int>, but the keys of a map must be string"),
+            ("A STRUCT<B INT>", "struct(1 AS b, 2 AS c) AS a", "->A->c feeds no column or field"),
         ],
     )  # fmt: skip
     def test_what_no_serializer_takes_is_nobody_s(
@@ -490,8 +491,8 @@ class TestRefusals:
         spark.sql("SELECT 1 AS a").transform(to_registry(plan, workers_have_srfix=False))
         with pytest.raises(
             WorkerPackageError,
-            match=r"^The values of topic 't' need the arrow engine \(->A is bigint, and not every such value fits int\), "
-            r"which runs on the workers, but workers_have_srfix=False says that they lack srfix\. ",
+            match=r"^The values of topic 't' need the arrow engine \(->A is bigint, but not every such value fits "
+            r"int\), which runs on the workers, but workers_have_srfix=False says that they lack srfix\. ",
         ):
             spark.sql("SELECT 1L AS a").transform(to_registry(plan, workers_have_srfix=False))
 

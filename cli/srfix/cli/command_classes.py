@@ -1,7 +1,7 @@
-"""click's classes as srfix has them.
+"""srfix's subclasses of click's classes.
 
-The help of a command has an example, and its options in groups; few options are one list, as click writes it. A group imports a
-command when it is asked for, and not before.
+The help of a command shows an example and the options in groups. If a command has few options, they are one list, as in
+click. A group imports a command only when the command is needed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _GROUPS: Final = {
 }
 _OTHERS: Final = "Options"
 _FEW: Final = 9
-"""Options that are one list."""
+"""Up to this number, the options are one list."""
 
 
 class HelpFormatter(click.HelpFormatter):
@@ -61,7 +61,7 @@ def _bold(text: str) -> str:
 
 
 class HelpContext(click.Context):
-    """What a command line is read into."""
+    """The context into which click reads a command line."""
 
     formatter_class = HelpFormatter
 
@@ -90,7 +90,7 @@ class GroupedCommand(click.Command):
 
 
 def grouped_options(command: click.Command, ctx: click.Context) -> Mapping[str, Sequence[click.Option]]:
-    """The options that a command's help shows, in groups by their titles; few are one group."""
+    """The options that a command's help shows, in titled groups. If there are few options, they are one group."""
     shown = [param for param in command.get_params(ctx) if isinstance(param, click.Option) and not param.hidden]
     if len(shown) <= _FEW:
         return {_OTHERS: shown}
@@ -102,11 +102,11 @@ def grouped_options(command: click.Command, ctx: click.Context) -> Mapping[str, 
 
 
 command = partial(click.command, cls=GroupedCommand)
-"""`click.command` of a command of srfix."""
+"""`click.command` for srfix's commands."""
 
 
 def loaded(entry: CommandEntry) -> click.Command:
-    """The command of an entry, imported now."""
+    """Imports the command of an entry."""
     module, _, attribute = entry.target.partition(":")
     command = getattr(import_module(module), attribute)
     if not isinstance(command, click.Command):
@@ -135,7 +135,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """:raises click.UsageError: if there is no such command; the message names one that is near."""
+        """:raises click.UsageError: if there is no such command; the message names a similar command."""
         name = args[0]
         if name not in self._table and not ctx.resilient_parsing and not name.startswith("-"):
             near = nearest(name[:100], self._table)
@@ -144,7 +144,7 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """The commands that begin so, without importing any, and the group's own options."""
+        """The commands that begin with `incomplete` (none is imported), and the group's own options."""
         commands = [
             CompletionItem(name, help=entry.summary)
             for name, entry in self._table.items()

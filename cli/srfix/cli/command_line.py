@@ -1,4 +1,5 @@
-"""The groups `srfix` and `srfix state`: runs a command, and turns whatever comes of it into the contract's exit codes."""
+"""The groups `srfix` and `srfix state`: runs a command, and turns its result or its error into one of the documented
+exit codes."""
 
 from __future__ import annotations
 
@@ -92,7 +93,7 @@ def run(arguments: Sequence[str], interrupts: Interrupts) -> int:
     except BrokenPipeError:
         code = ExitCode.PIPE_CLOSED
     except StandardOutputError as error:
-        if code != ExitCode.REFUSED:  # else it is said already
+        if code != ExitCode.REFUSED:  # otherwise the message has been printed already
             lost = _report_lost(error)
             code = lost if code in (ExitCode.OK, ExitCode.FINDINGS) else code
         silence(sys.stdout.fileno())
@@ -102,12 +103,13 @@ def run(arguments: Sequence[str], interrupts: Interrupts) -> int:
 
 
 def _sweep_views() -> None:
-    """What a kill left of views of state directories, links and copies, goes; a look costs next to nothing."""
+    """Removes the links and copies of state directories that a killed run left. If there are none, this costs next to
+    nothing."""
     try:
         where = tempfile.gettempdir()
     except FileNotFoundError:
-        # None can be written to, as on a machine whose disk is full or read-only. Libraries ask for it when they are loaded;
-        # whoever needs one is told by the system.
+        # No temporary directory can be written to, for example because the disk is full or read-only. Libraries ask for
+        # the directory when they are loaded. A command that needs it gets an error from the system.
         where = tempfile.tempdir = os.environ.get("TMPDIR") or os.path.abspath(os.sep + "tmp")
     try:
         has_views = any(name.startswith("srfix-views-") for name in os.listdir(where))
@@ -125,7 +127,7 @@ def _run(arguments: list[str], redactor: Redactor, interrupts: Interrupts) -> in
     except click.Abort:
         return _stopped()
     except SystemExit as ending:
-        # click's answer to a closed pipe, with 1, which would be "findings"; and to a shell that completes, with 0.
+        # click exits with 1 if the pipe is closed (1 would mean "findings"), and with 0 after a shell's completion.
         return ExitCode.PIPE_CLOSED if ending.code else ExitCode.OK
     except Exception as error:  # noqa: BLE001  (the last resort: nothing may leave here as exit code 1)
         return _stopped() if interrupts.caused(error) else _explained(error, redactor)
@@ -184,10 +186,10 @@ def _show_usage_error(error: click.UsageError, redactor: Redactor) -> None:
         error.param_hint = _where_it_was_given(error)
     message = error.format_message()
     if message.startswith("Got unexpected extra argument"):
-        # They may be the pieces of a property with blanks around its "=", and then one is a secret.
+        # The arguments may be the parts of a property with blanks around its "=". Then one of them is a secret.
         message = "There are more arguments than the command takes. A property is one word: key=value."
     if isinstance(error, click.NoSuchOption) and redactor.has_properties:
-        # A secret may begin with a dash, and stand behind the blank that took it off its property.
+        # A secret may begin with a dash, and a blank may have separated it from its property.
         near = f" Did you mean {error.possibilities[0]}?" if error.possibilities else ""
         message = (
             f"There is no such option. srfix does not show it, because it may be a secret.{near} A property is "
@@ -200,7 +202,7 @@ def _show_usage_error(error: click.UsageError, redactor: Redactor) -> None:
 
 
 def _where_it_was_given(error: click.BadParameter) -> str | None:
-    """What to look at for a value that is refused: an option, a variable, or a key of the configuration file."""
+    """Where the user gave the refused value: an option, a variable, or a key of the configuration file."""
     from srfix.cli.options.given import CONFIG_PATH
 
     ctx, param = error.ctx, error.param

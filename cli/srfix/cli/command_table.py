@@ -1,4 +1,4 @@
-"""Which commands there are. They are imported only when they run: `srfix --help` loads none of them."""
+"""The table of srfix's commands. A command is imported only when it runs: `srfix --help` loads none of them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class CommandEntry:
     target: str
     """`module:attribute` of the click command."""
     summary: str
-    """Its line in `srfix --help`, or in that of its group."""
+    """Its line in `srfix --help`, or in its group's help."""
     commands: Mapping[str, CommandEntry] = field(default_factory=dict)
-    """Of a group the commands in it, by name."""
+    """For a group: its commands, by name."""
 
 
 STATE_COMMANDS: Final[dict[str, CommandEntry]] = {
@@ -51,7 +51,7 @@ STATE_COMMANDS: Final[dict[str, CommandEntry]] = {
         "srfix.cli.commands.state.rebuild:migrate", "Copy a directory, for another schema or Kafka Streams version."
     ),
 }
-"""Those of `srfix state`, in the order of its help."""
+"""The commands of `srfix state`, in the order of its help."""
 
 
 COMMANDS: Final[dict[str, CommandEntry]] = {
@@ -125,11 +125,12 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "timestamped-kv --streams-version 3.7.2 --out new",
     "state migrate": "srfix state migrate /var/lib/kafka-streams --streams-version 3.7.2 --out new",
 }
-"""Per command one line that runs as it stands, but for the names in it."""
+"""For each command, an example line. Only the names in it have to be replaced."""
 
 
 def every_command() -> dict[str, CommandEntry]:
-    """All commands by what is typed after `srfix`, those in groups too: `state`, `state ls`. A group stands before its own."""
+    """All commands, also those in groups, by the words that a user types after `srfix`: `state`, `state ls`. A group
+    stands before its commands."""
     entries: dict[str, CommandEntry] = {}
     for name, entry in COMMANDS.items():
         entries[name] = entry
@@ -138,5 +139,5 @@ def every_command() -> dict[str, CommandEntry]:
 
 
 def with_options() -> dict[str, CommandEntry]:
-    """The commands that take options, by the name of their table in the configuration file: `scan`, `state-ls`."""
+    """The commands with options, by the name of their table in the configuration file: `scan`, `state-ls`."""
     return {name.replace(" ", "-"): entry for name, entry in every_command().items() if not entry.commands}

@@ -1,4 +1,4 @@
-"""`srfix --shell-completion SHELL`: what a shell asks while a person types; and what it may complete as a file's name."""
+"""`srfix --shell-completion SHELL`: answers a shell's completion requests, and says which options take file names."""
 
 from __future__ import annotations
 
@@ -40,13 +40,14 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 
 
 class _BashComplete(BashComplete):
-    """As click's, but asked with the line: bash's own words end at each `=` and `:`, as in `--output=json` and in URLs."""
+    """Like click's class, but it gets the whole line, because bash splits words at each `=` and `:`, as in
+    `--output=json` and in URLs."""
 
     source_template: ClassVar[str] = _BASH
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """The words before the cursor, and what stands of the last one."""
-        # One more letter: a blank at the end begins a new word, or stands in quotes and does not.
+        """The complete words before the cursor, and the beginning of the word at the cursor."""
+        # One letter is added, because a blank at the end begins a new word, unless the blank is in quotes.
         _command, *words, last = split_arg_string(f"{os.environ['COMP_LINE']}x")
         return words, last[:-1]
 
@@ -65,7 +66,7 @@ def print_completion(ctx: click.Context, _param: click.Parameter, shell: str | N
 
 
 def path_completion(metavar: str | None) -> dict[str, Any]:
-    """The attributes by which an option of such a metavar completes names of files, or of directories."""
+    """The attributes with which an option completes names of files or directories, by its metavar."""
     kind = {"FILE": "file", "DIR": "dir"}.get(metavar or "")
     if kind is None:
         return {}
@@ -77,14 +78,14 @@ def path_completion(metavar: str | None) -> dict[str, Any]:
 
 
 def word_completion(words: Iterable[str], *, else_file: bool = False) -> Callable[..., list[CompletionItem]]:
-    """Completes an argument that is one of these words; from its third letter on in whatever letter case it is typed.
+    """Completes an argument from these words. From the third letter on, the letter case does not matter.
 
-    :param else_file: True if the argument may be a file's name as well: completed as one where no word begins so.
+    :param else_file: True if the argument may also be a file name: it is completed as one if no word matches.
     """
     candidates: Sequence[str] = tuple(words)
 
     def complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        is_long = len(incomplete) > 2  # before, it may begin the name of a file
+        is_long = len(incomplete) > 2  # fewer letters may be the beginning of a file name
         items = [
             CompletionItem(word)
             for word in candidates

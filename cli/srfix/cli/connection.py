@@ -1,4 +1,4 @@
-"""Where the cluster and the registry are, and the clients for them, made when they are needed."""
+"""The addresses of the cluster and the registry, and their clients, which are made when they are needed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Connection:
 
     @property
     def registry_urls(self) -> str:
-        """The registry's URLs, comma-joined. They may hold credentials: show `RegistryClient.url` instead."""
+        """The registry's URLs, joined with commas. They may hold credentials: show `RegistryClient.url` instead."""
         if not self.registry.urls:
             raise UsageError(
                 "No schema registry was named. Give --registry http://HOST:8081, or SRFIX_REGISTRY, or "
@@ -40,7 +40,7 @@ class Connection:
         return servers_shown(self.kafka.get("bootstrap.servers"))
 
     def kafka_config(self) -> dict[str, str]:
-        """The configuration for a librdkafka client, secrets filled in."""
+        """The configuration for a librdkafka client, with the values of secrets."""
         servers = self.kafka.get("bootstrap.servers")
         if not servers:
             raise UsageError(
@@ -73,7 +73,7 @@ class Connection:
 
 
 def servers_shown(servers: str | None) -> str | None:
-    """Servers as they may be shown; None if there are none, or if there may be a secret in it."""
+    """The servers, if they may be shown; None if there are none, or if the text may contain a secret."""
     return servers if servers and names_servers(servers) else None
 
 

@@ -1,4 +1,4 @@
-"""Which documents there are, which command writes each, and the text of their schemas."""
+"""The documents that srfix writes, the command that writes each of them, and the text of their schemas."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class PublishedDocument:
     """One kind of document."""
 
     name: str
-    """As in the document's key `schema`: `srfix.NAME/VERSION`."""
+    """The value of the document's key `schema`: `srfix.NAME/VERSION`."""
     struct: str
-    """What it is made of, and its schema too: `ROOM.MODULE:CLASS`."""
+    """The class of the document, from which its schema is made: `ROOM.MODULE:CLASS`."""
     written_by: str
-    """What writes it, in words."""
+    """The commands that write it, in words."""
     commands: tuple[str, ...] = ()
-    """The commands whose `--output json` it is: each is another name for it."""
+    """The commands that write it with `--output json`. Each of these names also stands for the document."""
 
 
 DOCUMENTS: Final = (
@@ -92,11 +92,12 @@ DOCUMENTS: Final = (
     ),
     PublishedDocument("demo", "cli.commands.demo:DemoDocument", "srfix demo --keep: its --ready-file"),
 )
-"""Every kind, in the order of the commands."""
+"""Every kind of document, in the order of the commands."""
 
 
 def document_named(name: str) -> PublishedDocument | None:
-    """The document of this name, or that a command of this name writes; also by its full name, `srfix.plan/1`."""
+    """The document with this name or full name (`srfix.plan/1`), or the document that the command with this name
+    writes."""
     short = name.removeprefix("srfix.").partition("/")[0]
     return next((document for document in DOCUMENTS if document.name == short), None) or next(
         (document for document in DOCUMENTS if short in document.commands), None
@@ -104,9 +105,9 @@ def document_named(name: str) -> PublishedDocument | None:
 
 
 def schema_text(document: PublishedDocument) -> str:
-    """Its JSON Schema (draft 2020-12), made of its Struct: what the docstrings say of it and of its fields is in there.
+    """Its JSON Schema (draft 2020-12), made from its Struct and the docstrings of the Struct and its fields.
 
-    Of a journal's lines there are several: the first begins it, and has the name of its schema.
+    A journal has several kinds of lines. Its first line names the schema.
     """
     module_name, _, name = document.struct.partition(":")
     module = import_module(f"srfix.{module_name}")
@@ -142,7 +143,7 @@ def _any_json(kind: type) -> dict[str, Json]:
 
 
 def _parts_in(hint: object) -> set[Any]:
-    """The Structs and dataclasses that a type has in it, at any depth."""
+    """The Structs and dataclasses within a type, at any depth."""
     if isinstance(hint, type) and (issubclass(hint, msgspec.Struct) or is_dataclass(hint)):
         return {hint}.union(*map(_parts_in, get_type_hints(hint).values()))
     return set[Any]().union(*map(_parts_in, get_args(hint)))
@@ -150,7 +151,7 @@ def _parts_in(hint: object) -> set[Any]:
 
 @cache
 def _field_docstrings(part: type) -> dict[str, str]:
-    """What stands below the fields of a class and of what it inherits from."""
+    """The docstrings of the fields of a class and of its base classes."""
     docstrings: dict[str, str] = {}
     for base in reversed(part.__mro__):
         if base is not object and base.__module__.startswith("srfix."):

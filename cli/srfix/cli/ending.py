@@ -1,7 +1,7 @@
 """How SIGTERM and an interrupt end a command.
 
-One that runs on ends at once while it waits or looks, after the write while it writes (`Ending`). Of a state directory nothing
-half-written stays, and what stays is said (`tidying_up`).
+A long-running command ends at once while it waits or reads. While it writes, it first completes the write (`Ending`). A
+command that writes a state directory leaves nothing half-written, and says which files are left (`tidying_up`).
 """
 
 from __future__ import annotations
@@ -24,16 +24,18 @@ class Ended(BaseException):
 
 
 class Ending:
-    """What SIGTERM and an interrupt (Ctrl-C) do: the first ends the command in order, the second at once."""
+    """What SIGTERM and an interrupt (Ctrl-C) do: the first signal ends the command in an orderly way, the second at
+    once."""
 
     def __init__(self) -> None:
         self.signal: int | None = None
-        """The first that came; None while none has."""
+        """The first signal that came; None if none has come."""
         self._is_held = False
 
     @contextmanager
     def watch(self) -> Iterator[None]:
-        """Looks out for them within the block; not where they are ignored (a job in the background), nor in a thread."""
+        """Handles the signals within the block. It does nothing if the signals are ignored (a job in the background),
+        nor in a thread."""
         numbers = (signal.SIGTERM, signal.SIGINT)
         is_main = threading.current_thread() is threading.main_thread()
         taken = [number for number in numbers if is_main and signal.getsignal(number) is not signal.SIG_IGN]
@@ -46,12 +48,12 @@ class Ending:
 
     @property
     def code(self) -> ExitCode:
-        """What the command ends with."""
+        """The command's exit code."""
         return ExitCode.INTERRUPTED if self.signal == signal.SIGINT else ExitCode.OK
 
     @contextmanager
     def undisturbed(self) -> Iterator[None]:
-        """A signal within the block raises nothing: the command looks at `signal` when the block is over."""
+        """A signal within the block raises nothing. The command looks at `signal` after the block."""
         self._is_held = True
         try:
             yield
@@ -59,7 +61,8 @@ class Ending:
             self._is_held = False
 
     def wait(self, seconds: float) -> bool:
-        """Waits so long, or until a signal comes (`Ended`); True, at once, if one came within an undisturbed block."""
+        """Waits for this time, or until a signal comes (`Ended`). Returns True at once if a signal came within an
+        undisturbed block."""
         if self.signal is None:
             time.sleep(seconds)
         return self.signal is not None
@@ -74,12 +77,13 @@ class Ending:
 
 @contextmanager
 def tidying_up(target: Path) -> Iterator[None]:
-    """Within the block SIGTERM does what an interrupt does: `staged` removes what it has written, and the command ends in 130.
+    """Within the block SIGTERM does the same as an interrupt: `staged` removes its files, and the command ends with
+    exit code 130.
 
-    What is left then is said: nothing, the whole directory, or what could not be removed. Not where SIGTERM is ignored, nor in
-    a thread. A second signal ends the process at once.
+    It then says what is left: nothing, the whole directory, or the files that it could not remove. It does nothing if
+    SIGTERM is ignored, nor in a thread. A second signal ends the process at once.
 
-    :param target: the directory that is written.
+    :param target: the directory that the command writes.
     """
     interrupted = signal.getsignal(signal.SIGINT)
     before = signal.getsignal(signal.SIGTERM)

@@ -6,19 +6,19 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What the shell sees."""
+    """The exit code that the shell sees."""
 
     OK = 0
     """Nothing wrong, or done."""
     FINDINGS = 1
     """`diagnose` or `verify` found something."""
     REFUSED = 2
-    """A usage error, a refusal, or something that could not run or could not look."""
+    """A usage error, a refusal, or a command that could not run or could not look at everything."""
     PARTIAL = 3
     """A repair that was applied in part."""
     BUG = 70
-    """A bug of ours (EX_SOFTWARE)."""
+    """A bug of srfix (EX_SOFTWARE)."""
     INTERRUPTED = 130
     """Interrupted, or a question that was declined."""
     PIPE_CLOSED = 141
-    """Whoever read the report stopped reading: what a shell shows for SIGPIPE."""
+    """The reader of the report has closed the pipe. A shell shows this code for SIGPIPE."""

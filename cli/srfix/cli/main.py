@@ -1,5 +1,5 @@
-"""The `srfix` command from its first moment: it imports next to nothing, so that an interrupt while the rest is imported ends
-as any other does."""
+"""The start of the `srfix` command. This module imports almost nothing, so that srfix also handles an interrupt that
+comes while the rest is imported."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ try:
 
     from srfix.cli.exit_codes import ExitCode
     from srfix.cli.process import Interrupts, take_over_streams
-except KeyboardInterrupt:  # nobody looks out for it yet
+except KeyboardInterrupt:  # no handler is installed yet
     sys.stderr.write("\nStopped; nothing more is done.\n")
     sys.exit(130)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command line; without arguments, that of the process, whose streams and signals it then takes over.
+    """Runs a command line. Without arguments it runs the command line of the process, and takes over the process's
+    streams and signals.
 
     Returns the exit code.
     """
@@ -25,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if arguments is None:
             interrupts.watch()
-            # What imports make stays: it need not be looked through again and again.
+            # Imported objects live until the end, so the garbage collector need not look at them again and again.
             gc.set_threshold(50_000)
             take_over_streams()
             arguments = sys.argv[1:]

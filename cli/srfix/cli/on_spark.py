@@ -1,6 +1,6 @@
-"""Spark for a command: a session that starts when it is first asked for and stops with the command, and the work on it.
+"""Spark for a command: a session that starts at its first use and stops with the command, and the jobs on it.
 
-What takes long to load is imported where the work begins: commands that may run on Spark import this module when they do not.
+Slow imports happen only when the work begins, because commands import this module even if they do not run on Spark.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _STDOUT, _STDERR = 1, 2
 
 
 class SessionOfCommand:
-    """A session that starts when it is asked for.
+    """A session that starts at its first use.
 
     :param stack: stops the session.
-    :param has_jars: False for one that reads no topic itself: nothing is fetched for it.
-    :param quiet: True to say nothing of the progress.
+    :param has_jars: False for a session that reads no topic: then srfix fetches no jars.
+    :param quiet: True to print no progress.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class SessionOfCommand:
             master = self._choice.master
             is_connect = master is not None and master.startswith("sc://")
             if master is None or master.startswith("local"):
-                # Workers run the python3 of the PATH otherwise, which need not be this one.
+                # Without this, workers run the python3 in the PATH, which may be another Python.
                 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
             where = "as it is configured" if master is None else re.sub(r"(?<=//)[^/@\s]*@|[;?].*", "", master)
             self.say(f"Starting Spark ({where}) …")
@@ -76,13 +76,13 @@ class SessionOfCommand:
         return self._started
 
     def watched(self) -> AbstractContextManager[None]:
-        """Says how far jobs are, while it is entered."""
+        """Prints the progress of jobs within the block."""
         from srfix.serde.spark.watching import watch_jobs
 
         return watch_jobs(self.session(), self._tell, every_s=_SAY_EVERY_S)
 
     def say(self, text: str) -> None:
-        """Says something of the progress."""
+        """Prints a line of progress."""
         if not self._quiet:
             say(text, err=True)
 
@@ -91,10 +91,10 @@ class SessionOfCommand:
 
 
 class OnSpark:
-    """What counts topics and reads every row, both on one session.
+    """Counts topics and reads every row, both on one session.
 
     :param stack: stops the session.
-    :param quiet: True to say nothing of the progress.
+    :param quiet: True to print no progress.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class OnSpark:
         engine = SparkCensus(self._spark.session(), self._kafka, timeout_s=self._timeout_s)
 
         def tell(progress: CensusProgress) -> None:
-            # Until a first job is done nothing is known of records; tasks tell.
+            # Until the first job is done srfix knows no number of records, so it shows tasks.
             if on_progress is not None and progress.records_done:
                 on_progress(progress)
 
@@ -146,7 +146,7 @@ class OnSpark:
 
 
 class WatchedParts:
-    """A `PartsEngine` on a session that starts with the first of it, and says how far it is.
+    """A `PartsEngine` on a session that starts with the first part. It prints its progress.
 
     :param stack: stops the session.
     """
@@ -165,15 +165,16 @@ class WatchedParts:
 
 
 def tell_notes(notes: Iterable[str]) -> None:
-    """Says once each on standard error where a second subject answered."""
+    """Prints each case where a second subject answered once on standard error."""
     for note in dict.fromkeys(notes):
         say(note, err=True)
 
 
 @contextmanager
 def _interrupts_kept() -> Iterator[None]:
-    """Puts SIGINT's handler back when Spark has started: PySpark installs one of its own, which cancels jobs first. The command
-    stops the session on its way out, and the jobs with it; and a job in the background goes on ignoring the signal.
+    """Restores SIGINT's handler when Spark has started, because PySpark installs its own handler, which cancels jobs
+    first. The command stops the session and its jobs when it ends, and a job in the background still ignores the
+    signal.
     """
     before = signal.getsignal(signal.SIGINT)
     try:
@@ -185,7 +186,8 @@ def _interrupts_kept() -> Iterator[None]:
 
 @contextmanager
 def _stdout_to_stderr() -> Iterator[None]:
-    """For processes that are started within: the report alone goes to standard output, and Java's words to the other."""
+    """Sends the standard output of child processes (Java) to standard error, so that standard output holds only the
+    report."""
     sys.stdout.flush()
     stdout_copy = os.dup(_STDOUT)
     os.dup2(_STDERR, _STDOUT)

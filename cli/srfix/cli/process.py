@@ -1,4 +1,4 @@
-"""What the process has of its own: interrupts, and the three standard streams. It imports nothing that takes time."""
+"""Interrupts and the three standard streams of the process. This module imports nothing slow."""
 
 from __future__ import annotations
 
@@ -17,22 +17,24 @@ from srfix.cli.exit_codes import ExitCode
 
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 _WHEN_CLOSED: Final = {_STDIN: os.O_RDONLY, _STDOUT: os.O_RDONLY, _STDERR: os.O_WRONLY}
-"""How the null device stands in for a stream that is closed: what is written to such a standard output fails, and is said."""
+"""The mode in which the null device replaces a closed stream. A write to a replaced standard output fails, and srfix
+says so."""
 
 
 class StandardOutputError(OSError):
-    """Standard output does not take what is written to it: it is closed, or its disk is full."""
+    """A write to standard output failed: it is closed, or its disk is full."""
 
 
 class Interrupts:
-    """The interrupts (Ctrl-C) that have come. The first is a KeyboardInterrupt, the second ends the process at once."""
+    """The interrupts (Ctrl-C) so far. The first raises KeyboardInterrupt, the second ends the process at once."""
 
     def __init__(self) -> None:
         self._came = 0
         self._is_over = False
 
     def watch(self) -> None:
-        """Looks out for them from now on; not where they are ignored (a job in the background), nor in a thread."""
+        """Handles interrupts from now on. It does nothing if interrupts are ignored (a job in the background), nor in a
+        thread."""
         if (
             threading.current_thread() is not threading.main_thread()
             or signal.getsignal(signal.SIGINT) is signal.SIG_IGN
@@ -42,13 +44,14 @@ class Interrupts:
         sys.unraisablehook = self._lost
 
     def command_is_over(self) -> None:
-        """From now on the first ends the process at once: there is nobody left to tell, and nothing to clear away."""
+        """From now on the first interrupt ends the process at once, because there is nothing left to report or to clean
+        up."""
         self._is_over = True
 
     def caused(self, error: BaseException) -> bool:
         """True if an error is an interrupt, comes from one, or comes after one.
 
-        Compiled code that is interrupted ends in a SystemError, or in what it takes a missing answer for.
+        If compiled code is interrupted, it raises a SystemError, or an error about a missing answer.
         """
         return self._came > 0 or _comes_from_an_interrupt(error, set())
 
@@ -59,7 +62,7 @@ class Interrupts:
         raise KeyboardInterrupt
 
     def _lost(self, unraisable: sys.UnraisableHookArgs) -> None:
-        """An interrupt that came where nothing can be raised, while an object was cleared away, say."""
+        """Handles an interrupt that came where Python can raise nothing, for example in a finalizer."""
         if self._came and isinstance(unraisable.exc_value, KeyboardInterrupt):
             os._exit(ExitCode.INTERRUPTED)
         sys.__unraisablehook__(unraisable)
@@ -75,14 +78,14 @@ def _comes_from_an_interrupt(error: BaseException | None, seen_ids: set[int]) ->
 
 
 def take_over_streams() -> None:
-    """Has a stream at each of the three numbers: of one that is closed a file opened later would get the number, and
-    everything that is said. What standard error does not take is lost, and no reason to fail; a character that a terminal
-    cannot show is shown as its escape."""
+    """Makes sure that each of the three file descriptors is open. If one were closed, the next opened file would get
+    its number, and then srfix's messages. If a write to standard error fails, the text is lost, and srfix does not
+    fail. A character that a terminal cannot show is shown as its escape."""
     for number, flags in _WHEN_CLOSED.items():
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, flags)  # gets the lowest number that is free: this one
+            os.open(os.devnull, flags)  # open() takes the lowest free number, which is this one
     if sys.stdin is None:
         sys.stdin = open(_STDIN, closefd=False)  # noqa: SIM115  (the process's)
     sys.stdout = _text(_Output(_STDOUT, "w", closefd=False), sys.stdout)
@@ -90,13 +93,14 @@ def take_over_streams() -> None:
 
 
 def silence(number: int) -> None:
-    """Sends what is written to a stream from now on to nowhere: else the interpreter complains once more at its end."""
+    """Discards everything that is written to a stream from now on. Otherwise the interpreter would report the error
+    again at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), number)
 
 
 class _Output(io.FileIO):
     def write(self, data: ReadableBuffer, /) -> int:
-        """:raises StandardOutputError: if it is not taken; BrokenPipeError if nobody reads any more."""
+        """:raises StandardOutputError: if the write fails; BrokenPipeError if the reader has closed the pipe."""
         try:
             return super().write(data)
         except BrokenPipeError:
@@ -107,7 +111,7 @@ class _Output(io.FileIO):
 
 class _Words(io.FileIO):
     def write(self, data: ReadableBuffer, /) -> int:
-        """:raises BrokenPipeError: if nobody reads any more."""
+        """:raises BrokenPipeError: if the reader has closed the pipe."""
         try:
             return super().write(data)
         except BrokenPipeError:

@@ -1,6 +1,6 @@
-"""Keeps secrets out of what is printed, whatever went wrong.
+"""Keeps secrets out of all printed text, also after errors.
 
-Messages are built without secrets; this is the second line, for the texts of click, of libraries and of
+Messages are built without secrets; this module is the second safeguard, for the texts of click, of libraries and of
 tracebacks.
 """
 
@@ -21,7 +21,7 @@ from srfix.serde.property_names import is_known, is_plain, names_servers, pieces
 _HIDDEN = "***"
 _SECRET_NAME = re.compile(r"(?i)password|secret|user\.info|token|credential|\.pem|keystore\.key|jaas|api\.?key")
 _NO_SECRET_NAME = re.compile(r"(?i)credentials\.source$|token\.endpoint")
-"""What only sounds like a secret's: its value is one of a few words, which messages name."""
+"""Properties that only sound like secrets: their values are a few known words, which messages may name."""
 _PROPERTY = re.compile(r"(?:-[XR]|--[a-z-]+=)?\s*([A-Za-z][\w.-]*)\s*[=:]\s*(.+)", re.DOTALL)
 _USER_INFO = re.compile(r"(?<=//)[^/@\s'\"]+(?=@)")
 _URL_PASSWORD = re.compile(r"//[^/@\s:]*:([^/@\s]+)@")
@@ -34,17 +34,18 @@ _VARIABLES: Final = ("SRFIX_KAFKA_PROPERTIES", "SRFIX_REGISTRY_PROPERTIES", "SRF
 _URL_VARIABLES: Final = ("SRFIX_REGISTRY", "SRFIX_KSQLDB", "SRFIX_BOOTSTRAP_SERVERS")
 _USER: Final = re.compile(r"^(https?://)[^/@\s:]*(?::[^/@\s]*)?@")
 _PUBLIC: Final = re.compile(r"-----BEGIN CERTIFICATE-----[\sA-Za-z0-9+/=]*-----END CERTIFICATE-----|-----[A-Z ]+-----")
-"""What of PEM is no secret: certificates, and the lines around keys."""
+"""The parts of PEM that are not secret: certificates, and the lines around keys."""
 _NO_SECRETS: Final = frozenset({"username", "clientId", "scope"})
-"""Options of JAAS entries that log-ins are known by."""
+"""Options that identify a log-in in JAAS entries."""
 _NAME_BEFORE: Final = re.compile(r"[\w.-]{1,100}\Z")
 _NAME_AFTER: Final = re.compile(r"[\w.-]{1,100}")
 _SHORTEST = 4
-"""A shorter secret would blacken half of every message."""
+"""If srfix also hid shorter secrets, half of every message would be hidden."""
 
 
 def is_secret_property(text: str) -> bool:
-    """True if `key=value` shows a secret: by the key's name or by credentials in a URL, and not as a reference."""
+    """True if `key=value` shows a secret: the key's name sounds like a secret, or a URL has credentials, and the value
+    is not a reference."""
     key, _, value = text.partition("=")
     name, value = key.strip(), value.strip()
     if not (is_known(name) or _SPARKS.fullmatch(name)) or _USER_INFO.search(value):
@@ -59,29 +60,29 @@ def _names_servers(name: str) -> bool:
 
 
 def is_secret_text(text: str) -> bool:
-    """True if a secret, or `USER:` and one, is not a reference to where it is (`env:NAME`, `file:PATH`)."""
+    """True if a secret, or `USER:SECRET`, is the secret itself and not a reference to it (`env:NAME`, `file:PATH`)."""
     _user, colon, password = text.partition(":")
     return not text.startswith(_REFERENCES) and not (bool(colon) and password.startswith(_REFERENCES))
 
 
 class Redactor:
-    """Remembers secrets, or where they are, and takes them out of a text."""
+    """Remembers secrets and their references, and removes the secrets from a text."""
 
     def __init__(self) -> None:
         self._secrets: set[str] = set()
         self.has_properties = False
-        """True if a property was given on the command line: what else stands there may be a piece of one."""
+        """True if a property was given on the command line: other arguments may then be pieces of a property."""
 
     def note(self, secret: str) -> None:
-        """Remembers a secret, a reference to one (`env:NAME`, `file:PATH`), or `USER:` and either of them."""
+        """Remembers a secret or a reference to a secret (`env:NAME`, `file:PATH`), each also with `USER:` before it."""
         self._secrets.add(secret)
         user, colon, password = secret.partition(":")
         if colon and user not in {"env", "file"}:
             self._secrets.add(password)
 
     def note_text(self, text: str) -> None:
-        """Remembers what may be a secret in a text that was given as `key=value`: the value of a name that sounds like a
-        secret's, the options of a JAAS entry, private keys, and all pieces of a text that cannot be taken apart.
+        """Remembers the possible secrets in a `key=value` text: the value of a key that sounds like a secret, the
+        options of a JAAS entry, private keys, and all pieces of a text that srfix cannot parse.
         """
         text = _PUBLIC.sub("", text)
         in_jaas = _jaas_secrets(text)
@@ -98,7 +99,7 @@ class Redactor:
             self._secrets.update(piece for piece in pieces(value) if not piece.startswith(_REFERENCES))
 
     def note_arguments(self, arguments: Iterable[str], environment: Mapping[str, str]) -> None:
-        """Remembers what may be a secret on a command line, or in the variables that stand in for it."""
+        """Remembers the possible secrets on a command line, and in the environment variables for its options."""
         follows = urls = is_master = False
         for argument in arguments:
             if follows or (_GIVES.match(argument) and argument not in _OPTIONS):
@@ -121,7 +122,7 @@ class Redactor:
         self.note_master(environment.get("SRFIX_MASTER", ""))
 
     def note_master(self, text: str) -> None:
-        """Remembers the token of a Spark Connect URL (`sc://HOST:PORT/;token=…`), and passwords in any."""
+        """Remembers the token of a Spark Connect URL (`sc://HOST:PORT/;token=…`), and passwords in any URL."""
         self.note_properties([text])
         place, *parameters = re.split(r"[;?&]", text)
         self._secrets.update(value for _, _, value in (parameter.partition("=") for parameter in parameters))
@@ -129,13 +130,13 @@ class Redactor:
             self._secrets.update(pieces(place))
 
     def note_servers(self, text: str) -> None:
-        """Remembers passwords in a list of URLs, and all pieces of one that cannot be taken apart."""
+        """Remembers passwords in a list of URLs. If srfix cannot parse a URL, it remembers all its pieces."""
         self.note_properties([text])
         if not names_servers(",".join(_USER.sub(r"\1", one.strip()) for one in text.split(","))):
             self._secrets.update(pieces(text))
 
     def note_properties(self, texts: Iterable[str]) -> None:
-        """Remembers the value of each `key=value` whose key sounds like a secret's, and passwords in URLs."""
+        """Remembers the value of each `key=value` whose key sounds like a secret, and passwords in URLs."""
         for text in texts:
             for password in _URL_PASSWORD.findall(text):
                 self.note(password)
@@ -146,7 +147,7 @@ class Redactor:
                     self.note(match[2].strip())
 
     def scrub(self, text: str) -> str:
-        """The text without the secrets that are known, and without user names and passwords in URLs."""
+        """The text without the known secrets, and without user names and passwords in URLs."""
         forms = {
             form
             for secret in self._secrets
@@ -160,8 +161,8 @@ class Redactor:
 
 
 def _hide(secret: str, text: str) -> str:
-    """The text without a secret. A longer name of a property that begins or ends like it stays: it is no secret, and
-    what is left of it, `***o`, would tell the secret.
+    """The text without a secret. A longer property name that begins or ends with the secret's letters stays: it is not
+    secret, and its remaining letters (`***o`) would reveal the secret.
     """
     hidden, rest = [], 0
     for match in re.finditer(re.escape(secret), text):
@@ -175,7 +176,7 @@ def _hide(secret: str, text: str) -> str:
 
 
 def _jaas_secrets(text: str) -> set[str] | None:
-    """What is secret in a property that is a JAAS entry; None if it is none that can be taken apart."""
+    """The secrets in a JAAS entry; None if the property is not a JAAS entry that srfix can parse."""
     name, _, value = text.partition("=")
     if not name.strip().endswith("sasl.jaas.config"):
         return None
@@ -189,7 +190,7 @@ def _jaas_secrets(text: str) -> set[str] | None:
 
 
 def _values(secret: str) -> tuple[str, ...]:
-    """What a secret may look like; the reference itself is no secret."""
+    """The values of a secret; a reference itself is not secret."""
     if secret.startswith("env:"):
         return (os.environ.get(secret.removeprefix("env:"), ""),)
     if secret.startswith("file:"):

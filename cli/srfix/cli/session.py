@@ -1,4 +1,4 @@
-"""What the commands share that look at a cluster: clients opened and closed, and progress."""
+"""The parts that commands for a cluster share: opening and closing the clients, and progress."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 
 _TIMEOUT_S = 15.0
-"""How long one question to the cluster may take, unless `socket.timeout.ms` says less."""
+"""The time limit for one request to the cluster, unless `socket.timeout.ms` is shorter."""
 _QUIET_S = 2.0
-"""A census that takes no longer than this says nothing."""
+"""A census that takes no longer than this shows no progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSession:
-    """Open clients, and what the person said."""
+    """Open clients, and the user's options."""
 
     survey: Survey
     engine: CensusEngine
@@ -50,20 +50,20 @@ class ClusterSession:
     whole_changelogs: bool = False
     """True to count every changelog topic that exists."""
     quiet: bool = False
-    """True to say nothing on the way."""
+    """True to print no progress."""
     cluster: str | None = None
-    """Where the cluster is, as it may be shown."""
+    """The address of the cluster, in a form that may be shown."""
     unsaid: list[str] = field(default_factory=list)
-    """What would have been said on the way, for who says it if it turns out that something is wrong."""
+    """Messages that quiet mode held back. The command prints them later if it finds something wrong."""
 
     @property
     def where(self) -> tuple[tuple[str, str | None], ...]:
-        """What is looked at, for the title of a report; without secrets."""
+        """The cluster and the registry for the title of a report, without secrets."""
         return (("cluster", self.cluster), ("registry", self.survey.registry.url))
 
     @property
     def check_context(self) -> CheckContext:
-        """What the person said of the reader and its Kafka Streams, and the options to repeat in commands."""
+        """What the user said about the reader and its Kafka Streams version, and the options to repeat in commands."""
         streams_version = self.selection.streams_version
         version = None if streams_version is None else StreamsVersion.parse(streams_version)
         return CheckContext(
@@ -75,9 +75,9 @@ class ClusterSession:
         )
 
     def examine(self, *, engine: CensusEngine | None = None) -> Examination:
-        """The diagnosis, with the facts that it rests on.
+        """The diagnosis, and the facts behind it.
 
-        :param engine: what counts topics, if not the session's own.
+        :param engine: the engine that counts topics; default: the session's engine.
         """
         selection = self.selection
         on_progress = None if self.quiet else show_progress()
@@ -99,9 +99,9 @@ class ClusterSession:
     def examine_anew(
         self, survey: Survey, *, on_progress: Callable[[CensusProgress], None] | None = None
     ) -> Examination:
-        """The diagnosis of another look, and nothing said besides.
+        """Makes the diagnosis again, and prints nothing.
 
-        :param survey: one that has asked nothing yet.
+        :param survey: a survey that has asked nothing yet.
         """
         ignore = self.selection.ignore
         return acknowledge(
@@ -143,7 +143,7 @@ def open_session(
     choice: CensusEngineChoice | None = None,
     quiet: bool = False,
 ) -> Iterator[ClusterSession]:
-    """Reads what the person handed over, opens the clients, and closes them whatever happens."""
+    """Reads the user's evidence, opens the clients, and closes them in any case."""
     supplied = (evidence or EvidenceOptions()).read(application=selection.application)
     with ExitStack() as stack:
         cluster, engine = stack.enter_context(open_cluster(connection, choice, quiet=quiet))
@@ -171,7 +171,7 @@ def open_session(
 def open_cluster(
     connection: Connection, choice: CensusEngineChoice | None = None, *, quiet: bool = False
 ) -> Iterator[tuple[Cluster, LocalCensus | ProcessCensus | OnSpark]]:
-    """Opens a look at the cluster and what counts its topics, with one patience for both."""
+    """Opens the cluster's client and the engine that counts topics, with the same time limit for both."""
     kafka = connection.kafka_config()
     timeout_s = patience_s(kafka)
     with ExitStack() as stack:
@@ -190,13 +190,13 @@ def open_cluster(
 
 
 def patience_s(kafka: Mapping[str, str]) -> float:
-    """How long one question to the cluster may take: what the properties say, if that is less than usual."""
+    """The time limit for one request to the cluster: the properties' value, if that is shorter than the default."""
     given_ms = kafka.get("socket.timeout.ms", "")
     return min(_TIMEOUT_S, int(given_ms) / 1000) if given_ms.isdecimal() else _TIMEOUT_S
 
 
 class show_progress:
-    """Says on standard error how far a census is, how fast, and how long it will take; nothing for a short one."""
+    """Prints the progress, speed and remaining time of a census on standard error; nothing if the census is short."""
 
     def __init__(self) -> None:
         self._said_at_s = 0.0
@@ -226,8 +226,8 @@ def _duration(seconds: float) -> str:
 
 
 def strangers(supplied: Supplied, selection: Selection, *, examined: Collection[SuspectStore]) -> Iterator[str]:
-    """A line for the state directories, if there are any, and none is of an application that was named or examined, or if
-    those that are have no store."""
+    """A line about the state directories: if none of them belongs to an application that was named or examined, or if
+    those that do have no store."""
     wanted = {selection.application} if selection.application else {store.application for store in examined}
     if not supplied.state or not wanted:
         return

@@ -1,5 +1,5 @@
-"""Says on standard error what is waited for, if it takes long: a broker that is down is silent for a quarter of a minute, a
-registry that hangs for two."""
+"""If an answer takes long, a line on standard error says what srfix waits for. A broker that is down is silent for a
+quarter of a minute, a registry that hangs for two minutes."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from typing import Final
 from srfix.serde.waiting import watch_with
 
 FIRST_S: Final = 5.0
-"""Seconds after which a wait is told."""
+"""After this number of seconds, a line tells of the wait."""
 AGAIN_S: Final = 30.0
 """Seconds between two lines about the same."""
 _LOOK_S: Final = 0.5
 
 
 class SlowAnswers:
-    """Tells of the waits while it is open, from a thread of its own. Thread-safe."""
+    """Tells of waits while it is open, in its own thread. Thread-safe."""
 
     def __init__(self, tell: Callable[[str], None], *, first_s: float = FIRST_S, again_s: float = AGAIN_S) -> None:
-        """:param tell: takes a line."""
+        """:param tell: prints a line."""
         self._tell, self._first_s, self._again_s = tell, first_s, again_s
         self._numbers = count()
         self._running: dict[int, tuple[str, float]] = {}

@@ -1,9 +1,9 @@
-"""Bytes to rows and back, with the schemas, subjects and registries that this takes.
+"""Converts bytes to rows and back, with the schemas, subjects and registries that this needs.
 
-This is the front door: what it shows is what srfix promises; other modules are srfix's own, whatever their names. Beside it
-stand `srfix.serde.confluent` (confluent-kafka's own constructors), `srfix.serde.arrow`, `srfix.serde.spark`, and the
-registry's models and errors (`srfix.serde.schemas.models`, `srfix.serde.schemas.errors`). A name is loaded when it is asked
-for: who only explains an error loads no codec and no HTTP client.
+This is the front door: srfix promises to keep the names that it exports; all other modules are internal, whatever their
+names. Beside it stand `srfix.serde.confluent` (confluent-kafka's own constructors), `srfix.serde.arrow`,
+`srfix.serde.spark`, and the registry's models and errors (`srfix.serde.schemas.models`, `srfix.serde.schemas.errors`).
+A name is loaded at its first use: a program that only explains an error loads no codec and no HTTP client.
 """
 
 from typing import TYPE_CHECKING

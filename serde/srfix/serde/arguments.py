@@ -1,4 +1,4 @@
-"""What a constructor was given, checked when it is given: the wrong type, a class for an instance, a word that is none."""
+"""Checks the arguments of constructors at once: a wrong type, a class instead of an instance, an unknown word."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _E = TypeVar("_E", bound=Enum)
 
 
 def type_words(value: object) -> str:
-    """What a value of the wrong type is, in an error's words."""
+    """Describes a value of the wrong type, for an error."""
     if inspect.isclass(value):
         return f"the class {value.__name__}"
     return "None" if value is None else f"of the type {type(value).__name__}"
@@ -38,7 +38,7 @@ def flag_or_none(name: str, value: object) -> bool | None:
 
 
 def member(name: str, kind: type[_E], value: object) -> _E:
-    """A member of an enumeration, given as such or by its word."""
+    """The member of an enumeration, from the member itself or from its word."""
     if isinstance(value, kind):
         return value
     for one in kind:
@@ -79,10 +79,10 @@ def strategy(name: str, value: object) -> SubjectStrategy:
 
 
 def usable_context(ctx: object) -> Context:
-    """The context that is meant; a topic's name stands for its values."""
+    """The context. A topic's name means the values of the topic."""
     if isinstance(ctx, str):
         if not ctx:
-            raise UsageError("The topic's name is empty. Pass the topic that the payload is of.")
+            raise UsageError("The topic's name is empty. Pass the topic of the payload.")
         return SerdeContext(ctx)
     if inspect.isclass(ctx) or not all(hasattr(ctx, part) for part in ("topic", "field", "headers")):
         raise UsageError(
@@ -99,7 +99,8 @@ def usable_payload(payload: object) -> bytes:
 
 
 def plain_row(row: object) -> object:
-    """A row as serializers take it: the fields of a dataclass's instance, nested ones too; anything else as it is."""
+    """A row in the form that serializers take: a dataclass's instance becomes a dict, also if it is nested. Other rows
+    stay as they are."""
     if dataclasses.is_dataclass(row) and not isinstance(row, type):
         return dataclasses.asdict(row)
     return row
@@ -112,6 +113,6 @@ def check_callable(what: str, value: object, signature: str) -> None:
 
 
 def check_instance(name: str, value: object) -> None:
-    """:raises UsageError: unless it can be called and is no class."""
+    """:raises UsageError: unless it can be called and is not a class."""
     if inspect.isclass(value) or not callable(value):
         raise UsageError(f"{name} is {type_words(value)}; it must be a callable instance, not a class.")

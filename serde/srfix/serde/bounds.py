@@ -1,16 +1,16 @@
-"""Every bound on what others wrote.
+"""All limits on foreign data.
 
-SECURITY.md has a row for each, which a test holds to the constant's name and default: what it protects from, and how to
-change it. Whoever adds a bound adds both; the constant's users import it from here. A bound that is an argument somewhere
-has its default here.
+SECURITY.md has a row for each limit: what it protects from, and how to change it. A test compares the row with the
+constant's name and default. If you add a limit, add both; the constant's users import it from here. If a limit is an
+argument somewhere, its default is here.
 
-To change one that is no argument, assign it before anything else of srfix is imported:
+To change a limit that is not an argument, assign it before you import anything else of srfix:
 
     import srfix.serde.bounds
     srfix.serde.bounds.COLUMN_LEVELS = 100
 
-Bounds on nesting are made for stacks of 1 MiB and more (glibc gives threads 8). A thread that is made with less
-(`threading.stack_size`) may end the process: 256 KiB do not hold a body of 500 levels.
+The limits on nesting suit stacks of at least 1 MiB (glibc gives threads 8 MiB). A thread with a smaller stack
+(`threading.stack_size`) may crash the process: 256 KiB cannot hold a body of 500 levels.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _Value = TypeVar("_Value")
 AVRO_SCHEMA_LEVELS: Final = 400
 """How deep the text of an Avro schema may nest."""
 JSON_SCHEMA_LEVELS: Final = 128
-"""How deep a JSON Schema may nest, references followed."""
+"""How deep a JSON Schema may nest, references included."""
 JSON_SCHEMA_NODES: Final = 200_000
-"""How many schemas a JSON Schema may hold, references followed."""
+"""How many schemas a JSON Schema may hold, references included."""
 COLUMN_LEVELS: Final = 64
-"""How deep types of columns may nest. Far beyond any real table, and safe for every recursive reader of them."""
+"""How deep types of columns may nest. This is far beyond any real table, and safe for every recursive reader."""
 CONNECT_COLUMNS: Final = 10_000
 """How many columns are inferred from one schema."""
 COMPATIBILITY_PAIRS: Final = 200_000
@@ -46,100 +46,105 @@ SCHEMA_CACHE: Final = 1000
 
 # --- values that are validated
 JSON_LEVELS: Final = 512
-"""How deep a JSON body may nest where it is validated."""
+"""How deep a JSON body may nest if it is validated."""
 JSON_TEXT_LEVELS: Final = 256
-"""How deep an object may nest where it is validated as text."""
+"""How deep an object may nest if it is validated as text."""
 PATTERN_STEPS: Final = 100_000
-"""Steps of a JSON Schema's pattern on one text, beyond which the text does not match."""
+"""How many steps a JSON Schema's pattern may take on one text. If it takes more, the text does not match."""
 DIGITS: Final = 100_000
-"""Of a value, whatever its column allows: a number of 2³¹ digits takes gigabytes, and its bound hours."""
+"""How many digits a DECIMAL value may have, whatever its column allows: a number of 2³¹ digits takes gigabytes, and
+computing its limit takes hours."""
 
 # --- messages
 COMMAND_WORD: Final = 8_000
-"""Characters of one argument in a printed command; a longer one is asked for by a variable. It protects from commands that no
-terminal takes, and that would be cut."""
+"""How many characters one argument of a printed command may have. A longer argument becomes a shell variable. This
+protects from commands that are too long for a terminal and would be cut."""
 
 # --- files that a person names
 MOST_PLAN_BYTES: Final = 64 << 20
-"""A plan file: a foreign file named by mistake is refused before it fills the memory."""
+"""The bytes of a plan file. If the user names a wrong file by mistake, it is refused before it fills the memory."""
 MOST_JOURNAL_BYTES: Final = 256 << 20
-"""A journal; more than a plan, for it carries one and two states of a subject for each step."""
+"""The bytes of a journal: more than a plan, because a journal holds the plan, and two states of a subject for each
+step."""
 MOST_SETTINGS_BYTES: Final = 1 << 20
-"""A configuration or properties file, a signature, a signer's key."""
+"""The bytes of a configuration or properties file, a signature, or a signer's key."""
 MOST_SECRET_BYTES: Final = 1 << 20
-"""What `file:PATH` names: a password, a token, a certificate with its chain."""
+"""The bytes of a file that `file:PATH` names: a password, a token, a certificate with its chain."""
 MOST_EVIDENCE_BYTES: Final = 64 << 20
-"""A printed topology, a saved answer of ksqlDB, a schema, a `.checkpoint`."""
+"""The bytes of a printed topology, a saved answer of ksqlDB, a schema, or a `.checkpoint`."""
 MOST_METADATA_BYTES: Final = 64 << 10
-"""`kafka-streams-process-metadata`: some fifty bytes as Kafka Streams writes it."""
+"""The bytes of `kafka-streams-process-metadata`. Kafka Streams writes about fifty."""
 MOST_NAME_BYTES: Final = 4 << 10
-"""`CURRENT` and `IDENTITY` of a RocksDB: a name each."""
+"""The bytes of `CURRENT` and `IDENTITY` of a RocksDB. Each holds a name."""
 MOST_COPIED_BYTES: Final = 1 << 30
-"""What of a RocksDB is copied for a look: the manifests and write-ahead logs, not the tables."""
+"""The bytes of a RocksDB that srfix copies to read it: the manifests and write-ahead logs, not the tables."""
 DEEPEST_DOCUMENT: Final = 100
-"""Levels of a JSON document (plan, journal, metadata): deeper ones exhaust the stack of whoever walks through them."""
+"""The levels of a JSON document (plan, journal, metadata). A deeper document exhausts the stack of its reader."""
 MOST_KEY_PARTS: Final = 100
-"""Dots in one piece of a line of TOML: `tomllib` needs quadratic time for a key of many parts."""
+"""The dots in one key or value on a line of TOML: `tomllib` needs quadratic time for a key of many parts."""
 
 
 # --- payloads
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PayloadBounds:
-    """What reading one payload may take, in all formats and engines but Spark's own (jvm), which knows no such bounds.
+    """The limits for reading one payload, in all formats and engines except Spark's own (jvm), which has no such
+    limits.
 
-    Change them with `bound_payloads` before deserializers are made; on a Spark cluster the driver's are shipped with a
-    read plan. What goes beyond one is a `PayloadBoundError`: one bad row, with the reason BEYOND_BOUNDS.
+    Change them with `bound_payloads` before you make deserializers. On a Spark cluster, a read plan carries the
+    driver's limits to the workers. A payload that exceeds a limit raises a `PayloadBoundError`: one bad row, with the
+    reason BEYOND_BOUNDS.
 
-    A budget counts values: a scalar or null is 1; an array, map, record or row is 4 and its parts; a name or text that
-    comes from a schema, not from the payload, is 1 more for every 32 characters. A value takes 20 to 50 bytes of memory,
-    so that a payload of 1 MB takes 400 MB at the very most, and an ordinary one a tenth of that.
+    A budget counts values: a scalar or null counts 1; an array, map, record or row counts 4 plus its parts; a name or
+    text from a schema (not from the payload) counts 1 more for every 32 characters. A value takes 20 to 50 bytes of
+    memory, so a payload of 1 MB takes at most 400 MB, and normally a tenth of that.
     """
 
     values: int = 65_536
-    """How many values any payload may make, however short. Protects from items that take no bytes, and from short
+    """How many values any payload may make, even a short one. Protects from items without bytes, and from short
     payloads for wide columns."""
     values_per_byte: int = 8
-    """How many more for each byte of the payload. Protects from arrays whose items make many values of few bytes: wide
-    STRUCTs, defaults, records in records."""
+    """How many more values for each byte of the payload. Protects from arrays whose items make many values out of a few
+    bytes: wide STRUCTs, defaults, records in records."""
     empty_items: int = 65_536
-    """How many array items without any bytes one Avro payload may claim altogether. Protects from counts that nothing
-    stands behind."""
+    """How many array items without any bytes one Avro payload may claim altogether. Protects from counts without
+    data."""
     levels: int = 1_000
     """How deep the values of one Avro payload may nest. Protects the C stack, which fastavro does not check: 10,000
-    levels end the process. JSON ends at about 1,000 by itself. Do not raise it beyond 2,000."""
+    levels crash the process. JSON itself stops at about 1,000 levels. Do not set more than 2,000."""
     shown_levels: int = 300
-    """How deep a row may nest that is shown as JSON (`srfix decode`). Protects Python's stack: rows of 900 levels can be
-    read, and nothing writes them. At most 400."""
+    """How deep a row may nest if it is shown as JSON (`srfix decode`). Protects Python's stack: rows of 900 levels can
+    be read but not written. At most 400."""
     schema_parts: int = 100_000
-    """How many types a reader visits for one record of an Avro schema, arrays and maps taken as empty. Protects from records
-    that hold the next one twice, and so on: the schema is refused."""
+    """How many types a reader visits for one record of an Avro schema, if arrays and maps are empty. Protects from
+    chains of records in which each holds the next one twice. A schema beyond this limit is refused."""
     decimal_bytes: int = 4_096
     """How many bytes the unscaled number of one Avro or Connect decimal may have (9,864 digits). Protects from the
-    conversion to decimal digits, which is quadratic: 900 kB take more than a minute, in which nothing else runs."""
+    quadratic conversion to decimal digits: 900 kB take more than a minute, during which nothing else runs."""
     number_characters: int = 4_300
-    """How many characters a number of JSON may have where its digits count. Whole numbers have this limit from msgspec and
-    Python. Protects from quadratic conversions."""
+    """How many characters a JSON number may have if its digits are kept. For whole numbers msgspec and Python have the
+    same limit. Protects from quadratic conversions."""
     text_number_characters: int = 1_000
-    """How many characters a text may have that a number is made of: what Jackson reads since 2.15. Protects likewise."""
+    """How many characters a text may have that is converted to a number: Jackson's limit since 2.15. Protects from the
+    same conversions."""
     batch_bytes: int = 4 << 20
-    """How many bytes of payloads are held as rows together where a batch is read: up to 1,000 payloads, and one at least.
-    Protects from a thousand payloads that each take what they may."""
+    """How many bytes of payloads a batch holds as rows at the same time: at most 1,000 payloads, at least one. Protects
+    from a thousand payloads that each use their full limit."""
     shapes: int = 4_096
-    """How many sets of JSON keys a deserializer of columns remembers, to match each with the columns only once. The oldest
-    are forgotten first. Protects from payloads that all have other keys."""
+    """How many sets of JSON keys a deserializer with columns remembers, so that it matches each set only once. It
+    forgets the oldest first. Protects from payloads that all have different keys."""
     shape_bytes: int = 16 << 20
-    """How many bytes the remembered sets may take; one of more than a 4,096th of it (4 KiB, about 60 keys) is matched
-    anew for each row."""
+    """How many bytes the remembered sets may take. A set of more than a 4,096th of this (4 KiB, about 60 keys) is
+    matched again for each row."""
     plans: int = 1_000
-    """How many schemas a deserializer remembers how to read. Protects from a registry that knows every id. The oldest are
-    forgotten first."""
+    """For how many schemas a deserializer keeps its reading plan. It forgets the oldest first. Protects from a registry
+    that knows every id."""
     refusals: int = 10_000
-    """How many refused schema ids and GUIDs a batch, or a reader of a topic, remembers, so as not to ask again. The oldest
-    are forgotten first."""
+    """How many refused schema ids and GUIDs a batch, or a reader of a topic, remembers, so that it does not ask again.
+    It forgets the oldest first."""
 
     @classmethod
     def lifted(cls) -> PayloadBounds:
-        """None of those that decoders look at: nothing is looked at then. For measuring, and for data that is trusted."""
+        """Limits that are all off, so that decoders check nothing. For measurements, and for trusted data."""
         none = sys.maxsize
         return cls(
             values=none,
@@ -150,35 +155,35 @@ class PayloadBounds:
         )
 
     def budget(self, size: int) -> int:
-        """How many values a payload of so many bytes may make."""
+        """How many values a payload of this many bytes may make."""
         return self.values + self.values_per_byte * size
 
 
 # --- answers of servers
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerBounds:
-    """What an answer over HTTP may take, of a schema registry and of ksqlDB.
+    """The limits for HTTP answers of a schema registry and of ksqlDB.
 
-    Change them with the registry's client properties that are named here, or with `RegistryClient(bounds=…)` and
-    `KsqldbClient(bounds=…)`. An answer beyond one is not read on: its connection is closed, and the error names URL, bound
-    and property. It is not asked for again at the same URL.
+    Change them with the registry client's properties that are named here, or with `RegistryClient(bounds=…)` and
+    `KsqldbClient(bounds=…)`. If an answer exceeds a limit, srfix stops reading, closes the connection, and raises an
+    error with URL, limit and property. It does not repeat the request at the same URL.
     """
 
     body_bytes: int = 64 * 2**20
-    """`http.answer.max.bytes`: bytes of a body, decompressed. Protects memory from bodies without end and from compressed
+    """`http.answer.max.bytes`: bytes of a body, decompressed. Protects memory from endless bodies and from compression
     bombs. 100,000 subjects take 6 MB."""
     head_bytes: int = 256 * 2**10
     """`http.answer.max.head.bytes`: bytes before the body: status line, headers, and every `100 Continue` before them.
-    Protects from heads without end."""
+    Protects from endless heads."""
     json_parts: int = 5_000_000
-    """`http.answer.max.parts`: commas and opening brackets of a JSON body. Protects memory from bodies like `[{},{},…]`,
-    whose values take twenty times the room of their text."""
+    """`http.answer.max.parts`: commas and opening brackets of a JSON body. Protects memory from bodies like
+    `[{},{},…]`, whose values take twenty times the memory of their text."""
     deadline_s: float = 120.0
-    """`http.answer.deadline.ms`: seconds from the request to the answer's last byte. Protects from answers that drip, whose
-    every byte comes within the read time-out."""
+    """`http.answer.deadline.ms`: seconds from the request to the answer's last byte. Protects from slow answers, each
+    byte of which arrives within the read time-out."""
     pages: int = 2_000
-    """`http.listing.max.pages`: pages of one listing. Protects from listings without end. Registries give 1,000 schemas or
-    20,000 subjects a page."""
+    """`http.listing.max.pages`: pages of one listing. Protects from endless listings. Registries give 1,000 schemas or
+    20,000 subjects on each page."""
     listing_deadline_s: float = 900.0
     """`http.listing.deadline.ms`: seconds spent waiting for the pages of one listing."""
 
@@ -190,17 +195,18 @@ class AnswerBounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownIdBounds:
-    """How long, and of how many ids, a client remembers that the registry does not know them.
+    """How long a client remembers that the registry does not know an id, and for how many ids.
 
     Change them with the registry's client properties that are named here (Confluent's names), or with
-    `RegistryClient(unknown_ids=…)`. Protects the registry from a question for every record that carries an unknown id. What
-    any client of this process writes makes all of them forget; `RegistryClient.forget_unknown_ids` does too.
+    `RegistryClient(unknown_ids=…)`. Protects the registry from a request for every record that carries an unknown id.
+    If any client of this process writes, all clients forget their unknown ids; `RegistryClient.forget_unknown_ids` does
+    the same.
     """
 
     remember_s: float = 30.0
     """`missing.id.cache.ttl.sec`: seconds; 0 asks each time."""
     most: int = 10_000
-    """`missing.cache.size`: ids; beyond it the oldest is forgotten."""
+    """`missing.cache.size`: the number of ids; if there are more, the client forgets the oldest."""
 
     def __post_init__(self) -> None:
         if self.remember_s < 0 or self.most < 0:
@@ -212,9 +218,9 @@ class UnknownIdBounds:
 
 # --- what a person hands over, and servers
 LOG_CHARACTERS: Final = 8 * 2**20
-"""Characters of a log; of a longer one only the end is read, as the last failure is the one that matters."""
+"""Characters of a log. If it is longer, srfix reads only its end, because the last failure matters."""
 KSQLDB_BODY_BYTES: Final = 16 * 2**20
-"""One answer of a ksqlDB server; one with a thousand queries answers with some megabytes."""
+"""The bytes of one answer of a ksqlDB server. A server with a thousand queries sends a few megabytes."""
 KSQLDB_JSON_PARTS: Final = 1_000_000
 """Commas and opening brackets of one answer of a ksqlDB server."""
 KSQLDB_SECONDS: Final = 60.0
@@ -224,24 +230,24 @@ CONNECT_SECONDS: Final = 5.0
 REGISTRY_READ_SECONDS: Final = 30.0
 """How long a registry may be silent."""
 PLANNING_REQUESTS: Final = 16
-"""How many requests of one `plan_read` a registry is sent at a time."""
+"""How many requests one `plan_read` sends to a registry at a time."""
 BROKER_SECONDS: Final = 10.0
-"""How long Spark waits for Kafka's brokers when `read_topic` and `read_stream` look whether there is such a topic."""
+"""How long Spark waits for Kafka's brokers when `read_topic` and `read_stream` check whether the topic exists."""
 AVRO_JVM_ITEMS: Final = 10_000_000
-"""Items of one array or map that Java's Avro believes in, in sessions of `start_session`."""
+"""The most items of one array or map that Java's Avro accepts in sessions of `start_session`."""
 AVRO_JVM_TEXT_BYTES: Final = 67_108_864
-"""Bytes of one string, and of one field of bytes, that Java's Avro believes in, in sessions of `start_session`."""
+"""The most bytes of one string or one field of bytes that Java's Avro accepts in sessions of `start_session`."""
 
 _payload_bounds = PayloadBounds()
 
 
 def payload_bounds() -> PayloadBounds:
-    """The bounds that deserializers are made with."""
+    """The limits for new deserializers."""
     return _payload_bounds
 
 
 def bound_payloads(bounds: PayloadBounds) -> PayloadBounds:
-    """Sets the bounds that this process makes deserializers with from now on; gives those before.
+    """Sets the limits for deserializers that this process makes from now on. Returns the previous limits.
 
     >>> before = bound_payloads(PayloadBounds(values_per_byte=100))
     >>> payload_bounds().budget(10)
@@ -254,10 +260,10 @@ def bound_payloads(bounds: PayloadBounds) -> PayloadBounds:
 
 
 def remember(table: dict[_Key, _Value], key: _Key, value: _Value, most: int) -> None:
-    """Puts an entry where others read without a lock; `table` has at most `most` then."""
+    """Puts an entry into a table that other threads read without a lock. The table then has at most `most` entries."""
     while len(table) >= most and key not in table:
         try:
             table.pop(next(iter(table)), None)
         except (RuntimeError, StopIteration):
-            continue  # another thread was here: look again
+            continue  # another thread has changed the table: look again
     table[key] = value

@@ -2,25 +2,28 @@
 
 | rule | a column is fed by the field of |
 |---|---|
-| `UNIQUE` (default) | exactly its name; else the only one equal ignoring case; several: an error names them |
+| `UNIQUE` (default) | the field with exactly its name; otherwise the only field with its name ignoring case; if there
+are several, an error names them |
 | `EXACT` | exactly its name |
-| `KSQLDB` | its name, or one whose upper case is its name; several: the last one of the schema, null or not |
-| `KSQLDB_2020` | any name that equals its own in upper case; several: the last one of the schema |
+| `KSQLDB` | the field with its name, or with its name in upper case; if there are several, the last one of the schema,
+even if its value is null |
+| `KSQLDB_2020` | any field whose upper-case name equals the column's upper-case name; if there are several, the last
+one of the schema |
 
-`UNIQUE` and `EXACT` are ours: a field that a column claims by its exact name feeds no other column. The other two are
-ksqlDB's, collisions included:
+`UNIQUE` and `EXACT` are srfix's own rules: if a field has the exact name of a column, it feeds no other column. The
+other two are ksqlDB's rules, including collisions:
 
 - `KSQLDB` is `ConnectDataTranslator.toKsqlStruct` since 0.13 (ksql#6201). It walks the writer's fields in their order;
-  each goes to the column of exactly its name, else to the column named by its upper case, else nowhere. So the last
-  one wins, even over an exact match, and one field feeds one column at most.
-- `KSQLDB_2020` is the same class from 0.10 to 0.12. It walks the columns and compares upper case with upper case, so
-  one field may feed several columns.
-- Objects of JSON have a rule of their own in both generations (`KsqlJsonDeserializer.enforceFieldTypesForStruct`), which
-  is `match_keys`: the exact key, else the last key of the document whose upper case is the column's name.
+  each field feeds the column with exactly its name, otherwise the column with its upper-case name, otherwise none. So
+  the last field wins, even over an exact match, and one field feeds at most one column.
+- `KSQLDB_2020` is the same class from 0.10 to 0.12. It walks the columns and compares both names in upper case, so one
+  field may feed several columns.
+- JSON objects have their own rule in both generations (`KsqlJsonDeserializer.enforceFieldTypesForStruct`), which is
+  `match_keys`: the exact key, otherwise the last key of the document whose upper-case form is the column's name.
 
 Upper case is Python's `str.upper`: Unicode's full, unconditional mapping (ß becomes SS). Java's `toUpperCase()` is the
-same mapping in the JVM's default locale, so an engine that runs in Turkish, Azeri or Lithuanian makes another upper case
-of i; and a JVM of older Unicode tables (Java 11 and Georgian, for one) leaves alone what Python maps.
+same mapping in the JVM's default locale, so an engine that runs in Turkish, Azeri or Lithuanian maps i differently, and
+a JVM with older Unicode tables (for example Java 11 for Georgian) does not map all letters that Python maps.
 """
 
 from __future__ import annotations
@@ -33,10 +36,10 @@ from srfix.serde.errors import AmbiguousFieldError
 
 
 class CaseRule(Enum):
-    """How names of fields and columns are compared."""
+    """The rule that compares names of fields and columns."""
 
     UNIQUE = "unique"
-    """Exact, else the only one ignoring case."""
+    """The exact name, otherwise the only field with this name ignoring case."""
     EXACT = "exact"
     """Exact."""
     KSQLDB = "ksqldb"
@@ -66,12 +69,12 @@ def have_in_common(names: Iterable[str], other_names: Iterable[str]) -> bool:
 
 
 def folded(names: Iterable[str]) -> frozenset[str]:
-    """The names in a form in which two are equal if they are equal ignoring case, to be compared with thousands of others."""
+    """The names in a form that makes the comparison ignore case. Use it to compare with thousands of names."""
     return frozenset(map(_folded, names))
 
 
 def upper_camel(name: str) -> str:
-    """MY_TABLE as MyTable: Guava's `UPPER_UNDERSCORE.to(UPPER_CAMEL, …)`, which changes the letters of ASCII alone."""
+    """MY_TABLE as MyTable: Guava's `UPPER_UNDERSCORE.to(UPPER_CAMEL, …)`, which changes only ASCII letters."""
     words = (word.encode() for word in name.split("_"))
     return b"".join(word[:1].upper() + word[1:].lower() for word in words).decode()
 
@@ -82,11 +85,10 @@ def are_distinct(names: Sequence[str]) -> bool:
 
 
 def match_fields(columns: Sequence[str], fields: Sequence[str], rule: CaseRule, *, where: str) -> dict[str, str]:
-    """Column → the field whose value it gets, for formats with a schema. Columns that no field feeds are absent,
-    fields that feed none do not show.
+    """Column → the field that feeds it, for formats with a schema. Columns without a field and fields without a column
+    are left out.
 
-    `fields` stand in the writer's order. `where` says in an error's words what holds them: "the writer schema", "the
-    row".
+    `fields` are in the writer's order. `where` says for an error where the fields are: "the writer schema", "the row".
     """
     return {column: field for field, column in placements(columns, fields, rule, where=where)}
 
@@ -94,8 +96,8 @@ def match_fields(columns: Sequence[str], fields: Sequence[str], rule: CaseRule, 
 def placements(
     columns: Sequence[str], fields: Sequence[str], rule: CaseRule, *, where: str
 ) -> tuple[tuple[str, str], ...]:
-    """Every (field, column) in the order in which the engine fills its row. A column that comes twice (`KSQLDB`) keeps
-    the later value; the engine has looked at the earlier one's type all the same.
+    """Every (field, column) in the order in which the engine fills its row. If a column occurs twice (`KSQLDB`), it
+    keeps the later value, but the engine also checks the type of the earlier field.
     """
     match rule:
         case CaseRule.KSQLDB:
@@ -109,9 +111,9 @@ def placements(
 
 
 def match_keys(columns: Sequence[str], keys: Sequence[str], rule: CaseRule, *, where: str) -> dict[str, str]:
-    """Column → the key whose value it gets, for objects of JSON without a schema. Columns that no key feeds are absent.
+    """Column → the key that feeds it, for JSON objects without a schema. Columns without a key are left out.
 
-    `keys` stand in the order of the document, each once. A key counts as found whatever its value is, null too.
+    `keys` are in the order of the document, each once. A key counts as found even if its value is null.
     """
     if rule is CaseRule.UNIQUE or rule is CaseRule.EXACT:
         return _match_unique(columns, keys, rule, where=where)
@@ -129,7 +131,7 @@ def _placed_by_field(columns: frozenset[str], fields: Sequence[str]) -> tuple[tu
 
 
 def _folded(name: str) -> str:
-    # upper() first: an unquoted "ß" was declared as "SS", and lower() alone would keep those apart.
+    # upper() comes first: an unquoted "ß" was declared as "SS", and lower() alone would not make them equal.
     return name.upper().casefold()
 
 

@@ -1,4 +1,5 @@
-"""Ends what was opened for an object, from a URL say; what was passed to it is its owner's."""
+"""Closes clients that an object has opened itself, for example from a URL. A client that was passed to it belongs to
+its owner."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import Self
 
 
 def close_nothing() -> None:
-    """What was passed is its owner's."""
+    """Closes nothing, because the client that was passed belongs to its owner."""
 
 
 class Closing:
@@ -16,7 +17,8 @@ class Closing:
     _close: Callable[[], None] = staticmethod(close_nothing)
 
     def close(self) -> None:
-        """Closes the connections of a client that was made for this, from a URL; one that was passed is its owner's."""
+        """Closes the connections of a client that was made for this object, from a URL. A client that was passed
+        belongs to its owner."""
         self._close()
 
     def __enter__(self) -> Self:

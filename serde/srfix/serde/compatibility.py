@@ -1,22 +1,22 @@
-"""Whether one schema may follow another, by a registry's compatibility level. Protobuf's rules are in
+"""Decides whether one schema may follow another, by a registry's compatibility level. The rules for Protobuf are in
 `formats.protobuf.compatibility`.
 
-Those of Avro are Apache Avro's (`avro.compatibility`, the twin of Java's `SchemaCompatibility`, which Confluent's
-registry asks), over its parsed schemas. Where the Python library differs from the Java one, the schemas are changed first, so
-that the answer is Java's:
+The rules for Avro are Apache Avro's (`avro.compatibility`, the twin of Java's `SchemaCompatibility`, which Confluent's
+registry asks), over its parsed schemas. If the Python library differs from the Java one, the schemas are changed first,
+so that the answer is the same as in Java:
 
 - aliases of named types count by their full name in the reader's namespace (Java: `Schema.getAliases`);
   Python compares the alias as it is written;
-- logical types play no part; Python warns about unknown ones and refuses an invalid decimal on a fixed;
-- names may be in any script (Java's `Schema.validateName`); Python takes ASCII only;
+- logical types are ignored; Python warns about unknown ones and refuses an invalid decimal on a fixed;
+- names may be in any script (Java's `Schema.validateName`); Python accepts only ASCII;
 - an `error` is a record; Python gives up on it.
 
 Both compare named types by their name without the namespace.
 
-The checker is as the library's own, in a bounded time. That one compares each branch of a union with each of the other's, and
-copies all that it has found at each step. Here a named branch is compared with those of its name alone, as no other reads it;
-each pair of types is compared once; and what is said is cut off. Who compares more pairs than any real schemas have gets a
-SchemaError.
+The checker gives the library's result, but in a limited time. The library compares each branch of a union with each
+branch of the other union, and copies its whole result at each step. This checker compares a named branch only with
+branches of the same name, because no other can read it; it compares each pair of types once; and it limits the number
+of reasons. If schemas have more pairs of types than any real schema, it raises a SchemaError.
 """
 
 from __future__ import annotations
@@ -56,23 +56,23 @@ _WIDENED: Final = {
     "bytes": ("string",),
     "string": ("bytes",),
 }
-"""Reader's type → what else it reads."""
+"""Reader's type → the other types that it can read."""
 _SHOWN_CHARACTERS: Final = 200
 _SHOWN_SYMBOLS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class CompatibilityResult:
-    """What stands in the way; nothing if the reader reads all that the writer may have written."""
+    """The incompatibilities; none if the reader can read everything that the writer may have written."""
 
     reasons: frozenset[str] = frozenset()
-    """Why not, in parts of sentences; at most `COMPATIBILITY_REASONS`."""
+    """The reasons, as parts of sentences; at most `COMPATIBILITY_REASONS`."""
     places: frozenset[str] = frozenset()
-    """Where in the reader's schema."""
+    """The places in the reader's schema."""
 
     @property
     def reads(self) -> bool:
-        """True if nothing stands in the way."""
+        """True if there is no incompatibility."""
         return not self.reasons
 
 
@@ -88,7 +88,7 @@ class CompatibilityChecker:
         self._branches: dict[int, dict[str, list[Schema]]] = {}
 
     def check(self, reader: Schema, writer: Schema) -> CompatibilityResult:
-        """Whether the reader reads what the writer wrote."""
+        """Whether the reader can read what the writer wrote."""
         try:
             return self._pair(reader, writer, ("/",))
         except RecursionError:
@@ -102,10 +102,10 @@ class CompatibilityChecker:
         self.compared += 1
         if self.compared > COMPATIBILITY_PAIRS:
             raise SchemaError(
-                f"The schemas have more than {COMPATIBILITY_PAIRS:,} pairs of types to compare, references followed "
+                f"The schemas have more than {COMPATIBILITY_PAIRS:,} pairs of types to compare, references included "
                 "(srfix.serde.bounds.COMPATIBILITY_PAIRS)."
             )
-        self._results[key] = _READS  # where a type leads back to itself
+        self._results[key] = _READS  # the type is recursive
         result = self._results[key] = self._compare(reader, writer, place)
         return result
 
@@ -162,7 +162,8 @@ class CompatibilityChecker:
                     yield _not(f"the reader's field {name} has no default value and the writer lacks it", *here)
 
     def _candidates(self, union: Schema, writer: Schema) -> list[Schema]:
-        """The branches that may read what a type wrote, in their order: no named one reads a type of another name."""
+        """The branches that may read a writer's type, in their order. A named branch cannot read a type with another
+        name."""
         branches = self._branches.get(id(union))
         if branches is None:
             branches = self._branches[id(union)] = _by_name(cast("UnionSchema", union).schemas)
@@ -194,7 +195,8 @@ def _all(results: Iterable[CompatibilityResult]) -> CompatibilityResult:
     reasons: set[str] = set()
     places: set[str] = set()
     for result in results:
-        # Beyond the limit nothing is gathered, but all is compared: the result of each pair is remembered.
+        # Beyond the limit no more reasons are collected, but everything is compared, because the result of each pair is
+        # remembered.
         if len(reasons) < COMPATIBILITY_REASONS:
             reasons |= result.reasons
             places |= result.places
@@ -236,7 +238,7 @@ def _short(text: str) -> str:
 
 
 _NAME = re.compile(r"[^\W\d]\w*")
-"""Letters of any script, digits and underscores, no digit first (Java's `Schema.validateName`)."""
+"""Letters of any script, digits and underscores; the first character is not a digit (Java's `Schema.validateName`)."""
 
 
 class CompatibilityLevel(Enum):
@@ -262,7 +264,7 @@ class CompatibilityLevel(Enum):
 
     @property
     def transitive(self) -> bool:
-        """True if every existing schema counts, not the latest alone."""
+        """True if every existing schema counts, not only the latest one."""
         return self.name.endswith("_TRANSITIVE")
 
 
@@ -275,16 +277,16 @@ def incompatibilities(
     new_references: tuple[str, ...] = (),
     existing_references: Sequence[tuple[str, ...]] = (),
 ) -> tuple[str, ...]:
-    """Why a registry would refuse the schema `new` after `existing`; empty if it would accept it.
+    """The reasons why a registry would refuse the schema `new` after `existing`; empty if it would accept it.
 
-    `existing` holds the texts of the subject's live versions, oldest first. Levels without `_TRANSITIVE` look
-    at the last one alone. Reasons are short sentences: the latest first, sorted within one direction.
+    `existing` holds the texts of the subject's live versions, oldest first. Levels without `_TRANSITIVE` look only at
+    the last one. Reasons are short sentences: the latest first, sorted within one direction.
 
-    `schema_type` is AVRO or PROTOBUF. A Protobuf schema may refer to others: to what `new` refers, and then each of
-    `existing` (none is as good as an empty tuple for each), as `reference_texts` gives them.
+    `schema_type` is AVRO or PROTOBUF. A Protobuf schema may refer to other schemas: give the texts (see
+    `reference_texts`) for `new`, and for each of `existing` (no value means an empty tuple for each).
 
-    :raises SchemaError: if a text that is looked at is no schema of its type. `new` always is, even at NONE.
-    :raises UsageError: if `level` is none of `CompatibilityLevel`'s names, or the libraries for Protobuf are missing.
+    :raises SchemaError: if a compared text is not a schema of its type. `new` is always checked, even at NONE.
+    :raises UsageError: if `level` is not a name of `CompatibilityLevel`, or the libraries for Protobuf are missing.
     """
     rule = _level(level)
     parse, cannot_read = _FORMATS[schema_type]
@@ -314,10 +316,11 @@ def _level(level: str) -> CompatibilityLevel:
         raise UsageError(f"The compatibility level {level!r} is not known; the levels are {levels}.") from None
 
 
-# One text is compared with many: a subject's versions with each other, one repair's with many subjects.
+# The parsed schema is cached, because one text is compared with many: a subject's versions with each other, a repair's
+# schema with many subjects.
 @lru_cache(maxsize=SCHEMA_CACHE)
 def _parse(text: str) -> Schema:
-    # Late, for it takes longer to load than all of srfix.serde, and few who import it compare schemas.
+    # Imported late, because it takes longer to load than all of srfix.serde, and few programs compare schemas.
     from avro.errors import AvroException
     from avro.name import Names
     from avro.schema import make_avsc_object
@@ -327,7 +330,7 @@ def _parse(text: str) -> Schema:
         parsed = make_avsc_object(json.loads(text, object_hook=_without_logical_type), names, False, False)
         for schema in names.names.values():
             _as_java_sees_it(schema)
-    # The library lets a missing or misplaced key surface as whatever Python raises there.
+    # For a missing or misplaced key, the library raises any Python exception.
     except (AvroException, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         what = "it nests too deep" if isinstance(error, RecursionError) else _first_line(error)
         raise SchemaError(f"The text is not an Avro schema ({what}); it begins {text[:80]!r}.") from error
@@ -360,7 +363,7 @@ def _first_line(error: Exception) -> str:
 
 def _cannot_read(reader: Schema, writer: Schema) -> list[str]:
     result = CompatibilityChecker().check(reader, writer)
-    # Reasons and places are two sets: only where each has one do they belong together.
+    # Reasons and places are two sets. They belong together only if each set has one element.
     places = result.places - {"/"} or {"/"}
     where = f" at {min(places)}" if len(result.reasons) == 1 == len(places) else ""
     return sorted(f"{reason}{where}." for reason in result.reasons)

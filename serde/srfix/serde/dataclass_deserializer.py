@@ -1,4 +1,4 @@
-"""Payload → an instance of a dataclass, by any deserializer that has columns.
+"""Payload → an instance of a dataclass, with any deserializer that has columns.
 
 >>> from dataclasses import dataclass
 >>> from srfix.serde import DataclassDeserializer, JsonDeserializer
@@ -10,7 +10,7 @@
 >>> read(b'{"Id": 7, "name": "tea"}', "prices")
 Price(id=7, name='tea')
 
-Which field is fed by which column, and what is refused when it is made: `srfix.serde.column_sources.row_classes`.
+`srfix.serde.column_sources.row_classes` says which column feeds a field, and what the constructor refuses.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ R = TypeVar("R")
 
 
 class ColumnsDeserializer(Protocol):
-    """A deserializer that knows its columns: each of `srfix.serde` that does not stand around another."""
+    """A deserializer that knows its columns: each deserializer of `srfix.serde` that does not wrap another one."""
 
     @property
     def columns(self) -> Columns | None:
-        """All columns, of both halves; None without any."""
+        """All columns, of key and value; None if there are none."""
 
     def columns_of(self, role: Role) -> Columns | None:
-        """Those of a key or of a value."""
+        """The columns of a key or of a value."""
 
     def row(self, payload: bytes | None, ctx: Context | str) -> Row | None:
         """The row as a dict."""
@@ -51,16 +51,18 @@ class ColumnsDeserializer(Protocol):
 
 
 class DataclassDeserializer(Generic[R]):
-    """Reads rows as instances of a dataclass; the rows by another deserializer. Thread-safe and picklable if that is."""
+    """Reads rows as instances of a dataclass. Another deserializer reads the rows. Thread-safe and picklable if that
+    deserializer is."""
 
     def __init__(self, deserializer: ColumnsDeserializer, into: type[R], *, name_of: NameOf = str) -> None:
         """
-        :param deserializer: one with columns, which may be the dataclass itself.
-        :param into: the dataclass; its fields are fed by the columns of their names, equal ones first, else ignoring case.
-        :param name_of: what a field is called among the columns: takes full_name to fullName, say. With columns that are the
-            dataclass's, give `columns_from_dataclass` the same one.
-        :raises ColumnError: if class and columns do not go together.
-        :raises UsageError: if `into` is no dataclass, or the deserializer has no columns.
+        :param deserializer: a deserializer with columns, which may come from the dataclass itself.
+        :param into: the dataclass. The column with a field's name feeds the field: an equal name first, otherwise
+            ignoring case.
+        :param name_of: gives a field's column name, for example fullName for full_name. If the columns come from the
+            dataclass, pass the same function to `columns_from_dataclass`.
+        :raises ColumnError: if class and columns do not match.
+        :raises UsageError: if `into` is not a dataclass, or the deserializer has no columns.
         """
         check_instance("deserializer", deserializer)
         if row_class(into) is None:
@@ -92,9 +94,9 @@ class DataclassDeserializer(Generic[R]):
     def __call__(self, payload: bytes | None, ctx: Context | str) -> R | None:
         """The instance; None for a null payload.
 
-        :raises DecodeError: if the dataclass does not take the row.
-        :raises ColumnError: if this half's columns and the dataclass do not go together.
-        :raises SrfixError: what the other deserializer raises.
+        :raises DecodeError: if the dataclass does not accept the row.
+        :raises ColumnError: if this half's columns and the dataclass do not match.
+        :raises SrfixError: any error of the other deserializer.
         """
         row = self._deserializer(payload, ctx)
         if row is None:
@@ -112,7 +114,7 @@ class DataclassDeserializer(Generic[R]):
     @overload
     def row(self, payload: bytes | None, ctx: Context | str) -> Row | None: ...
     def row(self, payload: bytes | None, ctx: Context | str) -> Row | None:
-        """The row as the other deserializer gives it; None for a null payload."""
+        """The row of the other deserializer; None for a null payload."""
         return self._deserializer.row(payload, ctx)
 
     def _builder(self, role: Role) -> Callable[[object], object]:

@@ -1,34 +1,34 @@
-"""Payload → row, as confluent_kafka's `DeserializingConsumer` calls it, and as anybody can.
+"""Payload → row. confluent_kafka's `DeserializingConsumer`, or any other code, can call these classes.
 
 | class | payloads |
 |---|---|
 | `AvroDeserializer(resolver, columns=…)` | Avro under a registered schema |
 | `JsonSchemaDeserializer(resolver, columns=…)` | JSON under a registered JSON Schema (ksqlDB's JSON_SR) |
 | `ProtobufDeserializer(resolver, columns=…)` | Protobuf under a registered schema |
-| `SchemaDeserializer(resolver, columns=…)` | any of these, as the schema says |
+| `SchemaDeserializer(resolver, columns=…)` | any of these, by the schema's type |
 | `JsonDeserializer(columns=…)` | plain JSON |
 | `KafkaDeserializer(columns)` | a key or value of one column, as Kafka's own serializers write it |
-| `DelimitedDeserializer(columns)` | a record of CSV, as ksqlDB's DELIMITED |
+| `DelimitedDeserializer(columns)` | a CSV record, like ksqlDB's DELIMITED |
 | `NoneDeserializer()` | nothing: None for every key |
 | `ProtobufNoSrDeserializer(columns)` | messages of the columns' schema, without a registry (ksqlDB's PROTOBUF_NOSR) |
-| `WindowedDeserializer(deserializer, kind)` | a windowed key: a key of any of these, and its window |
+| `WindowedDeserializer(deserializer, kind)` | a windowed key: a key in any of these formats, and its window |
 | `DataclassDeserializer(deserializer, Order)` | any of these with columns; a row is an `Order`, a dataclass |
 
-With columns a row has exactly those, in their order, fed by the writer's fields under the case rule; a column that no
-field feeds is None. What feeds none of them is no row of theirs (`NothingFedError`): another record type, or columns that are
-misspelt (by ksqlDB's case rules it is a row of nulls, as in the engine); a field that holds null feeds its column. With
-`strict=True` every column must be fed.
+With columns, a row has exactly these columns in their order. The writer's fields feed them under the case rule; a
+column without a field is None. If no field feeds any column, the payload is refused (`NothingFedError`): it has another
+record type, or the columns are misspelt. (Under ksqlDB's case rules it is a row of nulls, as in the engine.) A field
+that holds null also feeds its column. With `strict=True` every column must have a field.
 
-With `reader_schema=…` (Avro) its aliases, defaults and promotions count, as in Avro's schema resolution: a field that was
-renamed is found by its alias, one that the writer lacks is its default, and an int is the reader's double. Without columns a
-row has its fields. By default, as in ksqlDB, none of them counts.
+With `reader_schema=…` (Avro), the aliases, defaults and promotions of this schema count, as in Avro's schema
+resolution: a renamed field is found by its alias, a field that the writer lacks has its default, and an int becomes the
+reader's double. Without columns, a row has the reader's fields. By default, as in ksqlDB, none of this happens.
 
-A DATE, TIME or TIMESTAMP is a datetime of the years 1 to 9999. With `times="integers"` it is the integer that stands in the
-record, in the unit that the writer's schema declares (`srfix.serde.columns.times`), for all values of these types.
+A DATE, TIME or TIMESTAMP is a datetime of the years 1 to 9999. With `times="integers"` all values of these types are
+the integers in the record, in the unit that the writer's schema declares (`srfix.serde.columns.times`).
 
-Columns that are marked as KEY make the keys, the others the values (by `ctx.field`); where none is marked, all make either.
-`wrap` says whether a single column stands in a record: None is ksqlDB's default, by which a key's does not. A bare null is
-`{column: None}`; None, whatever the columns, is a null payload.
+Columns that are marked as KEY belong to keys, the others to values (`ctx.field` decides). If none is marked, all
+columns belong to both. `wrap` says whether a single column is wrapped in a record; None is ksqlDB's default, in which a
+key's column is not. The row of a bare null is `{column: None}`; None always means a null payload.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ from srfix.serde.windowed import Window, WindowedKey, WindowKind, split
 class AvroDeserializer(FramedDeserializer):
     """Reads Avro payloads in the registry's framing.
 
-    `AvroDeserializer(ById(registry))` gives records as the writer has them. With `columns` a row has exactly those, in
-    their order, fed by the writer's fields under the case rule; a column that no field feeds is None, and arrays of map
-    entries are dicts. Thread-safe; picklable if its resolver is (the plans are made anew).
+    `AvroDeserializer(ById(registry))` gives records with the writer's fields. With `columns`, a row has exactly these
+    columns in their order. The writer's fields feed them under the case rule; a column without a field is None, and
+    arrays of map entries become dicts. Thread-safe; picklable if its resolver is (the plans are then made again).
 
     >>> from srfix.serde import AvroSerializer, ById, SerdeContext, parse_columns
     >>> users, columns = SerdeContext("users"), parse_columns("ID BIGINT, NAME STRING")
@@ -73,8 +73,8 @@ class AvroDeserializer(FramedDeserializer):
 class JsonSchemaDeserializer(FramedDeserializer):
     """Reads JSON payloads under a JSON Schema, in the registry's framing: ksqlDB's JSON_SR.
 
-    `JsonSchemaDeserializer(ById(registry))` gives documents as they are; with `columns` rows, as `AvroDeserializer`.
-    Thread-safe; picklable if its resolver is.
+    `JsonSchemaDeserializer(ById(registry))` gives documents unchanged; with `columns` it gives rows, like
+    `AvroDeserializer`. Thread-safe; picklable if its resolver is.
 
     >>> from srfix.serde import ById, JsonSchemaSerializer, SerdeContext, parse_columns
     >>> prices, columns = SerdeContext("json-prices"), parse_columns("ID BIGINT, SEEN TIMESTAMP")
@@ -109,8 +109,8 @@ class JsonSchemaDeserializer(FramedDeserializer):
 class ProtobufDeserializer(FramedDeserializer):
     """Reads Protobuf payloads in the registry's framing.
 
-    `ProtobufDeserializer(ById(registry))` gives a message as a dict of its fields; with `columns` rows, as
-    `AvroDeserializer`. Needs the extra `protobuf`. Thread-safe; picklable if its resolver is.
+    `ProtobufDeserializer(ById(registry))` returns a message as a dict of its fields; with `columns` it
+    returns rows, like `AvroDeserializer`. It needs the extra `protobuf`. Thread-safe; picklable if its resolver is.
 
     >>> from srfix.serde import ById, ProtobufSerializer, SerdeContext, parse_columns
     >>> prices, columns = SerdeContext("proto-prices"), parse_columns("ID BIGINT, SEEN TIMESTAMP")
@@ -125,7 +125,7 @@ class ProtobufDeserializer(FramedDeserializer):
 class SchemaDeserializer(FramedDeserializer):
     """Reads payloads in the registry's framing by the serde of their schema's type: Avro, JSON Schema or Protobuf.
 
-    For topics that hold several, or of which one does not know. Thread-safe; picklable if its resolver is.
+    For topics that hold several formats, or whose format you do not know. Thread-safe; picklable if its resolver is.
 
     >>> from srfix.serde import AvroSerializer, ById, JsonSchemaSerializer, SerdeContext
     >>> mixed, deserialize = SerdeContext("mixed"), SchemaDeserializer(ById(registry))
@@ -155,8 +155,8 @@ class SchemaDeserializer(FramedDeserializer):
         :param validate: True to check every JSON body against its schema first (needs jsonschema-rs, the extra json-schema).
         :param times: `"integers"` gives times as the integers that stand in the record.
         :raises ColumnError: if the columns cannot be used.
-        :raises SchemaError: if the reader's schema is none of Avro.
-        :raises UsageError: if there is a reader's schema, and ksqlDB's own case rules.
+        :raises SchemaError: if the reader's schema is not an Avro schema.
+        :raises UsageError: if there is a reader's schema together with one of ksqlDB's case rules.
         """
         super().__init__(
             resolver,
@@ -173,8 +173,8 @@ class SchemaDeserializer(FramedDeserializer):
 class JsonDeserializer(SchemalessDeserializer):
     """Reads plain JSON: no registry, no framing.
 
-    `JsonDeserializer()` gives documents as they are; `JsonDeserializer(columns)` rows, as ksqlDB reads them. Thread-safe
-    and picklable.
+    `JsonDeserializer()` gives documents unchanged; `JsonDeserializer(columns)` gives rows, as ksqlDB reads them.
+    Thread-safe and picklable.
 
     >>> from srfix.serde import SerdeContext, parse_columns
     >>> deserialize = JsonDeserializer(parse_columns("ID BIGINT, PRICE DECIMAL(6, 2)"))
@@ -262,8 +262,8 @@ _SCHEMALESS: Final = {
 def deserializer_of(
     format_: Format | None, spec: ReadSpec, resolver: Resolver | None
 ) -> FramedDeserializer | SchemalessDeserializer:
-    """What reads a format, as it was asked for. `format_` is None for what each schema says. `resolver` is which schema
-    ids are accepted, of a format that has schemas."""
+    """The deserializer of a format. If `format_` is None, each schema decides the format. `resolver` decides which
+    schema ids are accepted, for a format with schemas."""
     if format_ is None or format_ in SCHEMA_FORMATS:
         assert resolver is not None
         return SchemaDeserializer.of_spec(resolver, spec, SCHEMA_FORMATS if format_ is None else (format_,))
@@ -271,9 +271,10 @@ def deserializer_of(
 
 
 class WindowedDeserializer:
-    """Reads windowed keys: `WindowedKey(row, window)`, the row by another deserializer.
+    """Reads windowed keys: `WindowedKey(row, window)`. Another deserializer reads the row.
 
-    An empty key is None, as for Kafka's `TimeWindowedDeserializer`. Thread-safe and picklable if the other is.
+    An empty key is None, as in Kafka's `TimeWindowedDeserializer`. Thread-safe and picklable if the other deserializer
+    is.
 
     >>> from srfix.serde import Role, SerdeContext, parse_columns
     >>> deserialize = WindowedDeserializer(KafkaDeserializer(parse_columns("ID INT KEY")), WindowKind.TIME, size_ms=500)
@@ -283,8 +284,8 @@ class WindowedDeserializer:
 
     def __init__(self, deserializer: Deserializer, kind: WindowKind, *, size_ms: int | None = None) -> None:
         """
-        :param size_ms: how long time windows are: their end is not in the bytes, and unknown without it.
-        :raises UsageError: if the size is not positive, or is given for sessions, whose end is in the bytes.
+        :param size_ms: the length of time windows. Their end is not in the bytes, so without the length it is unknown.
+        :raises UsageError: if the size is not positive, or is given for sessions (their end is in the bytes).
         """
         size_ms = number_or_none("size_ms", size_ms)
         if size_ms is not None:
@@ -299,7 +300,7 @@ class WindowedDeserializer:
     def __call__(self, payload: bytes | None, ctx: Context | str) -> WindowedKey[Value] | None:
         """The key and its window; None for a null key.
 
-        :raises DecodeError: if the payload is too short for a window of the kind, or its times are none.
+        :raises DecodeError: if the payload is too short for a window of this kind, or its times are invalid.
         :raises SrfixError: what the other deserializer raises.
         """
         if not payload:

@@ -1,47 +1,30 @@
-"""The errors of the serde, and the root of all that srfix raises (recovery's are in `srfix.recovery.errors`).
+"""The errors of the serde, and the root of all errors of srfix (recovery's are in `srfix.recovery.errors`).
 
-    SrfixError
-    ├── WireError                     a payload's framing
-    │   ├── PayloadTooShortError      fewer bytes than the framing needs
-    │   ├── UnknownMagicByteError     the first byte is neither 0 nor 1
-    │   ├── ImpossibleSchemaIdError   a schema id that no registry gives: below 1, or beyond Java's ints
-    │   └── MalformedHeaderError      a schema id header that is not 0x01 + GUID
-    ├── SchemaError                   a schema text that is not one, or not of the kind asked for
-    ├── ColumnError                   a column list that cannot be read, or is not allowed
-    ├── CasingError
-    │   └── AmbiguousFieldError       several writer fields differ only by case and none is exact
-    ├── DecodeError                   a body that is not what its schema says
-    │   ├── TruncatedBodyError
-    │   ├── TrailingBytesError
-    │   ├── PayloadBoundError         a body that asks for more than any may (srfix.serde.bounds)
-    │   ├── ColumnNotFedError         a column that the writer does not feed, where every one was asked for
-    │   │   └── NothingFedError       the writer feeds none of the columns: its record is not of their kind
-    │   ├── IncompatibleTypeError     a writer type that cannot feed the column
-    │   │   └── TimeUnitError         because its numbers are no such day, time or instant
-    │   └── CoercionError             a value that does not fit the column that it feeds
-    │       └── OutOfRangeError       because it is beyond what the column, Python or Arrow can hold
-    ├── EncodeError                   a row that does not fit its columns
-    ├── ResolveError                  a schema id that the policy does not accept
-    │   ├── SubjectVersionError       not registered under the one subject (the incident)
-    │   └── DualSubjectError          under neither of two subjects
-    ├── SecretError                   a secret that cannot be had, or must not travel
-    ├── RegistryError
-    │   ├── RegistryUnreachableError  no URL of the list answered
-    │   ├── RegistryProtocolError     an answer that no schema registry gives (a proxy's page, say)
-    │   └── RegistryAnswerError       an error answer: status, error_code, message (leaves in registry.errors)
-    ├── ClusterError                  the Kafka cluster could not be asked
-    │   └── AccessDeniedError         this user may not ask; names the ACL to ask for
-    ├── SparkError                    (spark) what a plan, a cluster or a worker cannot do as it stands
-    │   ├── BadRowError               a row that could not be read, and fails the job
-    │   ├── DataLossError             records were gone before they were read
-    │   ├── EngineRefusedError        the engine cannot represent the plan exactly; names every reason
-    │   ├── JarMissingError           a jar that Spark needs is not there; says which coordinates
-    │   └── WorkerPackageError        a worker lacks srfix, or what it needs; says how to ship it
-    └── UsageError                    what was asked for makes no sense as it stands
-        └── NoSubjectError            a subject strategy makes no subject of this schema
+    SrfixError ├── WireError a payload's framing │ ├── PayloadTooShortError fewer bytes than the framing needs │ ├──
+    UnknownMagicByteError the first byte is neither 0 nor 1 │ ├── ImpossibleSchemaIdError a schema id that no registry
+    assigns: below 1, or beyond Java's ints │ └── MalformedHeaderError a schema id header that is not 0x01 + GUID ├──
+    SchemaError a text that is not a schema, or not of the required kind ├── ColumnError a column list that cannot be
+    read, or is not allowed ├── CasingError │ └── AmbiguousFieldError several writer fields differ only by case and none
+    is exact ├── DecodeError a body that does not match its schema │ ├── TruncatedBodyError │ ├── TrailingBytesError │
+    ├── PayloadBoundError a body that exceeds a limit (srfix.serde.bounds) │ ├── ColumnNotFedError strict: a column that
+    the writer does not feed │ │ └── NothingFedError the writer feeds none of the columns: another record type │ ├──
+    IncompatibleTypeError a writer type that cannot feed the column │ │ └── TimeUnitError its numbers are not days,
+    times or instants of the column's kind │ └── CoercionError a value that does not fit the column that it feeds │ └──
+    OutOfRangeError a value that the column, Python or Arrow cannot hold ├── EncodeError a row that does not fit its
+    columns ├── ResolveError a schema id that the policy does not accept │ ├── SubjectVersionError not registered under
+    the one subject (the incident) │ └── DualSubjectError registered under neither of two subjects ├── SecretError a
+    secret that cannot be read, or must not be sent ├── RegistryError │ ├── RegistryUnreachableError no URL of the list
+    answered │ ├── RegistryProtocolError not the answer of a schema registry (a proxy's page, for example) │ └──
+    RegistryAnswerError an error answer: status, error_code, message (see registry.errors) ├── ClusterError the Kafka
+    cluster could not be asked │ └── AccessDeniedError this user may not ask; names the missing ACL ├── SparkError
+    (spark) a plan, a cluster or a worker cannot do its work │ ├── BadRowError a row that could not be read, and that
+    fails the job │ ├── DataLossError records were gone before they were read │ ├── EngineRefusedError the engine cannot
+    represent the plan exactly; with all reasons │ ├── JarMissingError a jar that Spark needs is missing; names its
+    coordinates │ └── WorkerPackageError a worker lacks srfix or a library; says how to ship it └── UsageError the
+    request makes no sense └── NoSubjectError a subject strategy has no subject for this schema
 
-A message says what, where and what to do next, and never holds a secret. It is printable and of bounded length, whatever
-others wrote into it (`srfix.serde.printable`).
+A message says what is wrong, where, and what to do next. It never holds a secret. It is printable and of limited
+length, even if it quotes foreign text (`srfix.serde.printable`).
 """
 
 from __future__ import annotations
@@ -56,7 +39,7 @@ from srfix.serde import printable
 
 
 class Reason(Enum):
-    """Why a row is not there. The words are stable: they are written to tables and counted."""
+    """The reason for a missing row. The words are stable, because users write them to tables and count them."""
 
     TOMBSTONE = "TOMBSTONE"
     TOO_SHORT = "TOO_SHORT"
@@ -81,15 +64,15 @@ class Reason(Enum):
 
     @property
     def is_error(self) -> bool:
-        """False for `TOMBSTONE` alone."""
+        """False only for `TOMBSTONE`."""
         return self is not Reason.TOMBSTONE
 
 
 class SrfixError(Exception):
-    """The root: everything that srfix raises on purpose.
+    """The root of all errors that srfix raises on purpose.
 
-    Leaves may add keyword-only attributes; they survive pickling (process pools, Spark tasks), which a plain
-    exception with keyword-only arguments does not.
+    Subclasses may add keyword-only attributes. These errors can be pickled (process pools, Spark tasks); a plain
+    exception with keyword-only arguments cannot.
     """
 
     def __init__(self, message: str, **attributes: object) -> None:
@@ -99,7 +82,7 @@ class SrfixError(Exception):
 
     @property
     def message(self) -> str:
-        """The sentence: what, where, what to do next."""
+        """The message: what is wrong, where, and what to do next."""
         return str(self.args[0])
 
     def __reduce__(self) -> tuple[Callable[[], SrfixError], tuple[()], dict[str, Any]]:
@@ -125,10 +108,10 @@ class UnknownMagicByteError(WireError):
 
 
 class ImpossibleSchemaIdError(WireError):
-    """A schema id that no registry gives: below 1, or of 2^31 and more, which Java takes for negative."""
+    """A schema id that no registry assigns: below 1, or from 2^31 on, which Java reads as negative."""
 
     schema_id: int
-    """The id, as four unsigned bytes or a person say it."""
+    """The id, from four unsigned bytes or from a person."""
 
 
 class MalformedHeaderError(WireError):
@@ -140,11 +123,11 @@ class SchemaError(SrfixError, ValueError):
 
 
 class ColumnError(SrfixError, ValueError):
-    """A column list that cannot be read, or holds what the format does not allow."""
+    """A column list that cannot be read, or that the format does not allow."""
 
 
 class CasingError(SrfixError, ValueError):
-    """Letter case leaves the match between fields and columns undecided."""
+    """Because of letter case, it is not clear which field feeds which column."""
 
 
 class AmbiguousFieldError(CasingError):
@@ -157,7 +140,7 @@ class AmbiguousFieldError(CasingError):
 
 
 class DecodeError(SrfixError, ValueError):
-    """A body that is not what its writer schema says."""
+    """A body that does not match its writer schema."""
 
 
 class TruncatedBodyError(DecodeError):
@@ -169,21 +152,21 @@ class TrailingBytesError(DecodeError):
 
 
 class PayloadBoundError(DecodeError):
-    """The body asks for more than any body may: values, levels, digits (`srfix.serde.bounds.PayloadBounds`)."""
+    """The body exceeds a limit: values, levels or digits (`srfix.serde.bounds.PayloadBounds`)."""
 
     bound: str
-    """Which bound: the name of a field of `PayloadBounds`."""
+    """The limit: the name of a field of `PayloadBounds`."""
 
 
 class ColumnNotFedError(DecodeError):
-    """A column that the writer does not feed, where every column was asked for (`strict`)."""
+    """A column that the writer does not feed, although every column must be fed (`strict`)."""
 
     columns: tuple[str, ...]
     """The columns that are not fed, by path: `ADDRESS->CITY`."""
 
 
 class NothingFedError(ColumnNotFedError):
-    """The writer feeds none of the columns: what it wrote is not a row of them, whatever it is."""
+    """The writer feeds none of the columns, so its record is not a row of these columns."""
 
 
 class IncompatibleTypeError(DecodeError):
@@ -198,8 +181,8 @@ class IncompatibleTypeError(DecodeError):
 
 
 class TimeUnitError(IncompatibleTypeError):
-    """The writer's numbers are none of the days, times of day or instants that the column holds; `writer_type` has what it
-    says of its numbers, too."""
+    """The writer's numbers are not the kind of days, times of day or instants that the column holds. `writer_type` also
+    names the writer's unit."""
 
 
 class CoercionError(DecodeError):
@@ -212,19 +195,19 @@ class CoercionError(DecodeError):
 
 
 class OutOfRangeError(CoercionError):
-    """A value beyond what can be held: by the column (digits), by Python (the years 1 to 9999), or by Arrow."""
+    """A value that the column (digits), Python (the years 1 to 9999) or Arrow cannot hold."""
 
     path: str = ""
-    """Where, from the root; empty where it is not known."""
+    """The path from the root; empty if it is not known."""
     column_type: str = ""
-    """The column's type; empty where it is not known."""
+    """The column's type; empty if it is not known."""
 
 
 class EncodeError(SrfixError, ValueError):
     """A row that does not fit its columns or its schema."""
 
     paths: tuple[str, ...] = ()
-    """The fields that do not fit, from the root: `->A->B[0]`; empty if it is not about fields."""
+    """The fields that do not fit, from the root: `->A->B[0]`; empty if the error is not about fields."""
 
 
 class ResolveError(SrfixError):
@@ -232,37 +215,37 @@ class ResolveError(SrfixError):
 
 
 class SubjectVersionError(ResolveError):
-    """The schema behind the id is not registered under the one subject that was asked: the incident."""
+    """The schema of the id is not registered under the subject that was asked: the incident."""
 
     schema_id: int | None
     """The id that the payload carries; None if it carries a GUID."""
     guid: UUID | None = None
-    """The GUID that it carries instead."""
+    """The GUID that the payload carries instead."""
     subject: str
     """The subject that was asked."""
     error_code: int
-    """What the registry said: 40401 or 40403."""
+    """The registry's error code: 40401 or 40403."""
 
 
 class DualSubjectError(ResolveError):
-    """The schema behind the id is registered under neither of the two subjects."""
+    """The schema of the id is registered under neither of the two subjects."""
 
     schema_id: int | None
     """The id that the payload carries; None if it carries a GUID."""
     guid: UUID | None = None
-    """The GUID that it carries instead."""
+    """The GUID that the payload carries instead."""
     first_error: SubjectVersionError
-    """What the first subject's reader fails with."""
+    """The error of the first subject's reader."""
     second_error: SubjectVersionError
-    """What the second subject's reader fails with."""
+    """The error of the second subject's reader."""
 
 
 class SecretError(SrfixError):
-    """A secret that cannot be read, or would have to travel in clear."""
+    """A secret that cannot be read, or would have to be sent unencrypted."""
 
 
 class RegistryError(SrfixError):
-    """The schema registry could not be asked, or said no. The leaves are in `srfix.serde.schemas.errors`."""
+    """The schema registry could not be asked, or refused. The subclasses are in `srfix.serde.schemas.errors`."""
 
 
 class ClusterError(SrfixError):
@@ -277,18 +260,18 @@ class AccessDeniedError(ClusterError):
 
 
 class SparkError(SrfixError):
-    """What a plan, a cluster or a worker of Spark cannot do as it stands."""
+    """A plan, a cluster or a worker of Spark cannot do its work."""
 
 
 class BadRowError(SparkError):
-    """A row that could not be read, or written, where that fails the job."""
+    """A row that could not be read or written, in a job that fails for it."""
 
     topic: str | None
-    """The topic; None if the frame does not say it."""
+    """The topic; None if the frame does not name it."""
     partition: int | None
-    """The partition; None if the frame does not say it."""
+    """The partition; None if the frame does not name it."""
     offset: int | None
-    """The offset; None if the frame does not say it."""
+    """The offset; None if the frame does not name it."""
     reason: Reason
     """Why."""
 
@@ -299,11 +282,11 @@ class DataLossError(SparkError):
     topic: str
     """The topic."""
     partition: int | None
-    """The partition; None if it is about the whole topic."""
+    """The partition; None if the whole topic is affected."""
 
 
 class EngineRefusedError(SparkError):
-    """The engine that was asked for cannot represent the plan exactly."""
+    """The requested engine cannot represent the plan exactly."""
 
     reasons: tuple[str, ...]
     """Every reason, each naming its schema id and column."""
@@ -317,12 +300,12 @@ class JarMissingError(SparkError):
 
 
 class WorkerPackageError(SparkError):
-    """A worker lacks srfix, or a library that it needs there."""
+    """A worker lacks srfix, or a library that srfix needs."""
 
 
 class UsageError(SrfixError, ValueError):
-    """What was asked for makes no sense as it stands."""
+    """The request makes no sense."""
 
 
 class NoSubjectError(UsageError):
-    """A subject strategy makes no subject of this schema: it takes a record's name, and the schema has none."""
+    """A subject strategy has no subject for this schema: the strategy needs a record name, and the schema has none."""

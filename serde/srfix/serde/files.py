@@ -1,7 +1,7 @@
-"""Files that a person names, opened in one place: a regular file of a bounded size, or an error that says what it is.
+"""Opens the files that a user names. Each must be a regular file of limited size; otherwise an error says what it is.
 
-A FIFO would make whoever opens it wait for a writer, a device may never end, a directory is no text. What is wrong is an
-`OSError` whose `strerror` says it in words; callers put the file's role and their advice around it.
+Opening a FIFO would wait for a writer, a device may never end, and a directory is not text. The error is an `OSError`
+with the reason in its `strerror`; callers add the file's role and their advice.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from srfix.serde import bounds
 
 _CHUNK: Final = 1 << 20
 _KINDS: Final = {
-    stat.S_IFIFO: "it is a named pipe, not a file; write what it gives to a file first, or pipe it in where - stands for "
-    "standard input",
+    stat.S_IFIFO: "it is a named pipe, not a file; first write its content to a file, or pipe it to standard input if the "
+    "option takes -",
     stat.S_IFSOCK: "it is a socket, not a file",
     stat.S_IFCHR: "it is a device, not a file",
     stat.S_IFBLK: "it is a device, not a file",
@@ -29,8 +29,8 @@ _FLAGS: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCT
 
 
 def open_file(path: str | Path) -> BinaryIO:
-    """The regular file of this name, open for reading. Never waits, and opens nothing but files."""
-    # What is no file is not opened at all: opening a device may do something.
+    """Opens the regular file with this name for reading. It never waits, and opens only regular files."""
+    # Anything except a regular file is not opened at all, because opening a device may have an effect.
     _refuse_special(_status(path))
     descriptor = os.open(path, _FLAGS)
     try:
@@ -42,22 +42,20 @@ def open_file(path: str | Path) -> BinaryIO:
 
 
 def read_file(path: str | Path, *, most_bytes: int) -> bytes:
-    """The content of the regular file of this name. `most_bytes` is the bound on its size, one of
+    """The content of the regular file with this name. `most_bytes` is the limit of its size, from
     `srfix.serde.bounds`."""
     with open_file(path) as file:
         content = bytearray()
-        # None: a file of the kernel's, such as /proc/kmsg, that has nothing to give now.
+        # None: a kernel file, such as /proc/kmsg, that has no data now.
         while chunk := file.read(_CHUNK) or b"":
             content += chunk
             if len(content) > most_bytes:
-                raise OSError(
-                    errno.EFBIG, f"it is longer than {_in_words(most_bytes)}, the most that srfix reads of such a file"
-                )
+                raise OSError(errno.EFBIG, f"it is longer than {_in_words(most_bytes)}, the limit for such a file")
         return bytes(content)
 
 
 def is_there(path: str | Path) -> bool:
-    """True if anything has this name, a link to nothing too. False for a name that nothing can have."""
+    """True if anything has this name, even a broken link. False for an impossible name."""
     try:
         os.lstat(path)
     except (OSError, ValueError):
@@ -66,7 +64,7 @@ def is_there(path: str | Path) -> bool:
 
 
 def refuse_what_is_no_file(path: str | Path) -> None:
-    """For a file that a library opens, or that is about to be written: nothing if it is a regular file or not there."""
+    """Checks a file that a library will open, or that will be written: it must be a regular file or not exist."""
     try:
         _refuse_special(_status(path))
     except FileNotFoundError:
@@ -74,10 +72,10 @@ def refuse_what_is_no_file(path: str | Path) -> None:
 
 
 def write_whole(path: str | Path, content: bytes) -> None:
-    """Writes a file whole or not at all (temporary file beside it, sync, rename); a link is followed."""
+    """Writes a complete file or nothing (temporary file beside it, sync, rename). It follows a link."""
     refuse_what_is_no_file(path)
     target = os.path.realpath(path)
-    # Not after the file's name: with more letters it might be too long.
+    # The temporary name does not contain the file's name, because a longer name might be too long.
     descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".srfix-")
     try:
         with os.fdopen(descriptor, "wb") as stream:
@@ -91,7 +89,7 @@ def write_whole(path: str | Path, content: bytes) -> None:
 
 
 def parse_json(content: bytes | str) -> object:
-    """A JSON document that can be walked through and written again."""
+    """A JSON document that other code can walk through and write again."""
     try:
         document: object = json.loads(content)
     except RecursionError:

@@ -1,8 +1,8 @@
-"""Locks and connections in a process that forks, as Spark's and multiprocessing's workers do.
+"""Locks and connections for a process that forks, like Spark's and multiprocessing's workers.
 
-A forked child has one thread, and memory as it was: a lock that another thread held stays held for ever, and a connection
-is shared with the parent, so that each may read the other's answers. Every lock and every session of connections in serde
-and recovery is one of these; a test walks the source for others.
+A forked child has one thread, and a copy of the memory: a lock that another thread held stays locked for ever, and
+parent and child share a connection, so that each may read the other's answers. Every lock and every connection session
+in serde and recovery uses these classes; a test searches the source for others.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class ForkLock:
-    """A re-entrant lock, free in a forked child unless the thread that forked holds it itself."""
+    """A re-entrant lock. In a forked child it is free, unless the forking thread holds it."""
 
     __slots__ = ("__weakref__", "_lock")
 
@@ -32,7 +32,7 @@ class ForkLock:
         self._lock.release()
 
     def renew_unless_ours(self) -> None:
-        """In a child: whoever else held it is not there to give it back."""
+        """For a child process: a thread that held the lock does not exist there, so it cannot release it."""
         if self._lock.acquire(blocking=False):
             self._lock.release()
         else:
@@ -52,7 +52,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
 
 
 class PerProcess(Generic[T]):
-    """A value that a process makes for itself when it first asks; a forked child makes its own."""
+    """A value that each process makes at its first use; a forked child makes its own."""
 
     __slots__ = ("_made", "_make")
 

@@ -1,4 +1,4 @@
-"""Which known name a misspelt one stands for."""
+"""Suggests a known name for a misspelt one."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterable
 
 
 def nearest(name: str, candidates: Iterable[str], *, cutoff: float = 0.6) -> str | None:
-    """The known name that is most like one; None if none is alike enough (`cutoff`, from 0 to 1)."""
+    """The most similar known name; None if none is similar enough (`cutoff`, from 0 to 1)."""
     return next(iter(nearest_ones(name, candidates, most=1, cutoff=cutoff)), None)
 
 
 def nearest_ones(name: str, candidates: Iterable[str], *, most: int, cutoff: float = 0.6) -> list[str]:
-    """The known names that are like one, the most alike first: those of the same letters, as `ulr` is of `url`."""
+    """The similar known names, the most similar first. Names with the same letters come first (`ulr` and `url`)."""
     names = list(candidates)
     swapped = [other for other in names if other != name and sorted(other) == sorted(name)] if len(name) > 2 else []
     like = difflib.get_close_matches(name, names, n=most, cutoff=cutoff)

@@ -1,4 +1,4 @@
-"""What notebooks show of a value (`_repr_html_`): tables and lists, in which everything that came from elsewhere is escaped."""
+"""The HTML that notebooks show for a value (`_repr_html_`): tables and lists in which all foreign text is escaped."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from srfix.serde.printable import printable
 
 
 def escaped(text: object) -> str:
-    """Any text as text of HTML: no markup, no invisible characters."""
+    """Any text as HTML text, without markup and invisible characters."""
     return escape(printable("" if text is None else str(text)), quote=True)
 
 
 def heading(text: object) -> str:
-    """What the value is."""
+    """A heading that names the value."""
     return f"<h4>{escaped(text)}</h4>"
 
 
@@ -24,13 +24,13 @@ def paragraph(text: object) -> str:
 
 
 def preformatted(text: object) -> str:
-    """Text whose lines stay as they are."""
+    """Text that keeps its line breaks."""
     lines = str(text).split("\n")
     return f"<pre>{chr(10).join(map(escaped, lines))}</pre>"
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table; nothing where there are no rows."""
+    """A table; nothing if there are no rows."""
     body = "".join(f"<tr>{''.join(f'<td>{escaped(cell)}</td>' for cell in row)}</tr>" for row in rows)
     head = "".join(f"<th>{escaped(heading)}</th>" for heading in headings)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if body else ""

@@ -1,4 +1,4 @@
-"""What the serde room asks of others and what it is called with."""
+"""The interfaces that the serde room needs from others, and the types of its arguments."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 R_co = TypeVar("R_co", covariant=True)
-"""What a row is made."""
+"""The type of a row."""
 
 Value: TypeAlias = (
     "bool | int | float | str | bytes | decimal.Decimal | datetime.date | datetime.time | datetime.datetime"
@@ -35,12 +35,12 @@ Value: TypeAlias = (
 )
 """A decoded value. TIMESTAMP is an aware datetime in UTC with milliseconds, DATE a date, TIME a time without zone."""
 Row: TypeAlias = dict[str, Value]
-"""A decoded record: its fields, or the columns that were asked for, in order."""
+"""A decoded record: its fields, or the requested columns, in order."""
 
 OnError: TypeAlias = Literal["fail", "quarantine"]
-"""What a bad row does: raise its error, saying its position; or become a `BadRow`."""
+"""What happens with a bad row: its error is raised with its position, or it becomes a `BadRow`."""
 GivenContexts: TypeAlias = "Context | Sequence[Context] | str"
-"""What the functions for batches take as contexts: a topic's name stands for its values."""
+"""The contexts for batch functions. A topic's name means the topic's values."""
 Contexts: TypeAlias = "Context | Sequence[Context]"
 """One context for all rows, or one for each (topics or headers that differ)."""
 
@@ -48,13 +48,13 @@ Payloads: TypeAlias = "Sequence[bytes | None] | pa.Array | pa.ChunkedArray"
 """Payloads; None, or null, is a tombstone. An Arrow array is of a binary type."""
 
 ABOUT_A_PAYLOAD: Final = (WireError, SchemaError, CasingError, DecodeError)
-"""What a deserializer raises about one payload, but for a schema that the policy does not accept (`ResolveError`)."""
+"""The errors of a deserializer about one payload, except `ResolveError` (the policy does not accept the schema)."""
 ABOUT_A_ROW: Final = (EncodeError, SchemaError, CasingError)
-"""What a serializer raises about one row."""
+"""The errors of a serializer about one row."""
 
 
 class Context(Protocol):
-    """What a serde is called with beside the data: confluent_kafka's SerializationContext, or `SerdeContext`."""
+    """The second argument of a serde's call: confluent_kafka's SerializationContext, or `SerdeContext`."""
 
     @property
     def topic(self) -> str:
@@ -80,7 +80,7 @@ class SerdeContext:
         role: Role | Literal["key", "value"] = Role.VALUE,
         headers: Mapping[str, bytes | str | None] | Iterable[tuple[str, bytes | str | None]] | None = None,
     ) -> None:
-        """:raises UsageError: if the topic is no text, or the role neither key nor value."""
+        """:raises UsageError: if the topic is not a text, or the role is neither key nor value."""
         if not isinstance(topic, str):
             raise UsageError(
                 f"The topic of a context is of the type {type(topic).__name__}; it must be the topic's name."
@@ -96,14 +96,14 @@ class SerdeContext:
 
 
 class Serializer(Protocol):
-    """What every serializer is: a callable as confluent_kafka's `SerializingProducer` calls it."""
+    """The interface of every serializer: a callable for confluent_kafka's `SerializingProducer`."""
 
     def __call__(self, row: object, ctx: Context, /) -> bytes | None:
         """The payload; None for None (a tombstone, a null key)."""
 
 
 class Deserializer(Protocol):
-    """What every deserializer is: a callable as confluent_kafka's `DeserializingConsumer` calls it."""
+    """The interface of every deserializer: a callable for confluent_kafka's `DeserializingConsumer`."""
 
     def __call__(self, payload: bytes | None, ctx: Context, /) -> Value:
         """The row; None for a tombstone."""
@@ -122,16 +122,16 @@ class InstanceDeserializer(Protocol[R_co]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BadRow:
-    """A row that could not be read, or written."""
+    """A row that could not be read or written."""
 
     position: int
-    """Where it stands in the batch, from 0."""
+    """The row's position in the batch, from 0."""
     reason: Reason
-    """Why, in one stable word."""
+    """The reason, as one stable word."""
     error: SrfixError
-    """Why, in full."""
+    """The full error."""
     payload: bytes | None = None
-    """The bytes as they came; None where a row was to be written."""
+    """The original bytes; None for a row that could not be written."""
 
     @property
     def message(self) -> str:
@@ -140,13 +140,13 @@ class BadRow:
 
 
 class SchemaSource(Protocol):
-    """A registry that gives schemas by id, and those that they refer to. `srfix.serde.RegistryClient` is one."""
+    """A registry that gives schemas by id, and the schemas to which they refer. `srfix.serde.RegistryClient` is one."""
 
     def schema_by_id(self, schema_id: int, *, subject: str | None = None) -> RegisteredSchema:
-        """The schema behind an id. `subject` only picks the context; whether it holds the id does not matter."""
+        """The schema with an id. `subject` only chooses the context; it need not hold the id."""
 
     def version(self, subject: str, version: int | Literal["latest"], *, deleted: bool = False) -> SchemaVersion:
-        """A version of a subject: asked only for schemas with references."""
+        """A version of a subject. Called only for schemas with references."""
 
 
 class SchemaLookup(SchemaSource, Protocol):
@@ -161,27 +161,27 @@ class GuidSource(Protocol):
     """A registry that also gives schemas by GUID (Confluent 8.0 on)."""
 
     def schema_by_guid(self, guid: str) -> Schema:
-        """The schema behind a GUID."""
+        """The schema with a GUID."""
 
 
 @runtime_checkable
 class SchemaPublisher(Protocol):
-    """A registry that says all that it knows of a schema that it takes, or has: writers that need GUIDs or
-    normalisation, or that do not register, ask it."""
+    """A registry that returns everything that it knows about a schema that it registers or holds. Needed by writers
+    that use GUIDs or normalisation, or that do not register."""
 
     def register_version(self, subject: str, schema: Schema, *, normalize: bool = False) -> Registration:
-        """Registers, and gives id, version and GUID. Never answered from a cache."""
+        """Registers a schema, and returns id, version and GUID. Never answered from a cache."""
 
     def lookup(self, subject: str, schema: Schema, *, deleted: bool = False, normalize: bool = False) -> SchemaVersion:
         """The version of the subject that holds this content."""
 
 
 class SchemaRegistrar(Protocol):
-    """A registry that takes schemas."""
+    """A registry that registers schemas."""
 
     def register(self, subject: str, schema: Schema) -> SchemaId:
-        """Registers, and gives the id. Never answered from a cache."""
+        """Registers a schema, and returns the id. Never answered from a cache."""
 
 
 class SerdeRegistry(SchemaLookup, SchemaRegistrar, Protocol):
-    """A registry that both answers for schemas and takes them."""
+    """A registry that both gives and registers schemas."""

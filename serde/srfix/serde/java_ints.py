@@ -1,4 +1,4 @@
-"""What Java's whole numbers hold: Avro's int and long, ksqlDB's INTEGER and BIGINT, schema ids, partitions."""
+"""The range of Java's whole numbers: Avro's int and long, ksqlDB's INTEGER and BIGINT, schema ids, partitions."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ LONG_MAX: Final = 2**63 - 1
 
 
 def is_int(value: object) -> TypeGuard[int]:
-    """True for a whole number of 32 bits; a bool is none."""
+    """True for a whole number of 32 bits; False for a bool."""
     return isinstance(value, int) and not isinstance(value, bool) and INT_MIN <= value <= INT_MAX
 
 
 def is_long(value: object) -> TypeGuard[int]:
-    """True for a whole number of 64 bits; a bool is none."""
+    """True for a whole number of 64 bits; False for a bool."""
     return isinstance(value, int) and not isinstance(value, bool) and LONG_MIN <= value <= LONG_MAX

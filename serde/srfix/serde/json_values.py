@@ -1,8 +1,8 @@
-"""Decoded values as JSON, and back, without losing anything.
+"""Converts decoded values to JSON and back, without any loss.
 
 | value | JSON |
 |---|---|
-| null, boolean, text, list | itself |
+| null, boolean, text, list | the same value |
 | whole number | a number with all its digits, also beyond 2^53 |
 | float | a number; NaN and the infinities `{"$double": "NaN"}`, `"Infinity"`, `"-Infinity"` |
 | bytes, fixed | `{"$bytes": "<base64>"}` |
@@ -12,7 +12,7 @@
 | timestamp | `{"$timestamp": "2020-06-16T03:00:00.123+00:00"}` |
 | local timestamp | `{"$local-timestamp": "2020-06-16T03:00:00.123"}` |
 | UUID | `{"$uuid": "…"}` |
-| record, map | an object; `{"$object": {…}}` around one with a name of its own that begins with `$` |
+| record, map | an object; if one of its own names begins with `$`, `{"$object": {…}}` stands around it |
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def to_json(value: Value) -> Json:
 
 
 class JsonTexts:
-    """Called with a value, answers the text of its JSON as `json.dumps(to_json(value), ensure_ascii=False)` does, several times
-    as quickly. Make one for a job and thread.
+    """Gives the JSON text of a value: the same text as `json.dumps(to_json(value), ensure_ascii=False)`, but several
+    times faster. Make one object for each job and thread.
     """
 
     def __init__(self) -> None:
@@ -60,11 +60,11 @@ class JsonTexts:
         self._marking.marks = 0
         try:
             text = self._marking.encode(value)
-        except (ValueError, RecursionError):  # NaN and the infinities; what nests too deep
+        except (ValueError, RecursionError):  # NaN and the infinities; values that nest too deep
             return self._with_care(value)
         most = payload_bounds().shown_levels
         is_shallow = text.count("{") + text.count("[") <= most or not _nests_deeper(value, most)
-        # Every name or text that looks like a mark must be one of ours.
+        # A name or text that looks like a mark must be one of srfix's marks.
         has_no_others = text.count(f'"{_MARK}') == self._marking.marks
         return text if is_shallow and has_no_others else self._with_care(value)
 
@@ -104,7 +104,7 @@ def _json_of(value: Value) -> Json:
             return {"$bytes": base64.b64encode(value).decode("ascii")}
         case decimal.Decimal():
             return {"$decimal": str(value)}
-        case datetime.datetime():  # before date: it is one
+        case datetime.datetime():  # checked before date, because a datetime is a date
             return {"$local-timestamp" if value.tzinfo is None else "$timestamp": value.isoformat()}
         case datetime.date():
             return {"$date": value.isoformat()}
@@ -122,7 +122,7 @@ def _json_of(value: Value) -> Json:
 
 
 def from_json(document: Json) -> Value:
-    """The value that `to_json` made the JSON of."""
+    """The value for a JSON of `to_json`."""
     match document:
         case list():
             return [from_json(item) for item in document]
@@ -142,7 +142,7 @@ def _marked(document: dict[str, Json]) -> Value:
     if not more and mark in _READERS and isinstance(content, str):
         try:
             return _READERS[mark](content)
-        except (ValueError, ArithmeticError) as error:  # of decimals
+        except (ValueError, ArithmeticError) as error:  # raised by decimals
             raise ValueError(f"{content[:_SHOWN_CHARACTERS]!r} is not a valid value for the mark {mark!r}.") from error
     raise ValueError(f"{mark!r} is not a known mark, or the object has other keys besides it.")
 

@@ -1,6 +1,6 @@
-"""The native kernel, where it is installed: the distribution srfix-kernel (`serde/kernel`), a module of Rust.
+"""The native kernel, if it is installed: the distribution srfix-kernel (`serde/kernel`), a Rust module.
 
-Everything works without it. `SRFIX_ENGINE=python` leaves it unused.
+Everything also works without it. `SRFIX_ENGINE=python` turns it off.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from typing import Any, Final
 from srfix.serde.errors import UsageError
 
 ENGINE_VARIABLE: Final = "SRFIX_ENGINE"
-"""`python` or `native`; empty, or not set, for the kernel where it is installed."""
+"""`python` or `native`; if empty or not set, the kernel is used if it is installed."""
 CODEC_ENGINES: Final = ("native", "python")
 _CENSUS_ENGINES: Final = ("local", "spark")
-"""Which the command line's option `--engine` takes from the same variable: they say nothing of the kernel."""
+"""Values of the same variable for the command line's option `--engine`. They do not concern the kernel."""
 _VERSION: Final = "0.1.0"
-"""Of the kernel that this srfix speaks to: descriptions of programs change with it."""
+"""The version of the kernel that this srfix works with: the format of descriptions changes with it."""
 MOST_DIGITS: Final = 76
-"""Of a decimal that the kernel takes: 256 bits hold them."""
+"""The most digits of a decimal in the kernel, which uses 256 bits."""
 
 
 class NotTakenError(Exception):
-    """The kernel does not read, or write, such a type: which, in words that go on from a column's name."""
+    """The kernel does not read, or write, this type. The message continues a sentence after the column's name."""
 
 
 @cache
 def kernel() -> Any:
-    """The module `srfix_kernel`; None where Python does the work."""
+    """The module `srfix_kernel`; None if Python does the work."""
     module, why = _load_kernel()
     if module is None and os.environ.get(ENGINE_VARIABLE) == "native":
         raise UsageError(
@@ -41,13 +41,13 @@ def kernel() -> Any:
 
 
 def engine_in_words() -> str:
-    """What reads and writes rows, for a person: `srfix-kernel 0.1.0`, or `Python` and why."""
+    """The engine that reads and writes rows, in words: `srfix-kernel 0.1.0`, or `Python` and the reason."""
     module = kernel()
     return f"Python ({_load_kernel()[1]})" if module is None else f"srfix-kernel {module.__version__}"
 
 
 def _load_kernel() -> tuple[Any, str]:
-    """The kernel, or None and why there is none."""
+    """The kernel, or None and the reason."""
     wanted = os.environ.get(ENGINE_VARIABLE, "")
     if wanted not in ("", *CODEC_ENGINES, *_CENSUS_ENGINES):
         raise UsageError(f"{ENGINE_VARIABLE} is {wanted!r}; it must be native or python, or not set.")
@@ -65,23 +65,23 @@ def _load_kernel() -> tuple[Any, str]:
 
 
 def native_decoder_of(decode: object) -> object:
-    """The kernel's decoder whose method this is; None if it is none's."""
+    """The kernel's decoder to which this method belongs; None if it belongs to none."""
     native, owner = kernel(), getattr(decode, "__self__", None)
     return owner if native is not None and isinstance(owner, native.Decoder) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeEncode:
-    """How the kernel writes rows of one context."""
+    """How the kernel writes the rows of one context."""
 
     encoder: object
     prefix: bytes
-    """What stands in front of each body."""
+    """The bytes before each body."""
     is_bare: bool
-    """The only column's value is the body, and its null is a null payload, which the kernel does not write."""
+    """True if the only column's value is the body. Its null is a null payload, which the kernel does not write."""
 
 
 def native_encoder_of(encode: object) -> object:
-    """The kernel's encoder whose method this is; None if it is none's."""
+    """The kernel's encoder to which this method belongs; None if it belongs to none."""
     native, owner = kernel(), getattr(encode, "__self__", None)
     return owner if native is not None and isinstance(owner, native.Encoder) else None

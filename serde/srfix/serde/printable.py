@@ -1,11 +1,12 @@
-r"""Text that others wrote, made harmless for a terminal, a log and a reader's eye: what is printable is decided here alone.
+r"""Makes foreign text harmless for a terminal, a log and a reader. Only this module decides what is printable.
 
-What is not printable stands as Python spells it (`\x1b`, `\u202e`): control characters (C0 but the line break, DEL, C1),
-format characters (bidi controls, zero-width ones, BOM, tags), blanks other than the space, line and paragraph separators,
-lone surrogates, what is private or unassigned, and letters that show nothing (Unicode's Default_Ignorable_Code_Point).
+These characters are replaced by Python's escapes (`\x1b`, `\u202e`): control characters (C0 except the line break, DEL,
+C1), format characters (bidi controls, zero-width characters, BOM, tags), blanks other than the space, line and
+paragraph separators, lone surrogates, private and unassigned characters, and invisible letters (Unicode's
+Default_Ignorable_Code_Point).
 
-Errors (`SrfixError`), reports, lines on standard error, prompts and logs go through here. JSON takes `printable_json`, which
-changes no value.
+Errors (`SrfixError`), reports, lines on standard error, prompts and logs go through here. JSON uses `printable_json`,
+which changes no value.
 """
 
 from __future__ import annotations
@@ -14,40 +15,41 @@ import re
 from typing import Final
 
 MESSAGE: Final = 16_000
-"""Characters of a message or a sentence of a report; the middle of a longer one is left out. It protects from a subject's name
-or a registry's answer of a megabyte on the terminal and in the log."""
+"""The most characters of a message or a sentence of a report. A longer text loses its middle. This protects the
+terminal and the log from a subject name or a registry's answer of a megabyte."""
 FOREIGN_TEXT: Final = 600
-"""Characters of others' words in a message (a registry's, a proxy's, ksqlDB's); the rest is counted. It protects from
-messages in which nobody finds what to do next: a 409 quotes whole schemas."""
+"""The most characters of foreign text in a message (a registry's, a proxy's, ksqlDB's); the message gives the number of
+the others. This keeps the advice in a message visible, because a 409 quotes whole schemas."""
 
 _BLANK_LETTERS: Final = (
     "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff"
 )
-"""Printable by their category, and seen by nobody: fillers, variation selectors, the blank braille pattern."""
+"""Characters that are printable by their category, but invisible: fillers, variation selectors, the blank braille
+pattern."""
 _BLANK_LETTER: Final = re.compile(f"[{_BLANK_LETTERS}]")
 _SUSPECT: Final = re.compile(r"[^\n -~]")
 _NOT_IN_JSON: Final = re.compile(r"[^\n -~]|\x7f")
 COMMAND_IN_TEXT: Final = re.compile(r"`(srfix(?: (?:[^`'\"]|'[^']*+'|\"[^\"]*+\")*+)?)`")
-"""A command as `recovery.commands` quotes it, between backquotes; a backquote in a name stands in quotes."""
+"""A command between backquotes, as `recovery.commands` writes it; a backquote in a name stands in quotes."""
 
 
 def is_printable(text: str) -> bool:
-    """True if each character can be seen, and moves nothing but itself. A line break is not."""
+    """True if each character is visible and affects no other character. A line break is not printable."""
     return text.isprintable() and (text.isascii() or _BLANK_LETTER.search(text) is None)
 
 
 def printable(text: str) -> str:
-    """The text with everything that is not printable spelt out; line breaks stay."""
+    """The text with escapes for unprintable characters; line breaks stay."""
     return text if is_printable(text) else _SUSPECT.sub(_spelt, text)
 
 
 def one_line(text: str) -> str:
-    r"""As `printable`, with line breaks spelt out too (`\n`)."""
+    r"""Like `printable`, but line breaks are also escaped (`\n`)."""
     return printable(text).replace("\n", "\\n")
 
 
 def foreign(text: str, limit: int | None = None) -> str:
-    """Others' words for a message: printable, on one line, cut at `limit` (`FOREIGN_TEXT`) characters."""
+    """Foreign text for a message: printable, on one line, cut at `limit` (`FOREIGN_TEXT`) characters."""
     limit = FOREIGN_TEXT if limit is None else limit
     if len(text) <= limit:
         return one_line(text)
@@ -55,21 +57,22 @@ def foreign(text: str, limit: int | None = None) -> str:
 
 
 def shortened(text: str, limit: int = 300) -> str:
-    """A library's words for a message: cut at `limit` characters."""
+    """A library's text for a message, cut at `limit` characters."""
     return text if len(text) <= limit else f"{text[:limit]}…"
 
 
 def bounded(text: str, limit: int | None = None) -> str:
-    """The text, without its middle where it has more than `limit` (`MESSAGE`) characters.
+    """The text. If it has more than `limit` (`MESSAGE`) characters, its middle is left out.
 
-    Its end stays, for it says what to do. A command that the cut would go through is left out whole.
+    Its end stays, because it says what to do. A command that the cut would split is left out completely.
     """
     limit = MESSAGE if limit is None else limit
     if len(text) <= limit:
         return text
     head, tail = limit * 2 // 3, limit - limit * 2 // 3
     beginning, end = text[:head], text[-tail:]
-    # Even a command that is whole in one part may be the rest of a longer one's name: what is odd here is left out.
+    # A backquote in `end` may close a command that begins before it, even if the text up to it looks complete. So the
+    # text up to the first backquote is left out.
     opened = beginning.rfind("`srfix ")
     if opened >= 0 and COMMAND_IN_TEXT.match(beginning, opened) is None:
         beginning = beginning[:opened]
@@ -79,19 +82,19 @@ def bounded(text: str, limit: int | None = None) -> str:
 
 
 def capitalized(text: str) -> str:
-    """The text as a sentence begins: its first letter in upper case, the rest as it is."""
+    """The text with its first letter in upper case, for the beginning of a sentence."""
     return text[0].upper() + text[1:]
 
 
 def message(text: str) -> str:
-    """A message as errors carry it: bounded, then printable."""
+    """The message of an error: limited in length, then made printable."""
     return printable(bounded(text))
 
 
 def printable_json(text: str) -> str:
-    r"""A JSON text that holds the same, with everything that is not printable as `\uXXXX`.
+    r"""A JSON text with the same value, with unprintable characters as `\uXXXX`.
 
-    :param text: JSON as any encoder writes it: what is not printable can only stand in its strings.
+    :param text: JSON of any encoder. Unprintable characters can only occur in its strings.
     """
     return text if is_printable(text) else _NOT_IN_JSON.sub(_escaped, text)
 

@@ -1,7 +1,7 @@
-"""Which names of properties may be shown: those that are known to be names.
+"""Decides which property names may be shown: only known names.
 
-`sasl.password SECRET=…`, `SECRET==`, `sasl.password: SECRET=…`: what stands before the first `=` may be a secret, or hold one.
-So a message shows a name that is somewhere in the manuals and no other; of another one it says which it is like.
+`sasl.password SECRET=…`, `SECRET==`, `sasl.password: SECRET=…`: the text before the first `=` may be a secret, or
+contain one. So a message shows a name only if the manuals have it. For another name, it suggests a similar known name.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ _JAVA: Final = """
     task.shutdown.graceful.timeout.ms tasks.max topology.optimization value.converter value.deserializer
     value.serializer
 """
-"""The references of Java's clients, of Kafka Streams and of Connect's workers, as far as files have them."""
+"""The properties of Java's clients, Kafka Streams and Connect's workers that occur in files."""
 _REGISTRY: Final = """
     auto.register.schemas basic.auth.credentials.source basic.auth.user.info bearer.auth.cache.expiry.buffer.seconds
     bearer.auth.client.id bearer.auth.client.secret bearer.auth.credentials.source bearer.auth.identity.pool.id
@@ -85,12 +85,12 @@ _REGISTRY: Final = """
     ssl.keystore.password ssl.keystore.type ssl.truststore.location ssl.truststore.password ssl.truststore.type
     timeout url use.latest.version
 """
-"""Confluent's clients of the schema registry, Java's and Python's."""
+"""The properties of Confluent's clients for the schema registry, for Java and Python."""
 _OURS: Final = """
     http.answer.deadline.ms http.answer.max.bytes http.answer.max.head.bytes http.answer.max.parts
     http.listing.deadline.ms http.listing.max.pages missing.cache.size missing.id.cache.ttl.sec
 """
-"""The bounds of answers (`srfix.serde.bounds`)."""
+"""The limits of answers (`srfix.serde.bounds`)."""
 _LIBRDKAFKAS: Final = frozenset(_LIBRDKAFKA.split()) - {"sasl.jaas.config"}
 _KNOWN: Final = frozenset(f"{_LIBRDKAFKA} {_JAVA} {_REGISTRY} {_OURS}".split())
 _PREFIXES: Final = ("schema.registry.", "kafka.", "registry.")
@@ -100,28 +100,29 @@ _WORDS: Final = frozenset(word for name in _KNOWN for word in re.split(r"[._]", 
     "org.apache.kafka.common.security.scram.ScramLoginModule", "OAuthBearerLoginModule",
     "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule", "clientId", "clientSecret",
 }  # fmt: skip
-"""What pieces of a text are no secret by themselves."""
+"""Pieces of a text that are not secret by themselves."""
 
 _NOT_PLAIN: Final = re.compile(r"(?i)[=@\n\r\t;{}]|passw|secret|token|jaas|credential|user\.info|api\.?key")
 _SERVER: Final = re.compile(r"(?:\w+:/*)?(?:[\w.-]*|\[(?P<address>[\w:.%-]*)\])(?::\d+)?(?:/[\w./-]*)?")
 NOT_SHOWN: Final = "(not shown, as it may hold a part of a secret)"
-"""What stands in a message in place of a name or a value."""
+"""The replacement for a name or a value in a message."""
 
 
 def is_known(name: str) -> bool:
-    """True for a property of Kafka's or a registry's clients, with one of the prefixes that they have among others, too."""
+    """True for a property of Kafka's or a registry's clients, also with one of the prefixes that mixed files use."""
     return name in _KNOWN or any(
         name.startswith(prefix) and name.removeprefix(prefix) in _KNOWN for prefix in _PREFIXES
     )
 
 
 def is_librdkafkas(name: str) -> bool:
-    """True for a property that librdkafka's manual has."""
+    """True for a property in librdkafka's manual."""
     return name in _LIBRDKAFKAS
 
 
 def shown(name: str) -> str:
-    """The name, if it is known, or what some begin with; otherwise that it is not shown, and which known one it is like."""
+    """The name, if it is known or a known beginning. Otherwise a text that says that the name is not shown, and
+    suggests a similar known name."""
     if is_known(name) or any(property_name.startswith(f"{name}.") for property_name in _KNOWN):
         return name
     near = nearest(name[:100], sorted(_KNOWN), cutoff=0.75)
@@ -129,14 +130,16 @@ def shown(name: str) -> str:
 
 
 def is_plain(value: str) -> bool:
-    """True for a value that holds no other property, no URL with a user name, and nothing that sounds like a secret."""
+    """True for a value without another property, without a URL with a user name, and without words that sound like a
+    secret."""
     return _NOT_PLAIN.search(value) is None
 
 
 def names_servers(text: str) -> bool:
-    """True for servers, comma-separated, with a scheme and a path or without: no user name, no port that is none, no query.
+    """True for a comma-separated list of servers, with or without a scheme and a path, but without a user name, an
+    invalid port or a query.
 
-    Only such a text may be shown as it is; `http://me:SECRET` is a password that lost its host.
+    Only such a text may be shown; `http://me:SECRET` is a password that lost its host.
     """
     return all(map(_names_server, text.split(",")))
 
@@ -147,7 +150,7 @@ def _names_server(text: str) -> bool:
 
 
 def is_ipv6(text: str) -> bool:
-    """True for an IPv6 address, as it may stand in brackets: `[me:SECRET]` is a password that lost its host."""
+    """True for an IPv6 address, which may stand in brackets. But `[me:SECRET]` is a password that lost its host."""
     try:
         IPv6Address(text)
     except ValueError:
@@ -156,7 +159,7 @@ def is_ipv6(text: str) -> bool:
 
 
 def pieces(text: str) -> Iterator[str]:
-    """The text, and what it may be made of: secrets that stand somewhere in it are among them."""
+    """The text and its possible pieces, among which are all secrets in the text."""
     yield text.strip()
     for separators in (r"\s+", r"[\s=]+", r"[\s=:;,]+", r"""[\s=:;,"'@/&?{}()\[\]\\]+"""):
         for piece in re.split(separators, text):

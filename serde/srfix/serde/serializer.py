@@ -1,4 +1,4 @@
-"""Row → payload, as confluent_kafka's `SerializingProducer` calls it, and as anybody can.
+"""Row → payload. confluent_kafka's `SerializingProducer`, or any other code, can call these classes.
 
 | class | payloads |
 |---|---|
@@ -7,17 +7,18 @@
 | `ProtobufSerializer(registry, columns)` | Protobuf under the columns' internal schema |
 | `JsonSerializer(columns)` | plain JSON |
 | `KafkaSerializer(columns)` | a key or value of one column, as Kafka's own serializers write it |
-| `DelimitedSerializer(columns)` | a record of CSV, as ksqlDB's DELIMITED |
+| `DelimitedSerializer(columns)` | a CSV record, like ksqlDB's DELIMITED |
 | `NoneSerializer()` | nothing: a null key |
 | `ProtobufNoSrSerializer(columns)` | messages of the columns' schema, without a registry (ksqlDB's PROTOBUF_NOSR) |
-| `WindowedSerializer(serializer, kind)` | a windowed key: a key by any of these, and its window |
+| `WindowedSerializer(serializer, kind)` | a windowed key: a key of any of these serializers, and its window |
 
-Those with a registry also write under exactly a given schema (`for_schema`), and under one that stands in the registry
-(`schema_id`, `version`): nothing is registered then, names are exact, the schema's defaults are filled in.
+The serializers with a registry also write under exactly a given schema (`for_schema`), or under a schema in the
+registry (`schema_id`, `version`). With the latter, they register nothing, names must match exactly, and the schema's
+defaults are filled in.
 
-Columns that are marked as KEY make the keys, the others the values (by `ctx.field`); where none is marked, all make either.
-`wrap` says whether a single column stands in a record: None is ksqlDB's default, by which a key's does not. A bare null is
-a null payload, as there.
+Columns that are marked as KEY belong to keys, the others to values (`ctx.field` decides). If none is marked, all
+columns belong to both. `wrap` says whether a single column is wrapped in a record; None is ksqlDB's default, in which a
+key's column is not. A bare null gives a null payload, as in ksqlDB.
 """
 
 from __future__ import annotations
@@ -46,15 +47,15 @@ from srfix.serde.wire import Framing
 class AvroSerializer(FramedSerializer):
     """Writes rows in Avro and the registry's framing.
 
-    `AvroSerializer(registry, columns)` writes under the columns' internal schema, as ksqlDB does: a row's
-    keys are matched to the columns by the case rule, and a missing column is null.
-    `AvroSerializer.for_schema(registry, text)` writes rows under exactly that schema, by its field names.
-    `AvroSerializer(registry, columns, schema_id=7)` writes under a schema that exists, as ksqlDB does with a
-    VALUE_SCHEMA_ID; `version="latest"` likewise. Without columns, rows have its field names.
+    `AvroSerializer(registry, columns)` writes under the columns' internal schema, as ksqlDB does: the case rule matches
+    a row's keys to the columns, and a missing column is null. `AvroSerializer.for_schema(registry, text)` writes rows
+    under exactly that schema, by its field names. `AvroSerializer(registry, columns, schema_id=7)` writes under an
+    existing schema, as ksqlDB does with a VALUE_SCHEMA_ID; so does `version="latest"`. Without columns, rows have its
+    field names.
 
-    The schema is registered under the subject of each topic once, by a POST whose answer is awaited; no read
-    ever stands in for it. With `register=False` it must be there already. Nothing is rounded and no value changes its
-    kind: a time finer than the milliseconds that are written of a TIME or TIMESTAMP is refused, unless `cut_times`.
+    The schema is registered once under the subject of each topic, by a POST whose answer is awaited; a cached read
+    never replaces it. With `register=False` the subject must already hold it. Nothing is rounded, and no value changes
+    its kind: a TIME or TIMESTAMP is written in milliseconds, so a finer time is refused, unless `cut_times` is set.
     Thread-safe; picklable if its registry is.
 
     >>> from srfix.serde import SerdeContext, parse_columns
@@ -84,13 +85,14 @@ class AvroSerializer(FramedSerializer):
         cut_times: bool = False,
         times: Times = "datetimes",
     ) -> None:
-        """A serializer of columns, or of rows under a schema that exists; parameters as of `FramedSerializer`.
+        """A serializer of columns, or of rows under an existing schema; other parameters are those of
+        `FramedSerializer`.
 
-        :param full_name: the internal schema's record name with its namespace; None is ksqlDB's.
-        :param cut_times: True to cut times that are finer than the schema's; refused otherwise.
-        :param times: `"integers"` takes a DATE, TIME or TIMESTAMP as the integer that is written.
+        :param full_name: the internal schema's record name with its namespace; None is ksqlDB's name.
+        :param cut_times: True to cut times that are finer than the schema's unit; otherwise they are refused.
+        :param times: `"integers"` takes a DATE, TIME or TIMESTAMP as the integer to write.
         :raises ColumnError: if the columns cannot be used, or Avro does not allow their names.
-        :raises UsageError: if neither columns, schema_id nor version is given, or two of the last are.
+        :raises UsageError: if none of columns, schema_id and version is given, or both schema_id and version.
         """
         super().__init__(
             registry,
@@ -114,9 +116,9 @@ class AvroSerializer(FramedSerializer):
 class JsonSchemaSerializer(FramedSerializer):
     """Writes rows in JSON and the registry's framing: ksqlDB's JSON_SR.
 
-    `JsonSchemaSerializer(registry, columns)` writes under the columns' internal JSON Schema, `for_schema` documents under
-    exactly a given one, `schema_id` and `version` under one that exists. Registration, threads and pickles as
-    `AvroSerializer`.
+    `JsonSchemaSerializer(registry, columns)` writes under the columns' internal JSON Schema; `for_schema` writes
+    documents under exactly a given schema; `schema_id` and `version` write under an existing one. Registration, threads
+    and pickling are the same as for `AvroSerializer`.
 
     >>> from srfix.serde import SerdeContext, parse_columns
     >>> serialize = JsonSchemaSerializer(registry, parse_columns("ID BIGINT, PRICE DECIMAL(6, 2)"))
@@ -145,13 +147,14 @@ class JsonSchemaSerializer(FramedSerializer):
         cut_times: bool = False,
         times: Times = "datetimes",
     ) -> None:
-        """A serializer of columns, or of documents under a schema that exists; parameters as of `FramedSerializer`.
+        """A serializer of columns, or of documents under an existing schema; other parameters are those of
+        `FramedSerializer`.
 
         :param validate: True to check every body against the schema (needs jsonschema-rs, the extra json-schema).
-        :param cut_times: True to cut times to milliseconds; finer ones are refused otherwise.
-        :param times: `"integers"` takes a DATE, TIME or TIMESTAMP as the integer that is written.
+        :param cut_times: True to cut times to milliseconds; otherwise finer times are refused.
+        :param times: `"integers"` takes a DATE, TIME or TIMESTAMP as the integer to write.
         :raises ColumnError: if the columns cannot be used.
-        :raises UsageError: if neither columns, schema_id nor version is given, or two of the last are.
+        :raises UsageError: if none of columns, schema_id and version is given, or both schema_id and version.
         """
         super().__init__(
             registry,
@@ -186,9 +189,9 @@ class JsonSchemaSerializer(FramedSerializer):
         times: Times = "datetimes",
     ) -> Self:
         """A serializer that writes documents under exactly this schema: a text, or a schema with references, which are
-        asked for with the first row. Without `validate` a document is written whatever the schema says.
+        fetched with the first row. Without `validate`, a document is written even if it does not match the schema.
 
-        :raises SchemaError: if `validate`, and the text is not a JSON Schema.
+        :raises SchemaError: if `validate` is set and the text is not a JSON Schema.
         """
         spec = WriteSpec(validate=validate, cut_times=cut_times, times=given_times(times))
         options = {"subjects": subjects, "register": register, "normalize": normalize}
@@ -212,10 +215,10 @@ class ProtobufSerializer(FramedSerializer):
 
 
 class JsonSerializer(SchemalessSerializer):
-    """Writes plain JSON: no registry, no framing. Times finer than milliseconds are refused, unless `cut_times`.
+    """Writes plain JSON: no registry, no framing. Times finer than milliseconds are refused, unless `cut_times` is set.
 
-    `JsonSerializer()` writes documents as they are; `JsonSerializer(columns)` rows, as ksqlDB writes them. Thread-safe
-    and picklable.
+    `JsonSerializer()` writes documents unchanged; `JsonSerializer(columns)` writes rows, as ksqlDB writes them.
+    Thread-safe and picklable.
 
     >>> from srfix.serde import SerdeContext, parse_columns
     >>> serialize = JsonSerializer(parse_columns("ID INT, TAGS MAP<STRING, DOUBLE>"))
@@ -307,18 +310,18 @@ class ProtobufNoSrSerializer(SchemalessSerializer):
 FRAMED: Final[dict[Format, type[FramedSerializer]]] = {
     kind._format: kind for kind in (AvroSerializer, JsonSchemaSerializer, ProtobufSerializer)
 }
-"""What writes the formats that have schemas."""
+"""The serializers of formats with schemas."""
 SCHEMALESS: Final[dict[Format, type[SchemalessSerializer]]] = {
     kind._format: kind
     for kind in (JsonSerializer, KafkaSerializer, DelimitedSerializer, NoneSerializer, ProtobufNoSrSerializer)
 }
-"""What writes the others."""
+"""The serializers of formats without schemas."""
 
 
 class WindowedSerializer:
-    """Writes windowed keys, `WindowedKey(row, window)`: the row by another serializer, its window behind it.
+    """Writes windowed keys, `WindowedKey(row, window)`: another serializer writes the row, and the window follows.
 
-    Thread-safe and picklable if the other is.
+    Thread-safe and picklable if the other serializer is.
 
     >>> from srfix.serde import Role, SerdeContext, Window, parse_columns
     >>> serialize = WindowedSerializer(KafkaSerializer(parse_columns("ID INT KEY")), WindowKind.TIME)
@@ -334,8 +337,9 @@ class WindowedSerializer:
     def __call__(self, key: object, ctx: Context | str) -> bytes | None:
         """The payload; None for None (a null key).
 
-        :raises EncodeError: if it is no `WindowedKey`, the key in it is null, or the window lacks what the kind writes.
-        :raises SrfixError: what the other serializer raises.
+        :raises EncodeError: if the argument is not a `WindowedKey`, its key is null, or its window lacks a value that
+            this kind writes.
+        :raises SrfixError: any error of the other serializer.
         """
         if key is None:
             return None

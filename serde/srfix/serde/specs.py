@@ -1,7 +1,9 @@
-"""How records are read and written, as it was asked for: one value each way. It is made once, where a person says it (a
-serde's constructor, `plan_read`, `plan_write`), and handed down to the format. It says nothing of a particular schema.
+"""The user's settings for reading and writing records: one value for each direction. It is made once, from the user's
+arguments (of a serde's constructor, `plan_read` or `plan_write`), and passed to the format. It does not depend on a
+particular schema.
 
-A field is called as the constructors' keyword. What only one format knows is here too: the others do not look at it.
+A field has the name of the constructors' keyword. Settings of only one format are also here; the other formats ignore
+them.
 """
 
 from __future__ import annotations
@@ -36,48 +38,49 @@ class ReaderSchema:
     """An Avro schema whose aliases and defaults count. Picklable."""
 
     text: str
-    """Its text."""
+    """The schema's text."""
     references: tuple[str, ...] = ()
-    """The texts that it refers to, none before those that it refers to itself."""
+    """The texts of its references; each one stands after its own references."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowSpec:
-    """What rows are, read or written. Picklable."""
+    """The description of rows, for reading or writing. Picklable."""
 
     columns: Columns | None = None
-    """What a row has: of both halves, marked, or (`half`) of one; None for rows as the schema has them."""
+    """The columns of a row: marked columns of both halves, or (after `half`) of one half; None for rows with the
+    schema's fields."""
     wrap: bool | None = None
-    """False if a body is the bare value of the only column; None is ksqlDB's default, which `half` settles."""
+    """False if a body is the bare value of the only column; None is ksqlDB's default, which `half` resolves."""
     case_rule: CaseRule = CaseRule.UNIQUE
-    """How the names of fields, or of a row's keys, are matched to the columns."""
+    """The rule that matches the names of fields, or a row's keys, to the columns."""
     times: Times = "datetimes"
-    """`"integers"` if a DATE, TIME or TIMESTAMP is the integer that stands in the record."""
+    """`"integers"` if a DATE, TIME or TIMESTAMP is the integer in the record."""
     nullable_representation: NullableRepresentation | None = None
-    """Protobuf: what tells a null from a default."""
+    """Protobuf: how a null differs from a default value."""
     delimiter: str | None = None
-    """DELIMITED: what stands between fields, SPACE and TAB by their names; None for a comma."""
+    """DELIMITED: the separator between fields, with SPACE and TAB by name; None for a comma."""
 
     @property
     def wrapped(self) -> bool:
-        """Of a half: False if a body is the bare value of the only column."""
+        """For a half: False if a body is the bare value of the only column."""
         return self.columns is None or self.wrap is not False
 
     @property
     def known_columns(self) -> Columns:
-        """The columns, where rows are known to have some."""
+        """The columns, if it is known that rows have columns."""
         assert self.columns is not None
         return self.columns
 
     @property
     def row_columns(self) -> Columns | None:
-        """The columns as rows have them: with `times="integers"` no DATE, TIME or TIMESTAMP is left."""
+        """The columns of the rows: with `times="integers"`, integers replace DATE, TIME and TIMESTAMP."""
         return None if self.columns is None else with_times(self.columns, self.times)
 
     def half(self, role: Role, wraps: bool | None = None) -> Self:
-        """The same for keys, or for values, alone.
+        """The same, only for keys or only for values.
 
-        :param wraps: the format's own default (`Format.wraps`); None is ksqlDB's.
+        :param wraps: the format's own default (`Format.wraps`); None is ksqlDB's default.
         """
         if self.columns is None:
             return self
@@ -85,23 +88,23 @@ class RowSpec:
         return replace(self, columns=half.columns, wrap=half.wrapped)
 
     def options(self) -> dict[str, Any]:
-        """What differs from the defaults, as a constructor's keywords."""
+        """The options that differ from the defaults, as a constructor's keywords."""
         values = ((field.name, getattr(self, field.name), field.default) for field in fields(self))
         return {name: value for name, value, default in values if value != default}
 
 
 class HasColumns:
-    """A serde of such a value."""
+    """A serde with a spec."""
 
     _spec: RowSpec
 
     @property
     def columns(self) -> Columns | None:
-        """All columns, of both halves; None where rows are as the writer has them."""
+        """All columns, of key and value; None if rows have the writer's fields."""
         return self._spec.row_columns
 
     def columns_of(self, role: Role) -> Columns | None:
-        """What every key, or every value, has, in this order; None where rows are as the writer has them.
+        """The columns of every key, or of every value, in order; None if rows have the writer's fields.
 
         :raises ColumnError: if there is no column for this half, or it cannot be used.
         """
@@ -113,7 +116,7 @@ class ReadSpec(RowSpec):
     """How bodies are read."""
 
     strict: bool = False
-    """True if a writer that leaves any column, or a field inside one, unfed has no rows (`ColumnNotFedError`)."""
+    """True to refuse a writer that leaves any column, or an inner field, unfed (`ColumnNotFedError`)."""
     reader_schema: ReaderSchema | None = None
     """Avro: the schema whose aliases and defaults count."""
     validate: bool = False
@@ -125,12 +128,12 @@ class WriteSpec(RowSpec):
     """How rows are written."""
 
     generation: Generation = Generation.UP_TO_0_28
-    """Which ksqlDB's internal schema is written under."""
+    """The ksqlDB version whose internal schema is used."""
     written_by: WrittenBy = WrittenBy.SERIALIZER
-    """Which of its two writers'."""
+    """Which of ksqlDB's two writers made the schema."""
     full_name: str | None = None
-    """Avro: the internal schema's record name with its namespace; None is ksqlDB's."""
+    """Avro: the internal schema's record name with its namespace; None is ksqlDB's name."""
     cut_times: bool = False
-    """True if times finer than what they are written as are cut; refused otherwise."""
+    """True to cut times that are finer than the written unit; otherwise they are refused."""
     validate: bool = False
     """JSON Schema: True if every body is checked."""

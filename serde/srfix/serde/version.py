@@ -1,4 +1,4 @@
-"""srfix's version, as it was installed."""
+"""The installed version of srfix."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from importlib.metadata import PackageNotFoundError, version
 
 try:
     __version__ = version("srfix")
-except PackageNotFoundError:  # from the zip for Spark's workers, which has no metadata
+except PackageNotFoundError:  # imported from the zip for Spark's workers, which has no metadata
     __version__ = "0+unknown"

@@ -1,4 +1,4 @@
-"""Windowed keys: a key in any format, and the window that it belongs to.
+"""Windowed keys: a key in any format, and its window.
 
 | kind | bytes | where | Kafka's class |
 |---|---|---|---|
@@ -7,9 +7,9 @@
 | `TIME_STORE` | key, start, sequence number | window stores and their changelogs | `WindowKeySchema` |
 
 Times are 8-byte big-endian milliseconds since the epoch, the sequence number 4 bytes. The key's own length is not
-written, so what is left is the key, and nothing in the bytes says which kind they are: a wrong one gives another key and
-other times. Window stores that emit final results keep their entries by time first since Kafka 3.3 (KAFKA-13785); those
-are not read here.
+written: the rest of the bytes is the key. Nothing in the bytes shows their kind, and a wrong kind gives another key and
+other times. Window stores that emit final results order their entries by time first since Kafka 3.3 (KAFKA-13785); this
+module does not read those.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _STORED: Final = struct.Struct(">qi")
 
 
 class WindowKind(Enum):
-    """How a window stands behind its key."""
+    """How a window follows its key."""
 
     TIME = "time"
     """Tumbling or hopping, in a topic."""
@@ -43,7 +43,7 @@ class WindowKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """From when to when.
+    """The start and the end of a window.
 
     :raises UsageError: if a time is negative or beyond 64 bits, or the end is before the start (Kafka Streams' `Window`).
     """
@@ -51,10 +51,10 @@ class Window:
     start_ms: int
     """Inclusive, in milliseconds since the epoch."""
     end_ms: int | None = None
-    """Exclusive of time windows, inclusive of sessions. None where it is not known: time windows have no end in their
-    bytes."""
+    """Exclusive for time windows, inclusive for sessions. None if it is not known: the bytes of time windows have no
+    end."""
     sequence_number: int | None = None
-    """Tells entries of a window store apart that keep duplicates. None outside of stores."""
+    """Distinguishes entries of a window store that keeps duplicates. None outside of stores."""
 
     def __post_init__(self) -> None:
         _require(self.start_ms, _MAX_TIME, "start")
@@ -66,7 +66,7 @@ class Window:
             _require(self.sequence_number, INT_MAX, "sequence number")
 
     def with_size(self, size_ms: int) -> Window:
-        """The same window with its end, where the size is known (`TimeWindowedDeserializer`'s `window.size.ms`). The end
+        """The same window with its end, from a known size (`TimeWindowedDeserializer`'s `window.size.ms`). The end
         stays within 64 bits.
 
         :raises UsageError: if the size is not positive.
@@ -86,13 +86,13 @@ class WindowedKey(Generic[K]):
     """A key within a window."""
 
     key: K
-    """The key, as its format gives it."""
+    """The key in its format's form."""
     window: Window
     """Its window."""
 
 
 def split(payload: bytes, kind: WindowKind) -> tuple[bytes, Window]:
-    """The bytes of the key, and the window behind them."""
+    """The bytes of the key, and the window after them."""
     match kind:
         case WindowKind.TIME:
             key, (start,) = _cut(payload, _TIME, kind)
@@ -108,12 +108,12 @@ def split(payload: bytes, kind: WindowKind) -> tuple[bytes, Window]:
     except UsageError as error:
         raise DecodeError(
             f"The last bytes of a key of {len(payload)} bytes are not a window of the kind {kind.value!r}: "
-            f"{error.message} The key is of another kind, or not windowed."
+            f"{error.message} The key has another kind of window, or none."
         ) from error
 
 
 def join(key: bytes, window: Window, kind: WindowKind) -> bytes:
-    """The bytes of a windowed key; `split` is its inverse, but for the end of a time window."""
+    """The bytes of a windowed key; `split` is its inverse, except for the end of a time window."""
     if kind is not WindowKind.TIME_STORE and window.sequence_number is not None:
         raise UsageError(f"A window key of the kind {kind.value!r} has no sequence number; leave it out.")
     match kind:
@@ -131,7 +131,7 @@ def _cut(payload: bytes, layout: struct.Struct, kind: WindowKind) -> tuple[bytes
     size = len(payload) - layout.size
     if size < 0:
         raise TruncatedBodyError(
-            f"A windowed key of the kind {kind.value!r} has at least {layout.size} bytes, and this one {len(payload)}. It "
-            "was cut off, or the topic's keys are not windowed."
+            f"A windowed key of the kind {kind.value!r} has at least {layout.size} bytes, but this one has "
+            f"{len(payload)}. It was cut off, or the topic's keys are not windowed."
         )
     return payload[:size], layout.unpack_from(payload, size)

@@ -1,4 +1,4 @@
-"""The framings of a payload: the one place that knows where a schema id stands.
+"""The framings of a payload: only this module knows where a schema id stands.
 
 | framing | where | bytes |
 |---|---|---|
@@ -40,22 +40,22 @@ PREFIX_ID_SIZE: Final = 5
 PREFIX_GUID_SIZE: Final = 17
 """Bytes before the body in the `PREFIX_GUID` framing, and in the header of `HEADER_GUID`."""
 MAX_SCHEMA_ID: Final = INT_MAX
-"""Schema ids are Java ints; a negative one is never given out. Four bytes beyond this are a negative id to Java, and a
-registry asked for them answers 404 with the error code 404, no 40403: srfix does not ask."""
+"""Schema ids are Java ints, and no registry assigns a negative one. Java reads a larger four-byte number as a negative
+id. A registry answers a request for such an id with 404 and the error code 404, not 40403, so srfix does not ask."""
 MIN_SCHEMA_ID: Final = 1
-"""Registries count from 1. What looks framed with id 0 is something else: an 8-byte big-endian integer below 2^24, say,
-as a BIGINT key is written without a registry. `parse` refuses it; `wire_peek` counts it as unframed."""
+"""Registries count from 1. A payload that looks framed with id 0 is something else: for example an 8-byte big-endian
+integer below 2^24, such as a BIGINT key without a registry. `parse` refuses it; `wire_peek` counts it as unframed."""
 
 prefix_of: Final[Callable[[bytes], bytes]] = itemgetter(slice(PREFIX_ID_SIZE))
-"""The bytes before the body in the `PREFIX_ID` framing: what readers remember their plans by. In C, because
-it runs once per record; it checks nothing, `parse` does."""
+"""The bytes before the body in the `PREFIX_ID` framing, which are the readers' key for their plans. The function is in
+C, because it runs once per record. It checks nothing; `parse` does."""
 
 _MAGIC_ID = 0
 _MAGIC_GUID = 1
 
 
 class Framing(Enum):
-    """Where the schema's identity stands."""
+    """The place of the schema's identity."""
 
     PREFIX_ID = "prefix id"
     PREFIX_GUID = "prefix GUID"
@@ -64,22 +64,22 @@ class Framing(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """A payload, taken apart. Exactly one of `schema_id` and `guid` is set."""
+    """A parsed payload. Exactly one of `schema_id` and `guid` is set."""
 
     framing: Framing
-    """Which of the three."""
+    """The framing."""
     schema_id: SchemaId | None
     """The id, for `PREFIX_ID`."""
     guid: UUID | None
     """The GUID, for the other two."""
     payload: bytes
-    """The whole payload, framing included; behind what follows a header's GUID."""
+    """The whole payload, including the framing; the bytes after a header's GUID are put in front of it."""
     body_offset: int
-    """Where the body starts in `payload`: 5, 17 or 0."""
+    """The offset of the body in `payload`: 5, 17 or 0."""
 
     @property
     def identity(self) -> SchemaId | UUID:
-        """What names the schema: the id, or the GUID."""
+        """The schema's identity: the id, or the GUID."""
         return cast("UUID", self.guid) if self.schema_id is None else self.schema_id
 
     @property
@@ -122,9 +122,10 @@ def _header(headers: Headers, role: Role) -> bytes | None:
 
 
 def set_header_guid(headers: Headers, role: Role, guid: UUID, indexes: bytes = b"") -> None:
-    """Puts a GUID into a record's headers, as Confluent's `HeaderSchemaIdSerializer` does: appended to a list, set in a
-    dict. One that was there before (of the record that it was made of, say) goes: readers differ in which of two counts.
-    `indexes` are a Protobuf message's, which stand behind it.
+    """Puts a GUID into a record's headers, like Confluent's `HeaderSchemaIdSerializer`: it appends to a list, or sets
+    the key of a dict. It removes an earlier GUID header (for example of the record's source), because readers differ in
+    which of two headers counts.
+    `indexes` are the indexes of a Protobuf message, which follow the GUID.
     """
     name, value = schema_id_header(role), frame_guid(guid, indexes)
     if isinstance(headers, dict):
@@ -152,7 +153,7 @@ def is_header_guid_set(headers: Headers, role: Role, guid: UUID) -> bool:
 
 
 def parse(payload: bytes | None, *, headers: Headers = None, role: Role = Role.VALUE) -> Frame | None:
-    """Takes a payload apart; None for a tombstone."""
+    """Parses a payload; None for a tombstone."""
     if payload is None:
         return None
     header = _header(headers, role)
@@ -175,8 +176,8 @@ def parse(payload: bytes | None, *, headers: Headers = None, role: Role = Role.V
         if not is_schema_id(schema_id):
             raise ImpossibleSchemaIdError(
                 f"The payload begins like a framed one, but its schema id would be {schema_id}{_to_java(schema_id)}; "
-                f"registries give only {MIN_SCHEMA_ID} to {MAX_SCHEMA_ID}. It is corrupt, or its producer uses no "
-                "schema registry serializer (a BIGINT key, say).",
+                f"registries assign only {MIN_SCHEMA_ID} to {MAX_SCHEMA_ID}. The payload is corrupt, or its producer "
+                "uses no schema registry serializer (for example for a BIGINT key).",
                 schema_id=int(schema_id),
             )
         return Frame(
@@ -207,7 +208,7 @@ def parse(payload: bytes | None, *, headers: Headers = None, role: Role = Role.V
 
 
 def is_framed(payload: bytes | None, headers: Headers = None, role: Role = Role.VALUE) -> bool:
-    """True if it carries the id or GUID of a schema; False for a tombstone."""
+    """True if the payload carries the id or GUID of a schema; False for a tombstone."""
     try:
         return parse(payload, headers=headers, role=role) is not None
     except WireError:
@@ -215,25 +216,25 @@ def is_framed(payload: bytes | None, headers: Headers = None, role: Role = Role.
 
 
 def schema_id_of(payload: bytes) -> SchemaId:
-    """The schema id of a payload that is known to be in the `PREFIX_ID` framing. It checks nothing, `parse` does."""
+    """The schema id of a payload that is known to have the `PREFIX_ID` framing. It checks nothing; `parse` does."""
     return SchemaId(int.from_bytes(payload[1:PREFIX_ID_SIZE], "big"))
 
 
 def identity_of(payload: bytes) -> SchemaId | UUID:
-    """The schema id or GUID of a payload that is known to have one in front. It checks nothing, `parse` does."""
+    """The schema id or GUID of a payload that is known to begin with one. It checks nothing; `parse` does."""
     return UUID(bytes=payload[1:PREFIX_GUID_SIZE]) if payload[0] == _MAGIC_GUID else schema_id_of(payload)
 
 
 def is_schema_id(schema_id: int) -> bool:
-    """True for an id that a registry can have given. No other is ever asked for."""
+    """True for an id that a registry can have assigned. srfix never asks for another id."""
     return MIN_SCHEMA_ID <= schema_id <= MAX_SCHEMA_ID
 
 
 def given_schema_id(schema_id: int) -> SchemaId:
-    """An id out of an argument or a document."""
+    """An id from an argument or a document."""
     if not is_schema_id(schema_id):
         raise ImpossibleSchemaIdError(
-            f"There is no schema id {schema_id}{_to_java(schema_id)}: registries give only {MIN_SCHEMA_ID} to "
+            f"There is no schema id {schema_id}{_to_java(schema_id)}: registries assign only {MIN_SCHEMA_ID} to "
             f"{MAX_SCHEMA_ID}.",
             schema_id=schema_id,
         )
@@ -241,7 +242,7 @@ def given_schema_id(schema_id: int) -> SchemaId:
 
 
 def _to_java(schema_id: int) -> str:
-    """How Java's readers print four bytes that are beyond its ints."""
+    """How Java's readers print four bytes that are beyond Java's ints."""
     return f" ({schema_id - 2**32} to Java)" if MAX_SCHEMA_ID < schema_id < 2**32 else ""
 
 

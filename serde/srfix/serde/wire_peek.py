@@ -1,6 +1,6 @@
-"""Schema ids of many payloads at a time, for whoever counts them: no frames, no bodies, no errors.
+"""Gives the schema ids of many payloads at a time, for counting: without frames, bodies and errors.
 
-What a framing is stands in `wire` alone: each distinct beginning is parsed there, and remembered.
+Only `wire` knows the framings: each distinct beginning is parsed there once, and remembered.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from srfix.serde.subjects.names import Role
 from srfix.serde.wire import PREFIX_ID_SIZE, Frame, Headers, SchemaId, header_guid, parse
 
 PeekedId = SchemaId
-"""A schema id that a registry can have given (`wire.is_schema_id`), or one of the three marks below."""
+"""A schema id that a registry can have assigned (`wire.is_schema_id`), or one of the three marks below."""
 
 NO_PAYLOAD: Final = SchemaId(-1)
 """The payload is null: a tombstone, or a null key."""
 BY_GUID: Final = SchemaId(-2)
-"""The schema is named by a GUID, in the payload or in a header."""
+"""A GUID names the schema, in the payload or in a header."""
 UNFRAMED: Final = SchemaId(-3)
-"""The payload is not framed, or names an id that no registry gives, or its schema id header cannot be read."""
+"""The payload is not framed, or names an id that no registry assigns, or its schema id header cannot be read."""
 
 _MOST_BEGINNINGS: Final = 65_536
 _MOST_SKIPPED: Final = 31
@@ -29,9 +29,9 @@ _beginning = cast("Callable[[bytes], bytes]", itemgetter(slice(PREFIX_ID_SIZE)))
 
 
 class SchemaIdPeek:
-    """Called with payloads, answers their schema ids and marks in the same order. Headers are not looked at.
+    """Called with payloads; returns their schema ids and marks in the same order. It ignores headers.
 
-    It remembers up to 65,536 distinct beginnings (8 MB or so), so make one per column and job.
+    It remembers up to 65,536 distinct beginnings (about 8 MB), so make one object per column and job.
     """
 
     __slots__ = ("_beginnings", "_differed", "_has_met_null", "_not_now")
@@ -49,7 +49,7 @@ class SchemaIdPeek:
         if not self._has_met_null:
             try:
                 peeked_ids = list(map(beginnings.__getitem__, map(_beginning, cast("Sequence[bytes]", payloads))))
-            except TypeError:  # a null can't be sliced; where there is one, there are more to come
+            except TypeError:  # a null cannot be sliced; if there is one, more will follow
                 self._has_met_null = True
         if peeked_ids is None:
             peeked_ids = [
@@ -63,10 +63,11 @@ class SchemaIdPeek:
         return peeked_ids
 
     def alike(self, payloads: Sequence[bytes]) -> PeekedId | None:
-        """The one schema id or mark of them all; None if they differ, or that was not looked at this time.
+        """The schema id or mark that all payloads share; None if they differ, or if this was not checked this time.
 
-        What sorts between two payloads with one beginning has it too: two passes in C instead of a slice and a
-        look-up for each. The more often payloads have differed in a row, the longer until it is tried again.
+        If the smallest and the largest payload have the same beginning, so have all others: this takes two passes in C
+        instead of a slice and a look-up for each payload. The more often payloads differed in a row, the longer it
+        waits until it tries again.
         """
         if not payloads:
             return None
@@ -87,7 +88,7 @@ class _Beginnings(dict[bytes, PeekedId]):
     """A payload's first bytes → its schema id or mark. Misses are parsed."""
 
     undecided = False
-    """Set by a beginning that needs the rest of its payload to be told; such a one is never remembered."""
+    """Set if a beginning needs the rest of its payload for a decision; such a beginning is never remembered."""
 
     def __missing__(self, beginning: bytes) -> PeekedId:
         try:
@@ -123,7 +124,7 @@ def _mark(frame: Frame | None) -> PeekedId:
 
 
 def peek_headers(headers: Iterable[Headers], peeked: list[PeekedId], role: Role) -> list[PeekedId]:
-    """What the payloads say, corrected by their records' headers: a header wins, but not over a null."""
+    """The payloads' results, corrected by their records' headers: a header wins, except over a null."""
     corrected = list(peeked)
     for index, record_headers in enumerate(headers):
         if not record_headers or corrected[index] == NO_PAYLOAD:

@@ -138,7 +138,7 @@ class TestSparkSchema:
         try:
             text = spark_schema(declared)
         except ColumnError as error:
-            assert error.message.endswith("which Spark has no type for. Leave it out.")  # noqa: PT017 -- else it comes back
+            assert error.message.endswith("but Spark has no such type. Leave it out.")  # noqa: PT017 -- else it comes back
             return
         assert columns_from_spark(text, names="keep") == declared
 
@@ -156,9 +156,9 @@ class TestSparkSchema:
     @pytest.mark.parametrize(
         ("column", "message"),
         [
-            (Column("A", TIME), r"^The column ->A is TIME, which Spark has no type for\. Leave it out\.$"),
-            (Column("A", Decimal(39, 0)), r"^The column ->A is DECIMAL\(39, 0\), which"),
-            (Column("A", Map(STRING, INTEGER)), r"^The column ->A is MAP with keys of INTEGER, which"),
+            (Column("A", TIME), r"^The column ->A is TIME, but Spark has no such type\. Leave it out\.$"),
+            (Column("A", Decimal(39, 0)), r"^The column ->A is DECIMAL\(39, 0\), but"),
+            (Column("A", Map(STRING, INTEGER)), r"^The column ->A is MAP with keys of INTEGER, but"),
         ],
     )
     def test_what_spark_has_no_type_for_is_refused(self, column: Column, message: str) -> None:

@@ -219,7 +219,7 @@ class TestNamespaces:
         both = parse_columns("A INT KEY, A INT")
         for make in (spark_schema, arrow_schema):
             with pytest.raises(
-                ColumnError, match=r"named 'A'.* is for keys or for values: give only the columns of one"
+                ColumnError, match=r"named 'A'.* is for keys or for values: give only the columns of one of them"
             ):
                 make(both)
 

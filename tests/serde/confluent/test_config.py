@@ -88,7 +88,7 @@ FALLBACK = "subject.name.strategy.fallback"
 WRONG: list[tuple[SerdeClass, dict[str, object], str]] = [
     (WRITE, {"auto.register.schemas": "yes"}, "is of the type str"),
     (WRITE, {"use.schema.id": True}, "is of the type bool"),
-    (WRITE, {"use.schema.id": 2**31}, "is 2147483648; registries give"),
+    (WRITE, {"use.schema.id": 2**31}, "is 2147483648; registries assign"),
     (WRITE, {"use.latest.version": True}, r"and auto\.register\.schemas .* exclude"),
     (SerdeClass.JSON_SERIALIZER, {"use.latest.version": None}, "is None; it must be"),
     (READ, {"use.latest.with.metadata": "a=b"}, "is of the type str"),
@@ -115,9 +115,9 @@ WRONG: list[tuple[SerdeClass, dict[str, object], str]] = [
     (
         SerdeClass.JSON_SERIALIZER,
         {"validation.rules.execution": ValidationRulesExecution.AFTER_DOMAIN_RULES},
-        "is AFTER_DOMAIN_RULES, but no rules are executed here",
+        "is AFTER_DOMAIN_RULES, but srfix executes no rules",
     ),
-    (WRITE, {"validation.rules.executor": object()}, "is given, but no rules"),
+    (WRITE, {"validation.rules.executor": object()}, "is given, but srfix executes no rules"),
     (SerdeClass.PROTOBUF_SERIALIZER, {"skip.known.types": "yes"}, "is of the type str"),
     (SerdeClass.PROTOBUF_SERIALIZER, {"use.deprecated.format": True}, "is True, but message indexes"),
     (SerdeClass.PROTOBUF_DESERIALIZER, {"use.deprecated.format": True}, "is True, but message indexes"),
@@ -147,7 +147,7 @@ class _Executor:
 class TestArguments:
     def test_rules_are_refused_by_name(self) -> None:
         AvroSerializer(REGISTRY, AVRO, rule_conf={}, rule_registry=RuleRegistry())
-        with pytest.raises(UsageError, match="rule_conf is given, but no rules are executed"):
+        with pytest.raises(UsageError, match="rule_conf is given, but srfix executes no rules"):
             AvroSerializer(REGISTRY, AVRO, None, None, {"key": "value"})
         rules = RuleRegistry()
         rules.register_executor(cast("object", _Executor()))  # type: ignore[arg-type]
@@ -190,7 +190,7 @@ class TestArguments:
             (lambda: ProtobufDeserializer(None), "schema_registry_client is needed if there is no schema_str"),
             (
                 lambda: ProtobufDeserializer(Timestamp, None, REGISTRY, {"key": "value"}),
-                "rule_conf is given, but no rules",
+                "rule_conf is given, but srfix executes no rules",
             ),
         ],
     )
@@ -211,7 +211,7 @@ class TestArguments:
                 lambda: ProtobufSerializer(None, REGISTRY, schema_str=PROTO, message_name="n.R"),
                 r"^The schema has no message n\.R\.",
             ),
-            (lambda: ProtobufSerializer(None, REGISTRY, schema_str=Schema(PROTO)), "of the type AVRO, not PROTOBUF"),
+            (lambda: ProtobufSerializer(None, REGISTRY, schema_str=Schema(PROTO)), "has the type AVRO, not PROTOBUF"),
             (lambda: JSONSerializer('{"type":"nothing"}', REGISTRY), "is not a JSON Schema that can be"),
             (lambda: JSONSerializer('{"$ref":"http://192.0.2.1/x"}', REGISTRY), r"srfix fetches nothing"),
         ],

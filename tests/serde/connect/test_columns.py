@@ -84,7 +84,7 @@ class TestConnectOf:
         assert connect_of(parse_columns("A INT"), wrapped=False) == primitive(ConnectType.INT32, optional=True)
 
     def test_unwrapped_it_must_be_one(self) -> None:
-        with pytest.raises(ColumnError, match=r"^Only a single column can be un-wrapped, and there are 2: A, B\."):
+        with pytest.raises(ColumnError, match=r"^Only a single column can be un-wrapped, but there are 2: A, B\."):
             connect_of(parse_columns("A INT, B INT"), wrapped=False)
 
     @given(columns)

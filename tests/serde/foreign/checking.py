@@ -33,7 +33,7 @@ NUMBERS: Final = [int(_ONLY)] if _ONLY else list(range(_COUNT))
 _REFUSED: Final = {
     "unfed": r"no version|No version",
     "times": r"cannot be read from topic",
-    "units": r"numbers of different units",
+    "units": r"numbers with different units",
     "shared": r"are fed by one field",
     "nothing": r"gives no columns",
 }

@@ -324,8 +324,13 @@ class TestDecoder:
             ("TIME", "-5", CoercionError, "is -5, not a number of milliseconds from 0 to 86400000"),
             ("TIME", "3000000000", CoercionError, "is 3000000000, not a number of milliseconds"),
             ("TIME", "86400000", OutOfRangeError, "is the end of the day"),
-            ("DATE", "99999999", OutOfRangeError, "is 99999999, no day of the years 1 to 9999"),
-            ("TIMESTAMP", "999999999999999999", OutOfRangeError, "is 999999999999999999, no time of the years"),
+            ("DATE", "99999999", OutOfRangeError, "is 99999999, which is not a day of the years 1 to 9999"),
+            (
+                "TIMESTAMP",
+                "999999999999999999",
+                OutOfRangeError,
+                "is 999999999999999999, which is not a time of the years",
+            ),
         ],
     )
     def test_a_field_that_does_not_fit_is_named(
@@ -385,7 +390,7 @@ class TestEncoder:
     def test_a_missing_column_is_null_and_keys_are_matched_by_the_case_rule(self) -> None:
         assert _write("A INT, B STRING", {"b": "x"}) == b",x"
         assert _write("A INT, B STRING", {"b": "x", "A": None}) == b",x"
-        with pytest.raises(EncodeError, match=r"^1 field does not fit: ->b has no column"):
+        with pytest.raises(EncodeError, match=r"^1 field does not fit: ->b feeds no column"):
             _write("A INT, B STRING", {"b": "x"}, rule=CaseRule.EXACT)
 
     def test_a_row_of_one_null_has_no_bytes(self) -> None:

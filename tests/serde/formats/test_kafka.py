@@ -136,7 +136,7 @@ class TestEncoder:
 
     def test_the_key_is_matched_by_the_case_rule(self) -> None:
         assert _write("INT", {"k": 1}) == _write("INT", {"K": 1}, CaseRule.EXACT)
-        with pytest.raises(EncodeError, match="->k has no column or field to go to"):
+        with pytest.raises(EncodeError, match="->k feeds no column or field"):
             _write("INT", {"k": 1}, CaseRule.EXACT)
 
     def test_the_prefix_stands_before_it(self) -> None:

@@ -74,8 +74,8 @@ class TestSyntax:
         assert found.in_utf_8 == ("sasl.password",)
         assert found.kafka["sasl.password"] == "topsecret\xc3\xa4"
         line = found.encoding_line() or ""
-        assert line.startswith(f"{path}: read as ISO 8859-1")
-        assert "looks like UTF-8: sasl.password." in line
+        assert line.startswith(f"{path}: srfix read these as ISO 8859-1")
+        assert "look like UTF-8: sasl.password." in line
         path.write_bytes(b"bootstrap.servers=h:1\nsasl.password=\xe4\n")
         assert read_client_file(str(path)).encoding_line() is None
 
@@ -258,7 +258,7 @@ class TestSorting:
     )
     def test_a_name_that_is_nearly_one_is_told(self, name: str) -> None:
         (problem,) = sorted_out("f", {name: "topsecret"}).problems
-        assert "nearly called" in problem
+        assert "its name is almost" in problem
         assert "topsecret" not in problem
 
     def test_a_registrys_property_that_cannot_be_taken_is_told(self) -> None:
@@ -314,7 +314,7 @@ class TestReferences:
             ("${file:DIR/secrets.properties:topsecret}", "has no such property"),
             ("${file:/nowhere:a}", "The properties file '/nowhere' cannot be read"),
             ("${dir:/nowhere:a}", "the folder '/nowhere' does not provide it: No such file"),
-            ("${env:TOPSECRET_UNSET}", "${env:…} does not name an environment variable that is set here"),
+            ("${env:TOPSECRET_UNSET}", "${env:…} names an environment variable that is not set here"),
         ],
     )
     def test_what_cannot_be_resolved_is_told(

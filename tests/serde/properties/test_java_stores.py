@@ -69,7 +69,7 @@ class TestTrustStores:
             (TRUST["JKS"](), "other-pass", "it has another password, or was changed"),
             (TRUST["JKS"]()[:-30], None, "it is cut off"),
             (TRUST["PKCS12"](), "other-pass", "it has another password, or a form"),
-            (TRUST["PKCS12"](), None, "it is PKCS#12, and its password is missing"),
+            (TRUST["PKCS12"](), None, "it is PKCS#12, but its password is missing"),
             (with_rounds(TRUST["PKCS12"]()), PASSWORD, "it asks for 2,147,483,647 rounds of its password's hash"),
             (jks(PASSWORD), PASSWORD, "it holds no certificate"),
             (b"\xce\xce\xce\xce...", PASSWORD, "it is neither JKS nor PKCS#12 nor PEM"),

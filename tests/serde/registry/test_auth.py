@@ -95,9 +95,9 @@ class TestBasicAuth:
 SECRET = "s3cret"
 BAD_TOKENS: dict[str, object] = {
     "it is empty": "",
-    "it holds blanks, line breaks or characters beyond ASCII": f"{SECRET}\nX-Other: 1",
-    "it holds blanks": f"{SECRET} {SECRET}",
-    "it holds .* characters beyond ASCII": f"{SECRET}ä",
+    "it contains blanks, line breaks or characters beyond ASCII": f"{SECRET}\nX-Other: 1",
+    "it contains blanks": f"{SECRET} {SECRET}",
+    "it contains .* characters beyond ASCII": f"{SECRET}ä",
     "it is a bytes, not a text": SECRET.encode(),
     "it is a NoneType, not a text": None,
 }

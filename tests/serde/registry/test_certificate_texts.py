@@ -114,9 +114,9 @@ def test_a_key_may_be_locked_and_its_texts_are_not_shown(registry: FixtureRegist
     [
         ({"ssl_key_pem": LOCKED.decode(), "ssl_key_password": "topsecret"}, "ssl.key.password does not open it"),
         ({"ssl_key_pem": CA.issue_cert("x").private_key_pem.bytes().decode()}, "do not belong together"),
-        ({"ssl_ca_pem": "topsecret"}, "they are no PEM certificates"),
+        ({"ssl_ca_pem": "topsecret"}, "they are not PEM certificates"),
         ({"ssl_certificate_pem": "topsecret"}, "do not belong together"),
-        ({"ssl_endpoint_identification_algorithm": ""}, "srfix always checks that the certificate is the host's"),
+        ({"ssl_endpoint_identification_algorithm": ""}, "srfix always checks that the certificate belongs to the host"),
     ],
 )
 def test_what_cannot_be_used_is_told_and_not_shown(registry: FixtureRegistry, given: dict[str, str], why: str) -> None:

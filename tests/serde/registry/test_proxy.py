@@ -140,8 +140,8 @@ class TestProxyUrl:
             ("proxy:3128", "'proxy:3128' .* needs the form http://host:port"),
             ("socks5://proxy:1080", "needs the form http://host:port"),
             ("http://proxy:3128/path", "a proxy's address has no path"),
-            ("http://me:s3cret@proxy:3128/path", "not shown, for it may hold a password"),
-            ("http://me:s3cret@proxy:x", "not shown, for it may hold a password"),
+            ("http://me:s3cret@proxy:3128/path", "not shown, because it may contain a password"),
+            ("http://me:s3cret@proxy:x", "not shown, because it may contain a password"),
         ],
     )
     def test_what_is_no_proxy_is_refused(self, text: str, message: str) -> None:

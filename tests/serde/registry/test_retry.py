@@ -263,7 +263,9 @@ class TestTls:
         assert waits == []
 
     def test_https_to_a_plain_port_asks_for_http(self, server: ScriptedRegistry, make_client: MakeClient) -> None:
-        with pytest.raises(RegistryUnreachableError, match=r": TLS failed \(.+\); is it http:// rather than"):
+        with pytest.raises(
+            RegistryUnreachableError, match=r": TLS failed \(.+\); maybe the URL must begin with http:// instead of"
+        ):
             make_client(server.url.replace("http:", "https:")).subjects()
 
     def test_a_connection_that_is_cut_within_tls_is_repeated_as_any_other(

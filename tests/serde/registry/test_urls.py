@@ -113,12 +113,12 @@ class TestUrlList:
         with pytest.raises(UsageError) as caught:
             RegistryClient(urls)
         assert "s3c" not in str(caught.value)
-        assert "(not shown, for it may hold a password)" in str(caught.value)
+        assert "(not shown, because it may contain a password)" in str(caught.value)
         assert caught.value.__cause__ is None
         assert caught.value.__context__ is None
 
     def test_credentials_given_twice_are_refused(self) -> None:
-        with pytest.raises(UsageError, match="it has a user name, and credentials are given"):
+        with pytest.raises(UsageError, match="it has a user name, but credentials are also given"):
             RegistryClient("http://u:p@a:8081", auth=BasicAuth("u", Secret("p")))
 
 

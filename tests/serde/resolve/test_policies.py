@@ -281,7 +281,7 @@ class TestGuids:
 
     def test_a_registry_that_knows_no_guids_says_so(self) -> None:
         guid = UUID(int=7)
-        message = f"by the GUID {guid}, and this registry does not know GUIDs"
+        message = f"by the GUID {guid}, but this registry does not know GUIDs"
         with (
             FixtureRegistry(emulate="7.9") as server,
             RegistryClient(server.url) as client,

@@ -94,10 +94,10 @@ class TestNoSource:
     SAID = "[DATA_SOURCE_NOT_FOUND] Failed to find the data source: srfix. Please find packages at `https://spark.apache.org`."
 
     def test_a_spark_without_python_sources_is_told_what_to_do_instead(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(errors, "lacks_source", lambda: 'format("srfix") begins with Spark 4.0')
+        monkeypatch.setattr(errors, "lacks_source", lambda: 'format("srfix") needs Spark 4.0 or newer')
         with pytest.raises(EngineRefusedError) as caught, clear_errors():
             raise RuntimeError(self.SAID)
-        assert 'format("srfix") begins with Spark 4.0. Read with' in caught.value.message
+        assert 'format("srfix") needs Spark 4.0 or newer. Read with' in caught.value.message
 
     def test_one_that_has_them_lacks_srfix_where_its_driver_runs(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(errors, "lacks_source", lambda: None)

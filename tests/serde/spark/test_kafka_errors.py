@@ -22,7 +22,7 @@ class TestKafkaErrorOf:
             ("errors.TimeoutException: Partition 2 of topic users with partition count 1 is not present in metadata after "
              "60000 ms.", ClusterError, "A row names partition 2 of the topic 'users', which has one partition, 0."),
             ("errors.TimeoutException: Topic users not present in metadata after 60000 ms.", ClusterError,
-             "The Kafka cluster at b:9092 said nothing of the topic 'users' in time: the topic does not exist, "),
+             "The Kafka cluster at b:9092 gave no information about the topic 'users' in time: the topic does not exist "),
             ("KafkaException: Failed\nCaused by: org.apache.kafka.common.config.ConfigException: No resolvable bootstrap urls "
              "given in bootstrap.servers", ClusterError, "Spark does not find the Kafka cluster at b:9092: "),
             ("errors.TopicAuthorizationException: Not authorized to access topics: [users]", AccessDeniedError,

@@ -67,4 +67,4 @@ def test_the_arrow_engine_is_advised_where_it_is(monkeypatch: pytest.MonkeyPatch
 def test_what_is_lacking_is_said_with_the_version_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyspark")
     monkeypatch.setitem(sys.modules, "pyspark.sql.datasource", None)
-    assert 'format("srfix") begins with Spark 4.0' in str(lacks_source())
+    assert 'format("srfix") needs Spark 4.0 or newer' in str(lacks_source())

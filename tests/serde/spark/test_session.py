@@ -31,18 +31,18 @@ class TestNoGateway:
         error = _no_gateway({"spark.jars.packages": "a:b:1"}, "4.3.0")
         assert type(error) is JarMissingError
         assert error.message.startswith("Spark ended during its start. It was to fetch a:b:1.")
-        assert 'Without jars, spark.read.format("srfix")' in error.message
+        assert 'Without jars, format("srfix")' in error.message
 
     def test_otherwise_it_is_what_stands_above(self, java: Path) -> None:
         error = _no_gateway({}, "4.3.0")
         assert type(error) is SparkError
-        assert f" It ran {java}: it needs Java 17 or later" in error.message
+        assert f" It ran {java}. Spark needs Java 17 or later" in error.message
 
 
 class TestCoordinates:
     @pytest.mark.parametrize("text", ["", "a:b", "a:b:c:d", "a::1", "a:b:1'); DROP"])
     def test_what_is_none_is_refused(self, text: str) -> None:
-        with pytest.raises(SparkError, match=r"is no Maven coordinate\. Write group:artifact:version\.$"):
+        with pytest.raises(SparkError, match=r"is not a Maven coordinate\. Write group:artifact:version\.$"):
             _parts(text)
 
 

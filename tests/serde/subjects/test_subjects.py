@@ -40,7 +40,7 @@ roles = st.sampled_from(Role)
 
 class TestRoleOf:
     def test_another_field_is_a_usage_error(self) -> None:
-        with pytest.raises(UsageError, match="A serde is called for the field 'none'; it knows"):
+        with pytest.raises(UsageError, match="A serde was called for the field 'none', but it knows"):
             role_of("none")
         assert [role_of(role.value) for role in Role] == [role_of(role) for role in Role] == list(Role)
 
@@ -100,7 +100,7 @@ class TestContexts:
 
     @pytest.mark.parametrize("context", ["", "ctx", ".a:b", ":.ctx:", "**"])
     def test_what_is_no_context_is_refused(self, context: str) -> None:
-        with pytest.raises(UsageError, match="is not a registry context: one begins with a dot and"):
+        with pytest.raises(UsageError, match="is not a registry context: a context begins with a dot and"):
             join_context(context, "a")
 
     @given(contexts, st.text())
@@ -269,5 +269,5 @@ class TestApartFromTopicSubject:
         "strategy", [TopicSubject(), FixedSubject(value="orders-value"), FixedSubject(value=":.:orders-value")]
     )
     def test_the_topics_own_is_refused(self, strategy: SubjectStrategy) -> None:
-        with pytest.raises(UsageError, match="orders-value' is the subject of topic"):
+        with pytest.raises(UsageError, match="orders-value' is the own subject of topic"):
             ApartFromTopicSubject(strategy)("orders", Role.VALUE)

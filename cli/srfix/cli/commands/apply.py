@@ -1,4 +1,4 @@
-"""`srfix apply`: does what the plan says and nothing else; can be killed and run again."""
+"""`srfix apply`: carries out the plan and does nothing else; it can be killed and run again."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def apply(
 
 
 def _refuse_if_obstructed(plan: Plan, registry: RegistryClient, journal_path: Path, *, probe_permissions: bool) -> None:
-    """Asks before the first write for what is needed until the last."""
+    """Checks, before the first write, that all the writes will be possible."""
     from srfix.recovery.repair.preflight import denied_permissions, preflight
 
     obstacles = list(preflight(plan, registry, journal_path))
@@ -229,7 +229,7 @@ _UNFOUND = (
 
 
 def _still_missing(plan: Plan) -> Iterator[str]:
-    """What the plan left out of the subjects that it has written to."""
+    """Ids that the plan leaves out, under the subjects that it has written to."""
     left = [omission for omission in plan.omissions if omission.subject in plan.expects and omission.schema_ids]
     if left:
         which = "; ".join(f"schema id {enumerated(omission.schema_ids)} under {omission.subject}" for omission in left)
@@ -239,7 +239,7 @@ def _still_missing(plan: Plan) -> Iterator[str]:
 
 
 def _outcome(plan: Plan, done: Sequence[int], code: ExitCode, *, is_news: bool) -> str:
-    """What was carried out, those of an earlier run too: steps are done in their order."""
+    """What was carried out, including the steps of an earlier run. Steps are carried out in their order."""
     if not is_news:
         return "This plan was already applied; this run wrote nothing"
     steps = len(plan.actions)
@@ -252,7 +252,7 @@ def _outcome(plan: Plan, done: Sequence[int], code: ExitCode, *, is_news: bool) 
 
 
 def _left(plan: Plan, left: tuple[int, ...], path: Path, command_line: CommandLine) -> Iterator[Block]:
-    """What the plan has beside what was asked for, and the command that carries it out."""
+    """The number of steps that --only left out, and the command that carries them out."""
     if left:
         whole = replace(
             command_line, options=tuple(option for option in command_line.options if option.name != "--only")

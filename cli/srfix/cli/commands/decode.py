@@ -1,4 +1,4 @@
-"""`srfix decode`: records as a chosen reader reads them."""
+"""`srfix decode`: decodes records as a chosen reader would."""
 
 from __future__ import annotations
 
@@ -203,8 +203,8 @@ def _of_payloads(
 
 
 def _write_payloads(payloads: Iterable[bytes | None], read: Callable[[bytes | None], Value]) -> tuple[int, int]:
-    """Writes the row of each payload as JSON, a line each; what cannot be decoded is a line on stderr. How many there
-    were, and how many failed."""
+    """Writes the row of each payload as a JSON line. For each payload that cannot be decoded, writes a line on stderr.
+    Returns the number of payloads, and of those that failed."""
     count = failed = 0
     for payload in payloads:
         count += 1
@@ -221,7 +221,7 @@ def _write_payloads(payloads: Iterable[bytes | None], read: Callable[[bytes | No
 
 
 def _write(topic: str, records: Iterable[DecodedRecord], output: OutputFormat) -> tuple[int, int]:
-    """Writes the records; how many there were, and how many failed."""
+    """Writes the records. Returns the number of records, and of those that failed."""
     from srfix.cli.reports.rows import write_each
     from srfix.recovery.facts.decoding import record_document
 

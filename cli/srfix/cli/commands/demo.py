@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class DemoDocument(Document, tag="srfix.demo/1"):
-    """Where the parts of `srfix demo --keep` are: its --ready-file."""
+    """The --ready-file of `srfix demo --keep`: the addresses of its broker and registry."""
 
     bootstrap_servers: str
     registry: str
@@ -131,7 +131,7 @@ def _stopped_by_a_signal() -> threading.Event:
 
 @contextmanager
 def _without_settings() -> Iterator[None]:
-    """Takes `SRFIX_…` out of the environment: the story's commands must meet the demo's parts and no others."""
+    """Takes `SRFIX_…` out of the environment: the story's commands must use only the demo's broker and registry."""
     hidden = {name: value for name, value in os.environ.items() if name.startswith("SRFIX_")}
     for name in hidden:
         del os.environ[name]
@@ -186,7 +186,7 @@ def _keep(
 
 
 def spark_lines(bootstrap_servers: str, registry: str) -> tuple[str, ...]:
-    """Python to paste: the source topic by Spark's own Kafka source, as rows and as the bytes that it gives."""
+    """Python code to paste: it reads the source topic with Spark's own Kafka source, as rows and as raw bytes."""
     from srfix.fixtures.damage import phantom_subject_lacks_writer_id as damage
 
     return (
@@ -202,7 +202,7 @@ def spark_lines(bootstrap_servers: str, registry: str) -> tuple[str, ...]:
 
 
 def _write_whole(path: Path, document: Document) -> None:
-    """Writes a file that is either not there or complete: whoever waits for it reads it at once."""
+    """Writes a file so that it is complete as soon as it exists, because a waiting process reads it at once."""
     try:
         write_whole(path, (json.dumps(document.to_json(), indent=2) + "\n").encode())
     except OSError as error:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def _collected(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
-    """Refuses, before anything is looked at, a name that the collector passes over."""
+    """Refuses, before the diagnosis begins, a file name that the collector would ignore."""
     if path is not None and path.suffix != ".prom":
         raise click.BadParameter(f"node_exporter's textfile collector reads files that end in .prom; {path} does not.")
     return path

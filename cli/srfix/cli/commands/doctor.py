@@ -1,4 +1,4 @@
-"""`srfix doctor`: versions, what can be reached, what this user may read. Writes and creates nothing."""
+"""`srfix doctor`: shows versions, connections, and what this user may read. Writes and creates nothing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 _PATIENCE_S = 5.0
-"""How long one question may take: a doctor's visit is short."""
+"""The time limit for one request: `doctor` should be quick."""
 
 
 @command()
@@ -88,7 +88,7 @@ def _versions() -> tuple[tuple[str, str], ...]:
 
 
 def _spark() -> Iterator[tuple[str, str]]:
-    """If there is one, with what srfix does on it."""
+    """The line about Spark, if it is installed, and what srfix can do with it."""
     from importlib.metadata import PackageNotFoundError, version
 
     from srfix.serde.spark.releases import abilities_in_words
@@ -162,7 +162,7 @@ def _blocks(versions: tuple[tuple[str, str], ...], checks: list[ConnectionCheck]
                     check.what,
                     check.outcome.value,
                     "-" if check.elapsed_s is None else f"{1000 * check.elapsed_s:.0f} ms",
-                    # The long sentence of what failed stands below, once.
+                    # The long message of a failed check stands below, once.
                     check.detail if check.outcome is not Outcome.FAILED else "see below",
                 )
                 for check in checks

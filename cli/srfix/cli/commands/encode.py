@@ -1,4 +1,4 @@
-"""`srfix encode`: rows as bytes, to try a rule from the shell. Registers nothing."""
+"""`srfix encode`: encodes rows, so that a user can try a rule from the shell. Registers nothing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _TEXTS: Final = ("hex", "base64", "text")
 _SHOWN_CHARACTERS: Final = 200
-"""Of a row that cannot be written."""
+"""The number of characters of a bad row that an error shows."""
 _SCHEMA_ID: Final = click.IntRange(MIN_SCHEMA_ID, MAX_SCHEMA_ID)
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from srfix.serde.schemas.models import Json
 
 _LONGEST_INPUT: Final = 32 * 2**20
-"""Bytes of a file or of standard input that are kept: the last ones."""
+"""srfix keeps this number of bytes from the end of a file or of standard input."""
 _CHUNK: Final = 2**20
 _WHERE: Final = {"SRFIX_BOOTSTRAP_SERVERS": "HOST:9092", "SRFIX_REGISTRY": "http://REGISTRY:8081"}
 _USER: Final = "basic.auth.user.info=USER:env:REGISTRY_PASSWORD"
@@ -92,7 +92,9 @@ def _text_of(what: str) -> str:
     except IsADirectoryError:
         pass
     except OSError as error:
-        if is_there(what):  # else it is a message, which may be longer than any path, or hold what none can
+        if is_there(
+            what
+        ):  # otherwise the text is a message: it may be longer than any path, or have characters that no path has
             raise UsageError(
                 f"The file {what!r} cannot be read: {error.strerror}. Check the path and its permissions."
             ) from error
@@ -116,7 +118,7 @@ def _tail(stream: BinaryIO) -> bytes:
 
 
 def _decode(content: bytes) -> str:
-    is_utf_16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))  # what PowerShell's `>` writes
+    is_utf_16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))  # PowerShell's `>` writes UTF-16
     return content.decode("utf-16" if is_utf_16 else "utf-8", errors="replace")
 
 
@@ -158,7 +160,7 @@ def _code_report(entry: CatalogueEntry) -> Report:
 
 
 def _paragraphs(text: str) -> Iterator[Block]:
-    """A text of the catalogue: a paragraph a line, and a list for lines that begin with a dash."""
+    """A text of the catalogue: each line is a paragraph; lines that begin with a dash are a list."""
     for is_list, lines in groupby(text.splitlines(), lambda line: line.startswith("- ")):
         if is_list:
             yield ItemList(tuple(line.removeprefix("- ") for line in lines))
@@ -206,7 +208,7 @@ def _reading_blocks(reading: StackTraceReading) -> list[Block]:
 
 
 def _to_set_first() -> tuple[str, ...]:
-    """What names cluster and registry to the commands that follow; nothing if the environment does already."""
+    """The variables for cluster and registry that the next commands need; none if the environment already has them."""
     if os.environ.get("SRFIX_CONFIG") or all(os.environ.get(name) for name in _WHERE):
         return ()
     missing = [f"{name}={value}" for name, value in _WHERE.items() if not os.environ.get(name)]

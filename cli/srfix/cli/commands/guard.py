@@ -1,4 +1,4 @@
-"""`srfix guard`: what will break, before it happens: on a restore, an upgrade, or a schema about to be registered."""
+"""`srfix guard`: predicts what a restore, an upgrade or a new schema will break."""
 
 from __future__ import annotations
 
@@ -93,7 +93,8 @@ def guard(
     from srfix.recovery.guard.document import forecast_document
     from srfix.recovery.guard.models import Assumed, parse_optimization
 
-    # Its --subject is where a schema is about to be registered; that of srfix plan is what the reader of --topic asks.
+    # guard's --subject is the subject under which a new schema will be registered; plan's --subject is the subject that
+    # the reader of --topic asks.
     command_line = given_options().without("--subject")
     running = _version(selection.streams_version, "--streams-version")
     assumed = Assumed(
@@ -192,7 +193,7 @@ def _supplied(evidence: EvidenceOptions, selection: Selection, assumed: Assumed,
 
 
 def _sight(stack: ExitStack, connection: Connection, supplied: Supplied, selection: Selection, hurry: Hurry) -> Sight:
-    """A look at what was named of cluster and registry."""
+    """Looks at the cluster and the registry, if the user named them."""
     from srfix.cli.session import open_cluster
     from srfix.recovery.diagnosis.forecast import look_through
 

@@ -1,4 +1,4 @@
-"""`srfix plan`: what a repair would write, in which order, at what price. Writes nothing but the plan file."""
+"""`srfix plan`: plans what a repair would write, in which order, and what that costs. Writes only the plan file."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def plan(
 
     `srfix apply FILE` carries out the plan.
     """
-    if path == Path("-"):  # JSON is the plan, to the byte
+    if path == Path("-"):  # with JSON, standard output is exactly the plan
         path, output = None, OutputFormat.JSON
     from srfix.cli.reports.diagnosis_words import ignored_line
     from srfix.cli.reports.plan import plan_report
@@ -220,7 +220,7 @@ def plan(
 
 
 def _beyond(examination: Examination, plan: Plan, also: Collection[str]) -> list[str]:
-    """What is wrong, or was not looked at, and this plan does nothing about."""
+    """Lines about findings that this plan does not repair, and about things that were not looked at."""
     from srfix.recovery.census.interface import NOT_READ
     from srfix.recovery.repair.planning.wanted import ONLY_ON_REQUEST
     from srfix.recovery.severity import Severity
@@ -233,7 +233,7 @@ def _beyond(examination: Examination, plan: Plan, also: Collection[str]) -> list
         and (not finding.repairable or finding.code in ONLY_ON_REQUEST - set(also))
     ]
     if diagnosis.is_inconclusive:
-        wished = NOT_READ if plan.actions else None  # said in the plan's price then
+        wished = NOT_READ if plan.actions else None  # the plan's costs already say so
         lines += [
             f"Not looked at: {s.what}: {s.reason}" for s in diagnosis.skipped if s.could_hide and s.reason != wished
         ]
@@ -241,7 +241,8 @@ def _beyond(examination: Examination, plan: Plan, also: Collection[str]) -> list
 
 
 def _next(finding: Finding) -> str:
-    """What to do about a finding that is not in the plan; where its source is not decided, the plans that decide it."""
+    """What to do about a finding that is not in the plan. If srfix could not decide the source, this names the commands
+    that decide it."""
     from srfix.cli.reports.diagnosis_details import MOST_SOURCES
 
     if finding.source is not None:
@@ -256,7 +257,7 @@ def _next(finding: Finding) -> str:
 
 
 def _refuse_mixture(topic: str | None, selection: Selection, choice: TopicChoice) -> None:
-    """:raises UsageError: if options of stores and options of a topic stand together."""
+    """:raises UsageError: if the user gave options for stores together with options for a topic."""
     if topic is None:
         if choice.typed:
             raise UsageError(
@@ -278,7 +279,7 @@ def _refuse_mixture(topic: str | None, selection: Selection, choice: TopicChoice
 
 
 def _beyond_topic(topic_check: TopicCheck, plan: Plan) -> list[str]:
-    """What is wrong with the topic, or was not looked at, and this plan does nothing about."""
+    """Lines about findings of the topic that this plan does not repair, and about things that were not looked at."""
     from srfix.recovery.severity import Severity
 
     lines = [

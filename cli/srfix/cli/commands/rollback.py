@@ -118,7 +118,7 @@ def rollback(
     )
     if blocks or output is OutputFormat.JSON:
         write_report(Report(document=document.to_json(), blocks=tuple(blocks)), output)
-    if events and not stopped:  # where it stopped, the last line says what to do next
+    if events and not stopped:  # if the rollback stopped, the last line says what to do next
         say(_totals(steps), err=True)
     return ExitCode.PARTIAL if left or stopped else ExitCode.OK
 
@@ -133,7 +133,7 @@ def _totals(steps: Sequence[StepTold]) -> str:
 
 
 def _outcome_blocks(steps: Sequence[StepTold], *, is_whole: bool) -> Iterator[Block]:
-    """How it ended, then every step under its subject, which is named once where there is no other."""
+    """The result, then every step under its subject. If there is only one subject, it is named once."""
     left = sum(step.outcome == "left" for step in steps)
     but_for = f", but for {counted(left, 'step')} left as it is" if left else ""
     tone = Tone.GOOD if is_whole and not left else Tone.BAD
@@ -154,7 +154,7 @@ def _outcome_blocks(steps: Sequence[StepTold], *, is_whole: bool) -> Iterator[Bl
 
 
 def _lines(steps: Sequence[StepTold]) -> Iterator[str]:
-    """A line for each step, and one for those of which nothing is undone for the same reason."""
+    """A line for each step. Steps that were not undone for the same reason share a line."""
     by_reason: dict[str, list[StepTold]] = {}
     for step in steps:
         is_alike = step.outcome in {"nothing-to-undo", "not-carried-out"}

@@ -1,4 +1,4 @@
-"""`srfix scan`: which schema ids live where in a topic, and which subjects hold them."""
+"""`srfix scan`: shows which schema ids a topic carries, in which partitions, and which subjects hold them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 _FEW_PARTITIONS: Final = 16
-"""Partitions whose bars stand unfolded where a format can fold."""
+"""Up to this number of partitions, a format that can fold shows the bars unfolded."""
 
 
 @command()
@@ -145,7 +145,7 @@ def _lines(scan: Scan, *, has_registry: bool) -> Iterator[str]:
 
 
 def _verdict(scan: Scan) -> Verdict:
-    """How much there is; a part of the topic is no census of it."""
+    """The total counts. If srfix read only a part of the topic, the verdict says so."""
     census = scan.census
     records = sum(partition.records for partition in census.partitions)
     partial = " (partial)" if census.is_partial else ""
@@ -271,7 +271,7 @@ def _holder_rows(scan: Scan) -> Iterator[tuple[str, ...]]:
 
 
 def _rest(scan: Scan, role: Role) -> str:
-    """What carries no id."""
+    """The records without an id."""
     payloads = [partition.of(role) for partition in scan.census.partitions]
     ids = len(scan.census.ids(role))
     parts = [counted(ids, "schema id")]

@@ -1,4 +1,5 @@
-"""`srfix schema`: the internal schema of columns, where it stands, and who would take it."""
+"""`srfix schema`: prints the internal schema of columns, the subjects that hold it, and whether a subject would accept
+it."""
 
 from __future__ import annotations
 
@@ -84,7 +85,7 @@ def schema(
     assert inferred is not None
     wanted = _schema(half, choice, inferred.columns)
     if output is OutputFormat.TABLE and half.columns is not None and standing is None:
-        for line in wanted.text.splitlines():  # nothing else is to be said: ready to be piped on
+        for line in wanted.text.splitlines():  # with nothing else to say, the output can be piped
             show_json(line)
         return ExitCode.OK
     document = _document(half, inferred, wanted, standing, acceptance)
@@ -114,7 +115,8 @@ def _schema(half: RecordHalf, choice: InternalSchemaChoice, columns: Columns) ->
 
 
 def _inferred(registry: RegistryClient, subject: str, version: int | Literal["latest"], half: RecordHalf) -> Inferred:
-    """The columns of a subject's schema, by the schema's own type: the format is that of what is printed."""
+    """The columns of a subject's schema, which is read by its own type. The format option is about the printed
+    schema."""
     from srfix.serde.formats.table import format_of, schema_module_of
     from srfix.serde.schemas.references import reference_texts
 
@@ -152,7 +154,7 @@ def _document(
 
 
 def _verdict(acceptance: Acceptance | None) -> Verdict | None:
-    """Whether the subject that was asked about takes the schema."""
+    """Whether the subject of --subject accepts the schema."""
     if acceptance is None:
         return None
     if acceptance.registered_id is not None:
@@ -163,7 +165,8 @@ def _verdict(acceptance: Acceptance | None) -> Verdict | None:
 
 
 def _blocks(inferred: Inferred, text: str, standing: Standing | None, acceptance: Acceptance | None) -> Iterator[Block]:
-    # As a command: whole on one line on any terminal, and unescaped in Markdown, so that it can be copied.
+    # The schema is shown as a command, so that it can be copied: it stays on one line on any terminal, and Markdown
+    # does not escape it.
     from srfix.serde.columns.text import print_columns
 
     yield Commands(tuple(text.splitlines()))

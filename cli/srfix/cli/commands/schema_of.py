@@ -14,7 +14,7 @@ from srfix.serde.errors import UsageError
 from srfix.serde.hints import nearest
 
 
-@command(epilog="Not to be mixed up with srfix schema, which is about the columns of a table.")
+@command(epilog="Do not confuse this with srfix schema, which is about the columns of a table.")
 @click.argument(
     "name", metavar="[NAME]", required=False, shell_complete=word_completion(entry.name for entry in DOCUMENTS)
 )

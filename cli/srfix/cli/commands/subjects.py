@@ -1,4 +1,4 @@
-"""`srfix subjects`: the internal-looking subjects of a registry, classified."""
+"""`srfix subjects`: lists the internal-looking subjects of a registry, with their kinds."""
 
 from __future__ import annotations
 

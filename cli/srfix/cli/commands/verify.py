@@ -1,4 +1,4 @@
-"""`srfix verify`: asks again, as the failing reader would."""
+"""`srfix verify`: asks the registry again, as the failing reader would."""
 
 from __future__ import annotations
 

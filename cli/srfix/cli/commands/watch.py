@@ -1,4 +1,5 @@
-"""`srfix watch`: looks again and again, registers what a signed-off plan allows, and tells Prometheus and the log."""
+"""`srfix watch`: repeats the diagnosis, registers what a signed-off plan allows, and reports to Prometheus and the
+log."""
 
 from __future__ import annotations
 
@@ -122,7 +123,7 @@ def watch(
     from srfix.recovery.watch.watcher import Pace
 
     if not once:
-        watch_with(nullcontext)  # it has a log
+        watch_with(nullcontext)  # watch writes a log, so it needs no lines about slow answers
     ending, standing = Ending(), Standing(interval_s=interval)
     pace = Pace(interval_s=interval, full_interval_s=full_interval, once=once)
     last: Diagnosis | None = None

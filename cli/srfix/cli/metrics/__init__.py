@@ -1,1 +1,1 @@
-"""What Prometheus is told: the numbers, their families, the file for cron and the server for a watch."""
+"""The metrics for Prometheus: the numbers, their families, the file for cron, and the server of `srfix watch`."""

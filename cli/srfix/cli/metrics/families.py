@@ -1,4 +1,4 @@
-"""The families of metrics, made of how things stand whenever they are asked for. prometheus_client writes them."""
+"""The families of metrics. Each request gets the present numbers. prometheus_client writes them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Families(Collector):
 
     standing: Standing
     is_watch: bool = True
-    """True if what only a watch counts is told too."""
+    """True to include the metrics that only a watch counts."""
 
     def collect(self) -> Iterator[Metric]:
-        """Every family; one without a number is left out where nothing was looked at."""
+        """Every family. If nothing was looked at, families without a number are left out."""
         numbers = self.standing.numbers()
         yield InfoMetricFamily("srfix_build", "The version of srfix.", value={"version": version("srfix")})
         up = GaugeMetricFamily(

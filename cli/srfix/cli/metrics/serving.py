@@ -1,4 +1,4 @@
-"""`/metrics` and `/healthz`, served beside a watch."""
+"""`/metrics` and `/healthz`, served while a watch runs."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 _PATIENCE_S = 10.0
-"""A client that sends no request for so long is dropped."""
+"""The server drops a client that sends no request for this time."""
 
 
 @contextmanager
 def serving(standing: Standing, host: str, port: int) -> Iterator[tuple[str, int]]:
-    """Serves until the block ends; answers where, as port 0 lets the system choose."""
+    """Serves until the block ends. Gives the block the address, because with port 0 the system chooses the port."""
     registry = CollectorRegistry()
     registry.register(Families(standing))
     try:
@@ -36,7 +36,7 @@ def serving(standing: Standing, host: str, port: int) -> Iterator[tuple[str, int
         application = _application(standing, registry)
         server: WSGIServer = make_server(host, port, application, server_class=kind, handler_class=_Handler)
     except OSError as error:
-        is_plain = ":" not in host or names_servers(f"[{host}]:1")  # else it may hold a password
+        is_plain = ":" not in host or names_servers(f"[{host}]:1")  # otherwise the text may contain a password
         where = f"{host}:{port}" if is_plain else "the address"
         raise UsageError(
             f"Nothing can listen on {where} for --listen: {error.strerror or error}. Choose another HOST:PORT, or "
@@ -60,7 +60,7 @@ def _application(standing: Standing, registry: CollectorRegistry) -> WSGIApplica
             case "GET" | "HEAD", "/metrics":
                 try:
                     return metrics(environ, start_response)
-                except (TypeError, ValueError):  # of an Accept header that prometheus_client cannot read
+                except (TypeError, ValueError):  # prometheus_client could not parse the Accept header
                     return metrics({**environ, "HTTP_ACCEPT": ""}, start_response)
             case "GET" | "HEAD", "/healthz":
                 is_healthy, document = standing.health()
@@ -81,7 +81,7 @@ class _Server(ThreadingMixIn, WSGIServer):
     daemon_threads = True
 
     def server_bind(self) -> None:
-        """Without the look-up of the host's name, which may wait for a name server."""
+        """Does not look up the host's name, because that may wait for a name server."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
@@ -89,11 +89,11 @@ class _Server(ThreadingMixIn, WSGIServer):
         self.setup_environ()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away in the middle of an answer is no news."""
+        """Logs nothing if a client closes the connection during an answer."""
 
 
 class _Handler(WSGIRequestHandler):
     timeout = _PATIENCE_S
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  (the base's name)
-        """Scrapes are no news."""
+        """Logs nothing for a scrape."""

@@ -1,4 +1,4 @@
-"""How things stand, in numbers: what the events of a watch, or one diagnosis, come to. Read from another thread."""
+"""The present state in numbers, from the events of a watch or from one diagnosis. Another thread reads it."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from srfix.recovery.watch.events import (
 from srfix.serde.schemas.models import Json
 
 _MOST_SERIES: Final = 1000
-"""Series of one family; what is beyond is one more, of all others."""
+"""The most series of one family. One more series sums up all others."""
 _OTHERS: Final = "(others)"
 _LOOKS: Final = 3
-"""Intervals without a look after which a watch is not healthy."""
+"""After this number of intervals without a look, a watch is not healthy."""
 LABELS: Final = ("code", "severity", "application", "store", "role")
 
 
@@ -37,31 +37,32 @@ class Numbers:
     """A snapshot."""
 
     findings: Mapping[tuple[str, ...], int] | None
-    """Per code, severity, application, store and role, notes too; None if nothing was looked at."""
+    """Findings by code, severity, application, store and role, notes included; None if nothing was looked at."""
     ids_missing: int | None
     not_looked_at: int | None
-    """Only what could hide a finding: some of the rest is in every look, and no reason for an alert."""
+    """Counts only skipped things that could hide a finding. Others occur in every look, and are no reason for an
+    alert."""
     stores: int | None
     last_look_s: float | None
-    """When both ends had answered last, in seconds since 1970."""
+    """The last time when both cluster and registry had answered, in seconds since 1970."""
     durations_s: Mapping[str, float]
-    """Per kind of look, `full` or `short`, how long the last took."""
+    """The duration of the last look, by kind (`full` or `short`)."""
     lag_records: int
     registrations: Mapping[tuple[str, str], int]
-    """Per phantom subject and outcome."""
+    """Counts by phantom subject and outcome."""
     relaxed: tuple[str, ...]
-    """The subjects that stand relaxed."""
+    """The subjects whose compatibility is still relaxed."""
     outages: Mapping[End, int]
     up: Mapping[End, bool]
-    """Per end whether it answered; an end that is not in it was not asked."""
+    """For cluster and registry: whether it answered. If one is missing here, srfix did not ask it."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Standing:
-    """What the events have come to so far."""
+    """The sums of all events so far."""
 
     interval_s: float = 10.0
-    """How often is looked."""
+    """The seconds between two short looks."""
     clock: Callable[[], float] = time.time
     monotonic: Callable[[], float] = time.monotonic
     _findings: dict[tuple[str, ...], int] | None = None
@@ -80,7 +81,7 @@ class Standing:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self, event: Event) -> None:
-        """Counts what has happened."""
+        """Counts one event."""
         with self._lock:
             match event:
                 case LookEnded():
@@ -109,12 +110,12 @@ class Standing:
                     pass
 
     def down(self, *ends: End) -> None:
-        """These ends did not answer."""
+        """Notes that the cluster or the registry did not answer."""
         with self._lock:
             self._up.update(dict.fromkeys(ends, False))
 
     def goes_on(self, _progress: object = None) -> None:
-        """A look that takes long gives a sign of life."""
+        """Notes that a long look is still running."""
         with self._lock:
             if self._sign_of_life_s is not None:
                 self._sign_of_life_s = self.monotonic()
@@ -141,7 +142,7 @@ class Standing:
         self._stores = len(diagnosis.examined)
 
     def numbers(self) -> Numbers:
-        """How things stand now."""
+        """A snapshot of the present numbers."""
         with self._lock:
             is_known = self._findings is not None
             withheld = {(subject, schema_id) for subject, ids in self._withheld.items() for schema_id in ids}

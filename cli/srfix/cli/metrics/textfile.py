@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
 @contextmanager
 def metrics_written(path: Path | None) -> Iterator[Callable[[Diagnosis], None]]:
-    """Writes the file whole at the end of the block (temporary file beside it, rename), also if the block fails.
+    """Writes the complete file at the end of the block (temporary file beside it, rename), also if the block fails.
 
-    The block hands its diagnosis over. If it could not look, the file says so (`srfix_up` 0) and of findings nothing.
+    The block hands over its diagnosis. If the block could not look, the file says so (`srfix_up` 0) and has no
+    findings.
 
-    :param path: where; None for nowhere.
+    :param path: the file; None to write no file.
     """
     if path is None:
         yield lambda _diagnosis: None

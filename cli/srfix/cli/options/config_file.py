@@ -1,4 +1,4 @@
-"""The `--config` file: TOML, below flags and environment, above the defaults.
+"""The `--config` file: TOML, weaker than flags and environment, stronger than the defaults.
 
 bootstrap-servers = "kafka:9092"
 registry = ["http://sr1:8081", "http://sr2:8081"]
@@ -15,8 +15,7 @@ ignore = ["dead-app-*"]      # as --ignore
 [source]                   # as --source STORE=TOPIC
 users-store = "users"
 
-[plan]                     # options of one command, as on the command line; every table's keys are checked
-keep = "auto"
+[plan] # options of one command, as on the command line; srfix checks the keys of every table keep = "auto"
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ _TABLES: Final = ("kafka", "registry-client", "source")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigFile:
-    """What a configuration file says for one command."""
+    """The values of a configuration file for one command."""
 
     options: Mapping[str, object] = field(default_factory=dict, repr=False)
     """Values by click's parameter names: a `default_map`."""
@@ -77,9 +76,9 @@ class ConfigFile:
 def read_config(
     path: str, *, command: str, commands: Collection[str], keys_of: Callable[[str], Mapping[str, TableKey]]
 ) -> ConfigFile:
-    """Reads the file for one of the commands; of the tables of the others it checks the keys.
+    """Reads the file for one command. For the tables of other commands it checks only the keys.
 
-    :param keys_of: the keys that a command's table may have; asked of those that stand in the file.
+    :param keys_of: gives the keys that a command's table may have; called only for the tables in the file.
     """
     from srfix.serde.properties.kafka import together
 
@@ -89,7 +88,7 @@ def read_config(
     except OSError as error:
         raise UsageError(f"The configuration file {path!r} cannot be read: {error.strerror}.") from error
     except ValueError as error:
-        # Not as cause: an error may carry the whole document.
+        # The error is not chained as the cause, because it may carry the whole document.
         where = _place(error) if isinstance(error, tomllib.TOMLDecodeError) else str(error)
         if isinstance(error, UnicodeDecodeError):
             where = "it is not UTF-8 text"
@@ -123,7 +122,7 @@ def read_config(
 
 @contextmanager
 def _noted(wrong: list[str]) -> Iterator[None]:
-    """Keeps what is refused within, so that the rest is looked at too."""
+    """Keeps an error of the block, so that srfix also checks the rest of the file."""
     try:
         yield
     except UsageError as error:
@@ -131,7 +130,7 @@ def _noted(wrong: list[str]) -> Iterator[None]:
 
 
 def _parsed(text: str) -> dict[str, object]:
-    """:raises ValueError: if it is not TOML, or more deeply nested than any configuration is."""
+    """:raises ValueError: if the text is not TOML, or is nested more deeply than any real configuration."""
     if any(piece.count(".") > bounds.MOST_KEY_PARTS for line in text.splitlines() for piece in line.split("=")):
         raise ValueError(f"a line has more than {bounds.MOST_KEY_PARTS} dots in one key or value")
     try:
@@ -145,14 +144,15 @@ def _parameter(key: str) -> str:
 
 
 def shared_key(key: str) -> TableKey:
-    """What one of `SHARED_KEYS` takes: the same as the option in each command that has it."""
+    """The type that one of `SHARED_KEYS` takes, which is that of the option in each command."""
     is_multiple = key in _REPEATABLE
     kind = ValueKind.TEXTS if is_multiple or key in JOINED else _NUMBERS.get(key, ValueKind.TEXT)
     return TableKey(parameter=_parameter(key), kind=kind, is_multiple=is_multiple)
 
 
 def _entries(path: str, document: Mapping[str, object], key: str, wrong: list[str]) -> dict[str, object]:
-    """What stands in a table; nothing if there is none, or if it is no table, which is noted."""
+    """The entries of a table. There are none if the table is missing. If the value is not a table, this is noted as an
+    error."""
     table = document.get(key, {})
     if isinstance(table, dict):
         return table
@@ -203,7 +203,7 @@ def _options(
 def _home_or_known(
     key: str, keys: Collection[str], commands: Collection[str], keys_of: Callable[[str], Mapping[str, TableKey]]
 ) -> str:
-    """Where a key belongs that stands in the wrong place, or the one that it is nearly; else the keys of its place."""
+    """The place where a misplaced or misspelled key belongs; otherwise the known keys of this place."""
     near = _near(key, keys, commands, keys_of)
     meant = key if near is None or near in keys else near
     if meant in SHARED_KEYS:
@@ -219,7 +219,7 @@ def _home_or_known(
 def _near(
     key: str, keys: Collection[str], commands: Collection[str], keys_of: Callable[[str], Mapping[str, TableKey]]
 ) -> str | None:
-    """The key of this place that it is nearly; else one of another place. None if it is one of these, misplaced."""
+    """A similar key of this place, otherwise of another place. None if the key itself is known elsewhere."""
     everywhere = dict.fromkeys((*SHARED_KEYS, *(other for name in commands for other in keys_of(name))))
     if key in everywhere:
         return None
@@ -228,13 +228,13 @@ def _near(
 
 
 def _shown(key: str, text: str, near: str | None) -> str:
-    """A key that may be a secret, as `SECRET = "…"`: where it stands, and what it is like."""
+    """Describes a key that may be a secret (`SECRET = "…"`) by its line and by a similar key."""
     lines = (number for number, line in enumerate(text.splitlines(), start=1) if key in line)
     where = next((f" in line {number}" for number in lines), "")
     return f"the key{where} (did you mean {near}?)" if near else f"the key{where}"
 
 
 def _place(error: tomllib.TOMLDecodeError) -> str:
-    """The parser's words without what it quotes, which may be a character of a secret."""
+    """The parser's message without its quotations, which may be a character of a secret."""
     words, at, place = str(error).rpartition(" (at ")
     return f"{re.sub(_QUOTED, '…', words)}{at}{place}"

@@ -1,5 +1,5 @@
-"""Which keys the table of a command may have in the configuration file, and what a value must be, by the option that it is
-for: nothing is turned into another type."""
+"""The keys that a command's table may have in the configuration file, and the type of each value. The type is that of
+the option; srfix converts no value to another type."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import click
 from srfix.serde.errors import UsageError
 
 JOINED: Final = frozenset({"bootstrap-servers", "registry"})
-"""Keys of options that take several values in one text, with commas; here a list does too."""
+"""Keys of options that take several values in one text, separated by commas. In the file, a list is also allowed."""
 _NOT_THERE: Final = frozenset({"config", "help"})
 
 
 class ValueKind(Enum):
-    """The type of a value, in the words of a refusal."""
+    """The type of a value, in the words of the error message."""
 
     TEXT = 'text, in quotes: "…"'
-    TEXTS = 'text, in quotes: "…", or a list of such'
+    TEXTS = 'text, in quotes: "…", or a list of such texts'
     SWITCH = "true or false, without quotes"
     INTEGER = "a whole number, without quotes"
     NUMBER = "a number, without quotes"
@@ -31,17 +31,17 @@ class TableKey:
     """An option, as a key of the file."""
 
     parameter: str
-    """What click calls it."""
+    """Its parameter name in click."""
     kind: ValueKind = ValueKind.TEXT
-    """What its value is."""
+    """The type of its value."""
     is_multiple: bool = False
-    """True if it may be given several times; a list of `TEXTS` is joined with commas otherwise."""
+    """True if the option may be repeated. Otherwise a list of `TEXTS` is joined with commas."""
 
 
 def option_value(path: str, name: str, value: object, key: TableKey) -> object:
     """The value as click's `default_map` takes it.
 
-    :param name: the key as it may be shown, behind its table's name.
+    :param name: the key after its table's name, in a form that may be shown.
     """
     match key.kind:
         case ValueKind.TEXT if isinstance(value, str):
@@ -73,7 +73,7 @@ def property_value(path: str, name: str, value: object) -> str:
 
 
 def table_keys(command: click.Command) -> dict[str, TableKey]:
-    """By the long option without its dashes, and by click's name for it where that is another."""
+    """The keys by the long option without its dashes, and also by click's name if that differs."""
     keys: dict[str, TableKey] = {}
     for param in command.params:
         if isinstance(param, click.Option) and param.name is not None and param.name not in _NOT_THERE:

@@ -1,4 +1,5 @@
-"""The options for cluster and registry: a flag wins over `SRFIX_…`, that over `--config`; in each, properties over a file's."""
+"""The options for cluster and registry: a flag wins over `SRFIX_…`, which wins over `--config`. Within each, single
+properties win over a properties file."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 _CONFIG = "srfix.cli.config"
 _LAYERS = (ParameterSource.DEFAULT_MAP, ParameterSource.ENVIRONMENT, ParameterSource.COMMANDLINE)
-"""Weakest first."""
+"""The layers, weakest first."""
 
 
 def _use_config(ctx: click.Context, _param: click.Parameter, path: str | None) -> None:
@@ -45,7 +46,7 @@ def _use_config(ctx: click.Context, _param: click.Parameter, path: str | None) -
 
 
 def _name(ctx: click.Context) -> str:
-    """The name of the command's table in the file: `scan`, or `state-ls` for one in a group."""
+    """The name of the command's table in the file: `scan`, or `state-ls` for a command in a group."""
     group = ctx.parent
     outer = () if group is None or group.parent is None else (group.info_name or "",)
     return "-".join((*outer, ctx.info_name or ""))
@@ -146,7 +147,8 @@ def _connection(**values: Any) -> Connection:
 
 
 def _value(ctx: click.Context, name: str, winner: Any, layer: ParameterSource) -> Any:
-    """What one layer gave. click hands over the winner alone; properties are laid on each other."""
+    """The value that one layer gave. click hands over only the winning value, but properties of several layers are
+    merged."""
     source = ctx.get_parameter_source(name)
     if source is layer:
         return winner
@@ -171,5 +173,5 @@ def _note_secrets(ctx: click.Context, texts: Iterable[str]) -> None:
 connection_options = handing_over("connection", _connection, *_CLUSTER, *_REGISTRY, config_option)
 """Adds the options for cluster and registry; the command gets `connection: Connection`.
 
-Neither is required here: the factories of `Connection` say what is missing.
+Neither option is required here: the factories of `Connection` say what is missing.
 """

@@ -30,26 +30,26 @@ class DecodeOptions:
     roles: tuple[Role, ...]
     """The halves to decode."""
     format: Format | None
-    """Their format; None for what the schema says."""
+    """Their format; None to use the schema's format."""
     columns: Columns | None
-    """The columns of either half, or of both where some are marked as KEY; None for rows as the writer has them."""
+    """The columns of the key or the value, or of both if some are marked as KEY; None to keep the writer's fields."""
     wrap: bool | None = None
-    """Whether a single column stands in a record; None as ksqlDB does."""
+    """Whether a single column is wrapped in a record; None for ksqlDB's rule."""
     case_rule: CaseRule = CaseRule.UNIQUE
     times: Times = "datetimes"
-    """What a DATE, TIME or TIMESTAMP is."""
+    """The Python type for a DATE, TIME or TIMESTAMP."""
     delimiter: str | None = None
-    """What stands between the fields of DELIMITED; None for a comma."""
+    """The separator between the fields of DELIMITED; None for a comma."""
     window: WindowKind | None = None
     """The windows around keys."""
     schema: str | None = None
-    """The writer schema, where no registry is to be asked."""
+    """The writer schema, if srfix must not ask a registry."""
     is_framed: bool = False
-    """With `schema`: an id stands before the body."""
+    """With `schema`: True if an id stands before the body."""
 
     @property
     def asks_a_registry(self) -> bool:
-        """True if a schema is behind an id in the bytes, and was not given."""
+        """True if the bytes hold a schema id and no schema was given."""
         return self.schema is None and (self.format is None or self.format in SCHEMA_FORMATS)
 
     def check(self, *, of_records: bool) -> None:
@@ -70,7 +70,7 @@ class DecodeOptions:
             raise UsageError("A payload is a key or a value: give --role key or --role value.")
 
     def deserializer(self, resolver: Resolver, role: Role) -> Deserializer:
-        """What reads one half."""
+        """The deserializer of the key or the value."""
         from srfix.serde.deserializer import WindowedDeserializer
 
         read = self._bare(resolver, role)
@@ -94,11 +94,11 @@ class DecodeOptions:
 
         columns = self.columns
         if columns is not None and not key_columns(columns) and role is Role.KEY and len(self.roles) > 1:
-            columns = None  # unmarked columns are the value's
+            columns = None  # unmarked columns belong to the value
         if self.schema is not None:
             return self._under(self.schema, columns)
         if self.format is not None and self.format.needs_columns and columns is None:
-            raise UsageError(f'The format {self.format.value} needs its columns: --columns "ID BIGINT", say.')
+            raise UsageError(f'The format {self.format.value} needs its columns, for example --columns "ID BIGINT".')
         spec = ReadSpec(
             columns=columns,
             case_rule=self.case_rule,
@@ -133,7 +133,7 @@ _ANY = SchemaId(1)
 
 
 class _Given:
-    """A resolver that has one schema for all ids."""
+    """A resolver that gives one schema for all ids."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
@@ -150,7 +150,7 @@ class _Given:
 
 
 class NoRegistry:
-    """A resolver for bytes that name no schema: it is never asked."""
+    """A resolver for bytes that name no schema. Nothing ever asks it."""
 
     def resolve(self, schema_id: int, *, topic: str, role: Role) -> ResolvedSchema:
         raise UsageError(f"Schema id {schema_id} needs a registry to be looked up in. Give --registry.")

@@ -1,4 +1,4 @@
-"""The options that say what reads topics, or state directories: this process, or Spark.
+"""The options for the engine that reads topics or state directories: this process, or Spark.
 
 @click.command()
 @engine_options                # hands over `engine: CensusEngineChoice`
@@ -28,18 +28,19 @@ SPARK: Final = "spark"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CensusEngineChoice:
-    """What reads topics."""
+    """The engine that reads topics."""
 
     engine: str = LOCAL
     """`LOCAL` or `SPARK`."""
     master: str | None = None
-    """Where Spark is, `sc://…` a Connect server; None for where its own configuration says, else this machine."""
+    """The Spark master, or a Connect server (`sc://…`). None uses Spark's own configuration, otherwise this machine."""
     spark_conf: Mapping[str, str] = field(default_factory=dict, repr=False)
     processes: int = 1
-    """How many read a topic at once, each with a share of its partitions."""
+    """The number of processes that read a topic at once, each a share of its partitions."""
 
     def path(self, path: str) -> str:
-        """A path as the one who works finds it: workers of Spark have other working directories."""
+        """A path that the engine can use: Spark's workers have other working directories, so the path is then
+        absolute."""
         return str(Path(path).absolute()) if self.engine == SPARK else path
 
 
@@ -59,10 +60,10 @@ def _engine(*, engine: str, master: str | None, spark_conf: tuple[str, ...], pro
 
 
 class _NamedToo(click.Option):
-    """An option whose environment variable names the serde's engine too, by other words."""
+    """An option whose environment variable also names the serde's engine, with other values."""
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:
-        """What the environment says of this one."""
+        """The environment's value, if it is a value of this option."""
         value = super().resolve_envvar_value(ctx)
         return None if value in CODEC_ENGINES else value
 
@@ -132,4 +133,4 @@ task_engine_options = handing_over(
     ),
     *_OF_SPARK,
 )
-"""Adds the options for what is done task by task; the command gets `engine: CensusEngineChoice`."""
+"""Adds the options for work that is done task by task; the command gets `engine: CensusEngineChoice`."""

@@ -1,4 +1,4 @@
-"""The options by which a person hands over what they have: state directories, topologies, ksqlDB.
+"""The options for a person's evidence: state directories, topologies, ksqlDB.
 
 @click.command()
 @evidence_options              # hands over `evidence: EvidenceOptions`
@@ -33,12 +33,12 @@ class KsqldbServers:
     ksqldb: tuple[str, ...] = field(default=(), repr=False)
     """Their URLs; they may hold credentials."""
     ksqldb_user: str | None = field(default=None, repr=False)
-    """USER:PASSWORD, where PASSWORD or the whole may be `env:NAME` or `file:PATH`."""
+    """USER:PASSWORD. PASSWORD, or the whole value, may be `env:NAME` or `file:PATH`."""
     ksqldb_config: tuple[str, ...] = ()
-    """What the client is told, each `key=value`."""
+    """Settings of the client, each `key=value`."""
 
     def clients(self) -> Iterator[KsqldbClient]:
-        """A client for each; it is closed when the next one is asked for."""
+        """A client for each server. It is closed when the caller takes the next one."""
         for url in self.ksqldb:
             with _client(url, self.ksqldb_user, self.ksqldb_config) as client:
                 yield client
@@ -46,7 +46,7 @@ class KsqldbServers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceOptions(KsqldbServers):
-    """Where to look, besides cluster and registry."""
+    """Evidence besides cluster and registry."""
 
     state_dir: tuple[str, ...] = ()
     """State directories, or applications' folders in them."""
@@ -55,9 +55,10 @@ class EvidenceOptions(KsqldbServers):
     """Files with saved answers of ksqlDB."""
 
     def read(self, *, application: str | None) -> Supplied:
-        """Reads all of it; a ksqlDB that does not answer is a problem in it, not an error.
+        """Reads all the evidence. If a ksqlDB does not answer, this is noted as a problem in the evidence and raises no
+        error.
 
-        :param application: the application that was named: whose the topologies are.
+        :param application: the application that the user named: the topologies belong to it.
         """
         from srfix.recovery.facts.supplied import Supplied
         from srfix.recovery.ksqldb.answers import parse_saved_answers
@@ -84,7 +85,7 @@ def _survey(client: KsqldbClient) -> KsqldbAnswers:
 
     try:
         return client.survey()
-    except KsqldbError as error:  # an incident is no time to insist on every witness
+    except KsqldbError as error:  # during an incident srfix must also work if some evidence is missing
         return KsqldbAnswers(origin=client.url, problems=(error.message,))
 
 
@@ -103,7 +104,7 @@ _Options = TypeVar("_Options", bound=KsqldbServers)
 
 
 def _noted(options: _Options) -> _Options:
-    """The same options; what they hold of secrets is shown nowhere."""
+    """The same options, after their secrets have been noted so that srfix never shows them."""
     redactor = click.get_current_context().find_object(Redactor)
     if redactor is not None:
         redactor.note_properties(options.ksqldb)
@@ -139,7 +140,7 @@ _KSQLDB = (
     ),
 )
 ksqldb_options = handing_over("ksqldb", lambda **values: _noted(KsqldbServers(**values)), *_KSQLDB)
-"""Adds `--ksqldb` and its like; the command gets `ksqldb: KsqldbServers`."""
+"""Adds `--ksqldb` and its settings; the command gets `ksqldb: KsqldbServers`."""
 
 evidence_options = handing_over(
     "evidence",

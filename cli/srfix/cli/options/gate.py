@@ -1,4 +1,4 @@
-"""The options for jobs that nobody watches: when to fail, what is known, and when to keep quiet.
+"""The options for unattended jobs: when to fail, which findings are known, and when to print nothing.
 
 @click.command()
 @gate_options                  # hands over `gate: Gate`
@@ -21,21 +21,21 @@ from srfix.serde.errors import UsageError
 from srfix.serde.waiting import watch_with
 
 _SEVERITIES: Final = {severity.value.replace(" ", "-"): severity for severity in Severity}
-"""By the names that `--fail-on` takes, worst first."""
+"""Severities by the names that `--fail-on` takes, worst first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """What makes a command that finds things fail."""
+    """Which findings make a command fail."""
 
     fail_on: Severity = Severity.LITTER
-    """The least severity that does."""
+    """The lowest severity that makes it fail."""
     baseline: str | None = None
-    """A file with findings that do not."""
+    """A file with findings that do not make it fail."""
     write_baseline: str | None = None
-    """Where to write the findings, which are known from then on."""
+    """The file to which to write the findings; from then on they are known."""
     quiet: bool = False
-    """True to say nothing where nothing is wrong."""
+    """True to print nothing if nothing is wrong."""
 
 
 def _gate(*, fail_on: str, **values: str | bool | None) -> Gate:

@@ -1,4 +1,4 @@
-"""What was given on the command line, for the commands that are printed: no secret is."""
+"""The options from the command line, for the commands that srfix prints. It prints no secret."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from srfix.recovery.commands import KNOWN_OPTIONS, CommandLine, GivenOption
 from srfix.serde.property_names import is_known, names_servers
 
 CONFIG_PATH: Final = "srfix.cli.config_path"
-"""Where the context keeps the path of `--config`, which click passes to no command."""
+"""The context's key for the path of `--config`, which click passes to no command."""
 
 _PROPERTIES: Final = frozenset({"-X", "-R", "--spark-conf"})
 _URLS: Final = frozenset({"--registry", "--ksqldb", "--bootstrap-servers"})
@@ -23,12 +23,12 @@ _USERS: Final = frozenset({"--ksqldb-user"})
 
 
 def given_options() -> CommandLine:
-    """The options of the command that runs which stand on its command line, without the secrets among them.
+    """The options on the command line of the running command, without secrets.
 
-    A page for others (HTML, Markdown) has the cluster and the registry in its commands wherever they come from: who reads it
-    has another environment.
+    A page for others (HTML, Markdown) names the cluster and the registry in its commands even if they came from the
+    environment, because its readers have another environment.
 
-    A reference (`env:NAME`, `file:PATH`) is no secret and is repeated as it is.
+    A reference (`env:NAME`, `file:PATH`) is not a secret and is repeated unchanged.
     """
     ctx = click.get_current_context()
     option_names = frozenset[str]().union(*KNOWN_OPTIONS.values())

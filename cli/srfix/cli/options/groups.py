@@ -1,4 +1,4 @@
-"""How options are put on a command: several at once, of which it gets one value."""
+"""Helpers that add several options to a command, which gets them as one value."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def option(*names: str, envvar: str, **attributes: Any) -> Decorator:
-    """An option that the environment may give too, as `SRFIX_…`."""
+    """An option that can also be set in the environment, as `SRFIX_…`."""
     return click.option(
         *names, envvar=f"SRFIX_{envvar}", show_envvar=True, **path_completion(attributes.get("metavar")), **attributes
     )
 
 
 def choice_of(kind: type[Enum]) -> Choice:
-    """One of an enumeration's values."""
+    """A choice among an enumeration's values."""
     return Choice([member.value for member in kind])
 
 
 def typed_options(*options: str) -> list[str]:
-    """Those of the long options that stand on the command line: in the environment or a file they may be for other commands."""
+    """The long options that stand on the command line. Options in the environment or a file do not count, because they
+    may be for other commands."""
     ctx = click.get_current_context()
     return [
         name
@@ -39,10 +40,10 @@ def typed_options(*options: str) -> list[str]:
 
 
 def handing_over(name: str, make: Callable[..., object], *options: Decorator, besides: str = "") -> Decorator:
-    """Adds options of which the command gets one argument.
+    """Adds options that the command gets as one argument.
 
-    :param make: what makes it of their values, which it gets by their names.
-    :param besides: an argument of some of the commands that it gets too, where there is one.
+    :param make: makes the argument from the options' values, which it gets by name.
+    :param besides: an argument that only some commands have; `make` gets it too, if there is one.
     """
 
     def alone() -> None: ...

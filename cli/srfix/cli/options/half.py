@@ -1,4 +1,4 @@
-"""One half of a record, as options describe it to `encode` and `schema`.
+"""The options by which `encode` and `schema` describe the key or the value of a record.
 
 @half_options                 # hands over `half: RecordHalf`
 def encode(half, …): …
@@ -30,23 +30,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordHalf:
-    """What is encoded, or decoded."""
+    """The key or the value to encode or decode."""
 
     format: Format
     role: Role
     columns: Columns | None
-    """Its columns; None for whatever the schema says."""
+    """Its columns; None for all fields of the schema."""
     wrapped: bool
-    """False for a single column that stands without a record around it."""
+    """False if a single column is not wrapped in a record."""
 
 
 def half_of(format_: Format, role: Role, columns: str | None, *, wrapped: bool | None) -> RecordHalf:
-    """The half that options describe; `wrapped` None means as ksqlDB does."""
+    """The half that the options describe; `wrapped` None means ksqlDB's rule."""
     from srfix.serde.column_sources.given import given_columns
     from srfix.serde.columns.half import half_of as half_of_columns
 
     if columns is None:
-        # A key's schema is the type of one column, whatever it is (`DefaultSchemaInjector`).
+        # A key's schema is the type of its one column, whatever that type is (`DefaultSchemaInjector`).
         return RecordHalf(
             format=format_,
             role=role,
@@ -64,13 +64,14 @@ _NAMED: Final = (Format.AVRO, Format.PROTOBUF)
 
 
 def schema_text(argument: str) -> str:
-    """The text of a schema that was given as such, or as @FILE."""
+    """The text of a schema, which the user gave as text or as @FILE."""
     if not argument.startswith("@"):
         return argument
     try:
         text = read_file(argument[1:], most_bytes=bounds.MOST_EVIDENCE_BYTES).decode("utf-8")
         if not argument.endswith(".proto"):
-            json.loads(text)  # of another file that was named by mistake nothing is shown
+            # The user may have named another file by mistake, so nothing of its content is shown.
+            json.loads(text)
         return text
     except OSError as error:
         raise UsageError(
@@ -84,7 +85,7 @@ def schema_text(argument: str) -> str:
             "ends with .proto)."
         ) from None
     except RecursionError:
-        return text  # whoever reads it says so
+        return text  # the schema's parser will say so
 
 
 case_rule_option = handing_over(
@@ -130,18 +131,18 @@ wrapped_option = click.option(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InternalSchemaChoice:
-    """Which of the engine's schemas of some columns is meant."""
+    """The options that choose one of the engine's internal schemas for some columns."""
 
     full_name: str | None
-    """The record's name with its namespace; None for ksqlDB's."""
+    """The record's name with its namespace; None for the name that ksqlDB uses."""
     source_name: str | None
-    """The stream or table whose key it is, which names the key's record."""
+    """For a key: the stream or table, after which the key's record is named."""
     generation: Generation
-    """Which ksqlDB."""
+    """The ksqlDB version."""
     written_by: WrittenBy
-    """CREATE, or the serializer."""
+    """Whether CREATE or the serializer makes the schema."""
     nullable_representation: NullableRepresentation | None = None
-    """Protobuf: what tells a null from a default."""
+    """Protobuf: how a null differs from a default value."""
 
     def text(self, half: RecordHalf, columns: Columns) -> str:
         """The internal schema of columns."""
@@ -210,7 +211,7 @@ schema_options = handing_over(
         help="Protobuf: how a null differs from 0 and from an empty text, as in the WITH clause of ksqlDB.",
     ),
 )
-"""Adds the options that say which engine's schema is meant; the command gets `choice: InternalSchemaChoice`."""
+"""Adds the options that choose an engine's schema; the command gets `choice: InternalSchemaChoice`."""
 
 
 def _half(
@@ -243,7 +244,7 @@ half_options = handing_over(
     wrapped_option,
     besides="columns_argument",
 )
-"""Adds the options that say what half of a record it is; the command gets `half: RecordHalf`.
+"""Adds the options that describe the key or the value of a record; the command gets `half: RecordHalf`.
 
-An argument named `columns_argument` stands for `--columns`.
+An argument named `columns_argument` replaces `--columns`.
 """

@@ -1,4 +1,4 @@
-"""The options that commands share: a flag wins over `SRFIX_…`, that over `--config`, that over the default.
+"""The options that commands share: a flag wins over `SRFIX_…`, which wins over `--config`, which wins over the default.
 
 @click.command()
 @connection_options            # hands over `connection: Connection`
@@ -26,45 +26,45 @@ from srfix.serde.properties.kafka_client import Isolation
 from srfix.serde.subjects.names import Topic
 
 AUTO = "auto"
-"""What `--isolation` is unless a person says how restores read."""
+"""The value of `--isolation` if the user does not give it."""
 READERS = ("connect", "ksqldb", "plain", "dual", "unknown")
-"""What reads the store, as `--reader` spells it."""
+"""The readers of a store, as `--reader` spells them."""
 TOPIC_READERS = ("connect", "ksqldb", "plain", "latest", "dual", "unknown")
-"""What reads a topic."""
+"""The readers of a topic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which stores are meant, and what is known about them."""
+    """The stores that the user chose, and what the user said about them."""
 
     application: str | None
     """The application.id; None for all."""
     store: str | None
     """The store; None for all."""
     sources: Mapping[str, Topic]
-    """Per store the topic that it restores from, where the person said so."""
+    """For each store the topic that it restores from, if the user named it."""
     reader: str
-    """One of `READERS`; of `srfix plan` one of `TOPIC_READERS`."""
+    """One of `READERS`; for `srfix plan`, one of `TOPIC_READERS`."""
     streams_version: str | None
     """The Kafka Streams version, such as 2.6.3; None if not given."""
     isolation: Isolation | None = None
-    """How restores read; None to go by the applications' transactional ids."""
+    """How restores read; None to conclude it from the applications' transactional ids."""
     gone: tuple[str, ...] = ()
-    """Applications that the person says are gone for good."""
+    """Applications that are gone for good, according to the user."""
     no_auto_register: bool = False
     """True if the application's serializers register no schemas."""
     ignore: tuple[str, ...] = ()
-    """Patterns over subjects whose findings a person has acknowledged."""
+    """Patterns of subjects whose findings the user has acknowledged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hurry:
-    """Where a census stops though it is not done; what it leaves unread is never called healthy."""
+    """The limits at which a census stops early. srfix never calls unread records healthy."""
 
     deadline_s: float | None = None
-    """Seconds for each topic; None for no such limit."""
+    """The limit in seconds for each topic; None for no limit."""
     max_records: int | None = None
-    """Records of each topic; None for no such limit."""
+    """The limit in records for each topic; None for no limit."""
 
 
 def _selection(
@@ -76,7 +76,7 @@ def _selection(
 
 
 def isolation_of(text: str) -> Isolation | None:
-    """What `--isolation` says; None for `auto`."""
+    """The isolation level of `--isolation`; None for `auto`."""
     return None if text == AUTO else Isolation(text)
 
 
@@ -95,7 +95,7 @@ isolation_option = option(
 
 
 def topic_isolation_option(help_: str) -> Decorator:
-    """Adds `--isolation`, of what reads a topic; the command gets `isolation: str`."""
+    """Adds `--isolation` for the reader of a topic; the command gets `isolation: str`."""
     return click.option(
         "--isolation",
         type=Choice([isolation.value for isolation in reversed(Isolation)]),
@@ -176,12 +176,12 @@ def _selection_options(readers: Sequence[str], *, of_topics: str = "") -> Decora
 
 
 selection_options = _selection_options(READERS)
-"""Adds the options that say which stores are meant; the command gets `selection: Selection`."""
+"""Adds the options that choose stores; the command gets `selection: Selection`."""
 
 plan_selection_options = _selection_options(
     TOPIC_READERS, of_topics=" With --topic also: a reader with use.latest.version (latest)."
 )
-"""The same for `srfix plan`, which takes the readers of a topic too."""
+"""The same for `srfix plan`, which also takes the readers of a topic."""
 
 
 def _hurry(*, deadline: float | None, max_records: int | None) -> Hurry:
@@ -261,7 +261,7 @@ output_option = _output_option(form for form in OutputFormat if form is not Outp
 findings_output_option = _output_option(
     OutputFormat, "; junit is for CI, with a test for each finding and for each thing that was not looked at"
 )
-"""The same for a command that finds something."""
+"""The same for a command that reports findings."""
 
 expect_digest_option = click.option(
     "--expect-digest",
@@ -285,7 +285,7 @@ only_option = click.option(
 
 
 def plan_file_option(help_: str, *, required: bool = False) -> Decorator:
-    """Adds `--out` of a plan; the command gets `path: Path`, or None."""
+    """Adds `--out` for a plan; the command gets `path: Path`, or None."""
     return click.option(
         "-o",
         "--out",
@@ -304,7 +304,7 @@ yes_option = option("--yes", envvar="YES", is_flag=True, help="Do not ask.")
 def _sources(texts: Iterable[str]) -> dict[str, Topic]:
     sources: dict[str, Topic] = {}
     for text in texts:
-        store, _, topic = text.rpartition("=")  # a topic's name holds none; an application's may
+        store, _, topic = text.rpartition("=")  # a topic's name has no '='; an application's may
         if not store or not topic:
             raise UsageError(f"--source takes STORE=TOPIC or APPLICATION/STORE=TOPIC, not {text!r}.")
         if sources.get(store, topic) != topic:

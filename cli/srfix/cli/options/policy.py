@@ -1,4 +1,4 @@
-"""The resolve policy that options name."""
+"""The resolve policy that the options choose."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 
 
 BY_ID: Final = "by-id"
-"""As plain deserializers."""
+"""Like plain deserializers."""
 ONE_SUBJECT: Final = "one-subject"
-"""As Connect's converters and ksqlDB."""
+"""Like Connect's converters and ksqlDB."""
 DUAL_SUBJECT: Final = "dual-subject"
 """With a fall-back."""
 POLICIES: Final = (BY_ID, ONE_SUBJECT, DUAL_SUBJECT)
-"""What `--resolve` takes."""
+"""The values of `--resolve`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyChoice:
-    """What the options say about the subjects to ask."""
+    """The subjects to ask, according to the options."""
 
     policy: str | None
-    """One of the three; None for what the subjects that are named ask for."""
+    """One of the three policies; None to choose by the subjects that were named."""
     subject: str | None
     second_subject: str | None
     application: str | None
-    """With `store`: whose changelog subject is asked."""
+    """With `store`: the application of the store whose changelog subject is asked."""
     store: str | None
 
     def resolver(
@@ -46,7 +46,7 @@ class PolicyChoice:
         on_second: Callable[[SecondAnswered], None] | None = None,
     ) -> Resolver:
         """
-        :param on_second: is told where a second subject answered; None says it on standard error.
+        :param on_second: is called when a second subject answered; None prints a line on standard error.
         """
         from srfix.serde.resolve.policies import ById, DualSubject, UnderOneSubject
         from srfix.serde.subjects.names import DEFAULT_CONTEXT, split_context
@@ -76,7 +76,7 @@ class PolicyChoice:
         )
 
     def _first(self, roles: tuple[Role, ...]) -> SubjectStrategy | None:
-        """The subject that is named, or that of the store; None if neither is."""
+        """The subject that the user named, or the subject of the named store; None if the user named neither."""
         from srfix.serde.subjects.strategies import ChangelogSubject
 
         if self.subject is not None:

@@ -1,4 +1,4 @@
-"""The options that say how a topic is read: by which subject, by whom, from where on.
+"""The options about the reader of a topic: the subject that it asks, its kind, and its consumer group.
 
 @click.command()
 @topic_options                 # hands over `asked: TopicChoice`
@@ -28,21 +28,22 @@ class TopicChoice:
     roles: tuple[Role, ...]
     """Keys, values, or both."""
     subject: str | None
-    """The subject that the reader asks; None for what the strategy says."""
+    """The subject that the reader asks; None for the strategy's subject."""
     group: str | None
     """The consumer group; None for a reader that starts at the beginning."""
     strategy: Strategy
-    """How the reader names its subject."""
+    """The reader's subject name strategy."""
     with_metadata: Mapping[str, str] = field(default_factory=dict)
     """`use.latest.with.metadata`."""
     typed: Sequence[str] = ()
-    """Those of its options that stand on the command line."""
+    """The options of this group that stand on the command line."""
 
     def question(self, topic: str, reader: str, isolation: Isolation) -> TopicQuestion:
         """The question about a topic.
 
         :param reader: one of `TOPIC_READERS`.
-        :param isolation: how it reads. The command has an option of its own for it: that of `srfix plan` is of stores too.
+        :param isolation: how it reads. Each command has its own option for this, because in `srfix plan` the option is
+            also for stores.
         """
         return TopicQuestion(
             topic=Topic(topic),
@@ -117,7 +118,7 @@ topic_options = handing_over(
         help="With --reader latest: a value of use.latest.with.metadata; repeatable.",
     ),
 )
-"""Adds the options that say how a topic is read; the command gets `asked: TopicChoice`."""
+"""Adds the options about the reader of a topic; the command gets `asked: TopicChoice`."""
 
 topic_reader_option = option(
     "--reader",

@@ -1,13 +1,14 @@
-"""The bytes of a key or a payload that was typed.
+"""The bytes of a key or a payload that a user typed.
 
 | typed, of a key | bytes |
 |---|---|
 | `hex:…`, `base64:…` | these |
-| `int:…`, `long:…`, `double:…` | as Kafka's serializers of these names write a number: 4, 8 and 8 bytes, big-endian |
-| `text:…` | what follows, in UTF-8 |
-| anything else | the whole of it, in UTF-8: a key such as `user:42` needs no prefix |
+| `int:…`, `long:…`, `double:…` | the number as Kafka's serializers with these names write it: 4, 8 and 8 bytes,
+big-endian |
+| `text:…` | the text after the prefix, in UTF-8 |
+| anything else | the whole text in UTF-8: a key such as `user:42` needs no prefix |
 
-A payload takes `hex:…`, `base64:…`, `text:…` and `null`; anything else is text in json and delimited, and hexadecimal in other
+A payload may be `hex:…`, `base64:…`, `text:…` and `null`; anything else is text in json and delimited, and hexadecimal in other
 formats.
 """
 
@@ -45,7 +46,7 @@ _LIKE_A_PREFIX: Final = re.compile(r"([A-Za-z][A-Za-z0-9_-]*):")
 
 
 def key_bytes(text: str) -> bytes:
-    """The bytes of a key as it was typed."""
+    """The bytes of a typed key."""
     kind, colon, rest = text.partition(":")
     if not colon or kind not in _READ:
         return text.encode("utf-8", "surrogateescape")
@@ -59,7 +60,8 @@ def key_bytes(text: str) -> bytes:
 
 
 def taken_as_text(*typed: str | None) -> list[str]:
-    """A sentence for each key that begins like a prefix and with none of them: it was taken as text, from its first letter."""
+    """A sentence for each key that begins with a word and a colon, but not with a known prefix: srfix took the whole
+    key as text."""
     lines = []
     for text in typed:
         match = None if text is None else _LIKE_A_PREFIX.match(text)
@@ -72,7 +74,7 @@ def taken_as_text(*typed: str | None) -> list[str]:
 
 
 def payload_bytes(texts: Iterable[str], format_: Format | None) -> Iterator[bytes | None]:
-    """The bytes of each payload as it was typed; `-` is stdin, one a line."""
+    """The bytes of each typed payload; `-` reads stdin, one payload on each line."""
     for text in texts:
         if text == "-":
             yield from (_bytes(line.rstrip("\r\n"), format_) for line in sys.stdin if line.strip())
@@ -81,7 +83,7 @@ def payload_bytes(texts: Iterable[str], format_: Format | None) -> Iterator[byte
 
 
 def _advice(text: str, kind: str) -> str:
-    """What to write instead; a prefix that is there already is not asked for again."""
+    """What to write instead. If the payload has a prefix, the advice does not ask for that prefix."""
     if not text.startswith(f"{kind}:"):
         return "Write hex:…, base64:… or text:… before it."
     if kind == "hex":

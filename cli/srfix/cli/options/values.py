@@ -1,4 +1,4 @@
-"""What an option takes: one of a few words, several lines, a length of time, `key=value`, a file's text."""
+"""The types of option values: one of a few words, several lines, a length of time, `key=value`, a file's text."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from srfix.serde.hints import nearest
 from srfix.serde.subjects.names import Role
 
 ROLES: Final = {"key": (Role.KEY,), "value": (Role.VALUE,), "both": (Role.KEY, Role.VALUE)}
-"""The halves of a record, by the words that `--role` takes."""
+"""Keys, values or both, by the words that `--role` takes."""
 
 
 class Choice(click.Choice[str]):
-    """As click's; another value is refused with the word that it is nearly."""
+    """Like click's class; the error for another value names a similar word."""
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
-        """What is wrong with a value, and which word it may have meant."""
+        """The error for a wrong value, with a similar word."""
         refused = super().get_invalid_choice_message(value, ctx)
         near = nearest(str(value)[:100], self.choices)
         return refused if near is None else f"{refused} Did you mean {near}?"
 
 
 class Lines(click.types.StringParamType):
-    """Text, of which the environment may hold several, one a line: values may contain blanks and colons.
+    """Text. The environment variable may hold several values, one on each line, because values may contain blanks and
+    colons.
 
-    :param name: what one of them is, in help texts.
+    :param name: the name of one value, in help texts.
     """
 
     envvar_list_splitter = "\n"
@@ -60,14 +61,14 @@ class Duration(click.ParamType[int]):
 
 
 _NAME: Final = re.compile(r"[A-Za-z][\w.-]*", re.ASCII)
-"""Anything else, a blank or a colon in it, say, is a name and a part of a value."""
+"""Other text, for example with a blank or a colon, is a name with a part of a value."""
 
 
 def parse_property(text: str, *, option: str) -> tuple[str, str]:
     """Key and value of `key=value`; the value may hold more `=`."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        # The text is not shown: it may be a secret alone.
+        # The text is not shown, because it may be a bare secret.
         raise UsageError(f"{option} needs key=value as one word; the text after it has no key or no '='.")
     if not _NAME.fullmatch(key.strip()):
         raise UsageError(

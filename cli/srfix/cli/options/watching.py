@@ -1,4 +1,5 @@
-"""The options of `srfix watch` alone: what it may write, where it listens, what it prints of the wheel's files."""
+"""The options that only `srfix watch` has: what it may write, where it listens, and which files of the wheel it
+prints."""
 
 from __future__ import annotations
 
@@ -27,13 +28,13 @@ class Allow:
     plan: Path | None
     """The signed-off plan; None to look and report only."""
     journals: Path | None
-    """Where the journals go; None for beside the plan."""
+    """The directory for the journals; None for a directory beside the plan."""
     expect_digest: str | None
     """The digest that the plan must have."""
     signature: Path | None
     """The plan's detached signature, with `signer_key`."""
     signer_key: Path | None
-    """The public key of who signed it."""
+    """The public key of the person who signed it."""
 
 
 def _allow(
@@ -99,17 +100,17 @@ def listen_address(_ctx: click.Context, _param: click.Parameter, text: str) -> t
         return None
     host, colon, port = text.rpartition(":")
     if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise click.BadParameter(f"it takes HOST:PORT or {_OFF}, not {text!r}.")
+        raise click.BadParameter(f"expected HOST:PORT or {_OFF}, not {text!r}.")
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
 def kept_text(name: str) -> str:
-    """The text of the Grafana dashboard, or of the alert rules, as they stand in the wheel."""
+    """The text of the Grafana dashboard or of the alert rules, which are files in the wheel."""
     return files("srfix.cli.metrics").joinpath(name).read_text(encoding="utf-8")
 
 
 def print_kept(ctx: click.Context, param: click.Parameter, is_asked: bool) -> None:
-    """Prints one of the two, and ends the command."""
+    """Prints one of the two files, and ends the command."""
     if is_asked and not ctx.resilient_parsing:
         show(kept_text(DASHBOARD if param.name == "print_dashboard" else ALERTS), end="")
         ctx.exit()

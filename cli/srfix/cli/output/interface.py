@@ -1,4 +1,4 @@
-"""What a command has to say, whatever the format: a JSON document, and the same for a person."""
+"""A command's report, independent of the format: a JSON document, and the same content as blocks for a person."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ if TYPE_CHECKING:
 
 
 ERROR: Final = "srfix:"
-"""How a line begins that says what went wrong."""
+"""The beginning of an error line."""
 
 
 class OutputFormat(Enum):
-    """How a report is written."""
+    """The format of a report."""
 
     TABLE = "table"
     JSON = "json"
     MARKDOWN = "markdown"
     HTML = "html"
     JUNIT = "junit"
-    """Of commands that find something."""
+    """Only for commands that report findings."""
 
     @property
     def is_for_programs(self) -> bool:
-        """True if a program reads it, which gets its document whatever it says."""
+        """True if a program reads the format. It gets its document whatever the report says."""
         return self in (OutputFormat.JSON, OutputFormat.JUNIT)
 
     @property
     def folds(self) -> bool:
-        """True if it can fold details away, so that a report which holds them all is still read at a glance."""
+        """True if the format can fold details away, so that a report with all details is still easy to read."""
         return self in (OutputFormat.MARKDOWN, OutputFormat.HTML)
 
 
 class Tone(Enum):
-    """What a line means for who reads it: a terminal and a page have a colour for each."""
+    """The meaning of a line for its reader. A terminal and a page show each tone in its own colour."""
 
     GOOD = "good"
-    """All holds, and all was looked at."""
+    """Everything is right, and everything was looked at."""
     BAD = "bad"
     """Something must be done."""
     LATER = "later"
@@ -53,7 +53,7 @@ class Tone(Enum):
     NOTE = "note"
     """Nothing must be done."""
     PLAIN = "plain"
-    """It is told, not judged."""
+    """Plain information without a judgement."""
 
 
 TONES: Final = {
@@ -62,7 +62,7 @@ TONES: Final = {
     ExitCode.REFUSED: Tone.UNSURE,
     ExitCode.PARTIAL: Tone.BAD,
 }
-"""What an exit code means for who reads the report."""
+"""The tone of a report, by the command's exit code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,9 @@ class Heading:
     text: str
     """One line."""
     level: int = 1
-    """1 for the report's, 2 for a part's."""
+    """1 for a report's heading, 2 for a part's heading."""
     is_apart: bool = False
-    """True for a part that stands beside those before it, not below the last one of the first level."""
+    """True for a part beside the previous parts, not below the last first-level heading."""
     tone: Tone = Tone.PLAIN
 
 
@@ -83,11 +83,11 @@ class Paragraph:
     """Sentences."""
 
     text: str
-    """Without line breaks."""
+    """One text without line breaks."""
     is_warning: bool = False
-    """True for what must not be done, or not be missed."""
+    """True for a warning: what the reader must not do, or must not miss."""
     is_of_commands: bool = False
-    """True for what must be known to run the commands before it."""
+    """True if the reader needs it to run the commands before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class ItemList:
 
 @dataclass(frozen=True, slots=True)
 class FieldList:
-    """Names and values, one pair a line."""
+    """Names and values, one pair on each line."""
 
     pairs: tuple[tuple[str, str], ...]
     title: str | None = None
@@ -116,10 +116,10 @@ class Commands:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """A diff: what is written, line by line."""
+    """A diff of a repair's writes, line by line."""
 
     title: str
-    """What is changed."""
+    """The subject or thing that changes."""
     lines: tuple[tuple[str, str], ...]
     """Each with its mark: `+` for what is added, `~` for what is changed, `-` for what is removed."""
 
@@ -131,22 +131,23 @@ class Table:
     columns: tuple[str, ...]
     """The headings."""
     rows: tuple[tuple[str, ...], ...]
-    """The cells, as many a row as there are headings."""
+    """The cells: each row has one for each heading."""
     title: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Counts that are compared: a row of numbers for each thing counted, each number with a bar where a format draws."""
+    """Counts to compare: a row of numbers for each counted thing. A format that can draw shows each number with a
+    bar."""
 
     columns: tuple[str, ...]
-    """The headings: of what stands before the numbers, and of each number."""
+    """The headings: one for the counted things, and one for each number."""
     rows: tuple[tuple[str, tuple[int, ...]], ...]
-    """What is counted, and its numbers, one for each heading but the first."""
+    """Each counted thing, and its numbers: one for each heading except the first."""
     title: str
 
     def as_table(self) -> Table:
-        """The numbers without bars."""
+        """The numbers as a table, without bars."""
         rows = tuple((name, *(f"{number:,}" for number in numbers)) for name, numbers in self.rows)
         return Table(self.columns, rows, title=self.title)
 
@@ -157,33 +158,33 @@ class CarriedId:
 
     schema_id: int
     where: str
-    """How much of it there is, and where; empty if that was not counted."""
+    """The amount and the place; empty if srfix did not count it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """How a store comes by schema ids, and which subject its reader asks for them."""
+    """Where the schema ids of a store come from, and which subject its reader asks for them."""
 
     topic: str | None
-    """The topic that it restores from; None while that is not decided."""
+    """The topic that it restores from; None if that is not decided."""
     application: str
     store: str
     subject: str
-    """The subject that is asked, or is at fault."""
+    """The subject that the reader asks, or that lacks ids."""
     is_phantom: bool
-    """True if the subject is named after a changelog topic that does not exist; False for the topic's own."""
+    """True if the subject is named after a changelog topic that does not exist; False for the topic's own subject."""
     carried: tuple[CarriedId, ...]
     """The ids in the topic, ascending."""
     kept: tuple[int, ...]
-    """The ids at fault that no record carries, but rows on disk may; ascending."""
+    """The missing ids that no record carries but rows on disk may carry, ascending."""
     held: tuple[int, ...]
-    """The ids that stand under the subject, ascending."""
+    """The ids that the subject holds, ascending."""
     lacking: tuple[int, ...]
-    """The ids at fault that do not stand there, ascending."""
+    """The ids that the subject lacks, ascending."""
 
     @property
     def in_words(self) -> str:
-        """The same in sentences, for who does not see it."""
+        """The picture in sentences, for readers who cannot see it."""
         topic = "a topic that is not decided" if self.topic is None else f"topic {self.topic}"
         ids = enumerated(
             f"{carried_id.schema_id} ({carried_id.where})" if carried_id.where else carried_id.schema_id
@@ -205,10 +206,10 @@ def _named(count: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """What most readers pass over: a format that can fold shows its title, and the blocks to who asks for them."""
+    """Blocks that most readers skip. A format that can fold shows the title, and shows the blocks on request."""
 
     title: str
-    """One line that says what is in it."""
+    """One line about its content."""
     blocks: tuple[Block, ...]
     is_open: bool = False
     """True to show it unfolded at first."""
@@ -220,7 +221,7 @@ Block: TypeAlias = Heading | Paragraph | ItemList | FieldList | Commands | Chang
 def titled_list(
     title: str, items: Iterable[str], *, is_numbered: bool = False, is_apart: bool = False
 ) -> Iterator[Block]:
-    """A list under a heading of the second level; nothing where there are no items."""
+    """A list under a heading of the second level; nothing if there are no items."""
     if shown := tuple(items):
         yield Heading(title, level=2, is_apart=is_apart)
         yield ItemList(shown, is_numbered=is_numbered)
@@ -228,13 +229,13 @@ def titled_list(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The report in a line: what stands first where the format has room for it."""
+    """The report in one line. It stands first if the format has room for it."""
 
     text: str
-    """One line. A first heading or paragraph that says the same is not said twice."""
+    """One line. If the first heading or paragraph says the same, a format shows it only once."""
     tone: Tone
     more: str | None = None
-    """A sentence on how much was looked at."""
+    """A sentence about how much was looked at."""
 
     def is_said_by(self, blocks: tuple[Block, ...]) -> bool:
         """True if the first of the blocks says the same."""
@@ -247,21 +248,21 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """One report: what stands on standard output."""
+    """One report, as it goes to standard output."""
 
     document: Mapping[str, Json]
-    """For `--output json`; its key `schema` names the kind of document."""
+    """The document for `--output json`. Its key `schema` names the kind of document."""
     blocks: tuple[Block, ...]
-    """For a person, in this order."""
+    """The blocks for a person, in this order."""
     verdict: Verdict | None = None
-    """What it comes to; None where the blocks begin with a heading that says it. With one, a page puts the commands next to
-    it."""
+    """The result; None if the blocks begin with a heading that says it. If there is a verdict, a page puts the commands
+    next to it."""
     where: tuple[tuple[str, str | None], ...] = ()
-    """What was looked at, for a title: `cluster` and `registry` as name and value, without secrets; None is left out."""
+    """For a title: `cluster` and `registry`, as name and value without secrets. A value of None is left out."""
 
     @property
     def headline(self) -> Verdict | None:
-        """What stands first: the verdict, or the heading that the blocks begin with."""
+        """The first line: the verdict, or the heading that the blocks begin with."""
         match self.blocks[:1]:
             case (Heading(text, 1, tone=tone),) if self.verdict is None:
                 return Verdict(text=text, tone=tone)
@@ -270,7 +271,7 @@ class Report:
 
     @property
     def rest(self) -> tuple[Block, ...]:
-        """The blocks behind the headline: without the first where that says the same."""
+        """The blocks after the headline. If the first block says the same as the headline, it is left out."""
         headline = self.headline
         return self.blocks[1:] if headline is not None and headline.is_said_by(self.blocks) else self.blocks
 

@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from srfix.serde.schemas.models import Json
 
 _LINE: Final = 100
-"""Characters up to which a list or an object stands on one line."""
+"""A list or an object with at most this number of characters stands on one line."""
 
 _MANY: Final = 100
-"""Names that are too many for a line each."""
+"""From this number on, names share lines."""
 
 
 def render(report: Report, stream: TextIO) -> None:
-    """Writes the document, indented, in the order of its keys; what is short, and lists of numbers and of very many names,
-    stand on one line.
+    """Writes the document, indented, in the order of its keys. Short values, lists of numbers, and lists of very many
+    names stand on one line.
 
-    Only ASCII: it survives every pipe.
+    The output is pure ASCII, so it survives every pipe.
     """
     stream.write(printable_json("".join(_pieces(dict(report.document), ""))) + "\n")
 
@@ -45,7 +45,8 @@ def _pieces(value: Json | Mapping[str, Json], indent: str) -> Iterator[str]:
 
 
 def _is_short(value: Mapping[str, Json] | list[Json]) -> bool:
-    """True if it fits on a line; decided on its own items alone, so that a deep document takes no longer than a flat one."""
+    """True if it fits on a line; this looks only at its own items, so that a deep document takes no longer than a flat
+    one."""
     items = list(value.values()) if isinstance(value, Mapping) else value
     if isinstance(value, list) and all(isinstance(item, int) for item in items):
         return True

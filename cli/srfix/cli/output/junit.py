@@ -2,12 +2,12 @@
 
 | in the document | test |
 |---|---|
-| a finding, or what is foretold | failed; passed where it is a note, known from a baseline, or below `--fail-on` |
-| what was not looked at, and may hide a finding | an error |
-| what was not looked at otherwise | skipped |
-| nothing of these | one that passed |
+| a finding, or a prediction | failed; but passed if it is a note, known from a baseline, or below `--fail-on` |
+| a thing that was not looked at and may hide a finding | an error |
+| another thing that was not looked at | skipped |
+| nothing of these | one passed test |
 
-The form is that which Jenkins reads (`junit-10.xsd` of its xUnit plugin).
+Jenkins reads this form (`junit-10.xsd` of its xUnit plugin).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from srfix.cli.output.interface import Report
 from srfix.recovery.severity import Severity
 from srfix.serde.printable import printable
 
-_NOTHING: Final = "nothing is wrong in what was looked at"
+_NOTHING: Final = "srfix found nothing wrong in what it looked at"
 
 
 def render(report: Report, stream: TextIO) -> None:

@@ -1,6 +1,6 @@
-"""A report as Markdown, to paste into a ticket: names and commands are code, and nothing is escaped by a backslash.
+"""A report as Markdown, to paste into a ticket: names and commands are code, and no backslash escapes anything.
 
-Names are those of the report's document. A word with a character that Markdown may take for markup is code as well.
+The names come from the report's document. A word with a character that Markdown may treat as markup is also code.
 """
 
 from __future__ import annotations
@@ -32,18 +32,19 @@ _SPECIAL: Final = re.compile(r"[\\`*_<>\[\]|#~&]")
 _NO_MARKUP: Final = re.compile(r"[^\w\s.,;=/+-]|_")
 _WORD: Final = re.compile(r"(\s*)(\S+)")
 _TAIL: Final = re.compile(r"[.,;:!?)]*$")
-"""What ends a sentence or a part of it, and is no part of a name."""
+"""Characters that end a sentence or a part of it, and are not part of a name."""
 _BEGINS_A_BLOCK: Final = re.compile(r"[-+=>]+$|\d{1,9}[.)]$")
-"""A first word that would make a list, a quote, a heading or a rule of its line."""
+"""A first word that would turn its line into a list, a quote, a heading or a rule."""
 
 _TICKET: Final = 30_000
-"""Characters from which on folded parts are left out: Jira's description takes 32,767, a comment on GitHub 65,536."""
+"""From this number of characters on, folded parts are left out: Jira's description takes 32,767, a comment on GitHub
+65,536."""
 
 
 def render(report: Report, stream: TextIO) -> None:
-    """Writes the verdict and the blocks, a blank line between them.
+    """Writes the verdict and the blocks, with a blank line between them.
 
-    Folded parts are whole as long as a ticket takes them; what is not folded always is.
+    Folded parts are complete if a ticket has room for them; other parts are always complete.
     """
     names = names_of(report.document)
     pieces = [(block, _written([block], names)) for block in _led_by_verdict(report)]
@@ -62,7 +63,7 @@ def render(report: Report, stream: TextIO) -> None:
 
 
 def _led_by_verdict(report: Report) -> Iterator[Block]:
-    """The verdict, where there is one, with what was looked at; and the blocks behind it."""
+    """The verdict, if there is one, with what was looked at; then the other blocks."""
     headline = report.headline
     if headline is not None:
         yield Heading(headline.text)
@@ -113,7 +114,7 @@ def _lines(block: Block, names: re.Pattern[str] | None) -> Iterator[str]:
         case Picture(in_words=words):
             yield _text(bounded(words), names)
         case Folded(title, blocks, is_open):
-            # A blank line before what is Markdown again, and behind it.
+            # A blank line before and after the part that is Markdown again.
             yield f"<details{' open' if is_open else ''}><summary>{_html(title)}</summary>"
             yield ""
             yield _written(blocks, names)
@@ -124,7 +125,7 @@ def _lines(block: Block, names: re.Pattern[str] | None) -> Iterator[str]:
 
 
 def _with_code(text: str, names: re.Pattern[str] | None, *, begins: bool = True) -> str:
-    """A text, in which commands and names are code."""
+    """A text with its commands and names as code."""
     return "".join(
         _command(printable(piece)) if is_command else _text(piece, names, begins=begins and not number)
         for number, (piece, is_command) in enumerate(in_pieces(text))
@@ -132,7 +133,7 @@ def _with_code(text: str, names: re.Pattern[str] | None, *, begins: bool = True)
 
 
 def _text(text: str, names: re.Pattern[str] | None, *, begins: bool = True) -> str:
-    """A text on one line, in which names are code, and so is what would be markup."""
+    """A text on one line. Names in it are code, and so are words that would be markup."""
     text = printable(text).replace("\n", " ")
     written: list[str] = []
     at = 0
@@ -158,21 +159,21 @@ def _words(text: str, *, begins: bool) -> str:
 
 
 def _cell(text: str, names: re.Pattern[str] | None) -> str:
-    """A cell: a bar ends it even in a span of code, so a word with one is HTML's."""
+    """A cell. A bar ends a cell even within a code span, so a word with a bar is written as HTML."""
     if "|" not in text:
-        # A command with a line break would be another one on the cell's line: it stands there as a text.
+        # Without its line break a command would be a different command, so the cell shows it as text.
         return _text(text, names, begins=False) if "\n" in text else _with_code(text, names, begins=False)
-    # Markdown goes on within HTML's code: what would be markup, or a link, is a reference there.
+    # Markdown is active within HTML's code element, so characters of markup or links become references.
     return f"<code>{_NO_MARKUP.sub(lambda match: f'&#{ord(match[0])};', printable(text).replace(chr(10), ' '))}</code>"
 
 
 def _html(text: str) -> str:
-    """A text for where Markdown leaves off and HTML stands."""
+    """A text for a place with HTML instead of Markdown."""
     return html.escape(printable(text).replace("\n", " "), quote=False)
 
 
 def _span(code: str) -> str:
-    """A span of code that shows exactly this, whatever backquotes stand in it."""
+    """A code span that shows exactly this text, even with backquotes in it."""
     fence = "`" * (_longest_run(code) + 1)
     is_padded = code.startswith("`") or code.endswith("`") or (code.startswith(" ") and code.endswith(" "))
     blank = " " if is_padded and code.strip() else ""
@@ -181,12 +182,12 @@ def _span(code: str) -> str:
 
 def _command(command: str) -> str:
     if "\n" in command:
-        return f"\n\n{_fenced(command)}\n\n"  # within a line a break would become a blank
+        return f"\n\n{_fenced(command)}\n\n"  # within a line, Markdown would show a line break as a blank
     return _span(command)
 
 
 def _fenced(text: str, language: str = "sh") -> str:
-    """A block of commands, or of something else, whatever backquotes stand in it."""
+    """A fenced block of commands or other text, even with backquotes in it."""
     text = printable(text)
     fence = "`" * max(3, _longest_run(text) + 1)
     return f"{fence}{language}\n{text}\n{fence}"

@@ -1,4 +1,4 @@
-"""The names that a report's document holds: text formats show them as code wherever they stand in a sentence."""
+"""The names in a report's document. Text formats show these names as code in every sentence."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ if TYPE_CHECKING:
 _NAMES: Final = frozenset({"subject", "topic", "application", "store", "registry", "journal"})
 """Keys of documents whose values are names."""
 _WHOLE: Final = r"""(?<![^\s("'/])(?:{})(?=[.,;:!?)"']*(?:[\s/]|$))"""
-"""A name that is no part of a longer word."""
+"""A name that is not part of a longer word."""
 _MOST_NAMES: Final = 2_000
 
 
 def names_of(document: Mapping[str, Json]) -> re.Pattern[str] | None:
-    """What finds each name of the document in a printable text, the longest first; None if it has none."""
+    """A pattern that finds each name of the document in a printable text, the longest first; None if the document has
+    no names."""
     names = sorted(dict.fromkeys(_names(document)), key=len, reverse=True)[:_MOST_NAMES]
     return re.compile(_WHOLE.format("|".join(map(re.escape, names)))) if names else None
 
 
 def _names(value: Json | Mapping[str, Json]) -> Iterator[str]:
-    """Every name in a document, as it is shown."""
+    """Every name in a document, in its printable form."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             if key in _NAMES and isinstance(item, str):

@@ -1,6 +1,6 @@
-"""The only way to the terminal: a command's report, what it says beside that, and what it asks.
+"""The only module that writes to the terminal: a command's report, its other lines, and its questions.
 
-Whatever others wrote into it is made printable here, once for all lines; `srfix.serde.printable` says how.
+It makes all foreign text printable, in one place for all lines; `srfix.serde.printable` says how.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _FOR_A_BROWSER: Final = (
     "This output is for a browser. Run the command again with > report.html at its end, and open that file."
 )
 _NARROW: Final = 60
-"""Columns of the narrowest terminal: of what is no longer than that no line is folded, and rich is not needed."""
+"""Columns of the narrowest terminal. A text that is not longer needs no folding, and so does not need rich."""
 
 
 def write_report(report: Report, output: OutputFormat, stream: TextIO | None = None) -> None:
     """Writes to `stream`, or to standard output. Only the format's own module is imported.
 
-    When it returns the report is out: a summary on standard error follows it where both go to one file. A page that went to a
-    terminal is followed by a line on how to get it into a browser.
+    It returns when the report is written, so that a summary on standard error comes after it if both go to one file. If
+    a page went to a terminal, a line says how to open it in a browser.
     """
     renderer = cast(Renderer, import_module(f"srfix.cli.output.{output.value}"))
     stream = sys.stdout if stream is None else stream
@@ -48,12 +48,12 @@ def is_coloured(stream: TextIO) -> bool:
 
 
 def say_error(text: str) -> None:
-    """What went wrong, behind the command's name, on standard error."""
+    """Prints an error on standard error, after the command's name."""
     say(f"{ERROR} {text}", err=True)
 
 
 def say(text: str = "", *, err: bool = False, as_it_is: bool = False) -> None:
-    """A line for a person: printable, of bounded length.
+    """Prints a line for a person: printable, of bounded length.
 
     On standard error at a terminal it is folded between words, and the commands in it stand on lines of their own; a
     trace is shown `as_it_is`.
@@ -68,24 +68,24 @@ def say(text: str = "", *, err: bool = False, as_it_is: bool = False) -> None:
 
 
 def say_total(text: str, output: OutputFormat) -> None:
-    """The last line, on standard error: what the report comes to. A terminal has that in the report's first line."""
+    """Prints the result as the last line on standard error. On a terminal, the report's first line already says it."""
     if output is not OutputFormat.TABLE or not (sys.stdout.isatty() and sys.stderr.isatty()):
         say(text, err=True)
 
 
 def say_on_the_way(text: str) -> None:
-    """A line of progress on standard error; if that is closed, the command goes on."""
+    """Prints a line of progress on standard error. If standard error is closed, the command goes on."""
     with suppress(BrokenPipeError):
         say(text, err=True)
 
 
 def show(text: str, *, end: str = "\n") -> None:
-    """Data on standard output that is not JSON: printable, and whole."""
+    """Writes data that is not JSON to standard output: printable, and complete."""
     click.echo(f"{printable(text)}{end}", nl=False)
 
 
 def show_json(text: str) -> None:
-    r"""A JSON text on a line of standard output: the same value, what is not printable as `\uXXXX`."""
+    r"""Writes a JSON text as a line of standard output: the same value, with unprintable characters as `\uXXXX`."""
     click.echo(printable_json(text))
 
 
@@ -94,8 +94,8 @@ def conclude(
 ) -> ExitCode:
     """Writes the report of a command that has `--quiet`, says the lines on standard error, and gives the exit code.
 
-    With --quiet nothing is said where nothing is wrong; who asked for JSON reads it with a program, which always gets its
-    document. The last line is what the report comes to: if that has no verdict, it stands first, too.
+    With --quiet it prints nothing if nothing is wrong, except with JSON: a program always gets its document. The last
+    line is the result. If the report has no verdict, this line also stands first.
     """
     lines = [*lines]
     if report.headline is None and lines:
@@ -118,9 +118,10 @@ def conclude(
 def confirm(
     command: str, blocks: Iterable[Block], question: str, *, otherwise: str = "Read the plan, then pass --yes."
 ) -> bool:
-    """Shows what would be written, and asks, on standard error, before the first write; False if the answer is no, or none.
+    """Shows the planned writes, and asks on standard error before the first write. Returns False if the answer is no,
+    or if there is none.
 
-    :param otherwise: what to do where nobody can answer, a sentence.
+    :param otherwise: a sentence: what to do if nobody can answer.
     """
     if not sys.stdin.isatty():
         raise UsageError(f"{command} asks before it writes, but there is no terminal to answer at. {otherwise}")
@@ -128,7 +129,7 @@ def confirm(
     try:
         is_confirmed = click.confirm(message(question), err=True)
     except click.Abort:
-        click.echo(err=True)  # the line of the question has not been ended by an answer
+        click.echo(err=True)  # there was no answer that ended the question's line
         is_confirmed = False
     if not is_confirmed:
         say("Nothing was written.", err=True)
@@ -136,7 +137,7 @@ def confirm(
 
 
 class PrintableFormatter(logging.Formatter):
-    """For the log records of libraries, which may quote what they read."""
+    """Formats the log records of libraries, which may quote foreign data."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The record, printable and of bounded length."""

@@ -1,10 +1,11 @@
-"""A report for a person at a terminal, or for a pipe: then nothing is folded or coloured, and a row of a table is a line.
+"""A report for a person at a terminal, or for a pipe. In a pipe nothing is folded or coloured, and each row of a table
+is one line.
 
 At a terminal the colour of a line says what it means (`Tone`), and each code of a finding is a link to its page. NO_COLOR and
 TERM=dumb turn that off.
 
-Text is folded between words, never within one, and commands run as they are printed. A name that is longer than a line stands
-whole on a line of its own, which the terminal folds: it can be copied.
+Text is folded between words, never within one, and commands run as they are printed. A name that is longer than a line
+stands unbroken on a line of its own, which the terminal folds, so that the name can be copied.
 """
 
 from __future__ import annotations
@@ -53,15 +54,15 @@ _OF_MARKS: Final = {"+": "green", "~": "yellow", "-": "red"}
 _CODE: Final = re.compile(r"\bSRF\d{3}\b")
 _PAGE_OF_CODE: Final = f"{SITE}findings/{{}}.html"
 _UNLIMITED = 1_000_000
-"""Columns of a pipe: a line is as long as it needs to be."""
+"""Columns of a pipe: lines may have any length."""
 _BETWEEN = 3
-"""Columns between two of a table's."""
+"""Blanks between two columns of a table."""
 _TRAILING_BLANKS = re.compile(r"(?m)(?<! )[ ]++((?:\x1b\[[0-9;]*m[ ]*)*)$")
-"""What rich fills a line with to the width of a table; styles may end among the blanks."""
+"""The blanks with which rich fills a line to a table's width. Styles may end among these blanks."""
 
 
 def render(report: Report, stream: TextIO) -> None:
-    """Writes the blocks. Text is folded on a terminal, and whole elsewhere; ids and subjects are whole everywhere."""
+    """Writes the blocks. Text is folded only on a terminal. Ids and subjects are never broken."""
     width = None if stream.isatty() else _UNLIMITED
     # No markup, emoji or highlighting: a subject may hold brackets and colons.
     console = Console(file=stream, width=width, markup=False, emoji=False, highlight=False)
@@ -77,7 +78,7 @@ def render(report: Report, stream: TextIO) -> None:
 
 
 def _print_headline(console: Console, headline: Verdict) -> None:
-    """The verdict, and how much was looked at behind it."""
+    """Prints the verdict, and after it how much was looked at."""
     text = message(headline.text)
     more = f"{'' if text.endswith('.') else '.'} {message(headline.more)}" if headline.more else ""
     _print_text(console, f"{text}{more}", style=_STYLES[headline.tone], styled=len(text))
@@ -135,7 +136,7 @@ def _print(console: Console, block: Block) -> None:
 def _print_text(
     console: Console, text: str, *, style: str = "", styled: int | None = None, first: str = "", rest: str | None = None
 ) -> None:
-    """The text in lines; `styled` is how many characters of it have the style, None for all."""
+    """Prints the text in lines; `styled` is the number of characters with the style, None for all."""
     for line in folded(console, text, first=first, rest=rest):
         shown = _linked(console, line)
         shown.stylize(style, 0, styled)
@@ -146,7 +147,7 @@ def _print_text(
 
 
 def _linked(console: Console, line: str) -> Text:
-    """The line, in which each code of a finding is a link to its page."""
+    """The line, with each finding code as a link to its page."""
     shown = Text(line)
     if not console.no_color:
         for code in _CODE.finditer(line):
@@ -155,13 +156,14 @@ def _linked(console: Console, line: str) -> Text:
 
 
 def _print_command(console: Console, line: str, *, indent: int = 2) -> None:
-    # Soft: rich's own fold could not be pasted.
+    # A soft wrap, because a command that rich folds could not be pasted.
     for folded_line in folded_command(printable(line), console.width, indent=indent):
         console.print(Text(folded_line), soft_wrap=True)
 
 
 def _print_fields(console: Console, pairs: tuple[tuple[str, str], ...], *, indent: str) -> None:
-    """One pair a line; a value with a word too long to stand beside the names stands below its own."""
+    """One pair on each line. If a word of a value is too long to stand beside its name, the value stands below the
+    name."""
     names = [printable(name) for name, _value in pairs]
     width = max(map(cell_len, names), default=0)
     for name, (_name, value) in zip(names, pairs, strict=True):
@@ -179,8 +181,8 @@ def _print_fields(console: Console, pairs: tuple[tuple[str, str], ...], *, inden
 
 
 def _pieces(console: Console, text: str) -> Iterator[tuple[str, bool]]:
-    """The text, with each command that a terminal would fold on a line of its own: it could not be copied else. So is one
-    that holds a line break, which an indent would change."""
+    """The pieces of a text. A command that the terminal would fold gets a line of its own, so that it can be copied. So
+    does a command with a line break, because an indent would change it."""
     text = bounded(text)
     pieces = list(in_pieces(text))
     is_short = len(text) <= console.width and not any(is_command and "\n" in piece for piece, is_command in pieces)
@@ -194,7 +196,7 @@ def _pieces(console: Console, text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _print_table(console: Console, block: Table) -> None:
-    """As a table if each word fits in its column; else row by row: a name is not broken."""
+    """Prints a table if each word fits in its column; otherwise prints it row by row, so that no name is broken."""
     if console.width == _UNLIMITED:
         for line in _lines([block.columns, *block.rows]):
             console.print(Text(line), soft_wrap=True)
@@ -207,10 +209,11 @@ def _print_table(console: Console, block: Table) -> None:
     ]
     left = console.width - sum(widths) - _BETWEEN * (len(widths) - 1)
     if left >= 0:
-        # The title is not rich's: that one is folded to the table, and a subject is longer than most tables are wide.
+        # srfix prints the title itself: rich would fold it to the table's width, and a subject is longer than most
+        # tables are wide.
         table = RichTable(box=None, pad_edge=False, padding=(0, _BETWEEN, 0, 0))
         for number, width in enumerate(widths):
-            # Rich shares out what there is, and cuts a word where it runs out: so each column is told its width.
+            # Each column gets an explicit width, because rich would cut words if the line is too short.
             wanted = max(cell_len(cell) for cell in (heads[number], *(row[number] for row in rows)))
             more = min(left, wanted - width)
             left -= more
@@ -237,13 +240,13 @@ def _lines(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
 
 
 _WORD: Final = re.compile(r"\s*\S+\s*")
-"""A word, with the blanks before the first and behind each."""
+"""A word with the blanks after it; the first word also with the blanks before it."""
 
 
 def folded(console: Console, text: str, *, first: str = "", rest: str | None = None) -> Iterator[str]:
     """The text in lines, the first behind `first`, the others behind `rest` (blanks as wide as `first`).
 
-    A word that does not fit behind these stands at the beginning of a line.
+    A word that does not fit after `first` or `rest` stands at the beginning of a line.
     """
     rest = " " * cell_len(first) if rest is None else rest
     for line in text.split("\n"):
@@ -263,14 +266,16 @@ def folded(console: Console, text: str, *, first: str = "", rest: str | None = N
 
 
 def fits(console: Console, text: str, *, indent: int = 0) -> bool:
-    """True if each word of it fits on a line behind the indent."""
+    """True if each word of the text fits on a line after the indent."""
     return all(cell_len(word) + indent <= console.width for word in text.split())
 
 
 def folded_command(command: str, width: int, *, indent: int = 2) -> list[str]:
-    """A command in lines of at most `width`, each but the last ended by the shell's continuation, if it is longer than that.
+    """A command in lines of at most `width`. If there are several lines, each line except the last ends with the
+    shell's continuation character.
 
-    An option stays with its value. What no fold can be found for, a line break in a name say, stays as it is.
+    An option and its value stay on one line. A command that cannot be folded, for example because a name has a line
+    break, stays as it is.
     """
     blanks = " " * indent
     if "\n" in command or indent + cell_len(command) <= width:
@@ -279,7 +284,7 @@ def folded_command(command: str, width: int, *, indent: int = 2) -> list[str]:
     if " ".join(map(shlex.quote, words)) != command:
         return [
             blanks + command
-        ]  # it asks the shell for something (`"${SRFIX_WORD_1:?…}"`): quoting again would change it
+        ]  # the word uses a shell variable (`"${SRFIX_WORD_1:?…}"`), so quoting it again would change it
     lines: list[str] = []
     line = blanks
     for part in _parts(words):

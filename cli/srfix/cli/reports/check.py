@@ -1,4 +1,4 @@
-"""What a look at a topic found, for a person."""
+"""The report of `srfix check` for a person."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _STANDING: Final = {
     Standing.SUPERSEDED: "replaced by newer records",
 }
 _MOST_IDS: Final = 20
-"""Ids of a table without --details."""
+"""Without --details, a table shows this number of ids."""
 
 
 def check_blocks(topic_check: TopicCheck, *, details: bool) -> Iterator[Block]:
     """The report.
 
-    :param details: True for every id, and the log partition by partition.
+    :param details: True to show every id, and the log by partition.
     """
     worst = min(
         (finding.severity for finding in topic_check.findings), key=lambda severity: severity.rank, default=None
@@ -97,7 +97,7 @@ def _ids(answers: TopicAnswers, answer: RoleAnswer, *, details: bool) -> Iterato
     if not answer.ids:
         yield Paragraph(f"{title}.")
         return
-    # What fails stands first.
+    # Ids that fail stand first.
     ranked = sorted(
         answer.ids, key=lambda asked_id: (asked_id.reads is not False, not asked_id.standing.is_met, asked_id.schema_id)
     )
@@ -126,7 +126,7 @@ def _outcome(asked_id: AskedId, reader: TopicReader) -> str:
     if asked_id.trouble is not None:
         return f"fails: {asked_id.trouble.value}"
     if asked_id.untold is not None:
-        return "not told"
+        return "not known"
     return "reads it" if asked_id.membership.error_code is None else "reads it; does not need the subject"
 
 

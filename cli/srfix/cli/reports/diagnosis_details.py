@@ -1,4 +1,4 @@
-"""All that a diagnosis says, finding by finding: `srfix diagnose --details`."""
+"""The whole diagnosis, finding by finding: `srfix diagnose --details`."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from srfix.recovery.findings import Considered, Diagnosis, Evidence, Finding, Id
 from srfix.recovery.ids_in_words import counted, enumerated
 
 MOST_SOURCES: Final = 5
-"""Possible sources that are told in full."""
+"""This number of possible sources is shown in full."""
 _FEW_TOPICS: Final = 2
-"""Topics besides the source whose evidence is told in full."""
+"""For this number of topics besides the source, the evidence is shown in full."""
 
 
 def diagnosis_in_detail(
     diagnosis: Diagnosis, command_line: CommandLine, *, facts: Sequence[StoreFacts] = ()
 ) -> Iterator[Block]:
-    """The whole report: all findings with where they are and why, the notes, what was not looked at, what to do.
+    """The whole report: all findings with their place and reasons, the notes, what was not looked at, and what to do.
 
-    :param facts: those that it rests on, for a format that shows pictures.
+    :param facts: the facts behind the diagnosis, for a format that shows pictures.
     """
     if not diagnosis.findings:
         yield Paragraph(nothing_found(diagnosis))
     elif len(diagnosis.findings) > 1:
-        # No table: an application and a store of usual length leave no room for other columns.
+        # This is not a table, because the names of application and store leave no room for other columns.
         yield ItemList(tuple(f"{title(finding)}{_keys(finding)}" for finding in diagnosis.findings))
     for finding in diagnosis.findings:
         yield Heading(title(finding), tone=tone_of(finding.severity))
@@ -73,7 +73,7 @@ def _keys(finding: Finding) -> str:
 
 
 def finding_in_detail(finding: Finding, facts: Sequence[StoreFacts] = ()) -> Iterator[Block]:
-    """All that is said of one finding, and of its repair; with its picture if the facts that it rests on are given."""
+    """The full text about one finding and its repair; with its picture if the caller gives the facts."""
     source = "not decided" if finding.source is None else f"{finding.source.topic} (subject {finding.source.subject})"
     registered = enumerated(finding.registered_ids) or "nothing"
     yield Paragraph(finding.explanation)
@@ -88,7 +88,7 @@ def finding_in_detail(finding: Finding, facts: Sequence[StoreFacts] = ()) -> Ite
     if facts:
         yield from picture_of(finding, facts)
     if finding.severity is not Severity.NOTE:
-        # A note stands beside a finding with the same numbers, or has nothing that anybody must count.
+        # A note stands beside a finding with the same numbers, or has nothing to count.
         if any(fault.partitions for fault in finding.schema_ids):
             is_partial = any(fault.is_partial for fault in finding.schema_ids)
             yield Table(
@@ -115,7 +115,7 @@ def _other_splits(finding: Finding) -> Iterator[tuple[str, str]]:
 
 
 def _evidence(finding: Finding) -> Iterator[str]:
-    """What speaks of the application and of the source; of the other topics only if they are few."""
+    """The evidence about the application and the source, and about the other topics if there are only a few."""
     if finding.considered:
         if not _has_several_splits(finding):
             yield from (_piece(piece) for piece in finding.evidence if piece.topic is None)
@@ -142,9 +142,9 @@ def _piece(piece: Evidence) -> str:
 
 
 def _possible(finding: Finding) -> Iterator[str]:
-    """The first of the possible sources, each with what speaks for and against it.
+    """The first possible sources, each with the evidence for and against it.
 
-    What speaks of the application stands there only where the application is in question.
+    Evidence about the application is included only if the application is in question.
     """
     several = _has_several_splits(finding)
     for candidate in finding.considered[:MOST_SOURCES]:
@@ -161,7 +161,8 @@ def _possible(finding: Finding) -> Iterator[str]:
 
 
 def for_and_against(candidate: Considered, *, several: bool = False) -> str:
-    """What speaks for and against a possible source; of the application only where that is in question."""
+    """The evidence for and against a possible source. Evidence about the application is included only if the
+    application is in question."""
     pieces = [piece for piece in candidate.evidence if several or piece.topic is not None]
     pro = "; ".join(piece.detail for piece in pieces if not piece.against) or "nothing"
     con = "; ".join(piece.detail for piece in pieces if piece.against) or "nothing"

@@ -1,4 +1,4 @@
-"""A diagnosis on one screen: what is wrong, what not to do, and the command to run."""
+"""The short report of a diagnosis, on one screen: what is wrong, what not to do, and the command to run."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ from srfix.serde.printable import capitalized
 from srfix.serde.subjects.names import Role
 
 _MOST_IDS: Final = 200
-"""Ids at fault of which a plan is made to count its writes."""
+"""Up to this number of missing ids, srfix makes a plan to count its writes."""
 _MOST_STORES: Final = 10
-"""Stores that have a part of their own; the rest is named."""
+"""This number of stores have their own part; the others are only named."""
 _HELD: Final = {True: "yes", False: "no", None: "-"}
 _MOST_REASONS: Final = 10
-"""Reasons for which something was not looked at."""
+"""The most reasons for skipped checks that the report lists."""
 
 
 def foreseen(session: ClusterSession, examination: Examination) -> InShort:
-    """The diagnosis in short, with the writes that its repair would take. Reads only.
+    """The short diagnosis, with the number of writes of its repair. Reads only.
 
-    Where no repair can be planned, `srfix plan` says why; here its writes are not counted, nor where a plan would ask the
-    registry for so many ids that a person waits for it.
+    If no repair can be planned, the writes are not counted here, and `srfix plan` says why. They are also not counted
+    if a plan would ask the registry for so many ids that it takes long.
     """
     also = repair_on_request(examination.diagnosis)
     ids = sum(len(finding.schema_ids) for finding in examination.diagnosis.findings if finding.repairable)
@@ -64,10 +64,10 @@ def foreseen(session: ClusterSession, examination: Examination) -> InShort:
 def diagnosis_in_short(
     diagnosis: Diagnosis, short: InShort, command_line: CommandLine, *, facts: Sequence[StoreFacts] | None = None
 ) -> Iterator[Block]:
-    """The blocks: each finding once, then what holds for all of them.
+    """The blocks: each finding once, then the text about all of them.
 
-    :param facts: those that it rests on, for a format that folds: then each finding has its picture, and all the rest is there
-        too, folded away. None for a format that does not.
+    :param facts: the facts behind the diagnosis, for a format that can fold: each finding then has its picture, and the
+        details are there, folded away. None for another format.
     """
     if not short.stores:
         yield Paragraph(nothing_found(diagnosis))
@@ -107,7 +107,7 @@ def diagnosis_in_short(
 
 
 def _folded(diagnosis: Diagnosis, notes: Sequence[Finding]) -> Iterator[Block]:
-    """What holds for more than one finding, and the notes; folded away."""
+    """The text about more than one finding, and the notes; folded away."""
     for note in notes:
         yield Folded(title(note), tuple(finding_in_detail(note)))
     if diagnosis.not_looked_at:
@@ -122,7 +122,7 @@ def _folded(diagnosis: Diagnosis, notes: Sequence[Finding]) -> Iterator[Block]:
 
 
 def _with_details(finding: Finding, facts: Sequence[StoreFacts] | None) -> Iterator[Block]:
-    """Its picture, and all that is known of it, folded away."""
+    """The finding with its picture, and with all its details folded away."""
     if facts is not None:
         yield from picture_of(finding, facts)
         yield Folded(f"Why, and on what evidence: {_whose(finding)}", tuple(finding_in_detail(finding)))
@@ -153,13 +153,13 @@ def _of_one_kind(
 
 
 def _explained(title: str) -> str:
-    """A code's title, with what a phantom subject is where it first stands."""
+    """A code's title. At its first use, the phantom subject is explained."""
     phantom = "the phantom subject"
     return title.replace(phantom, f"{phantom} (named after a changelog topic that does not exist)", 1)
 
 
 def _ids(store: StoreInShort) -> Iterator[Block]:
-    """The ids at fault: who carries them, and where a reader finds them."""
+    """The missing ids: the records that carry them, and the subjects under which a reader finds them."""
     if store.ids:
         yield Table(
             ("id", "live keys", "partitions", "under the source", "under this subject"),
@@ -217,27 +217,27 @@ def _facts(store: StoreInShort, *, has_table: bool = False) -> Iterator[tuple[st
 
 
 def _next(stores: Sequence[StoreInShort]) -> Iterator[Block]:
-    """What to do about findings that no plan repairs; each sentence once."""
+    """The advice for findings that no plan repairs; each sentence once."""
     findings = [store.finding for store in stores if not store.finding.repairable]
     for next_step in dict.fromkeys(finding.next for finding in findings):
         yield Paragraph(next_step)
 
 
 def _do_not(words: Sequence[str]) -> str:
-    """`do not a`, `do not a, and do not b`: an order of its own for each."""
+    """`do not a`, `do not a, and do not b`: each prohibition gets its own "do not"."""
     *others, last = (f"do not {each}" for each in words)
     return f"{', '.join(others)}, and {last}" if others else last
 
 
 def _what_a_plan_repairs(stores: Sequence[StoreInShort]) -> str:
-    """`it`; the codes by name where no plan repairs the others."""
+    """`it`; or the names of the codes, if no plan repairs the other findings."""
     if all(store.finding.repairable for store in stores):
         return "it"
     return enumerated(sorted({store.finding.code for store in stores if store.finding.repairable}))
 
 
 def _notes(notes: Sequence[Finding]) -> Iterator[str]:
-    """One line for each code. A title that says that something is broken is not said as if it were so."""
+    """One line for each code. If a title says that something is broken, the line adds that nothing is broken now."""
     by_code: dict[str, list[Finding]] = {}
     for note in notes:
         by_code.setdefault(note.code, []).append(note)
@@ -251,15 +251,15 @@ def _notes(notes: Sequence[Finding]) -> Iterator[str]:
 
 
 def _not_looked_at(diagnosis: Diagnosis) -> Iterator[str]:
-    """What could hide a finding, by name, up to a number of reasons; how much else."""
+    """The skipped checks that could hide a finding, up to a number of reasons, and the number of the others."""
     hiding = [gap for gap in diagnosis.not_looked_at if gap.could_hide]
     lines = list(skipped_lines(hiding))
     for line in lines[:_MOST_REASONS]:
         yield f"Not looked at: {line}"
     if len(lines) > _MOST_REASONS:
         more = counted(len(lines) - _MOST_REASONS, "other reason")
-        yield f"Not looked at for {more}: more that could hide a finding; --details lists it"
+        yield f"Not looked at for {more}: more things that could hide a finding; --details lists them"
     harmless_count = len(diagnosis.not_looked_at) - len(hiding)
-    if harmless_count and (hiding or not diagnosis.has_findings):  # else the verdict says it
+    if harmless_count and (hiding or not diagnosis.has_findings):  # otherwise the verdict says it
         besides = "besides, " if hiding else ""
         yield capitalized(f"{besides}{counted(harmless_count, 'thing')} not looked at; this cannot hide a finding")

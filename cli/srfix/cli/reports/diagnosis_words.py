@@ -1,4 +1,4 @@
-"""What the short and the detailed report of a diagnosis say alike."""
+"""The texts that the short and the detailed report of a diagnosis share."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from srfix.serde.printable import capitalized
 from srfix.serde.subjects.names import Role
 
 _MOST_NAMES: Final = 5
-"""Names in one line."""
+"""The most names in one line."""
 
 
 def nothing_found(diagnosis: Diagnosis) -> str:
-    """The verdict where nothing was found."""
+    """The verdict if there are no findings."""
     if diagnosis.is_inconclusive:
         return "No problem found, but some checks could not run. So this does not mean that all is well."
     stores = f" {counted(len(diagnosis.examined), 'suspicious store')} examined." if diagnosis.examined else ""
@@ -28,7 +28,7 @@ def nothing_found(diagnosis: Diagnosis) -> str:
 
 
 def verdict_of(diagnosis: Diagnosis) -> Verdict:
-    """The diagnosis in a line; what was not looked at is a part of it."""
+    """The diagnosis in one line, with the number of skipped checks."""
     if not diagnosis.has_findings:
         tone = Tone.UNSURE if diagnosis.is_inconclusive else Tone.GOOD
         return Verdict(text=nothing_found(diagnosis), tone=tone)
@@ -50,7 +50,7 @@ def verdict_of(diagnosis: Diagnosis) -> Verdict:
 
 
 def tone_of(severity: Severity) -> Tone:
-    """What the colour of a finding says."""
+    """The tone of a finding, which decides its colour."""
     match severity:
         case Severity.BROKEN | Severity.SILENT:
             return Tone.BAD
@@ -61,13 +61,13 @@ def tone_of(severity: Severity) -> Tone:
 
 
 def title(finding: Finding) -> str:
-    """Its code, how bad it is, and whose it is, in one line."""
+    """The finding's code, severity and store, in one line."""
     role = " (keys)" if finding.role is Role.KEY else ""
     return f"{finding.code}, {finding.severity.value}: {finding.application} / {finding.store}{role}"
 
 
 def skipped_lines(skipped: Iterable[Skipped]) -> Iterator[str]:
-    """First what could hide a finding; what was left out for one reason in one line."""
+    """The skipped checks. Those that could hide a finding stand first; those with the same reason share a line."""
     by_reason: dict[tuple[bool, str], list[str]] = {}
     for gap in skipped:
         by_reason.setdefault((gap.could_hide, gap.reason), []).append(gap.what)
@@ -76,22 +76,22 @@ def skipped_lines(skipped: Iterable[Skipped]) -> Iterator[str]:
 
 
 def some(names: Sequence[str]) -> str:
-    """The first of the names, and how many more there are."""
+    """The first names, and the number of the others."""
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return ", ".join(names[:_MOST_NAMES]) + more
 
 
 def repair_on_request(diagnosis: Diagnosis) -> list[str] | None:
-    """The options of `srfix plan` by which it plans what was found; None if there is nothing that it repairs."""
+    """The options with which `srfix plan` repairs the findings; None if it can repair none of them."""
     to_repair = {f.code for f in diagnosis.findings if f.repairable and f.severity is not Severity.NOTE}
     if not to_repair:
         return None
-    unasked = sorted(to_repair) if to_repair <= ONLY_ON_REQUEST else ()  # not planned unless asked for
+    unasked = sorted(to_repair) if to_repair <= ONLY_ON_REQUEST else ()  # planned only on request
     return [word for code in unasked for word in ("--also", code)]
 
 
 def advice_blocks(applications: Sequence[ApplicationAdvice]) -> Iterator[Block]:
-    """A part for each application with advice."""
+    """A part for each application that has advice."""
     for application_advice in applications:
         yield from titled_list(
             f"What to do: {application_advice.application}", application_advice.advice, is_numbered=True, is_apart=True
@@ -99,14 +99,15 @@ def advice_blocks(applications: Sequence[ApplicationAdvice]) -> Iterator[Block]:
 
 
 def secrets_to_add(command_line: CommandLine, *commands: str) -> Iterator[Block]:
-    """Which secrets to add to the commands above, as none is printed; no block if none is missing."""
+    """The secrets to add to the commands above, because srfix prints none. There is no block if no secret is
+    missing."""
     left_out = command_line.left_out(*commands)
     if left_out:
         yield Paragraph(f"{capitalized(left_out)}.", is_of_commands=True)
 
 
 def ignored_line(diagnosis: Diagnosis) -> str:
-    """What was ignored, in one line: findings with their severity, and how much was not looked at."""
+    """One line about ignored things: the findings with their severity, and the number of skipped checks."""
     findings = [
         f"{ignored_finding.what}, {ignored_finding.severity.value}"
         for ignored_finding in diagnosis.ignored

@@ -1,4 +1,4 @@
-"""What `srfix guard` tells a person."""
+"""The report of `srfix guard` for a person."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MEANS: Final = {
 
 
 def forecast_verdict(forecast: Forecast) -> Verdict:
-    """What will break, in a line, and how much was judged and looked at."""
+    """The prediction in one line, with how much was judged and looked at."""
     serious = [finding for finding in forecast.foretold if finding.is_serious]
     counts = {
         certainty: sum(finding.certainty is certainty for finding in serious)
@@ -60,7 +60,8 @@ def _looked_at(forecast: Forecast) -> str:
 
 
 def forecast_blocks(forecast: Forecast) -> Iterator[Block]:
-    """The report: what will break first, then notes, then stores and names, and what was not looked at."""
+    """The report: first the findings that will break something, then notes, stores and names, and the skipped
+    checks."""
     serious = [finding for finding in forecast.foretold if finding.is_serious]
     notes = [finding for finding in forecast.foretold if not finding.is_serious]
     for finding in serious:

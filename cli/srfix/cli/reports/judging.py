@@ -1,4 +1,5 @@
-"""How a command that finds things ends: which make it fail, which are known, and what is said of that."""
+"""The end of a command that reports findings: which findings make it fail, which are known, and the lines about
+them."""
 
 from __future__ import annotations
 
@@ -35,28 +36,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """What was found, with its exit code."""
+    """The findings, and the exit code that follows."""
 
     code: ExitCode
     is_quiet: bool
-    """True if it was asked to say nothing, and has nothing to say."""
+    """True if the user gave --quiet and there is nothing to report."""
     document: dict[str, Json]
-    """What the document has besides."""
+    """Additional keys of the document."""
     blocks: tuple[Block, ...]
-    """What the report has besides."""
+    """Additional blocks of the report."""
     lines: tuple[str, ...]
-    """What to say on standard error even so: what to do about the baseline."""
+    """Lines for standard error even with --quiet: what to do about the baseline."""
 
     def writes_report(self, output: OutputFormat) -> bool:
-        """True unless it is quiet; who asked for JSON reads it with a program, which always gets its document."""
+        """True unless the command is quiet. With JSON it is always true, because a program always gets its document."""
         return not self.is_quiet or output.is_for_programs
 
     def conclude(
         self, report: Report, output: OutputFormat, *, asides: Iterable[str] = (), lines: Iterable[str]
     ) -> ExitCode:
-        """Writes the report with what was judged, says the rest on standard error, and gives the exit code.
+        """Writes the report with the judgement, prints the other lines on standard error, and returns the exit code.
 
-        :param asides: what is said before what is to be done about the baseline; as `lines`, unless it is quiet.
+        :param asides: lines that come before the lines about the baseline; left out if the command is quiet, as `lines`
+            are.
         """
         if self.writes_report(output):
             document, blocks = {**report.document, **self.document}, (*report.blocks, *self.blocks)
@@ -77,10 +79,10 @@ def judge(
     is_asked: Callable[[FindingIdentity], bool],
     is_partial: bool,
 ) -> Judged:
-    """Compares with the baseline, writes one if that is wished, and decides.
+    """Compares the findings with the baseline, writes a baseline if the user wants one, and decides the exit code.
 
-    :param beside: what was found too, and never fails.
-    :param untold: what cannot be told, and ends in exit code 2 where it would fail.
+    :param beside: other findings, which never make the command fail.
+    :param untold: findings that srfix cannot decide: they give exit code 2 where others would give 1.
     :param is_asked: see `compare`.
     :param is_partial: whether something was not looked at that could hide a finding.
     """
@@ -125,7 +127,7 @@ def judge(
 
 
 def judge_diagnosis(diagnosis: Diagnosis, gate: Gate, selection: Selection) -> Judged:
-    """The same of a diagnosis, within what was selected."""
+    """The same for a diagnosis, limited to the selected stores."""
     acknowledged = {ignored_finding.what for ignored_finding in diagnosis.ignored}
 
     def is_asked(finding_key: FindingIdentity) -> bool:
@@ -146,7 +148,7 @@ def judge_diagnosis(diagnosis: Diagnosis, gate: Gate, selection: Selection) -> J
 
 
 def of_store(finding: Finding | Foretold) -> tuple[FindingIdentity, Severity]:
-    """What a finding of a store, or what is foretold of one, is known by, and how bad it is."""
+    """The key by which a baseline knows a store's finding or prediction, and its severity."""
     code = finding.code or ""
     if finding.store:
         finding_key = FindingIdentity(
@@ -160,7 +162,7 @@ def of_store(finding: Finding | Foretold) -> tuple[FindingIdentity, Severity]:
 
 
 def of_topic(finding: TopicFinding) -> tuple[FindingIdentity, Severity]:
-    """The same of a topic that a reader reads."""
+    """The same for a finding of a topic."""
     finding_key = FindingIdentity(code=finding.code, topic=finding.topic, subject=finding.subject, role=finding.role)
     return finding_key, finding.severity
 

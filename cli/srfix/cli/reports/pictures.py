@@ -1,4 +1,4 @@
-"""The pictures of a report: which ids a topic carries, and which the subject that is asked for them holds."""
+"""The pictures of a report: the ids that a topic carries, and the ids that the reader's subject holds."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from srfix.serde.subjects.names import Subject, split_context, subject_for
 
 
 def picture_of(finding: Finding, facts: Iterable[StoreFacts]) -> Iterator[Picture]:
-    """The picture of a finding about ids: those of its topic as far as they were counted. None of a note, nor of what is only
-    left over: nobody asks for that.
+    """The picture of a finding about ids, with the topic's ids as far as they were counted. None for a note and for a
+    left-over subject, because no reader asks such a subject.
     """
     if finding.severity in (Severity.NOTE, Severity.LITTER) or not finding.schema_ids:
         return
@@ -43,7 +43,7 @@ def picture_of(finding: Finding, facts: Iterable[StoreFacts]) -> Iterator[Pictur
 
 
 def picture_before(plan: Plan, subject: Subject) -> Iterator[Picture]:
-    """How things stand under a subject that a plan writes to; one for each store that needs it."""
+    """The state of a subject before a plan writes to it; one picture for each store that needs the subject."""
     state = plan.expects.get(subject)
     registered_ids = {int(version.schema_id) for version in state.versions} if state is not None else set()
     for planned in plan.findings:
@@ -56,7 +56,8 @@ def picture_before(plan: Plan, subject: Subject) -> Iterator[Picture]:
                 store=planned.store,
                 subject=subject,
                 is_phantom=not of_topic,
-                # What is registered under the topic's own subject is what rows on disk carry, and no record does (SRF004).
+                # The schemas that are registered under the topic's own subject belong to rows on disk; no record
+                # carries their ids (SRF004).
                 carried=() if of_topic else tuple(CarriedId(schema_id=number, where="") for number in ids),
                 kept=ids if of_topic else (),
                 held=tuple(sorted(registered_ids)),

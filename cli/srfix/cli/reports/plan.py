@@ -35,7 +35,7 @@ from srfix.recovery.repair.plan_file import Plan, plan_document
 from srfix.recovery.report.plan_in_short import changes, counted_changes
 
 _FEW_STEPS: Final = 12
-"""Steps that stand unfolded where a format can fold."""
+"""Up to this number of steps, a format that can fold shows them unfolded."""
 
 
 def plan_report(
@@ -43,9 +43,9 @@ def plan_report(
 ) -> Report:
     """The report of a plan.
 
-    :param path: where it was written, for the commands at the end, as is what was given.
-    :param details: True to show every step, what it expects to find, the whole playbook and the schemas.
-    :param folds: True for a format that folds: without details these are there too, folded away, and each subject has its
+    :param path: the plan's file, for the commands at the end, as are the given options.
+    :param details: True to show every step, the state that it expects, the whole playbook and the schemas.
+    :param folds: True for a format that can fold: the details are then there, folded away, and each subject has its
         picture.
     """
     return Report(
@@ -57,7 +57,7 @@ def plan_report(
 
 
 def _verdict(plan: Plan) -> Verdict:
-    """The plan in a line: the one that its blocks begin with."""
+    """The plan in one line: the line with which its blocks begin."""
     match _blocks(plan, None, CommandLine(), details=False, folds=False)[0]:
         case Heading(text) | Paragraph(text):
             is_stuck = bool(not plan.actions and plan.omissions and not plan.passed_over)
@@ -134,7 +134,7 @@ def _not_planned(plan: Plan) -> Iterator[Block]:
 
 
 def _next(plan: Plan, path: Path | None, command_line: CommandLine) -> Iterator[Block]:
-    """The digest for who reviews the plan, and the command to run."""
+    """The digest for the reviewer of the plan, and the command to run."""
     cost: tuple[tuple[str, str], ...] = (("in all", counted_changes(plan)),)
     if plan.cost is not None:
         cost = (*cost, ("cost", plan.cost.in_words))
@@ -166,14 +166,14 @@ def _state(state: SubjectState) -> list[Block]:
 
 
 _FEW_SUBJECTS: Final = 4
-"""Subjects that stand with their ids."""
+"""Up to this number of subjects are shown with their ids."""
 _MOST_SUBJECTS: Final = 8
-"""Subjects that are named; the plan names all."""
+"""Up to this number of subjects are named; the plan names all."""
 _MOST_IDS: Final = 8
 
 
 def before_apply(plan: Plan, journal: str, command_line: CommandLine) -> Iterator[Block]:
-    """Subjects, ids, and the undo; the number of steps is the question's."""
+    """The subjects, the ids, and how to undo the plan. The question itself names the number of steps."""
     subjects = sorted(plan.expects)
     items: list[str] = []
     if len(subjects) <= _FEW_SUBJECTS:

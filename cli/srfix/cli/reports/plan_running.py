@@ -1,6 +1,7 @@
-"""What the commands share that carry out a plan or undo it: its cluster and registry, how a run ends, and the way on.
+"""The parts that `apply` and `rollback` share: the plan's cluster and registry, the end of a run, and the next
+commands.
 
-Not in `session`, which loads the Kafka client: `srfix apply` needs none.
+They are not in `session`, because that module loads the Kafka client, which `srfix apply` does not need.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from srfix.recovery.repair.plan_file import Plan
 
 
 def cluster_of_plan(connection: Connection, bootstrap_servers: str | None) -> Connection:
-    """The connection, with the plan's cluster where the person named none."""
+    """The connection, with the plan's cluster if the user named none."""
     if connection.kafka.get("bootstrap.servers") or not bootstrap_servers:
         return connection
     return replace(connection, kafka={**connection.kafka, "bootstrap.servers": bootstrap_servers})
 
 
 def connection_of_plan(connection: Connection, plan: Plan) -> Connection:
-    """The connection, with the plan's cluster and registry where the person named none."""
+    """The connection, with the plan's cluster and registry if the user named none."""
     if not connection.registry.urls:
         connection = replace(connection, registry=replace(connection.registry, urls=plan.registry))
     return cluster_of_plan(connection, plan.bootstrap_servers)
@@ -39,16 +40,17 @@ def connection_of_plan(connection: Connection, plan: Plan) -> Connection:
 
 @dataclass(slots=True)
 class Running:
-    """How a run ends."""
+    """The end of a run."""
 
     code: ExitCode = ExitCode.OK
 
 
 @contextmanager
 def running(journal_path: Path, *, says: str | None = None) -> Iterator[Running]:
-    """A run of apply or rollback: what stops it on its way is shown as `main` would show it, and does not end the command.
+    """A run of apply or rollback. An error within it is shown as `main` would show it, but does not end the command.
 
-    :param says: what the journal says of a run that a person interrupts, who is told how to go on; None if nobody is.
+    :param says: what the journal says about an interrupted run, for the message that says how to go on; None for no
+        message.
     """
     run = Running()
     try:
@@ -68,9 +70,9 @@ def running(journal_path: Path, *, says: str | None = None) -> Iterator[Running]
 
 
 def way_on(path: Path, journal_path: Path, code: ExitCode, *, again: tuple[str, ...] = ()) -> Iterator[Block]:
-    """How a plan that was carried out is undone; of one that stopped how to go on, too.
+    """How to undo a plan that was carried out. If the run stopped, also how to continue it.
 
-    :param again: options that going on needs.
+    :param again: options that a continued run needs.
     """
     command_line = given_options()
     if code is ExitCode.OK:

@@ -1,4 +1,4 @@
-"""How rows of stores and records of topics are written: a document a line, or one table."""
+"""Writes rows of stores and records of topics: one document on each line, or one table."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ def write_rows(
     stores: Iterable[StateStore],
     retention_ms: int | None = None,
 ) -> tuple[int, int]:
-    """Writes the rows; how many there were, and how many could not be decoded.
+    """Writes the rows. Returns the number of rows, and of those that could not be decoded.
 
-    :param stores: where they are read; of one that is damaged, or may not be read, no row is not known to be there or not.
+    :param stores: the stores of the rows. If one of them is damaged or may not be read, "no row" does not mean that
+        there is none.
     """
     from msgspec import UNSET
 
@@ -63,11 +64,11 @@ def write_each(
     blocks: Callable[[list[_Row]], Iterable[Block]],
     failed: Callable[[_Row], bool],
 ) -> tuple[int, int]:
-    """Writes rows or records; how many there were, and how many could not be decoded."""
+    """Writes rows or records. Returns their number, and the number of those that could not be decoded."""
     count = not_decoded = 0
     if output is OutputFormat.JSON:
         for row in rows:
-            # A line at a time: what was read before an outage is not lost.
+            # It writes line by line, so that an outage does not lose the rows before it.
             show_json(json.dumps(document(row).to_json(), allow_nan=False))
             count, not_decoded = count + 1, not_decoded + failed(row)
         sys.stdout.flush()
@@ -78,7 +79,7 @@ def write_each(
 
 
 def not_decoded(failed: int) -> str:
-    """What stands behind a number of rows for those that could not be decoded: nothing where all could."""
+    """The words after a number of rows about those that could not be decoded; empty if all could be."""
     return f", {failed:,} of them not decoded" if failed else ""
 
 
@@ -112,7 +113,7 @@ def _blocks(rows: list[DecodedRow], stores: list[StateStore], retention: Retenti
 
 
 def span(start_ms: int | None, end_ms: int | None) -> str:
-    """From when to when, or from when on."""
+    """A span of time, with or without an end."""
     return time_of(start_ms) if end_ms is None else f"{time_of(start_ms)} to {time_of(end_ms)}"
 
 
@@ -150,7 +151,7 @@ def _foreign_key(decoded_row: DecodedRow) -> str | None:
 
 
 def part_shown(part: DecodedPart, raw: Callable[[bytes], str]) -> str:
-    """A key or a value in a table; `raw` shows what is not decoded."""
+    """A key or a value in a table; `raw` shows the bytes that are not decoded."""
     if part.error is not None:
         return f"({type(part.error).__name__})"
     if part.payload is None:
@@ -161,7 +162,7 @@ def part_shown(part: DecodedPart, raw: Callable[[bytes], str]) -> str:
 
 
 def in_characters(payload: bytes) -> str:
-    """Bytes as they read: as text if that can be shown, else in hexadecimal."""
+    """Bytes as text if they are printable, otherwise in hexadecimal."""
     try:
         text = payload.decode("utf-8")
     except UnicodeDecodeError:
@@ -173,9 +174,9 @@ def in_characters(payload: bytes) -> str:
 class _Column:
     name: str
     cell: Callable[[DecodedRow], str | None]
-    """What stands there for a row; None for nothing."""
+    """The cell of a row; None for an empty cell."""
     is_always: bool = False
-    """False if it is there only where a row has something for it."""
+    """False if the column is shown only if a row has a value for it."""
 
 
 _COLUMNS: Final = (
@@ -189,4 +190,5 @@ _COLUMNS: Final = (
     _Column(name="key", cell=lambda decoded_row: part_shown(decoded_row.record.key, in_characters), is_always=True),
     _Column(name="value", cell=lambda decoded_row: part_shown(decoded_row.record.value, in_characters), is_always=True),
 )
-"""What two rows can differ in has a column: rows of a join's window have numbers, those of its list store sides."""
+"""Everything in which two rows can differ has a column: rows of a join's window have numbers, rows of its list store
+have sides."""

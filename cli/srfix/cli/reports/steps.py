@@ -1,4 +1,5 @@
-"""Steps as they are done, a line each, under their subject where the plan has several; of very many only some."""
+"""Prints a line for each step when it is done, under its subject if the plan has several subjects. If there are very
+many steps, it prints only some."""
 
 from __future__ import annotations
 
@@ -17,14 +18,15 @@ from srfix.recovery.repair.rollback import Undone
 RollbackOutcome: TypeAlias = Literal["undone", "left", "nothing-to-undo", "not-carried-out", "not-reached"]
 
 _MOST_STEPS: Final = 40
-"""Steps of which each has its line."""
+"""Up to this number of steps, each step has its line."""
 _LINES: Final = 20
 
 
 class StepsOnTheWay:
-    """What `apply` and `rollback` say while they write: killed at any line, it shows which subject they were at.
+    """The progress of `apply` and `rollback`. Even if the run is killed at any line, the output shows the subject at
+    which it was.
 
-    Of a plan of very many steps it shows how far it is, in twenty of them; the journal has them all.
+    For a plan with very many steps it shows only twenty lines of progress; the journal has all steps.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -34,7 +36,7 @@ class StepsOnTheWay:
         self._done = 0
 
     def say(self, action: Action, line: str) -> None:
-        """A line about a step, behind its subject if the line before was about another's."""
+        """Prints a line about a step. If the line before was about another subject, it prints the subject first."""
         self._done += 1
         if self._done % self._every:
             return
@@ -82,10 +84,10 @@ def steps_told(
     undone_before: Collection[int],
     stopped: bool,
 ) -> Iterator[StepTold]:
-    """Each step of the plan, with what this rollback did about it.
+    """Each step of the plan, with what this rollback did with it.
 
     :param carried_out: the steps that the journal says were done.
-    :param undone_before: those that an earlier run of the rollback had dealt with.
+    :param undone_before: the steps that an earlier run of the rollback had handled.
     :param stopped: True if the rollback stopped on its way.
     """
     for action in reversed(plan.actions):

@@ -1,4 +1,4 @@
-"""The story that `srfix demo` tells, step by step, through the commands themselves."""
+"""The story of `srfix demo`, step by step. It runs the real commands."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ from srfix.serde.subjects.names import changelog_topic
 from srfix.serde.subjects.strategies import ChangelogSubject, TopicSubject
 
 _KEY = "u1"
-"""The user whose row is read: written twice, the second time under the newer schema."""
+"""The user whose row the story reads. The row was written twice, the second time under the newer schema."""
 
 
 class Story:
-    """The incident on parts that hold the damage, with a repair and its undo. `tell` can be called once."""
+    """The incident on a broker and a registry that hold the damage, with a repair and its undo. `tell` can be called
+    only once."""
 
     def __init__(
         self,
@@ -53,7 +54,7 @@ class Story:
         self._steps = 0
 
     def tell(self) -> ExitCode:
-        """Tells it on standard output; the commands write where they always do."""
+        """Tells the story on standard output. The commands write to their usual streams."""
         before = self._registry.dump()
         self._step("A table's source topic, and the two schemas")
         self._rows_and_schemas()
@@ -135,14 +136,14 @@ class Story:
         _say(
             Paragraph(f"User {_KEY}, before anything is repaired:"),
             ItemList((json.dumps(row),)),
-            FieldList(tuple(("it said", event.note) for event in second_answers)),
+            FieldList(tuple(("message", event.note) for event in second_answers)),
         )
 
     def _read(self, deserialize: Callable[..., object]) -> object:
         return deserialize(self._restored_value(), SerdeContext(topic=self._staged.source_topic))
 
     def _restored_value(self) -> bytes | None:
-        """What a restore puts into the store: the bytes of the key's last record, as they are in the topic."""
+        """The bytes that a restore puts into the store: those of the key's last record in the topic."""
         last = [record for record in self._staged.records if record.key == _KEY][-1]
         log = [record for record in self._staged.records if record.partition == last.partition]
         with Cluster({"bootstrap.servers": self._broker.bootstrap_servers}) as cluster:
@@ -159,12 +160,12 @@ class Story:
         say(f"$ {srfix_command(*arguments)}")
         where = ["--bootstrap-servers", self._broker.bootstrap_servers, "--registry", self._registry.url]
         if arguments[0] in {"apply", "rollback", "verify"}:
-            where = []  # the plan knows
+            where = []  # the plan names the registry
         code = self._srfix([*arguments, *where])
         if code == ExitCode.INTERRUPTED:
             raise click.Abort
         if code == ExitCode.PIPE_CLOSED:
-            raise BrokenPipeError(errno.EPIPE, "whoever read the story stopped reading")
+            raise BrokenPipeError(errno.EPIPE, "the reader has closed the pipe")
         if code != expected:
             raise AssertionError(f"srfix {arguments[0]} exited with {code}, not with {int(expected)}.")
         say()

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def topic_plan_report(plan: TopicPlan, path: Path, command_line: CommandLine) -> Report:
-    """What it writes, what to know before, and what to do around it.
+    """What the plan writes, what to know before, and what to do before and after.
 
-    :param path: where the plan is saved.
+    :param path: the plan's file.
     """
     from srfix.recovery.topic_plan.plan_file import topic_plan_document
 

@@ -37,11 +37,11 @@ class TopicAppliedStep(Part):
     written: int
     """Records written now."""
     stood: int
-    """Records that an earlier run had written."""
+    """Records that an earlier run wrote."""
     left: int
-    """Keys that others have written since, and that were left."""
+    """Keys that srfix did not change, because others have written them since."""
     put_back: int
-    """Records of others that were overtaken, and written again."""
+    """Records of others that srfix's write replaced, and that srfix then wrote again."""
 
 
 class TopicUndoneStep(TopicAppliedStep):
@@ -52,7 +52,7 @@ class TopicUndoneStep(TopicAppliedStep):
 
 
 class TopicAppliedDocument(VersionedDocument, tag="srfix.topic-applied/1"):
-    """What `srfix apply` did of a plan that writes to a topic."""
+    """What `srfix apply` did with a plan that writes to a topic."""
 
     digest: Sha256
     """The plan's."""
@@ -129,7 +129,7 @@ def roll_back_topic(
 ) -> ExitCode:
     """Undoes a topic plan, and reports it.
 
-    :param path: what was named: the journal, or the plan beside it.
+    :param path: the path that the user named: the journal, or the plan beside it.
     """
     state = TOPIC_JOURNALS.read(journal_path)
     plan = state.plan
@@ -176,7 +176,7 @@ def roll_back_topic(
 
 @contextmanager
 def _clients(connection: Connection, plan: TopicPlan) -> Iterator[tuple[Cluster, KafkaHand]]:
-    """Those of the plan's cluster, unless the person named one."""
+    """The clients for the plan's cluster, unless the user named a cluster."""
     connection = cluster_of_plan(connection, plan.bootstrap_servers)
     kafka = connection.kafka_config()
     with (
@@ -218,7 +218,7 @@ def _applied(
 
 
 def _remarks(report: StepReport) -> str:
-    """What is worth telling beside what was planned."""
+    """Remarks about differences from the plan."""
     parts = [
         f"{report.stood:,} were already there" if report.stood else "",
         f"{report.left:,} left as they are, because others have written them" if report.left else "",

@@ -1,4 +1,4 @@
-"""`srfix verify` of a plan that writes to a topic: the topic is read again."""
+"""`srfix verify` of a plan that writes to a topic: reads the topic again."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TAKEN: Final = frozenset(
         *("bootstrap_servers", "kafka_properties", "kafka_config", "registry", "registry_properties"),
     }
 )
-"""The options that such a plan has a use for, or that are of the connection."""
+"""The options that such a plan uses, and those of the connection."""
 _WORDS: Final = {
     TopicOutcome.HOLDS: "holds",
     TopicOutcome.FAILS: "does not hold",
@@ -42,7 +42,7 @@ _WORDS: Final = {
 
 
 class CheckedPartition(Part):
-    """What was seen of a partition, or of the topic."""
+    """The result for a partition, or for the topic."""
 
     partition: int | None
     """Null for the topic as a whole."""
@@ -52,13 +52,13 @@ class CheckedPartition(Part):
     planned: Count
     """Keys that the plan writes there."""
     stands: Count
-    """Of them those that are as the plan left them."""
+    """The number of these keys that are as the plan left them."""
     since: Count = field(name="written_since")
-    """Of them those that somebody has written since."""
+    """The number of these keys that somebody has written since."""
 
 
 class TopicVerificationDocument(VersionedDocument, tag="srfix.topic-verification/1"):
-    """What a topic tells of a plan that writes to it: `srfix verify`."""
+    """The result of `srfix verify` for a plan that writes to a topic."""
 
     digest: Sha256
     """The plan's."""
@@ -71,7 +71,7 @@ class TopicVerificationDocument(VersionedDocument, tag="srfix.topic-verification
 def verify_topic(
     path: Path, *, expect_digest: str | None, connection: Connection, quiet: bool, output: OutputFormat
 ) -> ExitCode:
-    """Reads the topic of a plan or a journal again, and reports what it tells."""
+    """Reads the topic of a plan or a journal again, and reports the result."""
     _refuse_others()
     plan, state, records_path = _load(path)
     require_digest(plan.digest, expect_digest, where=path)
@@ -94,7 +94,7 @@ def verify_topic(
 
 
 def _load(path: Path) -> tuple[TopicPlan, TopicState | None, Path | None]:
-    """The plan, the journal's state where there is one of this plan, and the file with the records."""
+    """The plan, the state of its journal if there is one, and the file with the records."""
     if TOPIC_JOURNALS.is_at(path):
         state = TOPIC_JOURNALS.read(path)
         return state.plan, state, state.kept

@@ -1,4 +1,5 @@
-"""What `srfix verify` reports of a repair: a verdict, what was confirmed, what is wrong, and what was not looked at."""
+"""The report of `srfix verify` about a repair: the verdict, what was confirmed, what is wrong, and what was not looked
+at."""
 
 from __future__ import annotations
 
@@ -20,15 +21,15 @@ from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Subject
 
 _MOST_PROBLEMS: Final = 2
-"""Problems that are told without --details."""
+"""The most problems that the report shows without --details."""
 _MOST_UNSEEN: Final = 4
-"""Things not looked at that are told without --details."""
+"""The most skipped checks that the report shows without --details."""
 _FEW_OUTCOMES: Final = 20
-"""Outcomes that stand unfolded where a format can fold."""
+"""Up to this number of results, a format that can fold shows them unfolded."""
 
 
 def verification_blocks(events: Sequence[Event], *, details: bool, folds: bool) -> Iterator[Block]:
-    """The verdict, then what was looked at: in short, or with `details` all of it; per id where the format folds."""
+    """The verdict, then the results: in short, or all of them with `details`; by id if the format can fold."""
     if not events:
         yield Paragraph(
             "The plan repairs nothing, so there was nothing to verify. srfix diagnose says what is wrong now."
@@ -75,7 +76,7 @@ def looked_at(ids: int, rows: int) -> str:
 
 
 def _in_short(events: Sequence[Event]) -> Iterator[Block]:
-    """What is wrong and what was not looked at, in the words of the checks; of the rest how much was looked at."""
+    """What is wrong and what was not looked at, in the words of the checks, and the number of the other checks."""
     yield from _part("Problems", events, Problem, most=_MOST_PROBLEMS)
     yield from _part("Not looked at", events, NotLookedAt, most=_MOST_UNSEEN)
     tallies = tally(events)
@@ -105,7 +106,7 @@ def _in_detail(events: Sequence[Event]) -> Iterator[Block]:
 def _part(title: str, events: Sequence[Event], kind: type[Event], *, most: int | None = None) -> Iterator[Block]:
     """The events of a kind, subject by subject: a phantom subject's name is too long to stand in every line.
 
-    :param most: how many are told, shared out among the subjects; the others are counted.
+    :param most: the number of events to show, divided among the subjects; the others are only counted.
     """
     by_subject: dict[Subject, list[str]] = {}
     for event in events:
@@ -122,7 +123,7 @@ def _part(title: str, events: Sequence[Event], kind: type[Event], *, most: int |
 
 
 def _by_id(events: Sequence[Event]) -> Iterator[Block]:
-    """What came of each id, subject by subject; what is wrong first."""
+    """The result for each id, subject by subject; problems stand first."""
     tables: list[Block] = []
     for subject_tally in tally(events):
         subject_events = [
@@ -148,7 +149,7 @@ def _by_id(events: Sequence[Event]) -> Iterator[Block]:
 
 
 class VerifiedSubject(Part):
-    """What came of a subject."""
+    """The results of a subject."""
 
     subject: str
     ids: Count = field(name="ids_asked")
@@ -159,7 +160,7 @@ class VerifiedSubject(Part):
 
 
 class VerifiedId(Part):
-    """What came of a schema id."""
+    """The result for a schema id."""
 
     subject: str
     ok: bool
@@ -176,12 +177,12 @@ class NotVerified(Part):
 
 
 class VerificationDocument(VersionedDocument, tag="srfix.verification/1"):
-    """What `srfix verify` saw."""
+    """The result of `srfix verify`."""
 
     digest: Sha256
     """The plan's."""
     verified: bool
-    """True if all holds, and nothing was left unseen."""
+    """True if every check holds and srfix looked at everything."""
     subjects: list[VerifiedSubject]
     checks: list[VerifiedId]
     skipped: list[NotVerified]

@@ -1,4 +1,4 @@
-"""What a watch tells, as lines of a log and as documents (`srfix.watch/1`)."""
+"""The events of a watch as lines of a log and as documents (`srfix.watch/1`)."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _MOST_IDS = 10
 
 
 def is_news(event: Event) -> bool:
-    """False of a short look: it comes every few seconds, and says nothing where nothing is new."""
+    """False for a short look, which comes every few seconds and is not logged if nothing is new."""
     return not (isinstance(event, LookEnded) and event.diagnosis is None)
 
 
 def in_words(event: Event) -> str:
-    """One event in a line."""
+    """One event as a line."""
     match event:
         case LookEnded(diagnosis=None):
             return "Looked for new versions and ids."
@@ -134,9 +134,9 @@ class WatchLine(Document, tag="srfix.watch/1"):
     schema_ids: list[int] | UnsetType = UNSET
     why: str | UnsetType = UNSET
     journal: str | UnsetType | None = UNSET
-    """What `srfix rollback` undoes it by."""
+    """The journal with which `srfix rollback` undoes it."""
     put_back: list[str] | UnsetType = UNSET
-    """What this instance has put back of a level that stood relaxed, in words."""
+    """The relaxed compatibility that this instance has reset, in words."""
 
 
 _WHAT: Final = {
@@ -161,7 +161,7 @@ def document(event: Event, *, at: str) -> WatchLine:
 
 
 def _other_fields(event: Event) -> dict[str, object]:
-    """Those that are not an event's own attributes."""
+    """The fields that are not attributes of an event."""
     match event:
         case LookEnded(diagnosis=Diagnosis() as diagnosis):
             findings = sorted(diagnosis.findings, key=finding_order)

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from srfix.serde.dataclass_deserializer import ColumnsDeserializer
 
 _About: TypeAlias = "tuple[int, str | None, str | None, bytes | None]"
-"""Of a row: its position, reason, message and payload."""
+"""For a row: its position, reason, message and payload."""
 _NOTHING: Final[_About] = (0, None, None, None)
 
 BatchEngine: TypeAlias = Callable[[Deserializer, Columns, Role], BatchDecode]
-"""Makes what decodes batches, for a deserializer and the columns of its rows, which are keys or values."""
+"""Makes a decoder of batches, for a deserializer and the columns of its keys or values."""
 
 
 def to_arrow(
@@ -52,21 +52,22 @@ def to_arrow(
 ) -> pa.RecordBatch:
     """The rows of framed payloads as one batch, of `arrow_schema(columns, on_error=…, with_reason=…)`.
 
-    A tombstone is null in every column. With `on_error="quarantine"` a row that cannot be read is null in every column
-    too, and three columns behind the others say of it: why (a `Reason`'s word; TOMBSTONE for tombstones), the error's
-    words, and the bytes as they came (`reason_fields` has their names). With `with_reason` the first of them is there
-    under `on_error="fail"` also, so that tombstones can be told from rows of nulls.
+    A tombstone is null in every column. With `on_error="quarantine"` a bad row is also null in every column. Three
+    columns after the others then hold its reason (a `Reason`'s word; TOMBSTONE for tombstones), the error's message,
+    and the original bytes (`reason_fields` has their names). With `with_reason` the first of them is also there under
+    `on_error="fail"`, so that tombstones differ from rows of nulls.
 
-    A deserializer with a method `columns_of(role)` vouches for its rows: dicts of those columns, in their order, with
-    values of their types. For any other, `columns=…` says what to expect, and each row is checked against it first,
-    which is slow: nothing is converted or guessed. Of columns that are marked as KEY or not, those of the half are meant.
+    If a deserializer has a method `columns_of(role)`, srfix trusts its rows: dicts of those columns, in their order,
+    with values of their types. For any other deserializer, pass `columns=…`. Each row is then checked against these
+    columns, which is slow; nothing is converted or guessed. If some columns are marked as KEY, a batch has only the
+    key's or only the value's columns.
 
-    :raises UsageError: if neither the deserializer nor the caller says the columns; if payloads are no bytes, or malformed;
-        if there are several contexts and not as many as payloads; if a column's values are more than one Arrow array can
-        hold; if pyarrow is not installed.
-    :raises ColumnError: if Arrow cannot hold a column, or no column is of the key, or of the value.
+    :raises UsageError: if neither the deserializer nor the caller names the columns; if payloads are not bytes, or
+        malformed; if the number of contexts is neither 1 nor that of the payloads; if a column's values are more than
+        one Arrow array can hold; if pyarrow is not installed.
+    :raises ColumnError: if Arrow cannot hold a column, or there is no column for the key, or for the value.
     :raises RegistryError: if the registry could not be asked, whatever `on_error` says.
-    :raises SrfixError: what the deserializer raises, with the row's position, unless in quarantine.
+    :raises SrfixError: any error of the deserializer, with the row's position, unless in quarantine.
 
     >>> from srfix.serde import JsonDeserializer, SerdeContext, parse_columns
     >>> deserializer = JsonDeserializer(parse_columns("ID INT, NAME STRING"))
@@ -116,7 +117,7 @@ def _about(decoded: DecodedBatch, *, with_details: bool) -> list[pa.Array]:
 
 
 def _sparse(entries: Sequence[_About], rows: int, types: Sequence[pa.DataType]) -> list[pa.Array]:
-    """Arrays of nulls but for some rows, by ascending position: nothing is done for each of the others."""
+    """Arrays that are null except in some rows, given by ascending position. The other rows cost no time."""
     pa = pyarrow()
     runs: list[_About] = []
     ends: list[int] = []
@@ -136,7 +137,7 @@ def _sparse(entries: Sequence[_About], rows: int, types: Sequence[pa.DataType]) 
     columns = list(zip(*runs, strict=True))[1:]
     return [
         decode(
-            pa.RunEndEncodedArray.from_arrays(run_ends, one_array([pa.array(values, type_)], "what is said of rows"))
+            pa.RunEndEncodedArray.from_arrays(run_ends, one_array([pa.array(values, type_)], "the messages about rows"))
         )
         for values, type_ in zip(columns, types, strict=False)
     ]
@@ -145,7 +146,7 @@ def _sparse(entries: Sequence[_About], rows: int, types: Sequence[pa.DataType]) 
 def _printable(message: str) -> str:
     if message.isascii():
         return message
-    # An error may quote half of a surrogate pair, which no Arrow string holds.
+    # An error may quote half of a surrogate pair, which an Arrow string cannot hold.
     return message.encode(errors="backslashreplace").decode()
 
 

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Rows: TypeAlias = "pa.RecordBatch | pa.StructArray"
-"""Rows: a batch, or structs, of which one may be null."""
+"""Rows: a batch, or an array of structs, some of which may be null."""
 Tombstones: TypeAlias = "pa.BooleanArray | Sequence[bool]"
-"""For each row, whether it is a tombstone, whatever it holds."""
+"""For each row, whether it is a tombstone. Its values then do not matter."""
 
 
 EncodeEngine: TypeAlias = Callable[[Serializer, TimeUnit], BatchEncode]
-"""Makes what encodes batches, for a serializer and what times may be fine to."""
+"""Makes an encoder of batches, for a serializer and the finest unit of times."""
 
 
 @overload
@@ -71,24 +71,27 @@ def from_arrow(
     time_unit: TimeUnit = "us",
     engine: EncodeEngine | None = None,
 ) -> pa.BinaryArray | EncodedBatch:
-    """The payloads of rows, in order: what the serializer writes for each, whose fields are named as the Arrow fields.
+    """The payloads of rows, in order: the serializer's bytes for each row. A row's fields are named like the Arrow
+    fields.
 
-    Any width of a type is taken, dictionary-encoded ones too. What Python or the column cannot hold exactly is refused,
-    never cut: a time finer than microseconds (`time_unit="ms"`: than milliseconds, whatever the serializer takes), a map with
-    one key twice. A timestamp without a zone is written as a local one, and as no instant.
+    Every width of a type is accepted, also dictionary-encoded. A value that Python or the column cannot hold exactly is
+    refused, and never cut: a time finer than microseconds (with `time_unit="ms"`: finer than milliseconds, even if the
+    serializer accepts it), a map with the same key twice. A timestamp without a zone is written as a local timestamp,
+    never as an instant.
 
-    A row is a tombstone, a null payload, only where `tombstones` says so. A null struct without that is an error, and so
-    is a value for which the serializer gives no payload. With `on_error="quarantine"` what cannot be written comes as
-    bad rows beside the payloads of the others.
+    A row becomes a tombstone (a null payload) only if `tombstones` says so. Otherwise a null struct is an error, and so
+    is a value for which the serializer gives no payload. With `on_error="quarantine"` the rows that cannot be written
+    are returned as bad rows, beside the payloads of the others.
 
-    :param engine: what encodes; None for the native kernel where it is installed and the serializer is Avro's, with one context
-        for all rows, and row by row otherwise.
-    :raises ColumnError: if a field's type is one that no column has, or two fields have the same name.
-    :raises UsageError: if `rows` is neither, or malformed; if there are not as many tombstones, or contexts, as rows; if the
-        payloads are more than one Arrow array can hold; if pyarrow is not installed.
-    :raises RegistryError: if the registry could not be asked, or did not take the schema, whatever `on_error` says.
+    :param engine: the encoder. None takes the native kernel if it is installed, the serializer writes Avro, and there
+        is one context for all rows; otherwise None encodes row by row.
+    :raises ColumnError: if no column type corresponds to a field's type, or two fields have the same name.
+    :raises UsageError: if `rows` is neither a batch nor structs, or malformed; if the number of tombstones, or of
+        contexts, is not that of the rows; if the payloads are more than one Arrow array can hold; if pyarrow is not
+        installed.
+    :raises RegistryError: if the registry could not be asked, or did not accept the schema, whatever `on_error` says.
     :raises EncodeError: if a row cannot be written: `.position` and `.paths` say where; unless in quarantine.
-    :raises SrfixError: what else the serializer raises, with the row's position, unless in quarantine.
+    :raises SrfixError: any other error of the serializer, with the row's position, unless in quarantine.
 
     >>> import pyarrow
     >>> from srfix.serde import JsonSerializer, SerdeContext, parse_columns
@@ -100,7 +103,7 @@ def from_arrow(
     if isinstance(rows, pa.RecordBatch):
         rows = rows.to_struct_array()
     if not isinstance(rows, pa.StructArray):
-        raise UsageError("Rows come as a pyarrow RecordBatch or StructArray. Of a Table, write one batch at a time.")
+        raise UsageError("Rows come as a pyarrow RecordBatch or StructArray. For a Table, write one batch at a time.")
     refuse_malformed(rows, "The rows")
     contexts = usable_contexts(ctx)
     if isinstance(contexts, Sequence):

@@ -1,5 +1,5 @@
-"""Arrow → payloads: by rows of Python in between, which works with every serializer; or by the native kernel, and row by row
-what it does not write."""
+"""Arrow → payloads: either through Python rows, which works with every serializer; or with the native kernel, and row
+by row for the rows that the kernel does not write."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ if TYPE_CHECKING:
 
 
 class EncodeRowWise:
-    """The `BatchEncode` that works with every serializer: rows first, some at a time, then payloads."""
+    """The `BatchEncode` that works with every serializer. It turns some rows at a time into Python rows, and those into
+    payloads."""
 
     def __init__(self, serializer: Serializer, time_unit: TimeUnit) -> None:
         self._serializer = serializer
         self._time_unit: TimeUnit = time_unit
 
     def reader(self, rows: pa.StructArray) -> Read:
-        """What reads such rows.
+        """A reader of such rows.
 
-        :raises ColumnError: if a field's type is one that no column has, or two fields have the same name.
+        :raises ColumnError: if no column type corresponds to a field's type, or two fields have the same name.
         """
         return struct_reader(list(rows.type), "", self._time_unit)
 
@@ -62,7 +63,7 @@ class EncodeRowWise:
 
 
 def _rows(rows: pa.StructArray, read: Read) -> Iterator[object]:
-    """The rows; for one that cannot be read, its `Misfit`."""
+    """The rows; in place of a row that cannot be read, its `Misfit`."""
     for start in range(0, len(rows), ROWS_AT_A_TIME):
         some = rows.slice(start, ROWS_AT_A_TIME)
         try:
@@ -100,8 +101,8 @@ def _payload(row: object, serializer: Serializer, ctx: Context) -> bytes | None:
 class EncodeKernelWise:
     """The `BatchEncode` of the kernel: the same payloads as `EncodeRowWise`.
 
-    The first row of a context goes the row-wise way: it settles schema and framing. So do the rows that the kernel does not
-    write: bad ones, for the words, and what is right in a way that it does not know.
+    The first row of a context is written row-wise, because this decides schema and framing. So are the rows that the
+    kernel does not write: bad rows, to get the error message, and correct rows of a kind that the kernel does not know.
     """
 
     def __init__(self, serializer: Serializer, time_unit: TimeUnit) -> None:
@@ -116,7 +117,7 @@ class EncodeKernelWise:
     ) -> EncodedBatch:
         if self._native_encode is None or isinstance(ctx, Sequence):
             return self._row_wise(rows, ctx, tombstones=tombstones, until_bad=until_bad)
-        self._row_wise.reader(rows)  # a type that no serializer knows is told before any row
+        self._row_wise.reader(rows)  # an unknown type raises its error before any row is written
         parts: list[EncodedBatch] = []
         start = 0
         while start < len(rows) or not parts:
@@ -148,7 +149,7 @@ class EncodeKernelWise:
                 rows, tombstones, native.prefix, whole_millis=self._whole_millis, null_is_callers=native.is_bare
             )
         except (OverflowError, TypeError, ValueError):
-            # An array that the kernel does not take, or payloads beyond what one array holds.
+            # The kernel does not accept the array, or one array cannot hold the payloads.
             return self._row_wise(rows, ctx, tombstones=tombstones, until_bad=until_bad)
         payloads = pa.array(written)
         if not left:
@@ -158,7 +159,8 @@ class EncodeKernelWise:
     def _encode_remainder(
         self, rows: pa.StructArray, left: Sequence[int], ctx: Context, *, until_bad: bool
     ) -> EncodedBatch:
-        """The rows that the kernel left, by their places among these. Slices, for pyarrow does not take from views."""
+        """Encodes the rows that the kernel left, given by their positions. It takes slices, because pyarrow's `take`
+        does not work on views."""
         parts: list[EncodedBatch] = []
         begin = 0
         while begin < len(left):
@@ -174,7 +176,7 @@ class EncodeKernelWise:
 
 
 def _merged(payloads: pa.BinaryArray, left: Sequence[int], remainder: EncodedBatch) -> EncodedBatch:
-    """All payloads, those of the rows that were left among them."""
+    """All payloads in order: the kernel's, and those of the rows that it left."""
     pa = pyarrow()
     places: list[int | None] = list(range(len(payloads)))
     for position in left:
@@ -210,6 +212,6 @@ def _joined(parts: Sequence[EncodedBatch]) -> EncodedBatch:
 
 
 def _all(rows: int) -> pa.Int64Array:
-    """The positions of so many rows: quicker than of a range."""
+    """The positions of this number of rows; faster than from a range."""
     pa, compute = pyarrow(), pyarrow_compute()
     return compute.indices_nonzero(pa.nulls(rows).is_null()).cast(pa.int64())

@@ -1,4 +1,4 @@
-"""Payloads → Arrow by the native kernel, and row by row what it does not read."""
+"""Payloads → Arrow with the native kernel. Rows that the kernel does not read are read row by row."""
 
 from __future__ import annotations
 
@@ -28,16 +28,17 @@ if TYPE_CHECKING:
 
 
 _Odd: TypeAlias = tuple[int, str, str | None]
-"""Position, the kernel's reason, and words; None where both are Python's to say."""
+"""Position, the kernel's reason, and its message; reason and message are None if Python must find them."""
 _LEVELS: Final = 30
-"""How deep columns may nest: pyarrow imports 64 levels, two of which are a map's, and the kernel's JSON has 128, three of which
-are a struct's."""
+"""How deep columns may nest: pyarrow imports 64 levels, and a map takes two of them; the kernel's JSON has 128 levels,
+and a struct takes three of them."""
 
 
 class KernelWise:
     """The `BatchDecode` of the kernel: the same batches as `RowWise`.
 
-    What the kernel does not read, a bad row or a schema that it does not take, goes the row-wise way, which finds the words.
+    If the kernel does not read a row, because the row is bad or the kernel does not support its schema, the row is read
+    row-wise, which finds the error message.
     """
 
     def __init__(self, deserializer: Deserializer, columns: Columns, role: Role) -> None:
@@ -45,18 +46,18 @@ class KernelWise:
         self._row_wise = RowWise(deserializer, columns, role)
         is_native = kernel() is not None and self._row_wise.is_vouched_for and nesting(columns) <= _LEVELS
         self._native_decode = getattr(deserializer, "native_decode", None) if is_native else None
-        # Of a format without framing: one decoder for all payloads.
+        # For a format without framing: one decoder for all payloads.
         self._native_bare = getattr(deserializer, "native_bare_decode", None) if is_native else None
         self._columns = json.dumps([[column.name, _type(column.type)] for column in columns]).encode()
         self._decoders: dict[tuple[str, str], Any] = {}
 
     @property
     def schema(self) -> pa.Schema:
-        """Of the batches."""
+        """The schema of the batches."""
         return self._row_wise.schema
 
     def __call__(self, payloads: Payloads, ctx: Contexts, /) -> DecodedBatch:
-        # Headers may name another schema, where schemas are named.
+        # If the format has schema ids, headers may name another schema.
         if isinstance(ctx, Sequence) or (ctx.headers and self._native_bare is None):
             return self._row_wise(payloads, ctx)
         decoder = self._decoders.get((ctx.topic, ctx.field)) or self._decoder(ctx)
@@ -67,9 +68,9 @@ class KernelWise:
         try:
             batch, odd = self._decoded(decoder, payloads, ctx, refused)
         except (OverflowError, TypeError):
-            return self._row_wise(payloads, ctx)  # it has the words
+            return self._row_wise(payloads, ctx)  # the row-wise reader finds the error message
         finally:
-            # The next batch asks again: a schema may have been registered meanwhile.
+            # The next batch asks again, because a schema may have been registered in the meantime.
             for identity in refused:
                 decoder.forget(identity)
         faulty = [position for position, _, words in odd if words is not None]
@@ -96,7 +97,7 @@ class KernelWise:
         return replace(decoded, bad=tuple(sorted((*decoded.bad, *bad), key=attrgetter("position")))) if bad else decoded
 
     def _decoder(self, ctx: Context) -> Any:
-        """The kernel's, for one topic's keys or values; None where all is read row by row."""
+        """The kernel's decoder for one topic's keys or values; None if all payloads are read row by row."""
         bare = None if self._native_bare is None else self._native_bare(ctx)
         if bare is None and self._native_decode is None:
             return None
@@ -129,7 +130,7 @@ class KernelWise:
             except SrfixError as error:
                 if reason_of(error) is None:
                     raise
-                if not isinstance(error, WireError):  # of an impossible id the row has the words
+                if not isinstance(error, WireError):  # for an impossible id, the row-wise reader finds the message
                     refused[identity] = without_frames(error)
                 decoder.plan(identity, None)
 
@@ -140,7 +141,7 @@ def _of_its_schema(refused: Mapping[int | bytes, SrfixError], payload: bytes) ->
 
 
 def _about(payload: bytes, ctx: Context, words_by_prefix: dict[bytes, str]) -> str:
-    """What stands before an error's words; `words_by_prefix` keeps it for each schema id, by its bytes."""
+    """The beginning of an error message; `words_by_prefix` keeps it for each schema id, by the id's bytes."""
     prefix = prefix_of(payload)
     about = words_by_prefix.get(prefix)
     if about is None:
@@ -152,7 +153,7 @@ def _about(payload: bytes, ctx: Context, words_by_prefix: dict[bytes, str]) -> s
 
 
 def _payloads_at(payloads: Payloads, positions: Sequence[int]) -> list[bytes]:
-    """Payloads that are none of them null."""
+    """The payloads at these positions. None of them is null."""
     if isinstance(payloads, Sequence):
         return [payload for position in positions if (payload := payloads[position]) is not None]
     return cast("list[bytes]", payloads.take(pyarrow().array(positions, pyarrow().int64())).to_pylist())
@@ -197,22 +198,22 @@ _KINDS: Final[dict[str, tuple[type[DecodeError], Reason]]] = {
     "trailing": (TrailingBytesError, Reason.TRAILING_BYTES),
     "malformed": (DecodeError, Reason.DECODE_FAILED),
 }
-"""By the kernel's word."""
+"""Error classes, by the kernel's word."""
 _SHORT: Final = 1_000
-"""Characters: no part of such a message is cut."""
+"""Messages up to this number of characters are never cut."""
 
 
 class FaultyRow(BadRow):
-    """A row whose bytes are no value of their schema, in the kernel's words."""
+    """A row whose bytes are not a value of their schema, with the kernel's message."""
 
     __slots__ = ("_error", "_fault")
     _fault: tuple[type[DecodeError], str, Context, str]
-    """The error's class and words, the payload's context, and what stands before the words in the error's sentence."""
+    """The error's class and message, the payload's context, and the beginning of the error's sentence."""
 
     def __init__(self, position: int, kind: str, words: str, payload: bytes, ctx: Context, *, about: str) -> None:
-        """`kind` is the kernel's word for the reason, `about` what stands before the words in the error's sentence."""
+        """`kind` is the kernel's word for the reason; `about` is the beginning of the error's sentence."""
         error, reason = _KINDS[kind]
-        # A field of its own each would cost as much as the row's reading.
+        # Separate fields would cost as much time as reading the row.
         put = object.__setattr__
         put(self, "position", position)
         put(self, "reason", reason)
@@ -221,7 +222,7 @@ class FaultyRow(BadRow):
 
     @property
     def error(self) -> SrfixError:
-        """Why, in full."""
+        """The full error."""
         made: SrfixError | None = getattr(self, "_error", None)
         if made is None:
             assert self.payload is not None
@@ -236,7 +237,7 @@ class FaultyRow(BadRow):
     def message(self) -> str:
         _, words, _, about = self._fault
         whole = about + words
-        # What is short and printable as a whole is so in its parts.
+        # If the whole is short and printable, so is each part.
         return whole if whole.isascii() and whole.isprintable() and len(whole) < _SHORT else self.error.message
 
     def __reduce__(self) -> tuple[Callable[[], BadRow], tuple[()]]:

@@ -1,4 +1,4 @@
-"""pyarrow, loaded when it is needed: it is an extra, and half a second of import."""
+"""Loads pyarrow only when it is needed: it is an extra, and its import takes half a second."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def pyarrow() -> ModuleType:
 
 
 def pyarrow_compute() -> ModuleType:
-    """Its compute functions.
+    """pyarrow's compute functions.
 
     :raises UsageError: if it is not installed.
     """

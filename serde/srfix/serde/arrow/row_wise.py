@@ -1,4 +1,5 @@
-"""Payloads → Arrow by rows in between: the way that works with every deserializer, and for what a quicker way did not read."""
+"""Payloads → Arrow through Python rows. This works with every deserializer, and also reads the payloads that a faster
+way did not read."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ _BOUNDS: Final = {ScalarType.INTEGER: INT_MAX + 1, ScalarType.BIGINT: LONG_MAX +
 
 
 def misfits(columns: Columns, row: object, path: str = "") -> Iterator[DecodeError]:
-    """What a row of those columns holds that does not fit them, each with its path."""
+    """The values of a row that do not fit its columns, each with its path."""
     if not isinstance(row, dict):
         yield _wrong_type(Struct(columns), row, path)
         return
@@ -58,7 +59,7 @@ def misfits(columns: Columns, row: object, path: str = "") -> Iterator[DecodeErr
 
 
 def row_error(errors: Sequence[DecodeError]) -> DecodeError:
-    """One error for a row: of the first finding's class, and naming all."""
+    """One error for a row. It has the class of the row's first error, and names all of them."""
     first = errors[0]
     sentences = "; ".join(str(error) for error in errors[:_SHOWN_FIELDS])
     more = f"; and {len(errors) - _SHOWN_FIELDS} more" if len(errors) > _SHOWN_FIELDS else ""
@@ -95,7 +96,7 @@ def _misfits(type_: ColumnType, value: object, path: str) -> Iterator[DecodeErro
 
 
 def _scalar(type_: ScalarType, value: object, path: str) -> Iterator[DecodeError]:
-    # A bool is an int to Python, and a datetime a date; here they are neither.
+    # For Python a bool is an int, and a datetime is a date. Here they do not count as such.
     if not isinstance(value, PYTHON_TYPES[type_]) or (
         isinstance(value, bool | datetime.datetime)
         and type_ not in (ScalarType.BOOLEAN, ScalarType.TIMESTAMP, ScalarType.TIMESTAMP_NTZ)
@@ -165,7 +166,7 @@ def _misfit(kind: type[DecodeError], type_: ColumnType, path: str, sentence: str
 
 
 REFUSED: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""What pyarrow raises for a value that its type does not hold: its own errors are among these."""
+"""The exceptions of pyarrow for a value that does not fit its type. pyarrow's own errors are subclasses of these."""
 
 
 def vouched_columns(deserializer: object, role: Role) -> Columns | None:
@@ -183,7 +184,8 @@ class RowWise:
     def __init__(self, deserializer: Deserializer, columns: Columns, role: Role) -> None:
         """:raises ColumnError: if Arrow cannot hold a column."""
         self._deserializer = deserializer
-        # Such a deserializer gives dicts of exactly these columns, in this order, with values of their types.
+        # A deserializer with `columns_of` gives dicts of exactly these columns, in this order, with values of their
+        # types.
         vouched = vouched_columns(deserializer, role)
         self.is_vouched_for = vouched is not None and _same(vouched, columns)
         self._columns = columns
@@ -221,8 +223,8 @@ class RowWise:
         )
 
     def _good(self, rows: list[Value | BadRow]) -> list[pa.Array] | None:
-        """The columns of rows that are neither bad nor tombstones; None if they are not such. Of rows that are vouched
-        for it is found out at no cost: others are no dicts, and refused."""
+        """The columns of rows that are neither bad nor tombstones; None if one of them is. For trusted rows this costs
+        nothing: a bad row or a tombstone is not a dict, so pyarrow refuses it."""
         if self.is_vouched_for:
             with suppress(*REFUSED):
                 return self._transposed(cast("list[Row]", rows))
@@ -231,7 +233,7 @@ class RowWise:
     def _arrays(
         self, read: list[Value | BadRow], payloads: Payloads, start: int
     ) -> tuple[list[pa.Array], list[BadRow]]:
-        """The columns of some rows, and the bad ones among them."""
+        """The columns of some rows, and the bad rows among them."""
         bad = {row.position: row for row in read if isinstance(row, BadRow)}
         if self.is_vouched_for:
             with suppress(*REFUSED):
@@ -242,14 +244,14 @@ class RowWise:
         return self._transposed(self._filled(read, start, bad)), [bad[position] for position in sorted(bad)]
 
     def _filled(self, read: list[Value | BadRow], start: int, bad: Collection[int]) -> list[Row]:
-        """The rows, with nulls in all columns for tombstones and bad ones."""
+        """The rows. Tombstones and bad rows have nulls in all columns."""
         return [
             self._nothing if row is None or position in bad else cast("Row", row)
             for position, row in enumerate(read, start)
         ]
 
     def _errors(self, row: Value | BadRow) -> list[DecodeError]:
-        """Why Arrow cannot hold the row."""
+        """The reasons why Arrow cannot hold the row."""
         pa = pyarrow()
         errors = list(misfits(self._columns, row))
         if errors:
@@ -263,11 +265,11 @@ class RowWise:
 
     def _transposed(self, rows: list[Row]) -> list[pa.Array]:
         pa = pyarrow()
-        # One list of all values and a slice for each column: no other way through Python's dicts is as quick.
+        # One list of all values with a slice for each column is the fastest way through Python's dicts.
         values = list(chain.from_iterable(map(self._values, rows)))
         count = len(self._types)
         if len(values) != count * len(rows):
-            raise ValueError("a row has other columns")  # `_errors` finds it and says it better
+            raise ValueError("a row has other columns")  # `_errors` finds this and has a better message
         return [pa.array(values[number::count], type_, from_pandas=False) for number, type_ in enumerate(self._types)]
 
 
@@ -282,7 +284,7 @@ def _bad_row(errors: Sequence[DecodeError], position: int, payloads: Payloads) -
 
 
 def payload_at(payloads: Payloads, position: int) -> bytes | None:
-    """One of the payloads, as Python's bytes."""
+    """One of the payloads as Python bytes."""
     if isinstance(payloads, Sequence):
         return payloads[position]
     payload: bytes | None = payloads[position].as_py()
@@ -297,7 +299,7 @@ def _schema_of(columns: Columns) -> pa.Schema:
 def with_odd_rows(
     columns: Sequence[pa.Array], odd: Sequence[int], payloads: Payloads, ctx: Context, row_wise: RowWise
 ) -> DecodedBatch:
-    """The batch, with the odd rows, which have nulls in the columns, as the row-wise way has them."""
+    """The batch, in which the values of the odd rows (which are null so far) come from the row-wise reader."""
     pa = pyarrow()
     schema = row_wise.schema
     rows = pa.RecordBatch.from_arrays(list(columns), schema=schema)

@@ -1,7 +1,6 @@
 """Columns as an Arrow schema, and back.
 
-| column | Arrow, written | Arrow, read too |
-|---|---|---|
+| column | Arrow type that is written | Arrow types that are also read | |---|---|---|
 | BOOLEAN | `bool` | |
 | INTEGER | `int32` | `int8`, `int16`, `uint8`, `uint16` |
 | BIGINT | `int64` | `uint32` |
@@ -17,8 +16,8 @@
 | MAP | `map` | |
 | STRUCT | `struct` | |
 
-All of it may be null, but a map's keys. Dictionary-encoded, run-end-encoded and extension types are read as what they
-hold. Spark knows every written type but `decimal256`.
+Everything may be null, except a map's keys. Dictionary-encoded, run-end-encoded and extension types are read like their
+value types. Spark knows every written type except `decimal256`.
 """
 
 from __future__ import annotations
@@ -54,26 +53,26 @@ _DECIMAL256_DIGITS: Final = 76
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasonFields:
-    """What the fields about bad rows are called."""
+    """The names of the fields about bad rows."""
 
     reason: str
-    """A `Reason`'s word; null where there is a row."""
+    """A `Reason`'s word; null for a good row."""
     message: str
-    """The error's words; null where there is none."""
+    """The error's message; null if there is no error."""
     payload: str
-    """The bytes of a bad row as they came; null where there is a row, or a tombstone."""
+    """The original bytes of a bad row; null for a good row or a tombstone."""
 
 
 def reason_fields(columns: Columns) -> ReasonFields:
-    """Names that no column has, in whatever letter case: `_srfix_reason` and so on, with one more underscore in front
-    than any column that looks like them."""
+    """Names that differ from all columns, ignoring case: `_srfix_reason` and so on. If a column has such a name, these
+    names get one more underscore in front."""
     alike = ((column.name, column.name.lstrip("_")) for column in columns)
     front = "_" * max((len(name) - len(bare) + 1 for name, bare in alike if is_same(bare[:5], "srfix")), default=1)
     return ReasonFields(reason=f"{front}srfix_reason", message=f"{front}srfix_message", payload=f"{front}srfix_payload")
 
 
 def arrow_schema(columns: GivenColumns, *, on_error: OnError = "fail", with_reason: bool = False) -> pa.Schema:
-    """The schema of what `to_arrow` makes.
+    """The schema of the batches that `to_arrow` makes.
 
     :raises ColumnError: if the columns cannot be used, or a DECIMAL has more than 76 digits.
     :raises UsageError: if pyarrow is not installed.
@@ -101,8 +100,8 @@ def arrow_type(type_: ColumnType, column: str) -> pa.DataType:
         case Decimal(precision, scale):
             if precision > _DECIMAL256_DIGITS:
                 raise ColumnError(
-                    f"The column {column!r} holds a DECIMAL of {precision} digits; Arrow's have {_DECIMAL256_DIGITS} at "
-                    "most. Declare it smaller, or as STRING."
+                    f"The column {column!r} holds a DECIMAL of {precision} digits, but a decimal of Arrow has at "
+                    f"most {_DECIMAL256_DIGITS}. Declare it smaller, or as STRING."
                 )
             return (pa.decimal128 if precision <= _DECIMAL128_DIGITS else pa.decimal256)(precision, scale)
         case Array(items):
@@ -130,9 +129,9 @@ _SCALARS: Final = {
 
 
 def columns_from_arrow(schema: pa.Schema) -> Columns:
-    """The columns that hold what such batches hold, by the fields' names as they stand.
+    """The columns for the values of such batches. They have exactly the fields' names.
 
-    :raises ColumnError: if a field's type is no column's, or names are not distinct.
+    :raises ColumnError: if no column type corresponds to a field's type, or names are not distinct.
     :raises UsageError: if pyarrow is not installed.
     """
     return usable_columns(tuple(Column(field.name, _column_type(field.type, field.name)) for field in schema))
@@ -179,6 +178,7 @@ _TESTS: Final[dict[ScalarType, tuple[str, ...]]] = {
 
 
 def is_any(type_: pa.DataType, tests: Iterable[str]) -> bool:
-    """Whether one of the functions of `pyarrow.types`, by name, knows the type: older versions lack the newest."""
+    """Whether one of these functions of `pyarrow.types`, given by name, accepts the type. Older versions of pyarrow
+    lack the newest functions."""
     types = pyarrow().types
     return any(hasattr(types, test) and getattr(types, test)(type_) for test in tests)

@@ -1,4 +1,4 @@
-"""Payloads → Arrow without rows in between, where a body's values can be had without them."""
+"""Payloads → Arrow without Python rows, if the values of a body can be read directly."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ if TYPE_CHECKING:
 
 _ValuesOf: TypeAlias = Callable[[bytes, int], Iterable[object]]
 _Plans: TypeAlias = dict[bytes, _ValuesOf]
-# The years that Python's dates and times have: 0001-01-01 to 9999-12-31.
+# The range of Python's dates and times: 0001-01-01 to 9999-12-31.
 _DAYS: Final = (-719_162, 2_932_896)
 _MICROSECONDS: Final = (_DAYS[0] * 86_400_000_000, (_DAYS[1] + 1) * 86_400_000_000 - 1)
 
 
 class ValueWise:
-    """The `BatchDecode` for what reads Avro into columns: the same batches as `RowWise`, in two thirds of the time.
+    """The `BatchDecode` for deserializers that read Avro into columns: the same batches as `RowWise`, in two thirds of
+    the time.
 
-    Every payload that is not plainly right goes the row-wise way: it finds the words, and what else the row may hold.
+    Every payload that is not clearly right is read row-wise, which finds the error message, or a correct row.
     """
 
     def __init__(self, deserializer: Deserializer, columns: Columns, role: Role) -> None:
@@ -74,7 +75,7 @@ class ValueWise:
         return with_odd_rows(columns, left, payloads, ctx, self._row_wise)
 
     def _values(self, payloads: Sequence[bytes | None], ctx: Context, plans: _Plans) -> tuple[list[object], list[int]]:
-        """The values of the payloads' columns, row by row, and the positions of odd ones, which have nulls."""
+        """The values of the payloads' columns, row by row, and the positions of odd rows, which have nulls."""
         values: list[object] = []
         odd: list[int] = []
         width, size = len(self._schema), PREFIX_ID_SIZE
@@ -82,7 +83,7 @@ class ValueWise:
         left = iter(payloads)
         while len(values) < len(payloads) * width:
             try:
-                # The good rows' loop: an odd one ends it, and it is begun again behind it.
+                # The loop for good rows. An odd row ends it, and the loop starts again after that row.
                 for payload in left:
                     extend(plans[payload[:size]](payload, size))  # type: ignore[index, arg-type]
             except (SrfixError, KeyError, TypeError):
@@ -97,7 +98,7 @@ class ValueWise:
         return values, odd
 
     def _new_plan(self, payload: bytes | None, ctx: Context, plans: _Plans) -> _ValuesOf:
-        """The plan for a schema id that is met for the first time; what is never right for any other payload."""
+        """The plan for a new schema id; a plan that never matches, for any other payload."""
         if payload is None or prefix_of(payload) in plans:
             return _never
         assert self._values_decode is not None
@@ -112,14 +113,14 @@ class ValueWise:
         return decode
 
     def _arrays(self, values: Sequence[object]) -> list[pa.Array] | None:
-        """The columns; None if a value is none of its column's."""
+        """The columns; None if a value does not fit its column."""
         pa = pyarrow()
         width = len(self._schema)
         arrays = []
         try:
             for number, (field, bounds) in enumerate(zip(self._schema, self._bounds, strict=True)):
                 column = values[number::width]
-                # A local time is a datetime always: its numbers were never left.
+                # A local time is always a datetime: it never comes as a number.
                 is_instant = bounds is _MICROSECONDS and field.type.tz is not None
                 array = _instants(column) if is_instant else pa.array(column, field.type, from_pandas=False)
                 if bounds is not None and not _is_within(array, *bounds):
@@ -140,11 +141,12 @@ def _values_of_row(deserialize: Deserializer, ctx: Context, payload: bytes, _off
 
 
 def _instants(values: Sequence[object]) -> pa.Array:
-    """Datetimes, and numbers of milliseconds since 1970."""
+    """Converts datetimes and numbers of milliseconds since 1970."""
     pa = pyarrow()
     type_ = pa.timestamp("us", tz="UTC")
     with suppress(*REFUSED):
-        # The whole column at once, if all of it are numbers; one beyond 64 bits as microseconds is refused.
+        # Converts the whole column at once if all values are numbers. A number beyond 64 bits in microseconds is
+        # refused.
         return pa.array(values, pa.int64(), from_pandas=False).cast(pa.timestamp("ms", tz="UTC")).cast(type_)
     return pa.array([value * 1000 if type(value) is int else value for value in values], type_, from_pandas=False)
 

@@ -1,7 +1,8 @@
-"""Arrow arrays → Python values, as serializers take them: exactly, or not at all.
+"""Arrow arrays → Python values in the form that serializers take: exactly, or not at all.
 
-pyarrow's own `to_pylist` is quick for numbers, text and bytes, and is left to do them. It is slow for times and dates,
-cuts nanoseconds, keeps the last of two equal map keys if asked for dicts, and gives maps as pairs: those are done here.
+pyarrow's own `to_pylist` is fast for numbers, text and bytes, so it converts them. This module converts the other
+types, because `to_pylist` is slow for times and dates, cuts nanoseconds, gives maps as pairs, and as dicts keeps only
+the last of two equal map keys.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Read: TypeAlias = "Callable[[pa.Array], list[object]]"
-"""An array's values, None for its nulls. Raises a `Misfit` with the paths of what cannot be a value."""
+"""An array's values, with None for its nulls. Raises a `Misfit` with the paths of all entries that cannot be a
+value."""
 TimeUnit: TypeAlias = Literal["ms", "us"]
-"""What times may be fine to: milliseconds, or microseconds."""
+"""The finest unit of times: milliseconds or microseconds."""
 
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _EPOCH_ORDINAL: Final = _EPOCH.toordinal()
@@ -43,7 +45,8 @@ _PLAIN: Final = (
     "is_fixed_size_binary",
     "is_null",
 )
-"""The types that `to_pylist` does, by their functions in `pyarrow.types`: older versions lack the newest."""
+"""The types that `to_pylist` converts, by their functions in `pyarrow.types`. Older versions of pyarrow lack the newest
+functions."""
 
 
 def struct_reader(fields: Sequence[pa.Field], path: str, unit: TimeUnit) -> Read:
@@ -133,13 +136,13 @@ def _scalar_reader(type_: pa.DataType, path: str, unit: TimeUnit) -> Read:
 
 
 def _decimals(array: pa.Array) -> list[object]:
-    # By way of their text: quicker, and the scale stays.
+    # Conversion through text is faster, and keeps the scale.
     texts = array.cast(pyarrow().string()).to_pylist()
     return [None if text is None else decimal.Decimal(text) for text in texts]
 
 
 def _each_number(convert: Callable[[int], object], path: str) -> Read:
-    """For types that are numbers underneath."""
+    """For types that Arrow stores as numbers."""
 
     def read(array: pa.Array) -> list[object]:
         pa = pyarrow()
@@ -164,7 +167,8 @@ def _date_of_ms(milliseconds: int) -> datetime.date:
 
 
 def _in_unit(have: str, want: TimeUnit, convert: Callable[[int], object]) -> Callable[[int], object]:
-    """`convert`, which takes microseconds, for numbers of another unit: refused if they are finer than wanted."""
+    """Adapts `convert`, which takes microseconds, to numbers of another unit. Numbers that are finer than the wanted
+    unit are refused."""
     nanoseconds, finest = _NANOSECONDS[have], _NANOSECONDS[want]
 
     def scaled(number: int) -> object:
@@ -186,7 +190,7 @@ def _timestamp(microseconds: int) -> datetime.datetime:
 
 
 def _local(microseconds: int) -> datetime.datetime:
-    """What a clock without a zone shows: the serializer takes it for local times alone."""
+    """A time of a clock without a zone. The serializer accepts it only for local times."""
     return _timestamp(microseconds).replace(tzinfo=None)
 
 
@@ -203,7 +207,7 @@ def _map_reader(type_: pa.DataType, path: str, unit: TimeUnit) -> Read:
     arrow = pyarrow()
     read_keys = _reader(type_.key_type, f"{path}->MAP_KEY", unit)
     read_values = _reader(type_.item_type, f"{path}->MAP_VAL", unit)
-    # A map has no functions of its own for slices and nulls; as a list it has.
+    # A map array does not handle slices and nulls itself; viewed as a list, it does.
     pairs = arrow.list_(arrow.struct([arrow.field("key", type_.key_type), arrow.field("value", type_.item_type)]))
 
     def read(array: pa.Array) -> list[object]:

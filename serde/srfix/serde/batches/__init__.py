@@ -1,1 +1,1 @@
-"""Many payloads at a time, with bad rows as values."""
+"""Reads many payloads at a time, with bad rows as values."""

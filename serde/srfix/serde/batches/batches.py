@@ -1,20 +1,20 @@
-"""Many payloads at a time, with bad rows as values.
+"""Reads many payloads at a time, with bad rows as values.
 
 | reason | of the error |
 |---|---|
-| `TOMBSTONE` | none: a null payload, or JSON's `null` for a row, is a row's deletion, not an error |
+| `TOMBSTONE` | none: a null payload, or JSON's `null` instead of a row, deletes a row and is not an error |
 | `TOO_SHORT`, `BAD_MAGIC`, `BAD_FRAMING` | `PayloadTooShortError`, `UnknownMagicByteError`, other `WireError` |
-| `BAD_ID` | `ImpossibleSchemaIdError`: an id that no registry gives, and that none is asked for |
+| `BAD_ID` | `ImpossibleSchemaIdError`: an id that no registry assigns, so srfix asks no registry for it |
 | `UNKNOWN_ID`, `NOT_UNDER_SUBJECT` | `ResolveError`; `SubjectVersionError` and `DualSubjectError` |
 | `BAD_SCHEMA`, `AMBIGUOUS_CASE` | `SchemaError`, `CasingError` |
 | `TRUNCATED`, `TRAILING_BYTES`, `DECODE_FAILED` | `TruncatedBodyError`, `TrailingBytesError`, other `DecodeError` |
-| `BEYOND_BOUNDS` | `PayloadBoundError`: more than any payload may ask for (`srfix.serde.bounds`) |
+| `BEYOND_BOUNDS` | `PayloadBoundError`: the payload exceeds a limit (`srfix.serde.bounds`) |
 | `NOTHING_FED`, `COLUMN_NOT_FED` | `NothingFedError`: the writer feeds none of the columns; `ColumnNotFedError` (`strict`) |
 | `TYPE_MISMATCH`, `BAD_VALUE`, `OVERFLOW` | `IncompatibleTypeError`, `CoercionError`, `OutOfRangeError` |
 | `ENCODE_FAILED` | `EncodeError` |
-| `NO_PLAN` | none: on Spark, a row of a topic that no plan of a read of several topics is for |
+| `NO_PLAN` | none: on Spark, in a read of several topics, a row of a topic without a plan |
 
-Every other error, above all a registry that cannot be asked, says nothing about the row: it is raised, never kept.
+Every other error says nothing about the row, above all if a registry cannot be asked. Such an error is always raised.
 
     >>> from srfix.serde import AvroDeserializer, AvroSerializer, ById, SerdeContext, parse_columns
     >>> columns, users = parse_columns("ID BIGINT, NAME STRING"), SerdeContext("users")
@@ -64,15 +64,15 @@ def deserialize_many(
 ) -> Iterator[Any]:
     """The rows of payloads, in order; None for a tombstone.
 
-    With `on_error="quarantine"` a row that cannot be read comes as a `BadRow`. A schema id that was refused is not
-    asked for again until the payloads are through (of an iterator the next 1,000), so garbage costs one question for each
-    id. Up to 1,000 rows are read ahead; keep no more of them than you need: many thousands of dicts at a time are slow,
-    because Python's garbage collector walks them.
+    With `on_error="quarantine"` a row that cannot be read comes as a `BadRow`. If the registry refused a schema id,
+    srfix does not ask for this id again in the same payloads (with an iterator: in the same 1,000), so garbage costs
+    one request for each id. srfix reads up to 1,000 rows ahead. Keep no more rows than you need: many thousands of
+    dicts at a time are slow, because Python's garbage collector walks them.
 
-    :raises UsageError: if there are several contexts, and not as many as payloads; if `on_error` is no word of its; if the
-        payloads are one, or a malformed Arrow array.
+    :raises UsageError: if the number of contexts is neither 1 nor that of the payloads; if `on_error` is an unknown
+        word; if `payloads` is a single payload, or a malformed Arrow array.
     :raises RegistryError: if the registry could not be asked, whatever `on_error` says.
-    :raises SrfixError: what the deserializer raises, with the row's position (`.position`), unless in quarantine.
+    :raises SrfixError: any error of the deserializer, with the row's position (`.position`), unless in quarantine.
 
     >>> from srfix.serde import JsonDeserializer, SerdeContext
     >>> payloads = [b'{"a": 1}', None, b'{"a": ']

@@ -1,4 +1,5 @@
-"""Rows of a batch, some at a time, and why some are bad: what `srfix.serde.batches.batches` and `srfix.serde.arrow` share."""
+"""Reads the rows of a batch, some at a time, and finds why rows are bad. `srfix.serde.batches.batches` and
+`srfix.serde.arrow` share it."""
 
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ if TYPE_CHECKING:
 
 
 def usable_payloads(payloads: object) -> Any:
-    """A list, a tuple or a sound Arrow array of bytes as it is; an iterator over whatever else holds payloads."""
+    """Returns a list, a tuple or a valid Arrow array of bytes unchanged; for any other iterable of payloads, an
+    iterator."""
     arrow = sys.modules.get("pyarrow")
     if arrow is not None and isinstance(payloads, arrow.Array | arrow.ChunkedArray):
         return of_binary(payloads)
@@ -58,7 +60,7 @@ def usable_payloads(payloads: object) -> Any:
 
 
 def of_binary(payloads: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """The array, sound, as one of a binary type."""
+    """The array as an array of a binary type, after a check that it is valid."""
     import pyarrow as pa
 
     for chunk in payloads.chunks if isinstance(payloads, pa.ChunkedArray) else [payloads]:
@@ -74,8 +76,8 @@ def of_binary(payloads: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArra
 
 
 def refuse_malformed(array: pa.Array, what: str) -> None:
-    """An IPC stream is taken as it comes: whoever made it may have written offsets that lead into other memory. Text that is
-    not UTF-8 is a row's matter.
+    """pyarrow does not check an IPC stream: its writer may have written offsets that point into other memory. Text that
+    is not UTF-8 is a matter of its row.
     """
     import pyarrow as pa
 
@@ -111,7 +113,7 @@ def _check(array: pa.Array) -> None:
     elif isinstance(type_, pa.BaseExtensionType):
         _check(array.storage)
     elif types.is_primitive(type_) or types.is_decimal(type_) or types.is_fixed_size_binary(type_):
-        pass  # it has no offsets; whether a time is one is a row's matter too
+        pass  # it has no offsets; whether a time is valid is a matter of its row
     elif types.is_string(type_):
         array.view(pa.binary()).validate(full=True)
     elif types.is_large_string(type_):
@@ -128,10 +130,11 @@ def _check_offsets(offsets: pa.Array, values: int) -> None:
 
 
 ROWS_AT_A_TIME: Final = 1000
-"""How many rows are held together: more dicts, and Python's garbage collector walks them again and again."""
+"""The number of rows that are held together. With more dicts, Python's garbage collector would walk them again and
+again."""
 
 
-# A child stands before its parent: the first that fits is the reason.
+# A subclass stands before its base class, because the first match is the reason.
 _REASONS: Final[tuple[tuple[type[SrfixError], Reason], ...]] = (
     (PayloadTooShortError, Reason.TOO_SHORT),
     (UnknownMagicByteError, Reason.BAD_MAGIC),
@@ -157,7 +160,7 @@ _REASONS: Final[tuple[tuple[type[SrfixError], Reason], ...]] = (
 
 
 def reason_of(error: SrfixError) -> Reason | None:
-    """The word for an error that is about a row; None for one that is not, which must be raised."""
+    """The reason for an error about a row; None for another error, which must be raised."""
     return _reason_of_kind(type(error))  # type: ignore[arg-type, unused-ignore]
 
 
@@ -167,7 +170,7 @@ def _reason_of_kind(kind: type[SrfixError]) -> Reason | None:
 
 
 def error_at(error: SrfixError, position: int) -> SrfixError:
-    """The same error, saying which row of the batch it is about; `.position` has the number."""
+    """The same error with the row's position in its message and in `.position`."""
     located = copy.copy(error)
     located.args = (f"Row {position} of the batch: {error.message}", *error.args[1:])
     located.position = position  # type: ignore[attr-defined]
@@ -180,7 +183,7 @@ def usable_contexts(ctx: GivenContexts) -> Contexts:
         return usable_context(ctx)
     if not isinstance(ctx, Sequence):
         return usable_context(ctx)
-    for context in ctx[:1]:  # one of many: what they are is alike
+    for context in ctx[:1]:  # checks only one of many, because they are all alike
         usable_context(context)
     return cast("Contexts", ctx)
 
@@ -199,9 +202,10 @@ def contexts_of(ctx: GivenContexts, rows: int) -> Sequence[Context]:
 def chunks_of_rows(
     payloads: Payloads, ctx: GivenContexts, deserializer: Deserializer
 ) -> Iterator[list[Value | BadRow]]:
-    """The rows of payloads in lists of 1,000 (the last one shorter, and those of large payloads), bad ones as values."""
+    """The rows of payloads in lists of 1,000, with bad rows as values. The last list, and lists of large payloads, are
+    shorter."""
     contexts = contexts_of(ctx, len(payloads))
-    # Of one context the kernel reads many payloads in one call.
+    # With one context the kernel reads many payloads in one call.
     read_ahead = None if isinstance(usable_contexts(ctx), Sequence) else getattr(deserializer, "_read_ahead", None)
     return _chunks(payloads, contexts, deserializer, read_ahead)
 
@@ -226,7 +230,8 @@ def _chunks(
                 is_ahead = bool(more)
             left = zip(some[len(rows) :], contexts[start + len(rows) : start + len(some)], strict=True)
             try:
-                # The good rows' loop, which does nothing but call: a bad one ends it, and it is begun again behind it.
+                # The loop for good rows only calls the deserializer. A bad row ends it, and the loop starts again after
+                # that row.
                 for row in starmap(read, left):
                     rows.append(row)
                     if is_ahead:
@@ -245,7 +250,8 @@ def _chunks(
 
 
 def payloads_from(payloads: Payloads, start: int) -> Sequence[bytes | None]:
-    """The next 1,000 payloads as Python's bytes; fewer, and at least one, of large ones, whose rows may be much larger."""
+    """The next 1,000 payloads as Python bytes. If payloads are large, fewer (at least one), because their rows may be
+    much larger."""
     some: Sequence[bytes | None]
     if isinstance(payloads, Sequence):
         some = payloads[start : start + ROWS_AT_A_TIME]
@@ -256,7 +262,7 @@ def payloads_from(payloads: Payloads, start: int) -> Sequence[bytes | None]:
         if sum(map(len, filter(None, some))) <= left:
             return some
     except TypeError:
-        return some  # the deserializer says of what type a payload must be
+        return some  # the deserializer will check the payload's type
     for count, payload in enumerate(some):
         left -= len(payload or b"")
         if left < 0:
@@ -265,7 +271,7 @@ def payloads_from(payloads: Payloads, start: int) -> Sequence[bytes | None]:
 
 
 class _Refused:
-    """The deserializer, with an eye on the schema ids and GUIDs that were refused before."""
+    """Wraps the deserializer, and remembers the schema ids and GUIDs that were refused before."""
 
     def __init__(self, deserialize: Deserializer) -> None:
         self._deserialize = deserialize
@@ -273,7 +279,7 @@ class _Refused:
         self._by_framing: dict[tuple[bytes, str, str], SrfixError] = {}
 
     def __call__(self, payload: bytes | None, ctx: Context) -> Value:
-        # Headers may name another schema. And a payload is taken apart only if one like it was refused.
+        # Headers may name another schema. A payload is parsed here only if a similar one was refused.
         if payload and not ctx.headers and (prefix_of(payload), ctx.topic, ctx.field) in self._prefixes:
             error = self._by_framing.get((_framing_of(payload), ctx.topic, ctx.field))
             if error is not None:
@@ -281,7 +287,7 @@ class _Refused:
         return self._deserialize(payload, ctx)
 
     def put(self, bad: BadRow, ctx: Context) -> bool:
-        """True if the error is remembered: if it is about the id alone, which stands in front of the payload."""
+        """Remembers the error, and returns True, if the error depends only on the id in front of the payload."""
         if bad.payload is None or ctx.headers or not isinstance(bad.error, ResolveError | SchemaError):
             return False
         framing = _framing_of(bad.payload)
@@ -293,7 +299,7 @@ class _Refused:
 
 
 def _framing_of(payload: bytes) -> bytes:
-    """What stands in front of the body; nothing if that is no framing."""
+    """The framing in front of the body; empty if there is no valid framing."""
     try:
         frame = parse(payload)
     except WireError:
@@ -302,7 +308,8 @@ def _framing_of(payload: bytes) -> bytes:
 
 
 def without_frames(error: SrfixError) -> SrfixError:
-    """The error without tracebacks: those of a thousand bad rows would keep a thousand stacks alive."""
+    """The error without tracebacks, because the tracebacks of a thousand bad rows would keep a thousand stacks
+    alive."""
     part: BaseException | None = error
     seen: set[int] = set()
     while part is not None and id(part) not in seen:  # an error may be its own cause

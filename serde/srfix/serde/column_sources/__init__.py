@@ -1,8 +1,7 @@
-"""Columns out of what people have.
+"""Columns from other descriptions of rows.
 
-| columns from | function | what is left out, too |
-|---|---|---|
-| ksqlDB's words | `parse_columns`; back: `print_columns` | |
+| columns from | function | function that also gives the fields that are left out | |---|---|---|
+| ksqlDB's column list | `parse_columns`; back: `print_columns` | |
 | an Avro schema | `columns_from_avro` | `formats.avro.infer_columns` |
 | a JSON Schema | `columns_from_json_schema` | `formats.json_schema.infer_columns` |
 | JSON samples | `columns_from_json` | `infer_json` |

@@ -1,4 +1,4 @@
-"""Columns of plain JSON, by samples. ksqlDB infers nothing from plain JSON: the rules are our own.
+"""Infers columns from samples of plain JSON. ksqlDB infers nothing from plain JSON, so these rules are srfix's own.
 
 | seen | column |
 |---|---|
@@ -6,9 +6,9 @@
 | whole numbers within 64 bits | BIGINT; INTEGER if asked and all fit 32 bits |
 | other numbers, or both | DOUBLE, if no whole number loses a digit |
 | texts | STRING |
-| arrays, objects | ARRAY of what the items are, STRUCT of the fields of all samples; never MAP |
-| null only, only empty arrays, only empty objects | none: dropped, and the caller is told |
-| anything else together | refused; or STRING, which ksqlDB's JSON format reads from any JSON |
+| arrays, objects | ARRAY of the items' type, STRUCT of the fields of all samples; never MAP |
+| null only, only empty arrays, only empty objects | none: the field is dropped, and the caller gets its path |
+| any other mixture | refused; or STRING, which ksqlDB's JSON format reads from any JSON |
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from srfix.serde.errors import ColumnError, SchemaError
 from srfix.serde.java_ints import is_int, is_long
 
 IntegerRule: TypeAlias = Literal["bigint", "smallest"]
-"""`bigint`: whole numbers are BIGINT. `smallest`: INTEGER where all that were seen fit 32 bits."""
+"""`bigint`: whole numbers are BIGINT. `smallest`: they are INTEGER if all samples fit 32 bits."""
 ConflictRule: TypeAlias = Literal["refuse", "string"]
-"""What becomes of values that no one type holds: an error, or STRING."""
+"""What happens if no type holds all values: an error, or STRING."""
 
 _MAX_DIGITS: Final = 400
 _KINDS: Final = {
@@ -60,7 +60,7 @@ def columns_from_json(
     integers: IntegerRule = "bigint",
     conflicts: ConflictRule = "refuse",
 ) -> Columns:
-    """The columns that all samples fit, without a word about the fields that are left out: see `infer_json`.
+    """The columns that all samples fit. Unlike `infer_json`, this does not report the fields that it leaves out.
 
     :raises SchemaError: if a sample is not a JSON object.
     :raises ColumnError: if the samples give no columns.
@@ -75,10 +75,10 @@ def infer_json(
     integers: IntegerRule = "bigint",
     conflicts: ConflictRule = "refuse",
 ) -> Inferred:
-    """The columns that all samples fit, in the order of their first appearance, and the fields that no sample shows the
-    type of (paths like `$.A.B[]`).
+    """The columns that all samples fit, in the order of their first appearance, and the fields whose type no sample
+    shows (paths like `$.A.B[]`).
 
-    :param samples: JSON texts, each an object. What they do not show is not there: give many.
+    :param samples: JSON texts, each an object. Only fields in the samples become columns, so give many samples.
     """
     root = _Summary()
     for number, sample in enumerate(samples, start=1):
@@ -110,7 +110,7 @@ def _loaded(sample: str | bytes, number: int) -> object:
 
 
 class _Summary:
-    """What the samples hold at one path."""
+    """The values of the samples at one path."""
 
     __slots__ = ("exact", "fields", "items", "kinds", "largest", "least")
 
@@ -121,7 +121,7 @@ class _Summary:
         self.least = 0
         self.largest = 0
         self.exact = True
-        """Whether a DOUBLE holds every number seen."""
+        """Whether a DOUBLE holds every number in the samples."""
 
     def add(self, value: object, path: str, *, depth: int) -> None:
         if depth > MAX_NESTING:

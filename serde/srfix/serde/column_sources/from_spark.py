@@ -1,4 +1,5 @@
-"""Columns of a Spark schema and back, by the JSON form that Spark documents (`StructType.jsonValue`). Needs no pyspark.
+"""Columns from a Spark schema and back, through the JSON form that Spark documents (`StructType.jsonValue`). Needs no
+pyspark.
 
 | Spark | column | back |
 |---|---|---|
@@ -11,7 +12,7 @@
 | char(n), varchar(n) | STRING | string |
 | array, map with keys of type string, struct | ARRAY, MAP, STRUCT | the same, everything nullable |
 
-All else is refused: time is finer than milliseconds, and the rest fits no column type.
+Every other type is refused: Spark's time is finer than milliseconds, and the rest fits no column type.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ from srfix.serde.errors import ColumnError, SchemaError
 
 @runtime_checkable
 class SparkStructType(Protocol):
-    """A `pyspark.sql.types.StructType`, as far as it is needed here."""
+    """The part of `pyspark.sql.types.StructType` that srfix needs."""
 
     def jsonValue(self) -> dict[str, object]:
         """The schema in Spark's JSON form."""
@@ -78,13 +79,13 @@ _CHARACTERS: Final = re.compile(r"(?:var)?char\([0-9]+\)")
 _DECIMAL: Final = re.compile(r"decimal\(\s*([0-9]{1,3})\s*,\s*(-?[0-9]{1,3})\s*\)")
 _MAX_PRECISION: Final = 38
 _WRITTEN: Final = {type_: word for word, type_ in _SCALARS.items()}
-"""The widest word of each type, which stands last in the table."""
+"""The widest Spark type for each column type; it stands last in the table."""
 
 
 def columns_from_spark(schema: SparkSchema, *, names: NameRule = "upper") -> Columns:
-    """The columns of a Spark schema. Nullable or not makes no difference, and metadata is not looked at.
+    """The columns of a Spark schema. Nullability makes no difference, and metadata is ignored.
 
-    :raises SchemaError: if it is not Spark's JSON form of a struct.
+    :raises SchemaError: if the schema is not Spark's JSON form of a struct.
     :raises ColumnError: if a field's type fits no column type (with its path), types nest too deep, or two fields get
         the same name.
     """
@@ -94,10 +95,10 @@ def columns_from_spark(schema: SparkSchema, *, names: NameRule = "upper") -> Col
 def spark_schema(columns: Columns) -> str:
     """Spark's JSON text of columns, for `StructType.fromJson(json.loads(text))`: every field nullable, without metadata.
 
-    Spark knows no keys: give it the columns of one half (`half_of`).
+    Spark knows no keys, so pass only the key's or only the value's columns (`half_of`).
 
-    :raises ColumnError: if two columns have one name, or Spark has no such type: TIME, a MAP with keys other than STRING, a
-        DECIMAL beyond 38 digits.
+    :raises ColumnError: if two columns have the same name, or Spark lacks the type: TIME, a MAP with keys other than
+        STRING, a DECIMAL beyond 38 digits.
     """
     usable = columns_of_one_half(columns, holder="A Spark schema")
     return json.dumps(_written_struct(usable, ""), separators=(",", ":"), ensure_ascii=False)
@@ -123,8 +124,8 @@ class _Reader:
         fields = struct.get("fields") if isinstance(struct, Mapping) and struct.get("type") == "struct" else None
         if not isinstance(fields, list):
             raise SchemaError(
-                f"{path or 'The Spark schema'} is not the JSON form of a struct. "
-                "Give a StructType, or what its json() or jsonValue() returns."
+                f"{path or 'The Spark schema'} is not the JSON form of a struct. Give a StructType, or the result of "
+                "its json() or jsonValue()."
             )
         read = [self._field(field, path, depth) for field in fields]
         return source_columns(read, names=self._names, where=path or "the Spark schema")
@@ -217,4 +218,4 @@ def _written(type_: ColumnType, path: str) -> _Json:
 
 
 def _unwritable(path: str, type_: str) -> ColumnError:
-    return ColumnError(f"The column {path} is {type_}, which Spark has no type for. Leave it out.")
+    return ColumnError(f"The column {path} is {type_}, but Spark has no such type. Leave it out.")

@@ -1,4 +1,4 @@
-"""Columns in each of the forms in which they may be given."""
+"""Accepts columns in every form that srfix takes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from srfix.serde.connect.columns import NameRule
 from srfix.serde.errors import ColumnError
 
 GivenColumns: TypeAlias = "Columns | SparkSchema | type[Any]"
-"""Columns that were parsed, their text in ksqlDB's words or Spark's, a StructType (`ReadPlan.schema` too), its JSON, or a
+"""Parsed columns, their text in ksqlDB's or Spark's notation, a StructType (also `ReadPlan.schema`), its JSON, or a
 dataclass."""
 
 
 def given_columns(columns: GivenColumns, *, names: NameRule = "keep", dataclass_names: NameRule = "upper") -> Columns:
-    """The columns of a list, of ksqlDB's words, of a StructType or of its JSON, or of a dataclass."""
+    """The columns from a list, a text, a StructType or its JSON, or a dataclass."""
     if isinstance(columns, tuple | list):
         for column in columns:
             if not isinstance(column, Column):
@@ -40,6 +40,6 @@ def given_columns(columns: GivenColumns, *, names: NameRule = "keep", dataclass_
         return columns_from_spark(columns, names=names)
     what = "None" if columns is None else f"of the type {type(columns).__name__}"
     raise ColumnError(
-        f"Columns are {what}. Pass their text ('ID BIGINT, NAME STRING'), what parse_columns gives, a dataclass, or a "
-        "StructType."
+        f"Columns are {what}. Pass their text ('ID BIGINT, NAME STRING'), the result of parse_columns, a dataclass, "
+        "or a StructType."
     )

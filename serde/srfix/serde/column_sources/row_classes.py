@@ -1,20 +1,21 @@
-"""Columns of a Python dataclass, and rows of columns as its instances.
+"""Columns from a Python dataclass, and rows as instances of a dataclass.
 
 | hint | column |
 |---|---|
-| `str`, `bool`, `int`, `float`, `bytes` | STRING, BOOLEAN, BIGINT (INTEGER if it says so), DOUBLE, BYTES |
+| `str`, `bool`, `int`, `float`, `bytes` | STRING, BOOLEAN, BIGINT (INTEGER if annotated), DOUBLE, BYTES |
 | `date`, `time`, `datetime` | DATE, TIME, TIMESTAMP |
-| `decimal.Decimal`, saying precision and scale | DECIMAL |
+| `decimal.Decimal`, annotated with precision and scale | DECIMAL |
 | `list[X]`, `dict[str, X]`, a dataclass | ARRAY, MAP, STRUCT |
-| `X | None` | as X: every column may be null |
+| `X | None` | the column of X: every column may be null |
 
-What a hint alone cannot say is said beside it: `Annotated[int, INTEGER]`, `Annotated[decimal.Decimal, Decimal(10, 2)]`,
-`Annotated[int, Namespace.KEY]`, or `field(metadata={"column_type": INTEGER, "namespace": Namespace.KEY})`. The way back asks
-a column's hint alone.
+Annotations add what a hint alone cannot say: `Annotated[int, INTEGER]`, `Annotated[decimal.Decimal, Decimal(10, 2)]`,
+`Annotated[int, Namespace.KEY]`, or `field(metadata={"column_type": INTEGER, "namespace": Namespace.KEY})`. For rows as
+instances, only the hint counts.
 
-There fields are fed by the columns of their names under the case rule (`EXACT`: exactly; else ignoring case). A column that
-feeds no field, a field without a default that no column feeds, and a hint that does not fit its column are refused when the
-serde is made. Every column may be null: null for a field whose hint is not `X | None` is an error of that row.
+There, the column with a field's name feeds the field, under the case rule (`EXACT`: exactly; otherwise ignoring case).
+When the serde is made, srfix refuses a column without a field, a field with neither a column nor a default, and a hint
+that does not fit its column. Every column may be null: if a field's hint is not `X | None`, a null is an error of that
+row.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ from srfix.serde.connect.columns import NameRule
 from srfix.serde.errors import CasingError, ColumnError, DecodeError, SrfixError
 
 NameOf: TypeAlias = Callable[[str], str]
-"""The name of a dataclass's field → what it is called where it is written."""
+"""The name of a dataclass's field → its name in the written record."""
 _SCALARS: Final[dict[object, tuple[ScalarType, ...]]] = {
     str: (STRING,),
     bool: (BOOLEAN,),
@@ -80,15 +81,15 @@ _SCALARS: Final[dict[object, tuple[ScalarType, ...]]] = {
     datetime.time: (TIME,),
     datetime.datetime: (TIMESTAMP,),
 }
-"""Hint → the types that it may be, the default first."""
+"""Hint → the column types that it allows, the default first."""
 
 
 def columns_from_dataclass(class_: type, *, names: NameRule = "upper", name_of: NameOf = str) -> Columns:
     """The columns of a dataclass's fields, in their order.
 
-    :param name_of: what a field is called where it is written: takes full_name to fullName, say.
-    :raises ColumnError: if it is no dataclass, a hint cannot be resolved or fits no column type (with its path), a
-        dataclass holds itself, or two fields get the same name.
+    :param name_of: gives a field's name in the written record, for example fullName for full_name.
+    :raises ColumnError: if the class is not a dataclass, a hint cannot be resolved or fits no column type (with its
+        path), a dataclass contains itself, or two fields get the same name.
     """
     return usable_columns(_Reader(names, name_of).columns(class_, path="", depth=1))
 
@@ -181,7 +182,7 @@ def _hints(class_: type) -> dict[str, Any]:
 
 
 def _without_annotations(hint: object) -> tuple[object, list[object]]:
-    """The hint without `Annotated`, `NewType` and `| None`, and what the annotations said."""
+    """The hint without `Annotated`, `NewType` and `| None`, and the column type and namespace from the annotations."""
     marks: list[object] = []
     while True:
         if get_origin(hint) is Annotated:
@@ -221,7 +222,7 @@ def _hint_text(hint: object) -> str:
 
 
 Build: TypeAlias = "Callable[[Any], object]"
-"""A value of a row → what the field holds."""
+"""A value of a row → the field's value."""
 
 
 class _Rule(NamedTuple):
@@ -232,7 +233,8 @@ class _Rule(NamedTuple):
 def dataclass_builder(
     class_: type, columns: Columns, case_rule: CaseRule, name_of: NameOf = str
 ) -> Callable[[object], object]:
-    """What makes an instance of a row of these columns, among which a field is called as `name_of` says; None stays None."""
+    """A function that makes an instance from a row of these columns. `name_of` gives the column's name of a field. None
+    stays None."""
     rule = _Rule(CaseRule.EXACT if case_rule is CaseRule.EXACT else CaseRule.UNIQUE, name_of)
     build = _record(class_, columns, rule, path="")
 
@@ -342,5 +344,5 @@ def _same(value: object) -> object:
 
 
 def row_class(columns: object) -> type | None:
-    """The dataclass that was given as columns; None for columns in another form."""
+    """The dataclass, if columns were given as one; None for columns in another form."""
     return cast("type", columns) if isinstance(columns, type) and dataclasses.is_dataclass(columns) else None

@@ -1,4 +1,4 @@
-"""What the sources of columns share: how their names become columns' names."""
+"""The step that all sources of columns share: turning their names into column names."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from srfix.serde.connect.columns import NameRule
 from srfix.serde.errors import ColumnError
 
 SourceField: TypeAlias = tuple[str, ColumnType, Namespace]
-"""The source's name, and what becomes of it."""
+"""The source's name, and the column made from it."""
 
 
 def source_columns(fields: Iterable[SourceField], *, names: NameRule, where: str) -> Columns:
-    """Columns of the fields, in their order. `where` is what holds them, for the message."""
+    """Columns for the fields, in their order. `where` names the schema or dataclass, for the message."""
     sources: dict[str, str] = {}
     columns: list[Column] = []
     for source, type_, namespace in fields:

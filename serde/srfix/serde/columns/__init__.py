@@ -1,7 +1,7 @@
-"""Logical columns: what a row is made of, whatever the format.
+"""Logical columns: the parts of a row, independent of the format.
 
-`parse_columns("ID INT, `caseField` STRING, TAGS ARRAY<STRING>")` reads ksqlDB's words (the grammar is in
+`parse_columns("ID INT, `caseField` STRING, TAGS ARRAY<STRING>")` reads ksqlDB's notation (the grammar is in
 `srfix.serde.columns.text`); an unquoted name means upper case.
 
-`half_of` says what a key or a value is made of.
+`half_of` gives the columns of a key or a value.
 """

@@ -1,4 +1,4 @@
-"""How two column lists differ."""
+"""Compares two column lists."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Map, S
 
 
 class DifferenceKind(Enum):
-    """In what two column lists can differ."""
+    """The kinds of differences between two column lists."""
 
     MISSING = "missing"
-    """Only the first has it."""
+    """Only the first list has the column or field."""
     ADDED = "added"
-    """Only the second has it."""
+    """Only the second list has the column or field."""
     CASE = "case"
     """The names differ, but only by letter case."""
     NAMESPACE = "namespace"
     """A key in one and a value in the other, or a KEY and a PRIMARY KEY."""
     TYPE = "type"
     ORDER = "order"
-    """What both have stands in another order."""
+    """The columns or fields that both lists have stand in another order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,11 +35,12 @@ class ColumnDifference:
 
     kind: DifferenceKind
     path: str
-    """Where, by the first list's names: `->A->ARRAY->B`; of an order, what holds the fields, empty for the columns."""
+    """The place, by the first list's names: `->A->ARRAY->B`. For a different order it is the STRUCT, or empty for the
+    columns."""
     first: str | None
-    """What the first list has, as text: a column, a name, a type, the names in order; None if it has nothing there."""
+    """The first list's side as text: a column, a name, a type, or the names in order; None if it has nothing there."""
     second: str | None
-    """What the second list has."""
+    """The second list's side."""
 
     @property
     def sentence(self) -> str:
@@ -61,12 +62,14 @@ class ColumnDifference:
 
 
 def compare_columns(first: Columns, second: Columns) -> tuple[ColumnDifference, ...]:
-    """All differences, in the first list's order, then what only the second has, then the order; empty if they are equal.
+    """All differences, in the first list's order; then columns that only the second list has, then a different order.
+    Empty if the lists are equal.
 
-    A column of each that have no exact counterpart are taken for the same one if their names differ only by letter case
-    and no third does.
+    Two columns without an exact counterpart count as the same column if their names differ only by letter case and
+    there is no third such column.
 
-    :raises ColumnError: if one of the lists is not usable: empty, too deep, two columns of one name.
+    :raises ColumnError: if one of the lists cannot be used: it is empty, nests too deep, or has two columns with the
+        same name.
     """
     return tuple(_compare(usable_columns(first), usable_columns(second), ""))
 
@@ -102,10 +105,11 @@ def _compare(first: Columns, second: Columns, path: str) -> Iterator[ColumnDiffe
 
 
 def _pairs(first: Columns, second: Columns) -> dict[int, int]:
-    """Positions in the first list → positions in the second, of the columns that are the same one.
+    """Positions in the first list → positions in the second list, for columns that count as the same.
 
-    First those of one name in one half, for a column of the key may stand again among the values; then those of one name;
-    then those that only letter case sets apart, of which there may be no third.
+    It first pairs columns with the same name in the same half, because a column of the key may occur again among the
+    values. Then it pairs columns with the same name, then columns whose names differ only by letter case, if there is
+    no third such column.
     """
     pairs: dict[int, int] = {}
     for identity in _IDENTITIES:

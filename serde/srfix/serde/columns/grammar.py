@@ -1,4 +1,4 @@
-"""The reader of the grammar that `srfix.serde.columns.text` shows."""
+"""The parser for the grammar in `srfix.serde.columns.text`."""
 
 from __future__ import annotations
 
@@ -37,19 +37,20 @@ _SPARKS_SCALARS: Final = {
     "TIMESTAMP_LTZ": ScalarType.TIMESTAMP,
     "TINYINT": ScalarType.INTEGER,
 }
-"""Spark's words beside ksqlDB's → what `columns_from_spark` makes of them."""
+"""Spark's type words that ksqlDB lacks → the types that `columns_from_spark` gives for them."""
 _DECIMAL_WORDS: Final = ("DECIMAL", "DEC", "NUMERIC")
 _SPARKS_DECIMAL: Final = (10, 0)
-"""Precision and scale of a DECIMAL that names none, or no scale."""
+"""The default precision and scale of a DECIMAL."""
 _CREATED: Final = ("OR", "SOURCE", "STREAM", "TABLE")
 _TYPES: Final = ", ".join((*_SCALARS, "DECIMAL", "ARRAY", "MAP", "STRUCT"))
 
 
 class Parser:
-    """Reads one text, once."""
+    """Parses one text; for one use."""
 
     def __init__(self, text: str, *, plain_names: bool = False) -> None:
-        """Plain names stand as they are, without quotes and in any case, up to a blank, as `DESCRIBE` prints them."""
+        """With `plain_names`, a name ends at a blank and is taken unchanged, without quotes and in any letter case, as
+        `DESCRIBE` prints it."""
         self._text = text
         self._plain_names = plain_names
         self._token = next_token(text, 0)
@@ -58,9 +59,9 @@ class Parser:
         if self._keyword() == "CREATE" and declared_name(next_token(self._text, self._token.end).text) in _CREATED:
             return self._statement()
         if self._keyword() == "STRUCT" and next_token(self._text, self._token.end).text in ("<", "<>"):
-            fields = self._struct(0).fields  # all columns, as a StructType's simpleString has them
+            fields = self._struct(0).fields  # a StructType's simpleString wraps all columns in one struct
             if not fields:
-                raise ColumnError("The column list is a STRUCT without fields. Name one column at least.")
+                raise ColumnError("The column list is a STRUCT without fields. Name at least one column.")
             self._end("the end of the text")
             return fields
         if self._is("(") or self._is("["):
@@ -112,7 +113,7 @@ class Parser:
             self._advance()
             self._expect("(")
             while not self._is(")") and self._token.kind != "end":
-                self._advance()  # properties are no columns
+                self._advance()  # properties are not columns
             self._expect(")")
         self._take(";")
         self._end("the end of the statement")
@@ -156,7 +157,7 @@ class Parser:
     # -- columns
 
     def _column(self) -> Column | None:
-        """A column; None for one that is filled from a record's headers."""
+        """A column; None for a column that a record's headers fill."""
         name = self._name("a column name")
         self._take(":")
         type_ = self._type(1)
@@ -179,7 +180,7 @@ class Parser:
         return True
 
     def _remarks(self) -> None:
-        """What Spark's DDL has behind a type: nothing of it makes a difference here."""
+        """Skips the words after a type in Spark's DDL, which make no difference here."""
         while (keyword := self._keyword()) in ("NOT", "COMMENT"):
             self._advance()
             if keyword == "NOT" and self._keyword() != "NULL":

@@ -1,4 +1,5 @@
-"""Which columns a key or a value is made of, what neither may hold, and whether its only one stands bare."""
+"""The columns of a key or a value, the types that it may not hold, and whether a single column stands without a
+record."""
 
 from __future__ import annotations
 
@@ -17,28 +18,29 @@ def key_columns(columns: Columns) -> Columns:
 
 
 def only_column(columns: Columns) -> Column:
-    """The column whose value stands bare, without a record around it."""
+    """The column whose value stands without a record around it."""
     if len(columns) != 1:
         raise ColumnError(
-            f"Only a single column can be un-wrapped, and there are {len(columns)}: "
-            f"{', '.join(column.name for column in columns)}. Leave them wrapped, or give one."
+            f"Only a single column can be un-wrapped, but there are {len(columns)}: "
+            f"{', '.join(column.name for column in columns)}. Leave them wrapped, or give only one."
         )
     return columns[0]
 
 
 def is_wrapped(columns: Columns, role: Role) -> bool:
-    """Whether the columns of a half stand in a record where nothing is said about it: a single KEY column stands bare,
-    everything else in a record (`SerdeFeaturesFactory.buildKeyFeatures`, `.buildValueFeatures`)."""
+    """The default for wrapping: a single KEY column stands without a record, everything else in a record
+    (`SerdeFeaturesFactory.buildKeyFeatures`, `.buildValueFeatures`)."""
     return not (role is Role.KEY and len(columns) == 1)
 
 
 def struct_of(columns: Columns) -> Struct:
-    """The columns as one STRUCT, whose fields are never keys: the half that they are knows whether it is one."""
+    """The columns as one STRUCT. Its fields are never marked as keys, because the half itself says whether it is a
+    key."""
     return Struct(tuple(Column(column.name, column.type) for column in columns))
 
 
 def check_key_columns(columns: Columns) -> None:
-    """What ksqlDB's `GenericKeySerDe` checks of the columns of a key, whatever its format."""
+    """Makes the checks of ksqlDB's `GenericKeySerDe` for the columns of a key, which apply to all formats."""
     for column in columns:
         if any(isinstance(part, Map) for _, part in _parts(column.type, "")):
             raise ColumnError(
@@ -49,7 +51,7 @@ def check_key_columns(columns: Columns) -> None:
 
 
 def require_string_keys(columns: Columns, format_word: str) -> None:
-    """What ksqlDB's `AvroDataTranslator` and `KsqlJsonSerdeFactory` check of every MAP, nested ones too."""
+    """Makes the checks of ksqlDB's `AvroDataTranslator` and `KsqlJsonSerdeFactory` for every MAP, also nested ones."""
     for column in columns:
         for path, part in _parts(column.type, f"->{column.name}"):
             if isinstance(part, Map) and part.keys is not STRING:
@@ -60,7 +62,7 @@ def require_string_keys(columns: Columns, format_word: str) -> None:
 
 
 def _parts(type_: ColumnType, path: str) -> Iterator[tuple[str, ColumnType]]:
-    """The type and all in it, with the paths of ksqlDB's errors."""
+    """The type and all types in it, with the paths that ksqlDB's errors use."""
     yield path, type_
     match type_:
         case Array(items):
@@ -77,21 +79,21 @@ def _parts(type_: ColumnType, path: str) -> Iterator[tuple[str, ColumnType]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Half:
-    """A key or a value, as its format gets it."""
+    """A key or a value, in the form that formats get."""
 
     columns: Columns
     wrapped: bool
-    """False if the body is the bare value of the only one."""
+    """False if the body is the bare value of the only column."""
 
 
 def roles_of(columns: Columns) -> tuple[Role, ...]:
-    """The halves that columns are marked for; the value alone where none is marked."""
+    """The halves for which there are columns; only the value if no column is marked as KEY."""
     marked = {Role.KEY if column.namespace.is_key else Role.VALUE for column in columns}
     return tuple(role for role in Role if role in marked)
 
 
 def half_of(columns: Columns, role: Role, wrap: bool | None) -> Half:
-    """The half of the columns that a key or a value is made of; all of them where none is marked as KEY.
+    """The columns of a key or a value; all columns if none is marked as KEY.
 
     `wrap` None is ksqlDB's default (`is_wrapped`).
     """
@@ -99,7 +101,7 @@ def half_of(columns: Columns, role: Role, wrap: bool | None) -> Half:
     is_key = role is Role.KEY
     half = columns
     if any(column.namespace.is_key for column in columns):
-        # Without the marks: a format makes a STRUCT of them, whose fields are never keys.
+        # The marks are removed, because a format makes a STRUCT of the columns, and a STRUCT's fields are never keys.
         half = tuple(
             replace(column, namespace=Namespace.VALUE) for column in columns if column.namespace.is_key == is_key
         )

@@ -1,38 +1,39 @@
-"""Columns as text, in ksqlDB's words: `ID BIGINT KEY, TAGS ARRAY<STRING>, ADDRESS STRUCT<STREET STRING, ZIP INT>`; or in
-Spark's: `id long NOT NULL, address struct<street:string,zip:int>`.
+"""Columns as text, in ksqlDB's notation: `ID BIGINT KEY, TAGS ARRAY<STRING>, ADDRESS STRUCT<STREET STRING, ZIP INT>`;
+or in Spark's notation: `id long NOT NULL, address struct<street:string,zip:int>`.
 
-    columns     = list | "(" list ")" | "[" list "]" | "STRUCT" "<" column { "," column } ">" | statement
-    list        = column { "," column } [ "," ]
-    statement   = "CREATE" … ( "STREAM" | "TABLE" ) … name "(" list ")" [ "WITH" "(" … ")" ] [ ";" ]
-    column      = name [ ":" ] type [ "KEY" | "PRIMARY" "KEY" | headers ] { "NOT" "NULL" | "COMMENT" "'" … "'" }
-    headers     = "HEADERS" | "HEADER" "(" "'" … "'" ")"           (left out: no key and no value holds such a column)
-    name        = letter or "_", then letters, digits, "_", "@"    (upper-cased; no reserved word)
+    columns = list | "(" list ")" | "[" list "]" | "STRUCT" "<" column { "," column } ">" | statement list = column {
+    "," column } [ "," ] statement = "CREATE" … ( "STREAM" | "TABLE" ) … name "(" list ")" [ "WITH" "(" … ")" ] [ ";" ]
+    column = name [ ":" ] type [ "KEY" | "PRIMARY" "KEY" | headers ] { "NOT" "NULL" | "COMMENT" "'" … "'" } headers =
+    "HEADERS" | "HEADER" "(" "'" … "'" ")" (left out: neither keys nor values hold such a column) name = letter or "_",
+    then letters, digits, "_", "@" (upper-cased; no reserved word)
                 | digit, then at least one of the same             (upper-cased; nothing that reads as a number)
                 | "`" … "`" | '"' … '"'                            (verbatim; a doubled quote stands for one)
     type        = "ARRAY" "<" type ">" | type "ARRAY"
                 | "MAP" "<" type "," type ">"
                 | "STRUCT" "<" [ field { "," field } ] ">"         (field: a column that is no key)
-                | "DECIMAL" [ "(" precision [ "," scale ] ")" ]    (Spark's: 10 digits, none behind the point)
-                | scalar [ "(" parameter { "," parameter } ")" ]   (the parameters say nothing: VARCHAR(255) is STRING)
-    scalar      = BOOLEAN | INT | INTEGER | BIGINT | DOUBLE | STRING | VARCHAR | BYTES | DATE | TIME | TIMESTAMP
+                | "DECIMAL" [ "(" precision [ "," scale ] ")" ] (Spark's default: 10 digits, none after the point)
+                | scalar [ "(" parameter { "," parameter } ")" ] (the parameters are ignored: VARCHAR(255) is STRING)
+    scalar = BOOLEAN | INT | INTEGER | BIGINT | DOUBLE | STRING | VARCHAR | BYTES | DATE | TIME | TIMESTAMP
                 | TINYINT | BYTE | SMALLINT | SHORT | LONG | FLOAT | REAL | CHAR | CHARACTER | BINARY | TIMESTAMP_LTZ
                 | TIMESTAMP_NTZ
     decimal     = DECIMAL | DEC | NUMERIC
 
 The last two lines of the scalars, DEC, NUMERIC, colons, NOT NULL and COMMENT are Spark's (`StructType.fromDDL`,
-`simpleString`); its types become the columns that `columns_from_spark` makes of them. NOT NULL and COMMENT say nothing here:
-any column may be null. Names are in upper case unless they are quoted, in Spark's words too: a StructType keeps them as they
-are.
+`simpleString`); its types become the same columns as in `columns_from_spark`. NOT NULL and COMMENT are ignored, because
+any column may be null. srfix reads unquoted names as upper case, also in Spark's notation; a StructType keeps its
+names.
 
 The rest is `tableElements` of ksqlDB's `SqlBase.g4` with `ParserUtil.getIdentifierText`, `SqlTypeParser` and
-`SqlPrimitiveType`. Keywords may have any case. An empty STRUCT is `STRUCT< >`: the lexer takes `<>` for "not equal".
+`SqlPrimitiveType`. Keywords may have any case. An empty STRUCT is `STRUCT< >`, because the lexer reads `<>` as "not
+equal".
 
-What a server prints is taken as it is printed: its schemas (a store's may have a column of the key again among the
-values, under one name), the statement of `DESCRIBE … EXTENDED`, and the table of `DESCRIBE`, whose names stand without
-quotes, or its rows alone. The words that newer servers reserve
-(`RESERVED_WORDS_SINCE`) are names here, as older ones print them; they are written in quotes, which every server reads.
+The parser also reads a server's output: its schemas (in a store's schema, a column of the key may occur again among the
+values, with the same name), the statement of `DESCRIBE … EXTENDED`, and the table of `DESCRIBE` (its names have no
+quotes), or only its rows. Words that only newer servers reserve (`RESERVED_WORDS_SINCE`) are read as names, because
+older servers print them so; srfix writes them in quotes, which every server reads.
 
-Read in the grammar, but refused here by name: `CREATE TYPE`'s own types, and `${variables}`, which only a server knows.
+The parser recognises types of `CREATE TYPE` and `${variables}`, but refuses them by name, because only a server knows
+them.
 """
 
 from __future__ import annotations
@@ -64,12 +65,12 @@ _ROW: Final = re.compile(
     r"(?P<marks>(?:\s*\([a-z][^()]*(?:\([^()]*\))?\)|\s*\(Window type: \w+\))*)"
 )
 _BARE_ROW: Final = re.compile(r"(?!--|/\*)[^|`\"',()<>\[\]]+\|")
-"""A row where no head says that it is one: nothing before the bar of which a column list would be made."""
+"""A row without the table's head: the text before the bar cannot be part of a column list."""
 _KEYS: Final = {"(key)": Namespace.KEY, "(primary key)": Namespace.PRIMARY_KEY}
 
 
 def described_columns(text: str) -> Columns | None:
-    """The columns of the table that ksqlDB's `DESCRIBE` prints; None if there is none in the text.
+    """The columns of the table that ksqlDB's `DESCRIBE` prints; None if the text has no such table.
 
          Field   | Type
         -------------------------------------
@@ -77,11 +78,10 @@ def described_columns(text: str) -> Columns | None:
          NAME    | VARCHAR(STRING)
         -------------------------------------
 
-    Names stand as they are, in any letter case and without quotes, fields of a STRUCT too (`SchemaInfo.toTypeString`).
-    Behind a type may stand `(key)`, `(primary key)`, `(headers)`, `(header('k'))` and `(Window type: …)`
-    (`Console.formatFieldType`); headers are left out, as everywhere. Before 0.10 the key was the system's: `ROWKEY …
-    (system)` is the KEY then, `ROWTIME` is left out, and `(key)` marks a value that repeats it. What stands around the
-    table is skipped.
+    Names, also of a STRUCT's fields, have any letter case and no quotes (`SchemaInfo.toTypeString`). After a type there
+    may be `(key)`, `(primary key)`, `(headers)`, `(header('k'))` and `(Window type: …)` (`Console.formatFieldType`);
+    headers are left out, as everywhere. Before 0.10 the key was a system column: `ROWKEY … (system)` is then the KEY,
+    `ROWTIME` is left out, and `(key)` marks a value column that repeats the key. Text around the table is skipped.
     """
     head = _HEAD.search(text)
     if head is None:
@@ -90,7 +90,7 @@ def described_columns(text: str) -> Columns | None:
 
 
 def described_rows(text: str) -> Columns | None:
-    """The columns of rows that were pasted without the line of heads; None if no line looks like one."""
+    """The columns of rows that were pasted without the table's head; None if no line looks like such a row."""
     lines = list(_until_rule(text))
     alike = [line for line in lines if _BARE_ROW.match(line)]
     if not alike:
@@ -99,13 +99,13 @@ def described_rows(text: str) -> Columns | None:
         if line not in alike:
             raise ColumnError(
                 f"The text looks like the output of DESCRIBE ({alike[0][:60]!r}), but the line {line[:60]!r} is not "
-                '"name | type". Paste the rows alone, or with the line "Field | Type" above them.'
+                '"name | type". Paste only the rows, or the rows with the line "Field | Type" above them.'
             )
     return _columns(_rows("\n".join(lines)), where='a line like DESCRIBE\'s, "name | type",')
 
 
 def _until_rule(text: str) -> Iterator[str]:
-    """The lines that are not empty, up to the rule below them."""
+    """The non-empty lines, up to the horizontal rule below them."""
     is_below = False
     for line in map(str.strip, text.splitlines()):
         if _RULE.fullmatch(line):
@@ -155,18 +155,18 @@ def _namespace(marks: str, *, has_system: bool) -> Namespace:
 
 
 def parse_columns(text: str) -> Columns:
-    """Columns from their text: a column list, a `CREATE STREAM` or `CREATE TABLE`, or what `DESCRIBE` prints.
+    """Columns from their text: a column list, a `CREATE STREAM` or `CREATE TABLE`, or the output of `DESCRIBE`.
 
-    :raises ColumnError: if the text is none of these; the message says at which character (from 1), what stands there
-        and what was expected. Also if two columns of one half, or two fields of a STRUCT, have one name; if KEY and
-        PRIMARY KEY mix; if types nest deeper than 64 levels.
+    :raises ColumnError: if the text is none of these; the message names the character (from 1), the text there, and
+        what was expected. Also if two columns of one half, or two fields of a STRUCT, have the same name; if KEY and
+        PRIMARY KEY are mixed; if types nest deeper than 64 levels.
     """
     described = described_columns(text)
     if described is None:
         try:
             described = Parser(text).whole()
         except ColumnError:
-            described = described_rows(text)  # what is a list is never taken for rows
+            described = described_rows(text)  # a valid column list is never treated as rows
             if described is None:
                 raise
     return usable_columns(described)
@@ -175,13 +175,14 @@ def parse_columns(text: str) -> Columns:
 def print_columns(columns: Columns) -> str:
     """The text from which `parse_columns` makes the same columns.
 
-    :raises ColumnError: if there are none, two of one half have one name, KEY and PRIMARY KEY mix, or they nest too deep.
+    :raises ColumnError: if there are no columns, two columns of one half have the same name, KEY and PRIMARY KEY are
+        mixed, or types nest too deep.
     """
     return ", ".join(_print_column(column) for column in usable_columns(columns))
 
 
 def print_type(type_: ColumnType) -> str:
-    """A type's whole text: `STRUCT<A INTEGER>`. The type nests at most 64 levels deep."""
+    """The full text of a type: `STRUCT<A INTEGER>`. The type may nest at most 64 levels deep."""
     match type_:
         case ScalarType():
             return type_.value

@@ -1,15 +1,15 @@
-"""Times as datetimes, or as the integers that stand in the records: the option `times`, the same wherever columns are read or
-written.
+"""The option `times`: times as datetimes, or as the integers in the records. It is the same wherever columns are read
+or written.
 
 | `times` | DATE | TIME | TIMESTAMP, TIMESTAMP_NTZ |
 |---|---|---|---|
 | `"datetimes"` (default) | `datetime.date` | `datetime.time` | `datetime.datetime`, years 1 to 9999 |
 | `"integers"` | INTEGER (int32) | BIGINT (int64) | BIGINT (int64) |
 
-The integers are those that were written, in the unit that the writer's schema declares: days since 1970-01-01; milliseconds
-of the day or since 1970, or microseconds where it says so (`timestamp-micros`, `time-micros`). All values of a column are
-integers then, those that a datetime could hold too. A type that does not feed the column as a time does not feed it as an
-integer; a time beyond its day is read like any other.
+The integers are in the unit that the writer's schema declares: days since 1970-01-01; milliseconds of the day or since
+1970; or microseconds (`timestamp-micros`, `time-micros`). All values of a column are then integers, even if a datetime
+could hold them. A writer's type that cannot feed the column as a time cannot feed it as an integer either. A time
+beyond its day is read like any other time.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from srfix.serde.columns.types import Array, Columns, ColumnType, Map, ScalarTyp
 from srfix.serde.errors import UsageError
 
 Times: TypeAlias = Literal["datetimes", "integers"]
-"""What a DATE, TIME or TIMESTAMP is: a datetime, or the integer that stands in the record."""
+"""The Python form of a DATE, TIME or TIMESTAMP: a datetime, or the integer in the record."""
 
 READ_AS_INTEGERS: Final = (
     "Read times as integers (times='integers', conf={'times': 'integers'} in srfix.serde.confluent, --times integers in the "
     "shell), or repair the writer"
 )
-"""What to do about a time that no datetime can be; the end of a sentence."""
+"""What to do about a time that a datetime cannot hold; the end of a sentence."""
 
 _INTEGERS: Final = {
     ScalarType.DATE: ScalarType.INTEGER,
@@ -45,7 +45,7 @@ def given_times(times: Times) -> Times:
 
 
 def with_times(columns: Columns, times: Times) -> Columns:
-    """The columns as rows have them: with `"integers"` no DATE, TIME or TIMESTAMP is left."""
+    """The columns of the rows: with `"integers"`, integers replace DATE, TIME and TIMESTAMP."""
     if times == "datetimes":
         return columns
     return tuple(replace(column, type=_as_integers(column.type)) for column in columns)

@@ -1,9 +1,9 @@
-"""The words and signs of a column list, as the lexer of ksqlDB's `SqlBase.g4` cuts them: the longest match wins; and which
-names stand without quotes.
+"""Splits a column list into words and signs like the lexer of ksqlDB's `SqlBase.g4` (the longest match wins), and
+decides which names need no quotes.
 
-White space is blank, tab and line ends; comments are `-- …` to the end of the line and `/* … */`. As in the grammar, the
-character after `--` belongs to the comment whatever it is: a line of nothing but `--` takes the next line with it. A colon is
-Spark's, between a name and its type.
+White space is blank, tab and line ends; comments are `-- …` to the end of the line and `/* … */`. As in the grammar,
+the character after `--` always belongs to the comment: if a line holds only `--`, the next line is part of the comment.
+A colon between a name and its type is Spark's notation.
 """
 
 from __future__ import annotations
@@ -23,28 +23,30 @@ RESERVED_WORDS: Final = frozenset(
     TABLE TERMINATE THEN TO TOPIC TOPICS TRUE TUMBLING UNSET VALUES VIEW WHEN WHERE WINDOW WITH WITHIN YEARS
     """.split()  # noqa: SIM905 -- a list of 86 strings would be 86 lines
 )
-"""The words that are no names without quotes, in upper case, in every version: the keywords of `SqlBase.g4` outside its rule
-`nonReserved`. `ReservedWordMetaTest` lets a new keyword in only as a non-reserved one, so that no name that was ever plain
-needs quotes later; two came in nevertheless."""
+"""The words that need quotes as names in every version, in upper case: the keywords of `SqlBase.g4` outside its rule
+`nonReserved`. `ReservedWordMetaTest` allows a new keyword only as a non-reserved one, so that old plain names never
+need quotes; two reserved ones came in nevertheless."""
 
 RESERVED_WORDS_SINCE: Final = {"PAUSE": "7.3", "RESUME": "7.3"}
-"""The words that are reserved from a version of the Confluent Platform on (7.3 has ksqlDB 0.28.2), plain names before."""
+"""The words that are reserved since a version of the Confluent Platform (7.3 has ksqlDB 0.28.2), and were plain names
+before."""
 
 _PLAIN: Final = re.compile(r"[A-Z_][A-Z0-9_@]*|[0-9][A-Z0-9_@]+")
 _NUMBER: Final = re.compile(r"[0-9]+(?:E[0-9]+)?")
 
 
 def is_plain_name(name: str) -> bool:
-    """True if the name, written without quotes, is read as this very name (`IdentifierUtil.needsQuotes`).
+    """True if every version of ksqlDB reads the name without quotes as exactly this name
+    (`IdentifierUtil.needsQuotes`).
 
-    In every version of ksqlDB. A name may start with a digit, but not look like a number: `1A` is one, `12` and `1E5` are not.
+    A name may start with a digit, but must not look like a number: `1A` is a name, `12` and `1E5` are not.
     """
     is_reserved = name in RESERVED_WORDS or name in RESERVED_WORDS_SINCE
     return _PLAIN.fullmatch(name) is not None and _NUMBER.fullmatch(name) is None and not is_reserved
 
 
 def quoted_name(name: str) -> str:
-    """The name as it is written: plain where it can be, else in back-quotes."""
+    """The name in a column list: plain if possible, otherwise in back-quotes."""
     return name if is_plain_name(name) else "`" + name.replace("`", "``") + "`"
 
 
@@ -62,17 +64,17 @@ _KINDS: Final[tuple[tuple[TokenKind, re.Pattern[str]], ...]] = (
     ("variable", re.compile(rf"\$\{{[{_LETTER}_][{_LETTER}0-9_@]*\}}")),
     ("sign", re.compile(r"<>|!=|<=|>=|\|\||:=|->|=>|[<>(),:=+*/%.;\[\]-]")),
 )
-"""In the grammar's order, by which ties are decided: `12` is an integer and `1E5` a number, but `1E5X` is a name."""
+"""In the grammar's order, which decides ties: `12` is an integer and `1E5` a number, but `1E5X` is a name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word or sign, and where it stands."""
+    """A word or sign, and its place."""
 
     kind: TokenKind
-    """What it is; "end" behind the last one."""
+    """Its kind; "end" after the last token."""
     text: str
-    """As written, quotes included."""
+    """The text as written, quotes included."""
     start: int
     """Where it begins, from 0."""
     end: int

@@ -14,9 +14,9 @@ from srfix.serde.errors import ColumnError
 from srfix.serde.java_ints import INT_MAX
 
 MAX_PRECISION: Final = INT_MAX
-"""Digits of a DECIMAL: Java's int. A schema may claim more."""
+"""The most digits of a DECIMAL, which is Java's int. A schema may claim more."""
 MAX_DIGITS: Final = DIGITS
-"""Of a value, whatever its column allows."""
+"""The most digits of a value, whatever its column allows."""
 MAX_NESTING: Final = COLUMN_LEVELS
 
 
@@ -33,7 +33,7 @@ class ScalarType(Enum):
     TIME = "TIME"
     TIMESTAMP = "TIMESTAMP"
     TIMESTAMP_NTZ = "TIMESTAMP_NTZ"
-    """Spark's, not ksqlDB's: what a clock shows, without saying where. No instant."""
+    """A type of Spark, not of ksqlDB: the time on a clock in an unknown zone, so not an instant."""
 
 
 BOOLEAN: Final = ScalarType.BOOLEAN
@@ -58,7 +58,7 @@ PYTHON_TYPES: Final[dict[ScalarType, type]] = {
     ScalarType.TIMESTAMP: datetime.datetime,
     ScalarType.TIMESTAMP_NTZ: datetime.datetime,
 }
-"""What a value of a row is."""
+"""The type of a value in a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Decimal:
     precision: int
     """Digits altogether."""
     scale: int
-    """Digits behind the point."""
+    """Digits after the point."""
 
     def __post_init__(self) -> None:
         if self.precision < 1 or not 0 <= self.scale <= self.precision:
@@ -78,7 +78,7 @@ class Decimal:
             )
         if self.precision > MAX_PRECISION:
             shown = str(self.precision) if self.precision < 10**20 else "more than 10^20"
-            raise ColumnError(f"A DECIMAL has at most {MAX_PRECISION:,} digits here, and the precision is {shown}.")
+            raise ColumnError(f"A DECIMAL has at most {MAX_PRECISION:,} digits here, but the precision is {shown}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,8 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """Values by keys; values may be null. Formats take STRING keys only, and say so (`require_string_keys`)."""
+    """Values by keys; values may be null. Formats accept only STRING keys, and refuse others with an error
+    (`require_string_keys`)."""
 
     values: ColumnType
     keys: ColumnType = STRING
@@ -111,7 +112,7 @@ ColumnType: TypeAlias = ScalarType | Decimal | Array | Map | Struct
 
 
 class Namespace(Enum):
-    """Which half of a record holds a column (ksqlDB's `Column.Namespace`, with the kind of the key)."""
+    """The half of a record that holds a column (ksqlDB's `Column.Namespace`, with the kind of the key)."""
 
     VALUE = "VALUE"
     KEY = "KEY"
@@ -135,12 +136,12 @@ class Column:
     type: ColumnType
     """Its type."""
     namespace: Namespace = Namespace.VALUE
-    """Where it stands; a field of a STRUCT is never a key."""
+    """The half that holds it; a field of a STRUCT is never a key."""
 
     def __post_init__(self) -> None:
         if not self.name:
             raise ColumnError("A column has an empty name. Give it one.")
-        # Rows are keyed by it, and a dict finds an interned name by its identity.
+        # The name is interned, because rows are dicts with it as the key, and a dict finds an interned name faster.
         object.__setattr__(self, "name", intern(str(self.name)))
 
 
@@ -159,18 +160,18 @@ def check_columns(columns: Iterable[Column], *, what: str) -> None:
 
 
 def columns_of_one_half(columns: Columns, *, holder: str) -> Columns:
-    """The usable columns of what has no halves: a holder such as a frame or an Arrow batch."""
+    """Checks the columns of a holder without halves, such as a frame or an Arrow batch."""
     try:
         check_columns(usable_columns(columns), what="columns")
     except ColumnError as error:
         raise ColumnError(
-            f"{error.message} {holder} is for keys or for values: give only the columns of one."
+            f"{error.message} {holder} is for keys or for values: give only the columns of one of them."
         ) from None
     return columns
 
 
 def nesting(columns: Columns) -> int:
-    """How deep the types nest: 1 for flat columns. Needs no recursion."""
+    """How deep the types nest: 1 for flat columns. Works without recursion."""
     deepest = 0
     stack: list[tuple[ColumnType, int]] = [(column.type, 1) for column in columns]
     while stack:
@@ -181,12 +182,12 @@ def nesting(columns: Columns) -> int:
 
 
 def has_decimals(columns: Columns) -> bool:
-    """Whether a DECIMAL is anywhere in them: its digits count, all of them."""
+    """Whether the columns contain a DECIMAL, all of whose digits must be kept."""
     return any(isinstance(type_, Decimal) for type_ in scalars_of(columns))
 
 
 def scalars_of(columns: Columns) -> Iterator[ColumnType]:
-    """The types without parts that are anywhere in them. Needs no recursion."""
+    """All types without parts within the columns. Works without recursion."""
     stack: list[ColumnType] = [column.type for column in columns]
     while stack:
         type_ = stack.pop()
@@ -207,10 +208,11 @@ def _parts(type_: ColumnType) -> Iterator[ColumnType]:
 
 
 def usable_columns(columns: Columns) -> Columns:
-    """The columns, checked as a whole: at least one, names differ within each half, one kind of key, nesting bounded.
+    """Checks the columns as a whole: at least one column, different names within each half, one kind of key, limited
+    nesting.
 
-    A column of the key may stand among the values again, under the same name: stores of aggregates and joins have such
-    (ksqlDB's `LogicalSchema`; only CREATE forbids it).
+    A column of the key may occur again among the values with the same name: stores of aggregates and joins have such
+    columns (ksqlDB's `LogicalSchema`; only CREATE forbids it).
     """
     if not columns:
         raise ColumnError('The column list is empty. Give at least one column, such as "ID BIGINT".')
@@ -226,7 +228,7 @@ def usable_columns(columns: Columns) -> Columns:
 
 
 def type_name(type_: ColumnType) -> str:
-    """The head of a type, for error sentences: `STRUCT`, not its fields."""
+    """The type without its parts, for errors: `STRUCT`, not its fields."""
     match type_:
         case ScalarType():
             return type_.value

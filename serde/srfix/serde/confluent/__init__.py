@@ -1,4 +1,5 @@
-"""Drop-in for confluent-kafka's schema registry serdes: `srfix.serde.confluent.avro` says what differs, and why."""
+"""Drop-in for confluent-kafka's schema registry serdes: `srfix.serde.confluent.avro` lists the differences and the
+reasons."""
 
 from srfix.serde.confluent.asynchronous import (
     AsyncAvroDeserializer,

@@ -1,4 +1,5 @@
-"""The serdes' twins for asyncio, as confluent-kafka has them: the same arguments, awaited once when made and at each call.
+"""The asyncio versions of the serdes, like confluent-kafka's. They take the same arguments; await the constructor once,
+and each call.
 
 >>> import asyncio
 >>> from srfix.serde.confluent import AsyncAvroDeserializer, AsyncAvroSerializer
@@ -9,10 +10,10 @@
 >>> asyncio.run(there_and_back())
 {'ID': 7, 'NAME': None}
 
-What asks the registry runs on threads of the serde's own, so that the event loop never waits: the first payload of a schema
-and topic, and a schema with references when the serde is made. Tasks that need the same answer wait for the first of them,
-also where that one is cancelled. Everything else is done at once, on the loop. The client may be any that the other serdes
-take, or confluent_kafka's `AsyncSchemaRegistryClient`, whose coroutines run on the loop.
+Requests to the registry run on the serde's own threads, so that the event loop never waits: for the first payload of a
+schema and topic, and for a schema with references when the serde is made. Tasks that need the same answer wait for the
+first task's request, even if that task is cancelled. Everything else runs at once, on the loop. The client may be any
+client that the other serdes accept, or confluent_kafka's `AsyncSchemaRegistryClient`, whose coroutines run on the loop.
 """
 
 from __future__ import annotations
@@ -46,23 +47,23 @@ _A = TypeVar("_A")
 
 
 class LoopClient:
-    """confluent_kafka's asynchronous client as one that is asked from a thread, which waits while the call runs on the user's
-    event loop. Never call it on the loop's own thread.
+    """Makes confluent_kafka's asynchronous client callable from a thread. The thread waits while the call runs on the
+    user's event loop. Never call it on the loop's own thread.
 
-    It has the methods of confluent_kafka's client by name, so that it stands where that one stands.
+    It has the same method names as confluent_kafka's client, so that it can replace that client.
     """
 
     def __init__(self, client: object) -> None:
         self._client = client
         self.loop: asyncio.AbstractEventLoop | None = None
-        """The loop that the client's coroutines run on: that of the call in hand."""
+        """The loop on which the client's coroutines run: the loop of the present call."""
 
     def config(self) -> Mapping[str, Any]:
         config = self._client.config()  # type: ignore[attr-defined]
         return config if isinstance(config, Mapping) else {}
 
     def close(self) -> None:
-        """Nothing: the client is its owner's, who awaits `aclose()`."""
+        """Closes nothing: the client belongs to its owner, who awaits `aclose()`."""
 
     def _wait(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self.loop is None:
@@ -83,17 +84,17 @@ async def _await(awaitable: Any) -> Any:
 
 
 def is_asynchronous(client: object) -> bool:
-    """True for confluent_kafka's `AsyncSchemaRegistryClient`, and what has its methods."""
+    """True for confluent_kafka's `AsyncSchemaRegistryClient`, and for objects with its methods."""
     return not inspect.isclass(client) and inspect.iscoroutinefunction(getattr(client, "get_schema", None))
 
 
 class _Twin(Generic[_S]):
-    """A serde that is called from a coroutine."""
+    """A serde for calls from a coroutine."""
 
     _of: ClassVar[Callable[..., Any]]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Arguments as of the class without Async. What is wrong with them is said now, or when this is awaited.
+        """Takes the arguments of the class without Async. Wrong arguments raise an error now, or when this is awaited.
 
         :raises UsageError: if an argument makes no sense.
         """
@@ -116,9 +117,9 @@ class _Twin(Generic[_S]):
         return self
 
     async def _first(self, key: Hashable, call: Callable[[], _A]) -> _A:
-        """The call's answer; others with the key find the call in `_calls` until it has ended.
+        """The call's answer. Other tasks with the same key find the call in `_calls` until it ends.
 
-        A task that is cancelled does not end it: others wait for it.
+        The cancellation of a task does not end the call, because other tasks wait for it.
         """
         if self._running(key) is not None:
             return await asyncio.shield(self._calls[key])
@@ -128,13 +129,13 @@ class _Twin(Generic[_S]):
         def ended(_: asyncio.Future[_A]) -> None:
             self._calls.pop(key, None)
             if not future.cancelled():
-                future.exception()  # seen: nobody may be left who waits for it
+                future.exception()  # this marks the error as retrieved, because maybe no task waits for it any more
 
         future.add_done_callback(ended)
         return await asyncio.shield(future)
 
     def _running(self, key: Hashable) -> asyncio.Future[Any] | None:
-        """The call in hand; one that another loop has left behind does not count."""
+        """The present call for a key. A call that another loop has left behind does not count."""
         future = self._calls.get(key)
         return future if future is not None and future.get_loop() is asyncio.get_running_loop() else None
 
@@ -145,7 +146,8 @@ class _Twin(Generic[_S]):
         return self._client
 
     async def _on_a_thread(self, call: Callable[[], _A]) -> _A:
-        # Not the loop's own pool: an asynchronous client looks names up there while these threads wait for it.
+        # The loop's own pool is not used, because an asynchronous client resolves host names there while these threads
+        # wait for it.
         if self._pool is None:
             self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="srfix-serde")
         loop = asyncio.get_running_loop()
@@ -170,13 +172,13 @@ class _Twin(Generic[_S]):
             failed = None if future.cancelled() else future.exception()
             if isinstance(
                 failed, RegistryError
-            ):  # not asked again by each: its time-out would be waited for many times
+            ):  # the tasks do not repeat the request, because they would wait for the time-out many times
                 raise copy(failed) from failed
             return await self._on_a_thread(lambda: call(serde))
         return await self._first(key, lambda: call(serde))
 
     async def aclose(self) -> None:
-        """Ends the threads, and the connections of a client that was made for this serde."""
+        """Ends the threads, and closes the connections of a client that was made for this serde."""
         if self._serde is not None:
             self._serde.close()
         if self._pool is not None:
@@ -199,7 +201,7 @@ class _AsyncSerializer(_Twin[ConfluentSerializer]):
 
 class _AsyncDeserializer(_Twin[ConfluentDeserializer[T]]):
     async def __call__(self, data: bytes | None, ctx: Context | str | None = None) -> T:
-        """The row, or what `into` or `from_dict` makes of it; see `ConfluentDeserializer.__call__`."""
+        """The row, or the result of `into` or `from_dict`; see `ConfluentDeserializer.__call__`."""
         context = usable_context(ctx) if isinstance(ctx, str) else ctx
         return await self._called(data, context, lambda serde: serde(data, context))
 

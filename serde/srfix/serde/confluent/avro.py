@@ -1,4 +1,4 @@
-"""confluent-kafka's Avro serdes: its constructors, configuration, bytes and rows, from our own parts.
+"""confluent-kafka's Avro serdes: the same constructors, configuration, bytes and rows, built from srfix's own parts.
 
 >>> from srfix.serde.confluent import AvroDeserializer, AvroSerializer
 >>> from srfix.serde import SerdeContext  # or confluent_kafka's SerializationContext
@@ -7,32 +7,34 @@
 >>> AvroDeserializer(registry)(serialize({"id": 7}, SerdeContext("orders")), SerdeContext("orders"))
 {'id': 7}
 
-What differs from confluent-kafka 2.16, and why:
+The differences from confluent-kafka 2.16:
 
 | what | confluent-kafka | here |
 |---|---|---|
-| subject, nothing configured | asks the registry for an association first, then the topic's | the topic's |
-| payloads of up to 5 bytes | refused, with header framing too | read: a record without fields is legal |
-| bytes behind the last field | ignored | `TrailingBytesError` |
+| subject without configuration | first asks the registry for an association, then uses the topic's subject | the
+topic's subject |
+| payloads of up to 5 bytes | refused, also with header framing | read: a record without fields is legal |
+| bytes after the last field | ignored | `TrailingBytesError` |
 | negative union branches and enum symbols | counted from the end | `DecodeError` |
 | booleans other than 0 and 1, ints of more than 32 bits | read | `DecodeError`, unless a reader's schema is used |
-| a decimal with more digits than its precision | rounded | as it is |
-| a schema id header that holds an id, or null | read; passed over | `MalformedHeaderError` |
-| two schema id headers | the first counts | the last, as in Kafka's `lastHeader` |
-| writing where there is one already | adds a second | replaces it |
-| one serializer, subjects with different ids | the id of the subject that was registered last | each subject's own |
+| a decimal with more digits than its precision | rounded | unchanged |
+| a schema id header that holds an id, or null | id: read; null: ignored | `MalformedHeaderError` |
+| two schema id headers | the first counts | the last counts, as in Kafka's `lastHeader` |
+| writing to headers that already have one | adds a second header | replaces the header |
+| one serializer, subjects with different ids | the id of the last registered subject | each subject's own id |
 | `use.schema.id` with a registry of 8.x | fails: no id in the answer | works |
-| a record that does not fit | its schema is registered all the same | nothing is registered |
+| a record that does not fit its schema | the schema is registered nevertheless | nothing is registered |
 | an id that its subject does not hold, in a named context | refused: the request names the subject | read |
-| an id, where another context has a subject of the same name | that context's schema | the own context's |
-| a registration | answered from what the client has read | always sent, once per subject |
-| times beyond the years 1 to 9999 | OverflowError | `OutOfRangeError` says which; `"times": "integers"` reads them |
-| a time before or after its day | another time | the same |
+| an id, if another context has a subject with the same name | that context's schema | its own context's schema |
+| a registration | may be answered from the client's cache | always sent, once per subject |
+| times beyond the years 1 to 9999 | OverflowError | `OutOfRangeError` with the path; `"times": "integers"` reads them |
+| a time before or after its day | becomes another time | as above |
 | rules, CSFLE, inline validation rules | executed | refused by name |
 | a schema of another type | read as Avro | `SchemaError` |
 | ints of more than 32 bits | written | `EncodeError` |
-| errors | fastavro's, SerializationError, SchemaRegistryError | `SrfixError`, each one of the latter two as well (`serde`) |
-| pickling | no | yes, if the client can be; a confluent_kafka one without secrets can |
+| errors | fastavro's, SerializationError, SchemaRegistryError | `SrfixError`, which is also one of the latter two
+(`serde`) |
+| pickling | no | yes, if the client can be pickled; a confluent_kafka client without secrets can |
 """
 
 from __future__ import annotations
@@ -77,16 +79,16 @@ class AvroSerializer(ConfluentSerializer):
     ) -> None:
         """See `ConfluentSerde`.
 
-        :param schema_str: None where columns, or the configuration, say what to write under.
-        :param to_dict: called with object and context; what it answers is written.
-        :param columns: what a row has: text, a dataclass, a StructType. Its keys are matched whatever their letter case, and
-            without a schema it is written under the columns' internal schema, as ksqlDB does.
-        :param case_rule: how a row's keys are matched to the columns, as a `CaseRule` or its word.
-        :param wrap: whether a single column stands in a record; None is ksqlDB's default.
-        :param full_name: the internal schema's record name with its namespace; None is ksqlDB's.
-        :param generation: which ksqlDB's internal schema is written under.
-        :param written_by: which of its two writers'.
-        :param cut_times: True to cut times that are finer than the schema's; refused otherwise.
+        :param schema_str: the schema to write under; None if columns or the configuration define it.
+        :param to_dict: called with object and context; its result is written.
+        :param columns: the columns of a row: text, a dataclass, a StructType. A row's keys match them in any letter
+            case. Without a schema, a row is written under the columns' internal schema, as ksqlDB does.
+        :param case_rule: the rule that matches a row's keys to the columns: a `CaseRule` or its word.
+        :param wrap: whether a single column is wrapped in a record; None is ksqlDB's default.
+        :param full_name: the internal schema's record name with its namespace; None is ksqlDB's name.
+        :param generation: the ksqlDB version whose internal schema is used.
+        :param written_by: which of ksqlDB's two writers made the schema.
+        :param cut_times: True to cut times that are finer than the schema's unit; otherwise they are refused.
         """
         check_no_rules(rule_conf, rule_registry)
         options: dict[str, Any] = {
@@ -168,15 +170,16 @@ class AvroDeserializer(ConfluentDeserializer[T]):
         """See `ConfluentSerde`.
 
         :param schema_str: the reader's schema; None to read as the writer wrote.
-        :param from_dict: called with row and context; what it answers is given.
-        :param return_record_name: True for records in unions of records as (name, record).
-        :param columns: what a row has: text, a dataclass, a StructType. They are fed by the writer's fields under the case
-            rule; a column that none feeds is None.
-        :param into: a dataclass whose instances the rows become, of the columns or, without, of its own.
-        :param case_rule: which field feeds which column, as a `CaseRule` or its word.
-        :param wrap: whether a single column stands in a record; None is ksqlDB's default.
-        :param strict: True to refuse what leaves any of the columns unfed.
-        :param policy: which ids are accepted: a `DualSubject`, say, or the word `by-id` or `one-subject`; None is by id.
+        :param from_dict: called with row and context; its result is returned.
+        :param return_record_name: True to return records in unions of records as (name, record).
+        :param columns: the columns of a row: text, a dataclass, a StructType. The writer's fields feed them under the
+            case rule; a column without a field is None.
+        :param into: a dataclass: the rows become its instances. Without columns, its fields are the columns.
+        :param case_rule: the rule that decides which field feeds a column: a `CaseRule` or its word.
+        :param wrap: whether a single column is wrapped in a record; None is ksqlDB's default.
+        :param strict: True to refuse a record that leaves a column without a field.
+        :param policy: decides which ids are accepted: for example a `DualSubject`, or the word `by-id` or
+            `one-subject`; None is `by-id`.
         """
         check_no_rules(rule_conf, rule_registry)
         if not isinstance(return_record_name, bool):

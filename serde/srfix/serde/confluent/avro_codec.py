@@ -1,10 +1,10 @@
-"""Avro bodies as confluent-kafka writes and reads them: fastavro's own writer and reader on the parsed schema.
+"""Reads and writes Avro bodies like confluent-kafka: with fastavro's writer and reader on the parsed schema.
 
-What is added is what fastavro lacks: a body that ends too early, goes on too long, or would run the process out of
-memory or stack is a `DecodeError` that says where; a value that does not fit is an `EncodeError` with its fields.
+It adds checks that fastavro lacks: if a body ends too early, is too long, or would exhaust memory or stack, it raises a
+`DecodeError` with the place. If a value does not fit, it raises an `EncodeError` with the fields.
 
-A schema whose root is `bytes` is written bare, without the length that Avro puts before it, as in
-confluent-kafka (and Java's `AbstractKafkaAvroSerializer`).
+If a schema's root is `bytes`, the body has no length before the bytes, as in confluent-kafka (and Java's
+`AbstractKafkaAvroSerializer`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ _Parsed: TypeAlias = "str | list[object] | dict[object, object]"
 
 
 def prepared_text(text: str) -> str:
-    """A schema text as confluent-kafka sends it: stripped, and a bare `"string"` as `{"type":"string"}`."""
+    """A schema text in the form that confluent-kafka sends: stripped, and with a bare `"string"` as
+    `{"type":"string"}`."""
     stripped = text.strip()
     if not stripped:
         raise SchemaError("The schema text is empty. Pass an Avro schema, such as '\"string\"'.")
@@ -55,14 +56,14 @@ def prepared_text(text: str) -> str:
 
 
 class AvroSchema:
-    """An Avro schema that is ready to write and read under."""
+    """A parsed Avro schema for writing and reading."""
 
     message_indexes = None
 
     def __init__(
         self, text: str, references: References, settings: SerdeSettings, *, return_record_name: bool = False
     ) -> None:
-        """With `return_record_name` records in unions of records are read as (name, record)."""
+        """With `return_record_name`, records in unions of records are read as (name, record)."""
         self._strict, self._strict_allow_default = settings.strict, settings.strict_allow_default
         self._return_record_name = return_record_name
         self.text = prepared_text(text)
@@ -75,13 +76,13 @@ class AvroSchema:
 
     @property
     def record_name(self) -> str | None:
-        """The name that confluent-kafka's deserializers know it by: none for unions and for types without a name."""
+        """The schema's record name in confluent-kafka's deserializers; None for unions and for types without a name."""
         name = self._parsed.get("name") if isinstance(self._parsed, dict) else None
         return name if isinstance(name, str) else None
 
     @property
     def written_name(self) -> str | None:
-        """The name that confluent-kafka's serializers know it by: also that of a type such as `string`."""
+        """The schema's record name in confluent-kafka's serializers; a type such as `string` is also a name."""
         if self.record_name is not None or not isinstance(self._parsed, dict):
             return self.record_name
         kind = json.loads(self.text).get("type")
@@ -92,7 +93,8 @@ class AvroSchema:
         return self._parsed == "bytes" or (isinstance(self._parsed, dict) and self._parsed.get("type") == "bytes")
 
     def encoder(self) -> Encode:
-        """Writes as fastavro does: a missing field has its default, a surplus one is left out, unless it is strict."""
+        """Writes like fastavro: a missing field gets its default, and a surplus field is left out, unless the mode is
+        strict."""
         if self._is_bytes:
             return _write_bytes
         write = fastavro.schemaless_writer
@@ -130,7 +132,7 @@ class AvroSchema:
         return EncodeError(words, paths=fields)
 
     def decoder(self, reader: AvroSchema | None) -> Decode:
-        """Reads bodies that were written under this schema, as the reader schema has them if there is one."""
+        """Reads bodies that were written under this schema; converts them to the reader schema if there is one."""
         if self._is_bytes:
             return _read_bytes
         if reader is None and not self._return_record_name:
@@ -162,7 +164,7 @@ class AvroSchema:
         )
 
     def columns_decoder(self, reader: AvroSchema | None, spec: ReadSpec) -> Decode:
-        """Reads rows of columns; a reader's schema counts with its aliases and defaults."""
+        """Reads rows of columns. The aliases and defaults of a reader's schema count."""
         reader_schema = None if reader is None else ReaderSchema(text=reader.text, references=reader._references)
         reader_schema = usable_reader(reader_schema, spec.case_rule)
         spec = replace(spec, reader_schema=reader_schema, times=self._times)
@@ -173,7 +175,7 @@ class AvroSchema:
 
 
 def _with_bounded_ints(parsed: object) -> object:
-    """fastavro's parsed form with a logical type on each int, so that none of more than 32 bits is written."""
+    """fastavro's parsed form with a logical type on each int, so that it writes no int of more than 32 bits."""
     if isinstance(parsed, list):
         return [_with_bounded_ints(part) for part in parsed]
     if parsed == "int":
@@ -196,7 +198,7 @@ _INT: Final = "srfix-int"
 
 
 def _bounded(value: object, _: object) -> object:
-    # What is no int is refused by fastavro; in a union another branch may take it.
+    # fastavro refuses a value that is not an int; in a union another branch may accept it.
     return "more than 32 bits" if isinstance(value, int) and not INT_MIN <= value <= INT_MAX else value
 
 
@@ -210,7 +212,7 @@ for _logical in ("date", "time-millis"):
 
 
 def _without_times(parsed: object) -> object:
-    """fastavro's parsed form with the integers of times as they stand in the body."""
+    """fastavro's parsed form that leaves times as the integers in the body."""
     if isinstance(parsed, list):
         return [_without_times(part) for part in parsed]
     if not isinstance(parsed, dict):
@@ -230,7 +232,7 @@ def _unreadable(error: Exception) -> DecodeError:
 
 
 def _surplus(writer: AvroNode, reader: AvroNode) -> dict[AvroNode, int]:
-    """What a reader schema's defaults can add to each record of the writer's."""
+    """The values that a reader schema's defaults can add to each of the writer's records."""
     added = 0
     for record in every_node(reader):
         defaults = (part.default for part in record.fields if part.default is not MISSING)
@@ -239,7 +241,7 @@ def _surplus(writer: AvroNode, reader: AvroNode) -> dict[AvroNode, int]:
 
 
 def _parse(text: str, references: References) -> _Parsed:
-    """fastavro's parsed form, as confluent-kafka has it: what is referred to stands where it is first used."""
+    """fastavro's parsed form, as in confluent-kafka: a referenced schema stands at its first use."""
     try:
         raw = json.loads(text)
         if not references:
@@ -252,7 +254,7 @@ def _parse(text: str, references: References) -> _Parsed:
 
 
 class _Repository(AbstractSchemaRepository):  # type: ignore[misc, unused-ignore]
-    """The schemas that a root refers to, by the names of their own and by those of the references."""
+    """The schemas to which a root schema refers, by their own names and by the names of the references."""
 
     def __init__(self, root: object, references: References) -> None:
         self._schemas: dict[str, object] = {"": root}
@@ -264,7 +266,7 @@ class _Repository(AbstractSchemaRepository):  # type: ignore[misc, unused-ignore
                 self._schemas[f"{space}.{type_name}" if space and "." not in type_name else type_name] = raw
 
     def load(self, subject: str) -> object:
-        """A copy: fastavro changes what it is given."""
+        """Returns a copy, because fastavro changes its arguments."""
         if subject not in self._schemas:
             raise SchemaRepositoryError(f"no reference defines {subject}")
         return deepcopy(self._schemas[subject])

@@ -1,8 +1,8 @@
-"""What columns add to confluent-kafka's constructors, under all of its configuration.
+"""Adds columns to confluent-kafka's constructors. They work with all of its configuration.
 
-A deserializer gives rows of exactly those columns, whatever the letter case of the writer's fields (`Shape`). A serializer
-matches rows to them likewise, and writes under their internal schema, as ksqlDB would register it, or under the schema that
-confluent-kafka's arguments name (`WrittenColumns`).
+A deserializer gives rows of exactly those columns, whatever the letter case of the writer's fields (`Shape`). A
+serializer matches rows to the columns in the same way. It writes under the columns' internal schema, as ksqlDB would
+register it, or under the schema of confluent-kafka's arguments (`WrittenColumns`).
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from srfix.serde.specs import ReadSpec, WriteSpec
 from srfix.serde.subjects.names import Role
 
 AnyPolicy: TypeAlias = "Resolver | str"
-"""What the constructors take as `policy`: one of `srfix.serde`, or the word `by-id` or `one-subject`."""
+"""The argument `policy` of the constructors: a policy of `srfix.serde`, or the word `by-id` or `one-subject`."""
 
 
 class Shape:
-    """Columns and how they are fed."""
+    """Columns, and the rules for the fields that feed them."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Shape:
         wrap: bool | None,
         strict: bool,
     ) -> None:
-        """Columns in any form; None takes those of `into`. A dataclass is both."""
+        """`columns` may have any form; None takes the columns of `into`. A dataclass counts as both."""
         self.case_rule, names = _matching(case_rule)
         self.wrap, self.strict = flag_or_none("wrap", wrap), flag("strict", strict)
         column_source: Any = into if columns is None else columns
@@ -69,7 +69,7 @@ class Shape:
         return spec.half(role)
 
     def build(self, role: Role) -> Callable[[object], object]:
-        """What makes an instance of a key's or a value's row."""
+        """A function that makes an instance from a key's or a value's row."""
         assert self.into is not None
         if role not in self._builders:
             self._builders[role] = dataclass_builder(self.into, self.half(role).known_columns, self.case_rule)
@@ -84,7 +84,7 @@ def shape_of(
     wrap: bool | None,
     strict: bool,
 ) -> Shape | None:
-    """The columns that a constructor was given; None without any."""
+    """The columns that were passed to a constructor; None if there are none."""
     if columns is not None or into is not None:
         return Shape(columns, into=into, case_rule=case_rule, wrap=wrap, strict=strict)
     _refuse_without_columns("fed", case_rule=case_rule, wrap=wrap, strict=strict or None)
@@ -92,7 +92,7 @@ def shape_of(
 
 
 def policy_of(policy: AnyPolicy | None, registry: Registry | None) -> Resolver | None:
-    """The policy that was given, over the registry where it is a word."""
+    """The policy that was passed. If it is a word, the policy uses the registry."""
     if policy is None:
         return None
     if registry is None:
@@ -112,7 +112,7 @@ def policy_of(policy: AnyPolicy | None, registry: Registry | None) -> Resolver |
 
 
 def remade(shape: Shape | None, policy: AnyPolicy | None) -> dict[str, Any]:
-    """The arguments that a copy in another process is made with."""
+    """The arguments with which another process makes a copy."""
     if shape is None:
         return {"policy": policy}
     options = {"columns": shape.columns, "into": shape.into, "case_rule": shape.case_rule}
@@ -120,7 +120,8 @@ def remade(shape: Shape | None, policy: AnyPolicy | None) -> dict[str, Any]:
 
 
 def check_no_latest(settings: SerdeSettings) -> None:
-    """:raises UsageError: if a configuration asks for the latest version as the reader's schema beside columns."""
+    """:raises UsageError: if columns are given and the configuration asks for the latest version as the reader's
+    schema."""
     if settings.latest or settings.metadata is not None:
         raise UsageError(
             "Both columns and use.latest.version (or use.latest.with.metadata) define what a row has. Leave one of "
@@ -129,7 +130,7 @@ def check_no_latest(settings: SerdeSettings) -> None:
 
 
 class WrittenColumns:
-    """Columns and how rows are matched to them."""
+    """Columns, and the rules that match rows to them."""
 
     def __init__(
         self,
@@ -148,13 +149,13 @@ class WrittenColumns:
         self._spec = replace(spec, columns=self.columns, wrap=wrap, case_rule=rule, cut_times=cut_times)
 
     def start(self, schema_type: str, *, validate: bool, is_own: bool, conf: Conf, times: Times) -> None:
-        """Takes what the serializer knows; `is_own` if the rows are written under the columns' internal schema."""
+        """Takes the serializer's settings. `is_own` says that rows are written under the columns' internal schema."""
         if not is_own and self._says_case_rule and self._spec.case_rule is not CaseRule.EXACT:
             raise UsageError(
                 "case_rule does not work together with a schema to write under: its names must match exactly (as with "
                 "ksqlDB's VALUE_SCHEMA_ID). Leave out one of them."
             )
-        # Nobody needs to check bodies against a schema that was made for them, unless it is asked for.
+        # The schema was made for these bodies, so they are checked against it only on request.
         validate = validate and (not is_own or (conf or {}).get("validate") is True)
         self._plans = ColumnPlans(format_of(schema_type), replace(self._spec, validate=validate, times=times))
         self._is_own = is_own
@@ -164,7 +165,7 @@ class WrittenColumns:
         return self._plans.internal_schema(role)
 
     def encode(self, schema: Schema, references: tuple[str, ...], role: Role) -> EncodeOrNone:
-        """How rows are written under a schema."""
+        """The encoder of rows for a schema."""
         make = self._plans.encode if self._is_own else self._plans.encode_under
         return make(schema, references, role)
 
@@ -179,7 +180,7 @@ def written_columns(
     generation: Generation | None,
     written_by: WrittenBy | None,
 ) -> WrittenColumns | None:
-    """The columns that a serializer was given; None without any."""
+    """The columns that were passed to a serializer; None if there are none."""
     if columns is None:
         _refuse_without_columns(
             "written",
@@ -202,13 +203,13 @@ def written_columns(
 
 
 def _matching(case_rule: CaseRule | str | None) -> tuple[CaseRule, Any]:
-    """The case rule that was given, and what becomes of the names of columns under it."""
+    """The case rule that was passed, and the way in which it changes the columns' names."""
     rule = CaseRule.UNIQUE if case_rule is None else member("case_rule", CaseRule, case_rule)
     return rule, "keep" if rule is CaseRule.EXACT else "upper"
 
 
 def _refuse_without_columns(what: str, **arguments: object) -> None:
-    """:raises UsageError: if one of the arguments is given, which say how columns are fed or written."""
+    """:raises UsageError: if there are no columns but one of the arguments that only columns need."""
     for name, value in arguments.items():
         if value is not None:
             raise UsageError(

@@ -1,9 +1,10 @@
-"""confluent-kafka's configuration dictionaries: every key of release 2.16 is known by its name.
+"""confluent-kafka's configuration dictionaries: srfix knows every key of release 2.16.
 
-`_KEYS` says who takes a key, how its value is read, and its default. No rules are executed: `validation.rules.execution` may
-only be DISABLED, `validation.rules.executor` only None, and `validation.rules.fail.fast` has no effect.
+`_KEYS` says which serdes have a key, how its value is read, and its default. srfix executes no rules:
+`validation.rules.execution` may only be DISABLED, `validation.rules.executor` only None, and
+`validation.rules.fail.fast` has no effect.
 
-A key that is none of them, or belongs to another serde, is a `UsageError` (a ValueError) that names the nearest.
+A key that is unknown, or that belongs to another serde, raises a `UsageError` (a ValueError) that names a similar key.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from srfix.serde.properties.settings_table import Setting, fields_of, taken_by
 from srfix.serde.wire import MAX_SCHEMA_ID, MIN_SCHEMA_ID
 
 Conf: TypeAlias = "Mapping[str, object] | None"
-"""A configuration as confluent-kafka's constructors take it."""
+"""A configuration in the form that confluent-kafka's constructors accept."""
 
 
 class SerdeClass(Enum):
-    """A serde, by the name of its class."""
+    """The serdes, by the names of their classes."""
 
     AVRO_SERIALIZER = "AvroSerializer"
     JSON_SERIALIZER = "JSONSerializer"
@@ -48,7 +49,7 @@ _ALL: Final = frozenset(SerdeClass)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SerdeSettings:
-    """A checked configuration: each field has the value of the key that `_KEYS` says, or its default."""
+    """A checked configuration: each field has the value of its key in `_KEYS`, or the default."""
 
     auto_register: bool
     normalize: bool
@@ -85,7 +86,7 @@ def settings(kind: SerdeClass, conf: Conf) -> SerdeSettings:
 
 
 def check_no_rules(rule_conf: object, rule_registry: object) -> None:
-    """:raises UsageError: unless both are empty: rules are not executed here."""
+    """:raises UsageError: unless both are empty, because srfix does not execute rules."""
     if rule_conf:
         raise UsageError(f"rule_conf is given, but {_NO_RULES}")
     if rule_registry is not None and any(
@@ -96,7 +97,7 @@ def check_no_rules(rule_conf: object, rule_registry: object) -> None:
 
 
 def described(value: object) -> str:
-    """What a value of the wrong type is, in an error's words."""
+    """Describes a value of the wrong type, for an error."""
     return "None" if value is None else f"of the type {type(value).__name__}"
 
 
@@ -121,7 +122,7 @@ def _schema_id(name: str, value: object) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int):
         raise UsageError(f"{name} is {described(value)}; it must be a schema id (an int), or None.")
     if not MIN_SCHEMA_ID <= value <= MAX_SCHEMA_ID:
-        raise UsageError(f"{name} is {value}; registries give the ids {MIN_SCHEMA_ID} … {MAX_SCHEMA_ID}.")
+        raise UsageError(f"{name} is {value}; registries assign ids from {MIN_SCHEMA_ID} to {MAX_SCHEMA_ID}.")
     return value
 
 
@@ -166,12 +167,12 @@ def _no_executor(name: str, value: object) -> None:
 
 
 _NO_RULES: Final = (
-    "no rules are executed here (no data contracts, no CSFLE, no inline validation rules): leave it out, or use "
+    "srfix executes no rules (no data contracts, no CSFLE, no inline validation rules): leave it out, or use "
     "confluent_kafka's own serde for this topic."
 )
 
 
-# Strategies and framings have modules of their own, which check them.
+# Other modules check strategies and framings.
 _KEYS: Final[Mapping[str, Setting[SerdeClass]]] = {
     "auto.register.schemas": Setting(of=_SERIALIZERS, check=_boolean, default=True, field="auto_register"),
     "normalize.schemas": Setting(of=_SERIALIZERS, check=_boolean, default=False, field="normalize"),

@@ -1,4 +1,5 @@
-"""What both deserializers share: payload → object, as the schemas that the configuration asks for have it."""
+"""The part that both deserializers share: payload → object, in the form of the schema that the configuration asks
+for."""
 
 from __future__ import annotations
 
@@ -63,7 +64,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     T = TypeVar("T", default=object)
-    """What a deserializer gives."""
+    """The result of a deserializer."""
 else:
     from typing import TypeVar
 
@@ -75,7 +76,7 @@ _Writer: TypeAlias = "tuple[Schema, Codec]"
 
 
 class ReadOptions(TypedDict, total=False):
-    """What the constructors take by name beside `columns` and `into`, for their overloads."""
+    """The keyword arguments of the constructors besides `columns` and `into`, for their overloads."""
 
     conf: Conf
     case_rule: CaseRule | str | None
@@ -99,7 +100,8 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
         policy: AnyPolicy | None,
         codec_options: Mapping[str, Any],
     ) -> None:
-        """Takes what the constructors have in common; `codec_options` are arguments of this format alone, for its codec."""
+        """Takes the arguments that all constructors share. `codec_options` are arguments of only this format, for its
+        codec."""
         check_callable("from_dict", from_dict, "(dict, context) -> object")
         serde_settings = settings(self._kind, conf)
         check_no_columns(schema_str)
@@ -128,7 +130,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
             if shape is not None:
                 self._columns_decode(
                     self._reader, self._reader, roles_of(shape.columns)[-1]
-                )  # what cannot be is said now
+                )  # this raises the errors of wrong columns now
         self._gives_rows = from_dict is None and (shape is None or shape.into is None)
         self._asks_latest = serde_settings.metadata is not None or serde_settings.latest
         self._is_stable = self._is_by_topic and not (self._asks_latest and self._latest_may_change)
@@ -146,15 +148,15 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
         )
 
     def _call(self, data: bytes | None, ctx: Context | str | None = None) -> object:  # type: ignore[override]
-        """The row, or what `into` or `from_dict` makes of it; None for None (a tombstone).
+        """The row, or the result of `into` or `from_dict`; None for None (a tombstone).
 
         :param ctx: the context, or the topic's name for its values.
         :raises WireError: if the payload is not framed.
-        :raises ResolveError: if the registry does not know its schema, or not under the subject that is asked.
-        :raises SchemaError: if its schema is not of the deserializer's type.
-        :raises DecodeError: if the body is not what the schema says.
+        :raises ResolveError: if the registry does not know the schema, or the asked subject does not hold it.
+        :raises SchemaError: if the schema does not have the deserializer's type.
+        :raises DecodeError: if the body does not match its schema.
         :raises RegistryError: if the registry could not be asked.
-        :raises UsageError: if the context is missing where it is needed, or the schema carries rules.
+        :raises UsageError: if a required context is missing, or the schema carries rules.
         """
         if data is None:
             return None
@@ -182,7 +184,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
     def row(self, payload: bytes | None, ctx: Context | str | None = None) -> Row | None:
         """The row as a dict, whatever `into` and `from_dict` say; None for None (a tombstone). For type checkers.
 
-        :raises DecodeError: if the payload is no record: a bare value, or null.
+        :raises DecodeError: if the payload is not a record but a bare value, or null.
         :raises SrfixError: as a call.
         """
         if payload is None:
@@ -193,7 +195,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
     def _value(self, data: bytes, ctx: Context | None) -> Value:
         if data.__class__ is not bytes:
             data = usable_payload(data)
-        # A context of confluent-kafka's may have None for a topic.
+        # A context of confluent-kafka may have None as the topic.
         if ctx is None or getattr(ctx, "topic", "") is None:
             return self._read(data, None)
         return self._row(data, ctx)
@@ -215,13 +217,14 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
 
     @property
     def columns(self) -> Columns | None:
-        """All columns, of both halves; None where `columns_of` has none."""
+        """All columns, of key and value; None if `columns_of` has none."""
         if self._shape is None or not self._gives_rows:
             return None
         return with_times(self._shape.columns, self._settings.times)
 
     def columns_of(self, role: Role) -> Columns | None:
-        """What every key, or every value, has, in this order; None where rows are not of columns, or made into something else.
+        """The columns of every key, or of every value, in order; None if there are no columns, or if rows become other
+        objects.
 
         :raises ColumnError: if there is no column for this half, or it cannot be used.
         """
@@ -230,11 +233,12 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
         return with_times(self._shape.half(role).known_columns, self._settings.times)
 
     def is_ready(self, data: object, ctx: object) -> bool:
-        """True if a call asks the registry nothing: this payload's schema has been met on this topic."""
+        """True if a call asks the registry nothing, because this payload's schema has already occurred on this
+        topic."""
         return data is None or self.asks_for(data, ctx) in self._plans
 
     def asks_for(self, data: object, ctx: object) -> tuple[bytes, str, str] | None:
-        """What a call has in common with those that ask the registry the same; None if that is unknown."""
+        """A key that is equal for calls that ask the registry the same; None if it is not known."""
         topic, field = getattr(ctx, "topic", None), getattr(ctx, "field", None)
         if not self._is_stable or not isinstance(data, bytes) or topic is None or field is None:
             return None
@@ -264,19 +268,19 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
             headers, indexes = without_indexes(headers, role)
         if self._framings == {Framing.HEADER_GUID} and header_guid(headers, role) is None:
             raise MalformedHeaderError(
-                f"The record has no header {schema_id_header(role)}, where its schema's GUID must be."
+                f"The record has no header {schema_id_header(role)}, which must hold its schema's GUID."
             )
         frame = parse(payload, headers=headers, role=role)
         assert frame is not None
         if frame.framing not in self._framings:
             raise WireError(
-                f"The payload has the framing {frame.framing.value}; schema.id.deserializer reads "
-                f"{', '.join(sorted(one.value for one in self._framings))} only."
+                f"The payload has the framing {frame.framing.value}, but schema.id.deserializer reads only "
+                f"{', '.join(sorted(one.value for one in self._framings))}."
             )
         return frame.identity, indexes + payload if indexes else payload, frame.body_offset
 
     def _plan(self, identity: _Identity, ctx: Context | None) -> Decode:
-        if self._registry is None:  # JSON: the reader's schema is all there is
+        if self._registry is None:  # JSON: there is only the reader's schema
             codec = cast("Codec", self._reader)
             if self._shape is not None:
                 return self._columns_decode(codec, None, Role.VALUE if ctx is None else self._role(ctx))
@@ -310,7 +314,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
     def _latest_reader(
         self, registry: Registry, identity: _Identity, writer: Schema, subject: str, latest: SchemaVersion
     ) -> Codec:
-        """The subject's latest version, if no rules stand between the writer's schema and it."""
+        """The subject's latest version, after a check that no rules lie between it and the writer's schema."""
         check_schema_type(latest.schema.schema_type, self._format)
         where = f"The schema of subject {subject!r} (id {latest.schema_id})"
         check_rules(latest.schema.rule_set, Direction.READ, where=where)
@@ -362,9 +366,9 @@ def _schema(registry: Registry, identity: _Identity, subject: str | None) -> Sch
         if error.status != 404:
             raise
         raise ResolveError(
-            f"The registry does not know {words_for(identity)} (error code {error.error_code}). Check that it is the "
-            "registry that the records were written with; if it is, the schema was deleted for good, and only its text can "
-            "bring it back.",
+            f"The registry does not know {words_for(identity)} (error code {error.error_code}). Check that the "
+            "records were written with this registry. If they were, the schema was deleted for good, and only its "
+            "text can bring it back.",
             error_code=error.error_code,
         ) from error
     raise RegistryError(f"{type(registry).__name__} does not resolve GUIDs; the payload carries {identity}.")

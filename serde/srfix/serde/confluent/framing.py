@@ -1,16 +1,15 @@
-"""Where a schema's identity stands, as `schema.id.serializer` and `schema.id.deserializer` say it.
+"""The place of a schema's identity, according to `schema.id.serializer` and `schema.id.deserializer`.
 
-The functions have confluent-kafka's names and signatures and may be passed in place of its own; its own are
-recognised (by module and name: confluent_kafka is not imported) and mean the same. Any other callable is called as
-confluent-kafka calls it.
+These functions have the names and signatures of confluent-kafka's functions, and can be passed instead of them. srfix
+also recognises confluent-kafka's functions (by module and name, without importing confluent_kafka) and treats them the
+same. It calls any other callable as confluent-kafka does.
 
-| what is passed | writes, or reads |
-|---|---|
+| argument | writes or reads | |---|---|
 | `prefix_schema_id_serializer` (default) | id in the payload |
-| `header_schema_id_serializer` | GUID in a header that is added to the context's headers, a list or a dict |
-| `dual_schema_id_deserializer` (default) | the header, else id or GUID in the payload |
+| `header_schema_id_serializer` | GUID in a header; srfix adds it to the context's headers (a list or a dict) |
+| `dual_schema_id_deserializer` (default) | the header, otherwise id or GUID in the payload |
 | `prefix_schema_id_deserializer` | id or GUID in the payload only |
-| `srfix.serde.wire.Framing` | PREFIX_ID, HEADER_GUID, PREFIX_GUID for writing; likewise, and no other, for reading |
+| `srfix.serde.wire.Framing` | PREFIX_ID, HEADER_GUID or PREFIX_GUID for writing; for reading, only the given one |
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ PROTOBUF: Final = "PROTOBUF"
 
 
 class SchemaId:
-    """A schema's identity as confluent-kafka's `SchemaId`: what custom callables are given and fill in."""
+    """A schema's identity, like confluent-kafka's `SchemaId`. Custom callables get it and fill it in."""
 
     __slots__ = ("guid", "id", "message_indexes", "schema_type")
 
@@ -56,9 +55,10 @@ class SchemaId:
         return f"SchemaId({self.schema_type!r}, {self.id}, {self.guid})"
 
     def from_bytes(self, payload: BytesIO) -> BytesIO:
-        """Reads id or GUID, of Protobuf also message indexes, where the stream stands; gives the stream, standing behind.
+        """Reads an id or a GUID at the stream's position, for Protobuf also the message indexes. Returns the stream, which
+        is then after them.
 
-        :raises WireError: if neither is there.
+        :raises WireError: if there is neither id nor GUID.
         """
         rest = payload.read()
         frame = parse(rest)
@@ -76,19 +76,19 @@ class SchemaId:
         return b"" if self.message_indexes is None else written_indexes(tuple(self.message_indexes))
 
     def id_to_bytes(self) -> bytes:
-        """The byte 00 and the id, then message indexes if there are any.
+        """The byte 00, the id, then message indexes if there are any.
 
         :raises EncodeError: if there is no id.
         """
         if self.id is None:
             raise EncodeError(
-                "There is no schema id to write: no schema was registered. Pass a schema, or a subject name strategy that "
-                "has a subject for it."
+                "There is no schema id to write: no schema was registered. Pass a schema, or a subject name "
+                "strategy that gives a subject."
             )
         return prefix_id_bytes(self.id) + self.index_bytes
 
     def guid_to_bytes(self) -> bytes:
-        """The byte 01 and the GUID, then message indexes if there are any.
+        """The byte 01, the GUID, then message indexes if there are any.
 
         :raises EncodeError: if there is no GUID.
         """
@@ -111,9 +111,9 @@ def prefix_schema_id_serializer(payload: bytes, ctx: Context | None, schema_id: 
 
 
 def header_schema_id_serializer(payload: bytes, ctx: Context | None, schema_id: _HasId) -> bytes:
-    """The payload alone; the GUID goes into the context's headers.
+    """Returns only the payload; the GUID goes into the context's headers.
 
-    :raises EncodeError: if there is no context, or it has no headers that can take one.
+    :raises EncodeError: if there is no context, or it has no headers to which one can be added.
     """
     frame = parse(schema_id.guid_to_bytes())
     add_header(ctx, required_guid(None if frame is None else frame.guid), b"" if frame is None else frame.body)
@@ -121,9 +121,9 @@ def header_schema_id_serializer(payload: bytes, ctx: Context | None, schema_id: 
 
 
 def dual_schema_id_deserializer(payload: bytes, ctx: Context | None, schema_id: _HasId) -> BytesIO:
-    """The body, with the identity from the header, else from the payload.
+    """Returns the body; takes the identity from the header, otherwise from the payload.
 
-    :raises WireError: if neither is there.
+    :raises WireError: if there is neither id nor GUID.
     """
     headers, indexes = ctx.headers if ctx else None, b""
     if getattr(schema_id, "schema_type", None) == PROTOBUF:
@@ -136,11 +136,11 @@ def dual_schema_id_deserializer(payload: bytes, ctx: Context | None, schema_id: 
 
 
 def prefix_schema_id_deserializer(payload: bytes, ctx: Context | None, schema_id: _HasId) -> BytesIO:
-    """The body, with the identity from the payload.
+    """Returns the body; takes the identity from the payload.
 
-    :raises WireError: if it is not there.
+    :raises WireError: if the payload has no identity.
     """
-    parse(payload)  # for its errors: confluent-kafka's schema_id has others
+    parse(payload)  # to raise srfix's errors, because confluent-kafka's schema_id raises others
     return schema_id.from_bytes(BytesIO(payload))
 
 
@@ -156,7 +156,7 @@ def without_indexes(headers: Headers, role: Role) -> tuple[Headers, bytes]:
 
 
 def header_role(ctx: Context | None) -> Role:
-    """Whose header it is: as in confluent-kafka, what is no key is a value."""
+    """Whether the header is for the key or the value. As in confluent-kafka, everything except a key is a value."""
     return Role.KEY if ctx is not None and ctx.field == Role.KEY.value else Role.VALUE
 
 
@@ -170,7 +170,7 @@ def required_guid(guid: UUID | None) -> UUID:
 
 
 def add_header(ctx: Context | None, guid: UUID, indexes: bytes) -> None:
-    """Puts the header that carries a schema's GUID, and a Protobuf message's indexes, into the context's headers."""
+    """Adds the header with a schema's GUID, and a Protobuf message's indexes, to the context's headers."""
     if ctx is None:
         raise EncodeError(
             "The schema's GUID must go into a header, but there is no context. Call the serializer with a "
@@ -183,7 +183,7 @@ def add_header(ctx: Context | None, guid: UUID, indexes: bytes) -> None:
 
 
 def serializer_of(value: object) -> Framing | SerializeId:
-    """What `schema.id.serializer` means; a callable is one of the user's own."""
+    """The meaning of `schema.id.serializer`; a callable is the user's own."""
     by_name = {"prefix_schema_id_serializer": Framing.PREFIX_ID, "header_schema_id_serializer": Framing.HEADER_GUID}
     if value is None or isinstance(value, Framing):
         return value or Framing.PREFIX_ID
@@ -191,7 +191,7 @@ def serializer_of(value: object) -> Framing | SerializeId:
 
 
 def deserializer_of(value: object) -> frozenset[Framing] | DeserializeId:
-    """What `schema.id.deserializer` means: the framings that are read, or one of the user's own callables."""
+    """The meaning of `schema.id.deserializer`: the framings to read, or the user's own callable."""
     every = frozenset(Framing)
     by_name = {
         "dual_schema_id_deserializer": every,

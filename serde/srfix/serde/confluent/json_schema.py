@@ -1,4 +1,5 @@
-"""confluent-kafka's JSON Schema serdes: its constructors, configuration, bytes and rows, from our own parts.
+"""confluent-kafka's JSON Schema serdes: the same constructors, configuration, bytes and rows, built from srfix's own
+parts.
 
 >>> from srfix.serde.confluent import JSONDeserializer, JSONSerializer
 >>> from srfix.serde import SerdeContext  # or confluent_kafka's SerializationContext
@@ -8,19 +9,19 @@
 >>> deserialize(serialize({"id": 7}, SerdeContext("orders")), SerdeContext("orders"))
 {'id': 7}
 
-What differs from confluent-kafka 2.16, besides what `srfix.serde.confluent.avro` says of both:
+The differences from confluent-kafka 2.16, besides those that `srfix.serde.confluent.avro` lists for both formats:
 
 | what | confluent-kafka | here |
 |---|---|---|
 | validation | the library jsonschema, in Python | jsonschema-rs, with the same settings |
-| patterns | Python's `re` | ECMA 262, as the specification has it |
-| tuples, dates … when writing | no type of JSON's: refused where one is asked for | as orjson writes them |
-| `$ref` to a URL | fetched | refused: only references are looked at |
+| patterns | Python's `re` | ECMA 262, as in the specification |
+| tuples, dates … when writing | not a JSON type: refused if the schema wants a type | as orjson writes them |
+| `$ref` to a URL | fetched | refused: srfix resolves only the schema's references |
 | without orjson | falls back to the standard library | orjson is always there |
 
-Without a codec of the user's own the bytes are orjson's, as confluent-kafka's are where orjson is installed. Where it is
-not, its bytes differ in how a float is spelt (`1e+16` for `1e16`) and in what only one of the two can write (NaN and
-integers beyond 64 bits there; dates here).
+Without the user's own codec, orjson writes the bytes, as in confluent-kafka if orjson is installed. If it is not,
+confluent-kafka's bytes differ in the spelling of floats (`1e+16` for `1e16`), and in the values that only one of them
+can write (confluent-kafka: NaN and integers beyond 64 bits; srfix: dates).
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ JsonDecode: TypeAlias = "Callable[[bytes], Value]"
 
 
 class JsonSchema:
-    """A JSON Schema that is ready to write and read under."""
+    """A parsed JSON Schema for writing and reading."""
 
     def __init__(
         self,
@@ -67,7 +68,7 @@ class JsonSchema:
         json_encode: JsonEncode | None = None,
         json_decode: JsonDecode | None = None,
     ) -> None:
-        """What encodes and decodes JSON stands in place of orjson."""
+        """`json_encode` and `json_decode` replace orjson."""
         self._text, self._reference_texts = text, tuple(dict.fromkeys(referred for _, referred in references))
         self._document = _document(text)
         self._references: Mapping[str, Json] = {name: _document(referred) for name, referred in references}
@@ -84,11 +85,12 @@ class JsonSchema:
     message_indexes = None
 
     def encoder(self) -> Encode:
-        """Writes, and validates."""
+        """Writes objects, and validates them."""
         dump, first_misfit = self._dump, self._first_misfit
 
         def encode(value: object, prefix: bytes) -> bytes:
-            # Written first: orjson, like json, has a bound on nesting, and the validator has none.
+            # The value is written before it is validated, because orjson (like json) limits nesting and the validator
+            # does not.
             try:
                 body = dump(value)
             except Exception as error:
@@ -96,7 +98,7 @@ class JsonSchema:
             if first_misfit is not None:
                 try:
                     misfit = first_misfit(value)
-                except (ValueError, TypeError) as error:  # not of a type that JSON has
+                except (ValueError, TypeError) as error:  # not a JSON type
                     raise EncodeError(f"The value cannot be validated ({error}).") from error
                 if misfit is not None:
                     advice = "Correct it, or set validate to False."
@@ -108,7 +110,7 @@ class JsonSchema:
         return encode
 
     def decoder(self, reader: JsonSchema | None) -> Decode:
-        """Reads, and validates against the reader's schema if there is one."""
+        """Reads documents, and validates them against the reader's schema if there is one."""
         load, first_misfit = self._load, (reader or self)._first_misfit
 
         def decode(payload: bytes, body_offset: int) -> Value:
@@ -119,8 +121,8 @@ class JsonSchema:
             misfit = None if first_misfit is None else first_misfit(value)
             if misfit is not None:
                 raise DecodeError(
-                    f"The document does not fit its JSON Schema, at {': '.join(misfit)}. Read it with validate set to False "
-                    "to see it.",
+                    f"The document does not fit its JSON Schema, at {': '.join(misfit)}. To see the document, read "
+                    "it with validate set to False.",
                     path=misfit[0],
                 )
             return value
@@ -128,7 +130,7 @@ class JsonSchema:
         return decode
 
     def columns_decoder(self, reader: JsonSchema | None, spec: ReadSpec) -> Decode:
-        """Reads rows of columns, of what was validated."""
+        """Reads rows of columns from validated documents."""
         decode = decode_plan(Format.JSON_SR, self._text, spec, self._reference_texts)
         if not self._validate:
             return decode
@@ -142,7 +144,7 @@ class JsonSchema:
 
     @cached_property
     def _first_misfit(self) -> FirstMisfit | None:
-        """What a document does not fit; None if nothing is validated."""
+        """A function that gives the first mismatch of a document; None if nothing is validated."""
         return first_misfit_of(self._document, self._references) if self._validate else None
 
 
@@ -178,13 +180,13 @@ class JSONSerializer(ConfluentSerializer):
         written_by: WrittenBy | None = None,
         cut_times: bool = False,
     ) -> None:
-        """See `ConfluentSerde`; columns and what belongs to them as of `AvroSerializer`. `JSONSerializer(client, columns=…)`
-        works too.
+        """See `ConfluentSerde`; columns and their options are those of `AvroSerializer`. `JSONSerializer(client,
+        columns=…)` works too.
 
         :param schema_str: None where columns, or the configuration, say what to write under.
         :param to_dict: called with object and context; what it answers is written.
-        :param json_encode: writes in place of orjson: object → str or bytes.
-        :raises UsageError: if it is to validate and jsonschema-rs is not installed.
+        :param json_encode: replaces orjson for writing: object → str or bytes.
+        :raises UsageError: if validation is on and jsonschema-rs is not installed.
         """
         check_no_rules(rule_conf, rule_registry)
         check_callable("json_encode", json_encode, "(object) -> str or bytes")
@@ -266,13 +268,13 @@ class JSONDeserializer(ConfluentDeserializer[T]):
         strict: bool = False,
         policy: AnyPolicy | None = None,
     ) -> None:
-        """See `ConfluentSerde`; columns and what belongs to them as of `AvroDeserializer`. `JSONDeserializer(client,
+        """See `ConfluentSerde`; columns and their options are those of `AvroDeserializer`. `JSONDeserializer(client,
         columns=…)` works too.
 
-        :param schema_str: the reader's schema, which validates; None to take the writer's.
+        :param schema_str: the reader's schema, which validates; None to take the writer's schema.
         :param from_dict: called with row and context; what it answers is given.
-        :param schema_registry_client: None where the reader's schema is all that is needed.
-        :param json_decode: reads in place of orjson: bytes → value.
+        :param schema_registry_client: may be None if only the reader's schema is needed.
+        :param json_decode: replaces orjson for reading: bytes → value.
         """
         check_no_rules(rule_conf, rule_registry)
         check_callable("json_decode", json_decode, "(bytes) -> value")

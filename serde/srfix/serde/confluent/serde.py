@@ -1,15 +1,16 @@
-"""What the serializers and the deserializers share: client, configuration, subject, schemas that are ready to use, and errors.
+"""The part that serializers and deserializers share: client, configuration, subject, parsed schemas, and errors.
 
-Those are srfix's own, which are confluent-kafka's too, so that what caught those goes on to:
+Each error is srfix's and also confluent-kafka's, so existing handlers still catch it:
 
 | srfix | confluent_kafka |
 |---|---|
 | `RegistryAnswerError` | `SchemaRegistryError`, with `http_status_code`, `error_code`, `error_message` |
-| `ResolveError` because of one, of an id that the registry does not know, say | the same, and `SerializationError` |
-| a context that is missing, where `to_dict` or `from_dict` is called with it | `TypeError` |
-| any other of a call, but that the registry does not answer | `SerializationError` |
+| `ResolveError` with such an error as its cause, for example if the registry does not know an id | the same, and also
+`SerializationError` |
+| a missing context that `to_dict` or `from_dict` needs | `TypeError` |
+| any other error of a call, except that the registry does not answer | `SerializationError` |
 
-An error gets the second class when it leaves a call; its own class, words and attributes stay.
+An error gets confluent-kafka's class when it leaves a call; it keeps its own class, message and attributes.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ from srfix.serde.specs import ReadSpec
 
 
 def missing_context(called: str) -> UsageError:
-    """The error where there is no context, and `to_dict` or `from_dict` is called with one."""
+    """The error for a missing context that `to_dict` or `from_dict` needs."""
     error = UsageError(f"{called} is called with a context, but there is none. Pass a SerializationContext.")
     error.__class__ = _both(UsageError, TypeError)
     return error
 
 
 def make_confluents(error: SrfixError) -> None:
-    """Makes an error one of confluent-kafka's, too."""
+    """Gives an error also confluent-kafka's class."""
     cause = _answer_behind(error) if isinstance(error, ResolveError) else None
     if isinstance(error, RegistryAnswerError):
         error.__class__ = _both(type(error), SchemaRegistryError)
@@ -61,7 +62,7 @@ def make_confluents(error: SrfixError) -> None:
 
 
 class _Unresolved(SchemaRegistryError, SerializationError):
-    """An id that a registry's answer left without a schema."""
+    """An id for which a registry's answer has no schema."""
 
 
 def _answer_behind(error: BaseException) -> RegistryAnswerError | None:
@@ -87,7 +88,7 @@ def _both(kind: type[SrfixError], theirs: type[Exception]) -> type[Any]:
         "__module__": kind.__module__,
         "__reduce__": lambda error: (partial(_revived, kind, theirs, error.args), (), dict(error.__dict__)),
     }
-    body["__str__"] = kind.__str__  # not theirs
+    body["__str__"] = kind.__str__  # not an error of confluent-kafka
     if issubclass(kind, RegistryAnswerError):
         body |= {
             "http_status_code": property(lambda error: error.status),
@@ -104,7 +105,7 @@ def _revived(kind: type[SrfixError], theirs: type[Exception], args: tuple[object
 
 
 class Direction(Enum):
-    """When a rule is executed: the lists that hold such rules, and the modes that mean it (`RuleMode`)."""
+    """The direction in which a rule is executed: the lists with such rules, and their modes (`RuleMode`)."""
 
     WRITE = (("domainRules", "encodingRules"), ("WRITE", "WRITEREAD"))
     READ = (("domainRules", "encodingRules"), ("READ", "WRITEREAD"))
@@ -113,12 +114,12 @@ class Direction(Enum):
 
 
 _CLIENT: Final = (None, "ALL", "CLIENT")
-"""The values of `enableAt` by which a client executes rules (`BaseSerde._is_disabled`)."""
+"""The values of `enableAt` with which a client executes rules (`BaseSerde._is_disabled`)."""
 
 
 def check_rules(rule_set: Mapping[str, Json] | None, direction: Direction, *, where: str) -> None:
-    """Rules (data contracts, CSFLE) are not executed here, and none is passed over in silence: one that is disabled, of the
-    other direction, or executed by the registry's side alone does not count.
+    """Refuses rules (data contracts, CSFLE), because srfix does not execute them and must not skip them silently. Rules
+    that are disabled, of the other direction, or executed only by the registry do not count.
 
     :raises UsageError: if confluent-kafka would execute a rule of the set in that direction.
     """
@@ -132,8 +133,8 @@ def check_rules(rule_set: Mapping[str, Json] | None, direction: Direction, *, wh
 
 
 def check_migrations(registry: SchemaVersions, subject: str, source: int, latest: SchemaVersion) -> None:
-    """Asks what confluent-kafka asks before it reads a record of the version `source` as the latest has it
-    (`BaseDeserializer._get_migrations`): the rules of the versions between may rewrite records."""
+    """Makes confluent-kafka's check before it converts a record of the version `source` to the latest version
+    (`BaseDeserializer._get_migrations`): rules of the versions between them may rewrite records."""
     direction = Direction.UPGRADE if source < latest.version else Direction.DOWNGRADE
     first, last = sorted((source, latest.version))
     for number in range(first + 1, last + 1):
@@ -152,58 +153,60 @@ def _active(rule_set: Mapping[str, Json], direction: Direction) -> Iterator[str]
 
 
 class Codec(Protocol):
-    """A schema that is ready to write and read under."""
+    """A parsed schema for writing and reading."""
 
     @property
     def record_name(self) -> str | None:
-        """The name that confluent-kafka's deserializers know its record by."""
+        """The record name in confluent-kafka's deserializers."""
 
     @property
     def written_name(self) -> str | None:
-        """The name that confluent-kafka's serializers know it by."""
+        """The record name in confluent-kafka's serializers."""
 
     @property
     def message_indexes(self) -> tuple[int, ...] | None:
         """Which of a Protobuf schema's messages is written; None in other formats."""
 
     def encoder(self) -> Encode:
-        """How objects are written."""
+        """The encoder of objects."""
 
     def decoder(self, reader: Any) -> Decode:
-        """How bodies that were written under it are read, as the reader schema has them if there is one."""
+        """The decoder of bodies that were written under this schema; it converts them to the reader schema if there is
+        one."""
 
     def columns_decoder(self, reader: Any, spec: ReadSpec) -> Decode:
-        """How they are read as rows of columns."""
+        """The decoder of bodies to rows of columns."""
 
 
 References: TypeAlias = tuple[tuple[str, str], ...]
-"""Name and text, directly or not, none before those that it refers to itself."""
+"""The names and texts of the direct and indirect references. Each one stands after its own references."""
 
 
 class ConfluentSerde(Closing):
-    """The part that is the same for both directions and each format. So are these arguments of the constructors:
+    """The part that is the same for both directions and each format. These arguments of the constructors are also the
+    same:
 
     | argument | |
     |---|---|
-    | `schema_registry_client` | ours, confluent_kafka's, its configuration (a dict), or a URL |
-    | `schema_str` | a text, or a `Schema` of either side |
-    | `conf` | keys as in `srfix.serde.confluent.config` |
+    | `schema_registry_client` | srfix's or confluent_kafka's client, its configuration (a dict), or a URL |
+    | `schema_str` | a text, or a `Schema` of srfix or confluent_kafka |
+    | `conf` | the keys of `srfix.serde.confluent.config` |
     | `rule_conf`, `rule_registry` | refused unless empty |
 
     A constructor asks nothing of the registry, unless the schema has references.
 
     :raises UsageError: if an argument or a key of the configuration makes no sense, or is not supported.
-    :raises SchemaError: if the schema is not one of the format.
-    :raises ResolveError: if it refers to one that the registry does not have.
+    :raises SchemaError: if the schema is not a schema of the format.
+    :raises ResolveError: if the schema refers to one that the registry does not have.
     """
 
     _kind: ClassVar[SerdeClass]
     _schema_type: ClassVar[str]
     _make: ClassVar[Callable[..., Codec]]
-    """Schema text, what it refers to, the configuration, and arguments that are of this format alone → the codec."""
+    """Schema text, its references, the configuration, and the arguments of only this format → the codec."""
     _registry: Registry | None
     _remake: Callable[..., ConfluentSerde]
-    """Makes a copy in another process; takes `schema_registry_client`."""
+    """Makes a copy in another process; its argument is `schema_registry_client`."""
 
     def _start(
         self, client: AnyClient | None, settings: SerdeSettings, codec_options: Mapping[str, Any], *, needs_client: bool
@@ -223,11 +226,12 @@ class ConfluentSerde(Closing):
 
     @staticmethod
     def _prepare(text: str) -> str:
-        """A schema's text as it is sent."""
+        """Prepares a schema's text for the registry."""
         return text
 
     def set_cluster_id_resolver(self, resolver: Callable[[], str | None]) -> None:
-        """Names the Kafka cluster to the strategy ASSOCIATED; confluent_kafka's producers and consumers call this."""
+        """Gives the Kafka cluster's id to the strategy ASSOCIATED; confluent_kafka's producers and consumers call
+        this."""
         self._cluster_id = resolver
 
     def _codec(self, schema: Schema, subject: str | None) -> Codec:
@@ -235,7 +239,7 @@ class ConfluentSerde(Closing):
         return type(self)._make(schema.text, references, self._settings, **self._of_format)
 
     def _latest_of(self, registry: Registry, subject: str) -> SchemaVersion:
-        """The version that `use.latest.with.metadata`, else `use.latest.version`, means."""
+        """The version for `use.latest.with.metadata`, otherwise for `use.latest.version`."""
         if self._settings.metadata is not None:
             return registry.latest_with_metadata(subject, self._settings.metadata, deleted=True)
         return registry.version(subject, "latest")
@@ -245,7 +249,7 @@ class ConfluentSerde(Closing):
 
 
 def references_of(registry: Registry | None, schema: Schema, subject: str | None) -> References:
-    """What a schema refers to. Without references, nothing is asked."""
+    """The schemas to which a schema refers. Without references it asks the registry nothing."""
     if not schema.references:
         return ()
     if registry is None:
@@ -263,7 +267,7 @@ def references_of(registry: Registry | None, schema: Schema, subject: str | None
 
 
 def check_no_columns(schema_str: object) -> None:
-    """:raises UsageError: if columns stand where the schema belongs."""
+    """:raises UsageError: if columns were passed as the schema."""
     if not isinstance(schema_str, str) or schema_str.lstrip()[:1] in ("", "{", "[", '"'):
         return
     try:
@@ -278,7 +282,7 @@ def check_no_columns(schema_str: object) -> None:
 def in_order(
     schema_str: AnySchema | AnyClient, schema_registry_client: AnyClient | None
 ) -> tuple[AnySchema, AnyClient | None]:
-    """Schema and client of a JSON serde; a client in the schema's place counts where there is no other one."""
+    """Schema and client of a JSON serde. If there is no other client, a client in the schema's place counts."""
     if not is_registry(schema_str):
         return cast("AnySchema", schema_str), schema_registry_client
     if schema_registry_client is None:

@@ -1,4 +1,4 @@
-"""What both serializers share: object → payload, under the schema that the configuration asks for."""
+"""The part that both serializers share: object → payload, under the schema that the configuration asks for."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ ToDict: TypeAlias = "Callable[[object, Context], object]"
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """What the records of a subject are written under."""
+    """The schema and framing for the records of a subject."""
 
     encode: EncodeOrNone
     prefix: bytes
-    """Written before the body."""
+    """The bytes before the body."""
     header: UUID | None
-    """Put into the record's headers."""
+    """The GUID for the record's headers."""
     identity: SchemaId
 
 
 @dataclass(frozen=True, slots=True)
 class _Encoding:
-    """A schema that is known without the registry."""
+    """A schema that needs no request to the registry."""
 
     schema: Schema
     encode: EncodeOrNone
@@ -78,7 +78,8 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
         options: Mapping[str, Any],
         codec_options: Mapping[str, Any] | None = None,
     ) -> None:
-        """Takes what the constructors have in common; `codec_options` are arguments of this format alone, for its codec."""
+        """Takes the arguments that all constructors share. `codec_options` are arguments of only this format, for its
+        codec."""
         check_callable("to_dict", to_dict, "(object, context) -> dict")
         serde_settings = settings(self._kind, conf)
         check_no_columns(schema_str)
@@ -128,17 +129,18 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
         )
 
     def _call(self, obj: object, ctx: Context | str | None = None) -> bytes | None:
-        """The payload; None for None (a tombstone), without asking the registry; a dataclass's instance is its fields.
+        """The payload; None for None (a tombstone), without asking the registry. A dataclass's instance is written as
+        its fields.
 
         :param ctx: the context, or the topic's name for its values.
 
         With header framing the schema's GUID is added to the context's headers.
 
-        :raises EncodeError: if the value does not fit its schema; nothing is registered for one that does not.
-        :raises RegistryError: if the registry could not be asked, or did not take the schema.
-        :raises ResolveError: if it does not have what the configuration asks for.
-        :raises SchemaError: if what it has is not of the serializer's type.
-        :raises UsageError: if the context is missing where it is needed, or the schema carries rules.
+        :raises EncodeError: if the value does not fit its schema; then nothing is registered.
+        :raises RegistryError: if the registry could not be asked, or did not accept the schema.
+        :raises ResolveError: if the registry does not have the version that the configuration asks for.
+        :raises SchemaError: if that version does not have the serializer's type.
+        :raises UsageError: if a required context is missing, or the schema carries rules.
         """
         if obj is None:
             return None
@@ -183,11 +185,11 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
         return payload
 
     def is_ready(self, obj: object, ctx: object) -> bool:
-        """True if a call asks the registry nothing: the topic's schema is known."""
+        """True if a call asks the registry nothing, because the topic's schema is known."""
         return obj is None or self.asks_for(obj, ctx) in self._targets
 
     def asks_for(self, _: object, ctx: object) -> tuple[str, str] | None:
-        """What a call has in common with those that ask the registry the same; None if that is unknown."""
+        """A key that is equal for calls that ask the registry the same; None if it is not known."""
         topic, field = getattr(ctx, "topic", None), getattr(ctx, "field", None)
         return None if not self._is_stable or topic is None or field is None else (topic, field)
 
@@ -195,7 +197,7 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
         return Role.VALUE if ctx is None or self._columns is None else role_of(ctx.field)
 
     def _encoding_of(self, role: Role) -> _Encoding:
-        """How a schema that was passed, or the columns' own, is written under."""
+        """The encoding for the schema that was passed, or for the columns' own schema."""
         if role not in self._encoding:
             if self._columns is None:
                 assert self._schema is not None
@@ -234,8 +236,8 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
         return target
 
     def _own_target(self, subject: str, encoding: _Encoding, role: Role, ctx: Context | None) -> _Target:
-        """The schema that was passed, or the columns' own, registered or looked up: once per subject, and not for a value
-        that does not fit."""
+        """Registers or looks up the schema that was passed, or the columns' own schema: once per subject, and never for
+        a value that does not fit."""
         if (subject, role) not in self._by_subject:
             with self._lock:
                 if (subject, role) not in self._by_subject:
@@ -249,8 +251,8 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
             return self._version_of(subject, schema)
         if schema.rule_set:
             raise UsageError(
-                "The schema that was passed carries a rule set, which is not registered from here. Register it with "
-                "confluent_kafka's client, and set auto.register.schemas to False."
+                "The schema that was passed carries a rule set, which srfix does not register. Register the schema "
+                "with confluent_kafka's client, and set auto.register.schemas to False."
             )
         return register(self._registry, subject, schema, normalize=self._settings.normalize)
 
@@ -260,7 +262,8 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
         return self._registry.lookup(subject, schema, deleted=False, **more)
 
     def _existing(self, subject: str, role: Role) -> _Target:
-        """The version that the configuration means: asked once per subject, or for as long as the client says."""
+        """The version that the configuration asks for: requested once per subject, or again when the client's cache
+        expires."""
         if not self._latest_may_change and (subject, role) in self._by_subject:
             return self._by_subject[subject, role]
         with self._lock:
@@ -314,6 +317,6 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
     def _check_type(self, schema: Schema, where: str) -> None:
         if schema.schema_type != self._schema_type:
             raise SchemaError(
-                f"{where}: the schema is of the type {schema.schema_type}, not {self._schema_type}. Use the serde of that "
-                f"format, or pass the Schema with schema_type={self._schema_type!r}."
+                f"{where}: the schema has the type {schema.schema_type}, not {self._schema_type}. Use the serde of "
+                f"that format, or pass the Schema with schema_type={self._schema_type!r}."
             )

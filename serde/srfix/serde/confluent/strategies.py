@@ -1,15 +1,18 @@
-"""Under which subject a schema is looked for, as `subject.name.strategy`, `.type` and `.conf` say it.
+"""The subject of a schema, according to `subject.name.strategy`, `.type` and `.conf`.
 
-| what is given | subject |
-|---|---|
-| nothing | the topic's, `<topic>-key` or `<topic>-value`: confluent-kafka would ask the registry for associations first |
-| a type: TOPIC, RECORD, TOPIC_RECORD | as there |
-| the type ASSOCIATED, or its `AssociatedNameStrategy` | one that the registry associates with the topic, else the fallback's |
-| one of its functions, or ours of the same name | likewise, without a call per record |
-| a strategy of `srfix.serde.subjects` | as there |
-| another callable | whatever it answers to `(context, record name)`; with four parameters also to client and `.conf` |
+| setting | subject | |---|---|
+| nothing | the topic's subject, `<topic>-key` or `<topic>-value` (confluent-kafka would first ask the registry for
+associations) |
+| a type: TOPIC, RECORD, TOPIC_RECORD | as in confluent-kafka |
+| the type ASSOCIATED, or its `AssociatedNameStrategy` | the subject that the registry associates with the topic,
+otherwise the fallback's |
+| one of confluent-kafka's functions, or srfix's function with the same name | the same, without a call per record |
+| a strategy of `srfix.serde.subjects` | the strategy's subject |
+| another callable | the callable's result for `(context, record name)`; with four parameters, also for client and
+`.conf` |
 
-Our own, and confluent-kafka's, are asked once per topic, field and record name; another callable for every record.
+srfix calls its own and confluent-kafka's strategies once per topic, field and record name, and another callable for
+every record.
 """
 
 from __future__ import annotations
@@ -30,15 +33,15 @@ from srfix.serde.subjects.names import Role, Subject, SubjectStrategy, role_of
 from srfix.serde.subjects.strategies import RecordSubject, TopicRecordSubject, TopicSubject, needs_record, subject_of
 
 KAFKA_CLUSTER_ID: Final = "subject.name.strategy.kafka.cluster.id"
-"""Key of `subject.name.strategy.conf`: the namespace that associations are looked up in."""
+"""Key of `subject.name.strategy.conf`: the namespace in which associations are looked up."""
 FALLBACK_TYPE: Final = "subject.name.strategy.fallback.type"
-"""Key of `subject.name.strategy.conf`: the strategy where there is no association; TOPIC unless it is set."""
+"""Key of `subject.name.strategy.conf`: the strategy if there is no association; the default is TOPIC."""
 _ANY_CLUSTER: Final = "-"
 _TYPES: Final = "Use one of TOPIC, RECORD, TOPIC_RECORD, ASSOCIATED."
 _FALLBACKS: Final = "Use one of TOPIC, RECORD, TOPIC_RECORD, NONE."
 
 Ask: TypeAlias = "Callable[[Context | None, str | None], Subject | None]"
-"""Context and record name → subject; None where the strategy has none, as without a record's name."""
+"""Context and record name → subject; None if the strategy has no subject, for example without a record name."""
 
 
 def topic_subject_name_strategy(ctx: Context | None, record_name: str | None) -> str | None:
@@ -58,7 +61,7 @@ def topic_record_subject_name_strategy(ctx: Context | None, record_name: str | N
 
 
 def record_subject_name_strategy(ctx: Context | None, record_name: str | None) -> Subject | None:
-    """The record name: the one that needs no context."""
+    """The record name; this strategy needs no context."""
     return None if record_name is None else RecordSubject()("", Role.VALUE, record_name)
 
 
@@ -70,9 +73,9 @@ def reference_subject_name_strategy(_: Context | None, reference: Any) -> str | 
 def strategy_of(
     settings: SerdeSettings, *, registry: Registry | None, client: object, cluster_id: Callable[[], str | None]
 ) -> tuple[Ask, bool]:
-    """What the three keys mean together, a callable winning over a type; and whether the same topic, field and record name
-    always give the same subject. The client is handed, as it was given, to the user's own callables of four parameters; the
-    Kafka cluster's id is asked for only for associations."""
+    """The strategy that the three keys define together (a callable wins over a type), and whether the same topic, field
+    and record name always give the same subject. The user's own callables with four parameters get the client as it was
+    passed. The Kafka cluster's id is requested only for associations."""
     strategy, conf = settings.strategy, settings.strategy_conf
     if conf is not None and not isinstance(conf, Mapping):
         raise UsageError(f"subject.name.strategy.conf is {described(conf)}; it must be a dict, or None.")
@@ -148,7 +151,7 @@ def _check_keys(conf: Mapping[str, object]) -> None:
 
 
 def _takes_client(strategy: Callable[..., object]) -> bool:
-    """Whether it has four parameters that must be given, or that are there to be given."""
+    """Whether the callable has four parameters without defaults, or accepts four arguments."""
     try:
         parameters = inspect.signature(strategy).parameters.values()
     except (TypeError, ValueError):
@@ -167,7 +170,7 @@ def _required(ctx: Context | None, strategy: str) -> Context:
 
 
 def _asking(strategy: SubjectStrategy, name: str = "") -> Ask:
-    """A strategy of `srfix.serde.subjects`, by a name of its own in errors."""
+    """Adapts a strategy of `srfix.serde.subjects`, with its own name in errors."""
 
     def ask(ctx: Context | None, record_name: str | None) -> Subject | None:
         ctx = _required(ctx, name or type(strategy).__name__)
@@ -175,7 +178,10 @@ def _asking(strategy: SubjectStrategy, name: str = "") -> Ask:
             return None
         topic: object = ctx.topic
         if topic is None:
-            raise UsageError("The context has no topic, by which the subject is named. Pass one with the topic's name.")
+            raise UsageError(
+                "The subject is named after the topic, but the context has no topic. Pass a context with the "
+                "topic's name."
+            )
         return subject_of(strategy, ctx.topic, role_of(ctx.field), lambda: record_name)
 
     return ask
@@ -195,7 +201,8 @@ def _user_strategy(call: Callable[..., object], more: tuple[object, ...]) -> Ask
 
 
 class _Associated:
-    """ASSOCIATED (`AssociatedNameStrategy`): asked once per topic and field; what fails is not remembered."""
+    """ASSOCIATED (`AssociatedNameStrategy`): the registry is asked once per topic and field; a failure is not
+    remembered."""
 
     def __init__(self, registry: Registry, fallback: Ask | None, cluster_id: Callable[[], str | None]) -> None:
         self._registry = registry

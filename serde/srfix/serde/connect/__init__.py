@@ -1,1 +1,1 @@
-"""Connect's schemas as values, and what ksqlDB's columns take from them."""
+"""Connect's schemas as values, and the rules by which they feed ksqlDB's columns."""

@@ -1,4 +1,4 @@
-"""What a column takes from a writer's Connect type: ksqlDB's `ConnectDataTranslator`, for Avro and JSON_SR.
+"""Which writer's Connect types feed a column, and how: ksqlDB's `ConnectDataTranslator`, for Avro and JSON_SR.
 
 | column | Connect type | accepted writer types |
 |---|---|---|
@@ -10,17 +10,18 @@
 | BYTES, DECIMAL | bytes | bytes |
 | ARRAY, MAP, STRUCT | array, map, struct | the same |
 
-Numbers of days, of a day and of instants are what the writer's schema says where units are read (`connect.time_units`); under
-ksqlDB's own case rules a TIME or TIMESTAMP takes any number for milliseconds, as below.
+If units are read (`connect.time_units`), the writer's schema gives the unit of days, times of day and instants. Under
+ksqlDB's own case rules, a TIME or TIMESTAMP treats any number as milliseconds, as below.
 
-`validateSchema` compares types only, and before it looks whether the value is null: `refusal`. What then becomes of a value
-that is there is `coercion`. A writer's Date, Time or Timestamp is first reduced to its number (`maybeConvertLogicalType`), so
-any of them feeds a BIGINT, a STRING or each other; the number is what a coercion is called with:
+`validateSchema` compares only types, before it looks whether the value is null: this is `refusal`. `coercion` then
+converts a value that is not null. A writer's Date, Time or Timestamp is first reduced to its number
+(`maybeConvertLogicalType`), so each of them can feed a BIGINT, a STRING, or a column of one of the other two types. A
+coercion gets that number:
 
 | writer | value |
 |---|---|
 | int8 … int64, Date, Time, Timestamp | int: the number, days, milliseconds of the day, milliseconds since 1970 |
-| float32, float64 | float (a float32 widened as it is, like Java's) |
+| float32, float64 | float (a float32 is widened without change, as in Java) |
 | boolean, string, bytes | bool, str, bytes |
 | Decimal | decimal.Decimal |
 """
@@ -41,34 +42,37 @@ from srfix.serde.errors import IncompatibleTypeError, OutOfRangeError
 from srfix.serde.interface import Value
 
 NOT_FITTING: Final = (decimal.Inexact, decimal.InvalidOperation)
-"""What `quantize` raises for a number that does not fit."""
+"""The exception of `quantize` for a number that does not fit."""
 
 
 class DecimalFit(NamedTuple):
-    """What `number.quantize(unit, None, exact)` gives the fitting number with: exactly of the scale, or `NOT_FITTING`.
+    """The arguments with which `number.quantize(unit, None, exact)` gives a number of exactly the column's scale, or
+    raises `NOT_FITTING`.
 
-    Parts instead of a function: a call per value would cost as much as the work. Keywords, too.
+    They are parts instead of a function, because a call (or keywords) for each value would take as much time as the
+    work itself.
     """
 
     unit: decimal.Decimal
-    """1 at the last digit."""
+    """The number with 1 at the last digit."""
     exact: decimal.Context
-    """Wide enough for all that fits, and at most `MAX_DIGITS` wide."""
+    """A context that is wide enough for every fitting number, and at most `MAX_DIGITS` wide."""
     low: decimal.Decimal
-    """-`bound`: a minus would go through the caller's context, and its greatest exponent."""
+    """The value of -`bound`. It is stored, because the minus operator would use the caller's context and its greatest
+    exponent."""
     bound: decimal.Decimal
-    """The least size that has too many digits in front of the point."""
+    """The smallest number with too many digits before the point."""
 
     def is_within(self, number: decimal.Decimal) -> bool:
-        """False if the number has too many digits in front of the point."""
+        """False if the number has too many digits before the point."""
         return self.low < number < self.bound
 
 
 def decimal_fit(precision: int, scale: int) -> DecimalFit:
-    """The parts for DECIMAL(precision, scale), as ksqlDB's `DecimalUtil.ensureFit` asks, which never rounds.
+    """The parts for DECIMAL(precision, scale), like ksqlDB's `DecimalUtil.ensureFit`, which never rounds.
 
-    Zeros behind the last digit are no digits: 1.50 fits DECIMAL(2, 1). What does not fit has too many digits in front of the
-    point, or would lose some behind it.
+    Trailing zeros do not count: 1.50 fits DECIMAL(2, 1). A number does not fit if it has too many digits before the
+    point, or would lose digits after it.
     """
     bound = decimal.Decimal((0, (1,), precision - scale))
     exact = decimal.Context(
@@ -81,7 +85,7 @@ def decimal_fit(precision: int, scale: int) -> DecimalFit:
 
 
 Coerce: TypeAlias = Callable[[Value], Value]
-"""A writer's value that is not null → the column's value. Raises a DecodeError if it does not fit."""
+"""A writer's value that is not null → the column's value. Raises a DecodeError if the value does not fit."""
 
 _COLUMN_TYPES: Final = {
     ScalarType.BOOLEAN: ConnectType.BOOLEAN,
@@ -108,9 +112,9 @@ _ACCEPTED: Final = {
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND: Final = datetime.timedelta(microseconds=1)
 _PER_SECOND: Final = 1_000
-"""Of a TIME's and a TIMESTAMP's numbers, where no unit says otherwise."""
+"""The unit of numbers for TIME and TIMESTAMP, if the writer names none."""
 UNITS: Final = {1_000: "milliseconds", 1_000_000: "microseconds", 1_000_000_000: "nanoseconds"}
-"""How many are a second → what they are called."""
+"""Units per second → the unit's name."""
 _EPOCH_ORDINAL: Final = datetime.date(1970, 1, 1).toordinal()
 _DAY_S: Final = 86_400
 _DAY_MS: Final = 86_400_000
@@ -135,7 +139,7 @@ def connect_type_of(column: ColumnType) -> ConnectType:
 
 
 def refusal(writer: ConnectType, column: ColumnType, path: str) -> IncompatibleTypeError | None:
-    """Why a column does not take values of that type, null or not; None if it does (`validateSchema`)."""
+    """Why a column refuses values of that type, null or not; None if it accepts them (`validateSchema`)."""
     wanted = connect_type_of(column)
     return None if writer in _ACCEPTED.get(wanted, {wanted}) else incompatible(writer.word, column, path)
 
@@ -153,20 +157,20 @@ def incompatible(writer: str, column: ColumnType, path: str) -> IncompatibleType
 
 
 class Coercion(Enum):
-    """What makes a column's value of a writer's value that is not null."""
+    """The ways to convert a writer's value that is not null to a column's value."""
 
     SAME = "same"
-    """Nothing: it is the column's value; of a number the column may have more bits."""
+    """No conversion: the value is the column's value. The column's number may have more bits."""
     TEXT = "text"
-    """Java's text of it."""
+    """Java's text of the value."""
     DATE = "date"
     """Days since 1970."""
     TIME = "time"
-    """A time of day, by the writer's unit."""
+    """A time of day, in the writer's unit."""
     TIMESTAMP = "timestamp"
-    """An instant, by the writer's unit since 1970."""
+    """An instant since 1970, in the writer's unit."""
     TIMESTAMP_NTZ = "timestamp_ntz"
-    """What a clock without a zone shows, by the writer's unit since 1970."""
+    """A local time of a clock without a zone, since 1970, in the writer's unit."""
     DECIMAL = "decimal"
     """A decimal of the column's scale, never rounded."""
 
@@ -180,7 +184,7 @@ _BY_COLUMN: Final = {
 
 
 def coercion_of(writer: ConnectType, column: ScalarType | Decimal) -> Coercion:
-    """The coercion for types that `refusal`, or `refusal_in_unit`, lets pass."""
+    """The coercion for types that `refusal` or `refusal_in_unit` accepts."""
     if isinstance(column, Decimal):
         return Coercion.DECIMAL
     if column is ScalarType.STRING and writer is not ConnectType.STRING:
@@ -191,8 +195,8 @@ def coercion_of(writer: ConnectType, column: ScalarType | Decimal) -> Coercion:
 def coercion(
     writer: ConnectType, name: str | None, column: ScalarType | Decimal, path: str, *, per_second: int = _PER_SECOND
 ) -> Coerce | None:
-    """What makes the column's value of a writer's value that is not null; None if it is it already (`coercion_of`). The name
-    is that of the writer's Connect schema."""
+    """A function that converts a writer's value (not null) to the column's value; None if no conversion is needed
+    (`coercion_of`). `name` is the name of the writer's Connect schema."""
     if refusal_of_values(writer, name, column, path) is not None:
 
         def refuse(_: Value) -> Value:
@@ -200,7 +204,7 @@ def coercion(
 
         return refuse
     coerce = _coerce(writer, column, path, per_second)
-    # `Time.toLogical` and `Time.fromLogical` have looked at a Time before ksqlDB sees it.
+    # `Time.toLogical` and `Time.fromLogical` have checked a Time before ksqlDB sees it.
     is_time = name == TIME_NAME and writer is ConnectType.INT32
     return _within_a_day(coerce, column, path) if is_time else coerce
 
@@ -242,7 +246,7 @@ def _misfit(value: object, what: str, column: ScalarType | Decimal, path: str) -
 
 
 def shown_number(unscaled: int, scale: int) -> str:
-    """A decimal in an error's words; of one that nobody would read, its size."""
+    """A decimal for an error; if it is too long to read, its size."""
     if unscaled.bit_length() > 4 * _SHOWN_CHARACTERS:
         return f"of about {unscaled.bit_length() * 3 // 10 - scale} digits"
     return plain_decimal_text(decimal.Decimal(unscaled).scaleb(-scale))
@@ -255,7 +259,7 @@ def _shown_decimal(number: decimal.Decimal) -> str:
 
 def _within_a_day(to_column: Coerce | None, column: ScalarType | Decimal, path: str) -> Coerce:
     def coerce(value: Value) -> Value:
-        # 24:00 is in: Connect's bound is inclusive.
+        # 24:00 is allowed, because Connect's limit is inclusive.
         if not 0 <= cast("int", value) <= _DAY_MS:
             raise _misfit(value, _NO_TIME if column is ScalarType.TIME else _OTHER_TIME, column, path)
         return value if to_column is None else to_column(value)
@@ -269,8 +273,8 @@ def _to_date(path: str) -> Coerce:
             return datetime.date.fromordinal(cast("int", value) + _EPOCH_ORDINAL)
         except (ValueError, OverflowError) as error:
             what = (
-                "so many days since 1970-01-01 are outside of the years 1 to 9999, which are all that Python's date has. "
-                f"{READ_AS_INTEGERS}"
+                "this number of days since 1970-01-01 is outside of the years 1 to 9999, the range of Python's "
+                f"date. {READ_AS_INTEGERS}"
             )
             raise _misfit(value, what, ScalarType.DATE, path) from error
 
@@ -284,7 +288,7 @@ def _to_time(path: str, per_second: int) -> Coerce:
     def coerce(value: Value) -> Value:
         number = cast("int", value)
         if not 0 <= number < a_day:
-            what = f"Python's time has the {unit} 0 to {a_day - 1} of a day. {READ_AS_INTEGERS}"
+            what = f"Python's time holds only the {unit} 0 to {a_day - 1} of a day. {READ_AS_INTEGERS}"
             raise _misfit(value, what, ScalarType.TIME, path)
         seconds, micro = divmod(micros(number), 1_000_000)
         minutes, seconds = divmod(seconds, 60)
@@ -304,8 +308,8 @@ def _to_timestamp(path: str, per_second: int, column: ScalarType, epoch: datetim
             return epoch + number * duration  # type: ignore[operator]  # a cast would cost as much as the sum
         except OverflowError as error:
             what = (
-                f"so many {unit} since 1970 are outside of the years 1 to 9999, which are all that Python's datetime has. "
-                f"{READ_AS_INTEGERS}"
+                f"this number of {unit} since 1970 is outside of the years 1 to 9999, the range of Python's "
+                f"datetime. {READ_AS_INTEGERS}"
             )
             raise _misfit(value, what, column, path) from error
 
@@ -313,7 +317,7 @@ def _to_timestamp(path: str, per_second: int, column: ScalarType, epoch: datetim
 
 
 def _to_micros(column: ScalarType, path: str, per_second: int) -> Callable[[int], int]:
-    """Whole microseconds, of which times and timestamps have no parts."""
+    """Converts to whole microseconds, because times and timestamps hold no fractions of them."""
     if per_second <= 1_000_000:
         factor = 1_000_000 // per_second
         return lambda number: number * factor
@@ -335,8 +339,8 @@ def _to_micros(column: ScalarType, path: str, per_second: int) -> Callable[[int]
 def refusal_of_values(
     writer: ConnectType, name: str | None, column: ScalarType | Decimal, path: str
 ) -> IncompatibleTypeError | None:
-    """Why a column that takes the type (`refusal`) takes no value of it, though it takes null; None if it does."""
-    # Both are bytes to `validateSchema`; `Struct.put` refuses the object of the other class, and has nothing against null.
+    """Why a column that accepts the type (`refusal`) accepts null but no other value; None if it accepts values."""
+    # For `validateSchema` both are bytes. `Struct.put` refuses an object of the other class, but accepts null.
     is_other = writer is ConnectType.BYTES and (name == DECIMAL_NAME) is not isinstance(column, Decimal)
     return incompatible(ConnectType.BYTES.word, column, path) if is_other else None
 
@@ -344,8 +348,8 @@ def refusal_of_values(
 def ensure_fit(column: Decimal, path: str) -> Coerce:
     """`DecimalUtil.ensureFit`: a decimal with exactly the column's scale. It never rounds.
 
-    The result refuses, by an OutOfRangeError, what has more digits in front of the point than the column, and then what would
-    lose digits behind it; zeros there are no digits.
+    The function raises an OutOfRangeError if a number has more digits before the point than the column, or would lose
+    digits after the point. Trailing zeros do not count.
     """
     precision, scale = column.precision, column.scale
     unit, exact, low, bound = decimal_fit(precision, scale)

@@ -1,7 +1,7 @@
-"""Connect's schemas and columns, both ways, as ksqlDB goes.
+"""Converts Connect's schemas to columns and back, like ksqlDB.
 
-- `columns_of`: `ConnectKsqlSchemaTranslator` and `ConnectFormatSchemaTranslator.toColumns`, with
-  `SchemaConverters.ConnectToSqlConverter` behind them. Everything becomes optional, so optionality plays no part.
+- `columns_of`: `ConnectKsqlSchemaTranslator` and `ConnectFormatSchemaTranslator.toColumns`, which use
+  `SchemaConverters.ConnectToSqlConverter`. Everything becomes optional, so optionality does not matter.
 - `connect_of`: `ConnectSchemas.columnsToConnectSchema`, with `SerdeUtils.applySinglesUnwrapping`.
 """
 
@@ -60,36 +60,36 @@ from srfix.serde.errors import ColumnError
 from srfix.serde.subjects.names import Role
 
 NameRule: TypeAlias = Literal["upper", "keep"]
-"""`upper`: as unquoted identifiers would be (`UPPERCASE_FIELD_NAME`, the engine's default). `keep`: as the fields are
-named (`ORIGINAL_FIELD_NAME`, what KEY_SCHEMA_ID and VALUE_SCHEMA_ID mean)."""
+"""`upper`: names in upper case, like unquoted identifiers (`UPPERCASE_FIELD_NAME`, the engine's default). `keep`: the
+fields' names (`ORIGINAL_FIELD_NAME`, used with KEY_SCHEMA_ID and VALUE_SCHEMA_ID)."""
 
 NO_PRECISION: Final = 64
-"""The precision of a decimal that names none (`AvroData.CONNECT_AVRO_DECIMAL_PRECISION_DEFAULT`, `DecimalUtil`)."""
+"""The precision of a decimal without one (`AvroData.CONNECT_AVRO_DECIMAL_PRECISION_DEFAULT`, `DecimalUtil`)."""
 _SPARK_DIGITS: Final = 38
 _WRAPPERS: Final = {Role.KEY: "ROWKEY", Role.VALUE: "ROWVAL"}
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A field that no column type holds, and that is left out therefore."""
+    """A field that is left out, because no column type can hold it."""
 
     path: str
-    """Where it is, by the writer's names: `->A->ARRAY->B`."""
+    """The field's path, by the writer's names: `->A->ARRAY->B`."""
     reason: str
-    """Why, in the engine's words."""
+    """The reason, in the engine's words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inferred:
-    """What a schema's columns are."""
+    """The columns of a schema."""
 
     columns: Columns
     dropped: tuple[Dropped, ...] = ()
-    """The fields that are not among them, nor in them."""
+    """The fields that are left out, also those within columns."""
 
 
 class _UnsupportedTypeError(Exception):
-    """Drops the field that holds the type (`ConnectKsqlSchemaTranslator.UnsupportedTypeException`)."""
+    """Raised to drop the field that holds the type (`ConnectKsqlSchemaTranslator.UnsupportedTypeException`)."""
 
 
 def columns_of(
@@ -101,20 +101,21 @@ def columns_of(
     for_spark: bool = False,
     keeps_time: bool = False,
 ) -> Inferred:
-    """The columns of a schema; the role names the one column of an un-wrapped schema, ROWKEY or ROWVAL.
+    """The columns of a schema. The role gives the name of the only column of an un-wrapped schema: ROWKEY or ROWVAL.
 
-    For Spark the innermost field is left out too that has what no column of Spark's holds, or contains itself; TIME stays if
-    it `keeps_time`, whose numbers Spark holds.
+    For Spark, the innermost field is also left out if Spark has no type for it, or if it contains itself. TIME stays
+    with `keeps_time`, because Spark can hold its numbers.
 
-    `wrapped=False` takes the whole schema as the type of one column (`SerdeUtils.wrapSingle`). None is ksqlDB's default:
-    every key is taken so (`DefaultSchemaInjector`), a record's too, which becomes a STRUCT, and no value.
+    `wrapped=False` treats the whole schema as the type of one column (`SerdeUtils.wrapSingle`). None is ksqlDB's
+    default: this is done for every key (`DefaultSchemaInjector`), even for a record, which becomes a STRUCT, and for no
+    value.
     """
     if not (role is Role.VALUE if wrapped is None else wrapped):
         schema = struct((ConnectField(_WRAPPERS[role], schema),))
     if schema.type is not ConnectType.STRUCT:
         raise ColumnError(
-            f"Columns can only be inferred from a record, and the schema is a bare {schema.type.word}. Say that the "
-            f"{role.value} is not wrapped (ksqlDB's WRAP_SINGLE_VALUE=false); then it is the one column "
+            f"Columns can only be inferred from a record, but the schema is a bare {schema.type.word}. Say that the "
+            f"{role.value} is not wrapped (ksqlDB's WRAP_SINGLE_VALUE=false); then it becomes the column "
             f"{_WRAPPERS[role]}."
         )
     inference = _Inference(upper=names == "upper", for_spark=for_spark, keeps_time=keeps_time)
@@ -132,7 +133,7 @@ class _Inference:
         self._upper = upper
         self._for_spark = for_spark
         self._keeps_time = keeps_time
-        # The fields of the STRUCTs that are being walked.
+        # The STRUCTs on the way to the current field.
         self._open: list[tuple[ConnectField, ...]] = []
         self._count = 0
 
@@ -142,7 +143,7 @@ class _Inference:
             self._count += 1
             if self._count > _MAX_COLUMNS:
                 raise ColumnError(
-                    f"The schema has more than {_MAX_COLUMNS:,} fields, references followed. Name the columns."
+                    f"The schema has more than {_MAX_COLUMNS:,} fields, references included. Name the columns."
                 )
             where = f"{path}->{field.name}"
             try:
@@ -150,7 +151,7 @@ class _Inference:
             except _UnsupportedTypeError as error:
                 self.dropped.append(Dropped(where, str(error)))
                 continue
-            # A field that was dropped takes no name: the engine puts a field into its SchemaBuilder only then.
+            # A dropped field occupies no name, because the engine has not yet put the field into its SchemaBuilder.
             name = declared_name(field.name) if self._upper else field.name
             if name in columns:
                 raise ColumnError(
@@ -210,7 +211,7 @@ _WIDENED: Final = {
     ConnectType.STRING: STRING,
     ConnectType.BYTES: BYTES,
 }
-# The engine looks at the Connect type of the widened key only: a DATE is an int32 and will do.
+# The engine checks only the Connect type of the widened key: a DATE is an int32 and is accepted.
 _MAP_KEYS: Final = (INTEGER, BIGINT, BOOLEAN, STRING, DATE, TIME, TIMESTAMP)
 
 
@@ -226,11 +227,11 @@ def _for_spark(schema: ConnectSchema, path: str, *, keeps_time: bool) -> ScalarT
     except ColumnError as error:
         raise _UnsupportedTypeError(error.message) from None
     if type_ is TIME and not keeps_time:
-        raise _UnsupportedTypeError("Spark has no such type as TIME. Declare a column INTEGER or BIGINT for its number")
+        raise _UnsupportedTypeError("Spark has no type TIME. Declare a column INTEGER or BIGINT for its number")
     if isinstance(type_, Decimal) and type_.precision > _SPARK_DIGITS:
         raise _UnsupportedTypeError(
-            f"Spark's decimals have at most {_SPARK_DIGITS} digits, and this one has {type_.precision}. "
-            "Declare a smaller column"
+            f"Spark's decimals have at most {_SPARK_DIGITS} digits, but this one has {type_.precision}. Declare a "
+            "smaller column"
         )
     return type_
 
@@ -258,7 +259,7 @@ def _parameter(schema: ConnectSchema, name: str, default: int | None, path: str)
 
 
 def connect_of(columns: Columns, *, wrapped: bool = True) -> ConnectSchema:
-    """The schema of columns: a STRUCT that is not optional; un-wrapped, the optional type of the one column."""
+    """The schema of columns: a STRUCT that is not optional; or, if un-wrapped, the optional type of the only column."""
     if wrapped:
         return struct(ConnectField(column.name, connect_schema_of(column.type)) for column in columns)
     return connect_schema_of(only_column(columns).type)

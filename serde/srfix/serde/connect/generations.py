@@ -1,4 +1,5 @@
-"""Which engine wrote a schema, and when: the two things that its Connect properties depend on.
+"""The engine's version and the writer (CREATE or the serializer) of a schema. Its Connect properties depend on these
+two.
 
 | generation | CREATE | the runtime serializer |
 |---|---|---|
@@ -7,7 +8,7 @@
 
 CREATE and C*AS register through AvroData with its defaults (`connect.meta.data=true`); the runtime serializer ran with
 `connect.meta.data=false` until ksql#9238 (0.29, Confluent Platform 7.4). JSON Schema has no such switch: there the text
-is the same in all four.
+is the same in all four cases.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from srfix.serde.errors import UsageError
 
 
 class Generation(Enum):
-    """Engines that write the same internal schema."""
+    """Engine versions that write the same internal schema."""
 
     UP_TO_0_28 = "up-to-0.28"
     FROM_0_29 = "from-0.29"
@@ -28,9 +29,9 @@ class Generation(Enum):
     def of(cls, version: str) -> Generation:
         """The generation of a version: the engine's own (`0.23.1`) or its platform's (`7.3.2`, `8.0.0-ccs`).
 
-        The engine took its platform's numbers after 0.29, which is 7.4; a number from 5 on is a platform's therefore.
+        After 0.29 (which is 7.4) the engine took its platform's numbers, so a number from 5 on is a platform's.
 
-        :raises UsageError: if it is no version.
+        :raises UsageError: if the text is not a version.
         """
         match = _VERSION.fullmatch(version.strip())
         if match is None:
@@ -47,7 +48,7 @@ _FIRST_PLATFORM = 5
 
 
 class WrittenBy(Enum):
-    """What registered the schema."""
+    """The writer that registered the schema."""
 
     CREATE = "create"
     SERIALIZER = "serializer"

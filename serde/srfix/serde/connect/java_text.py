@@ -1,9 +1,9 @@
-"""Java's text of numbers, for the columns that take any scalar as a STRING and for JSON as Jackson writes it.
+"""Java's text of numbers, for STRING columns that accept any scalar, and for JSON like Jackson's.
 
-Doubles and floats are as `Double.toString` and `Float.toString` have them since JDK 19 (JDK-4511638): the shortest
-decimal that reads back as the same number, of at least two digits. Up to JDK 18 some texts are a digit longer than
-needed (1.6509204097989539E268 for 1.650920409798954E268; of everyday sizes only floats, and doubles beyond 2^53): the
-same number, and which text an engine wrote depends on the Java that it ran on.
+Doubles and floats are written like `Double.toString` and `Float.toString` since JDK 19 (JDK-4511638): the shortest
+decimal, with at least two digits, that reads back as the same number. Up to JDK 18 some texts are a digit longer than
+necessary (1.6509204097989539E268 for 1.650920409798954E268; among common sizes, this affects only floats, and doubles
+beyond 2^53). It is the same number; the text depends on the Java version of the engine.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import struct
 from fractions import Fraction
 from typing import Final
 
-# An own context: the caller's may write a small "e", or trap what is none of its business.
+# A separate context, because the caller's context may write a small "e", or trap harmless signals.
 _EXACT: Final = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, capitals=1)
 _FLOAT: Final = struct.Struct(">f")
 _FLOAT_BITS: Final = struct.Struct(">I")
 _FLOAT_DIGITS: Final = 9
-"""So many digits tell any two floats apart."""
+"""This number of digits distinguishes any two floats."""
 _PLAIN_FROM, _PLAIN_BELOW = -3, 7
 """Java writes numbers from 1E-3 to below 1E7 without an exponent."""
 
@@ -29,7 +29,7 @@ def double_text(value: float) -> str:
         return _not_finite(value)
     mantissa, _, exponent = f"{value!r}".partition("e")
     if not exponent and 1e-3 <= abs(value) < 1e7:
-        return mantissa  # what Python writes is what Java writes
+        return mantissa  # Python and Java write the same text here
     sign, digits, power = decimal.Decimal(value if not value else repr(value)).as_tuple()
     shortest = "".join(map(str, digits)).rstrip("0")
     if len(shortest) == 1:
@@ -41,7 +41,7 @@ def double_text(value: float) -> str:
 
 
 def float_text(value: float) -> str:
-    """`String.valueOf(float)` of a number that is a 32-bit float: `0.1` where the double would be 0.10000000149011612."""
+    """`String.valueOf(float)` of a 32-bit float: `0.1`, although its value as a double is 0.10000000149011612."""
     if value != value or value in (float("inf"), float("-inf")):
         return _not_finite(value)
     if not value:
@@ -51,7 +51,7 @@ def float_text(value: float) -> str:
     low, high, ends_count = _reads_back(size)
     magnitude = int(f"{size:e}".partition("e")[2])
     for count in range(2, _FLOAT_DIGITS + 1):
-        # The rounded decimal may lie outside of a narrower half of the interval while its neighbour lies within.
+        # The rounded decimal may lie outside of the narrower half of the interval, and its neighbour inside.
         unit = Fraction(10) ** (magnitude - count + 1)
         floor = exact // unit
         near = [number for number in (floor, floor + 1) if _within(number * unit, low, high, ends_count)]
@@ -68,7 +68,7 @@ def decimal_text(value: decimal.Decimal) -> str:
 
 
 def plain_decimal_text(value: decimal.Decimal) -> str:
-    """`BigDecimal.toPlainString` of a finite number: never an exponent. As long as the exponent is large: bound it
+    """`BigDecimal.toPlainString` of a finite number: without an exponent. A large exponent gives a long text: limit it
     first."""
     if not value:
         value = value.copy_abs()
@@ -83,7 +83,7 @@ def _not_finite(value: float) -> str:
 
 
 def _laid_out(negative: bool | int, digits: str, power: int) -> str:
-    """The digits of d.ddd times 10^power, as Java lays them out."""
+    """The digits of d.ddd times 10^power in Java's layout."""
     sign = "-" if negative else ""
     if not digits:
         return f"{sign}0.0"
@@ -96,11 +96,12 @@ def _laid_out(negative: bool | int, digits: str, power: int) -> str:
 
 
 def _reads_back(size: float) -> tuple[Fraction, Fraction, bool]:
-    """The decimals that are read as this float: half way to its neighbours, and whether the ends count."""
+    """The interval of decimals that are read as this float: half way to its neighbours, and whether the ends belong to
+    it."""
     (bits,) = _FLOAT_BITS.unpack(_FLOAT.pack(size))
     below = _float_of(bits - 1)
     exact = Fraction(size)
-    # Behind the greatest float there is none: the step is the one before it.
+    # There is no float after the greatest one, so the step is that before it.
     above = _float_of(bits + 1) if bits + 1 < 0x7F800000 else exact + (exact - below)
     return (exact + below) / 2, (exact + above) / 2, bits % 2 == 0
 

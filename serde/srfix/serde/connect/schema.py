@@ -1,7 +1,7 @@
-"""The model between registry schemas and columns: org.apache.kafka.connect.data.Schema, as values.
+"""The model between registry schemas and columns: org.apache.kafka.connect.data.Schema as Python values.
 
-ksqlDB reads and writes Avro and JSON Schema through Kafka Connect's own schema (`ConnectFormat`), so its rules are rules
-on this model: the type words in its errors, what is optional, which names carry a logical type.
+ksqlDB reads and writes Avro and JSON Schema through Kafka Connect's own schema (`ConnectFormat`), so its rules work on
+this model: the type words in its errors, optionality, and the names that carry a logical type.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ TIME_NAME: Final = "org.apache.kafka.connect.data.Time"
 TIMESTAMP_NAME: Final = "org.apache.kafka.connect.data.Timestamp"
 """`Timestamp.LOGICAL_NAME`, on INT64."""
 LOCAL_TIMESTAMP_NAME: Final = "srfix.LocalTimestamp"
-"""Of a TIMESTAMP_NTZ column, on INT64, in microseconds. Connect has no such type, and no schema is written with it."""
+"""The name for a TIMESTAMP_NTZ column, on INT64, in microseconds. Connect has no such type, and srfix writes no schema
+with it."""
 DECIMAL_SCALE: Final = "scale"
 """`Decimal.SCALE_FIELD`: the parameter that every Decimal has."""
 DECIMAL_PRECISION: Final = "connect.decimal.precision"
 """The parameter of the precision (`AvroData.CONNECT_AVRO_DECIMAL_PRECISION_PROP`, ksqlDB's `DecimalUtil`)."""
 
 _NO_PARAMETERS: Final[Mapping[str, str]] = {}
-"""A schema without parameters. Connect's null and its empty map are one thing here."""
+"""A schema without parameters. srfix does not distinguish Connect's null from its empty map."""
 
 _LOGICAL_VERSION: Final = 1
 
@@ -52,12 +53,12 @@ class ConnectType(Enum):
 
     @property
     def word(self) -> str:
-        """The lower-case name that errors hold (`Schema.Type.getName`)."""
+        """The lower-case name in errors (`Schema.Type.getName`)."""
         return self.value
 
     @property
     def is_primitive(self) -> bool:
-        """True for all but ARRAY, MAP and STRUCT (`Schema.Type.isPrimitive`)."""
+        """True for all types except ARRAY, MAP and STRUCT (`Schema.Type.isPrimitive`)."""
         return self not in (ConnectType.ARRAY, ConnectType.MAP, ConnectType.STRUCT)
 
 
@@ -71,8 +72,8 @@ class ConnectField:
 class ConnectSchema:
     """A type.
 
-    Equality is structural, and needs schemas that are not recursive. A recursive one is a cyclic graph: its STRUCT is
-    made without fields first and gets them by `complete`.
+    Equality is structural, and works only for schemas that are not recursive. A recursive schema is a cyclic graph: its
+    STRUCT is first made without fields and then gets them through `complete`.
     """
 
     type: ConnectType
@@ -82,16 +83,16 @@ class ConnectSchema:
     """The version of a named type."""
     optional: bool = False
     parameters: Mapping[str, str] = field(default_factory=lambda: _NO_PARAMETERS, hash=False)
-    """Properties beyond these, in the order in which they were set."""
+    """Other properties, in the order in which they were set."""
     default: object = field(default=None, hash=False)
-    """The default value; None is none, as in Connect."""
+    """The default value; None means no default, as in Connect."""
     doc: str | None = None
     fields: tuple[ConnectField, ...] = field(default=(), hash=False)
-    """Of a STRUCT, in order."""
+    """The fields of a STRUCT, in order."""
     key_schema: ConnectSchema | None = field(default=None, hash=False)
-    """Of a MAP."""
+    """The schema of a MAP's keys."""
     value_schema: ConnectSchema | None = field(default=None, hash=False)
-    """Of a MAP and an ARRAY."""
+    """The schema of the values of a MAP or an ARRAY."""
 
     def __post_init__(self) -> None:
         _check_field_names(self.fields)
@@ -126,7 +127,7 @@ def _check_field_names(fields: Iterable[ConnectField]) -> None:
 
 
 def primitive(type_: ConnectType, *, optional: bool = False) -> ConnectSchema:
-    """A type without parts, without a name."""
+    """A type without parts and without a name."""
     return ConnectSchema(type=type_, optional=optional)
 
 
@@ -143,7 +144,8 @@ def struct(fields: Iterable[ConnectField], *, name: str | None = None, optional:
 
 
 def complete(schema: ConnectSchema, fields: Iterable[ConnectField]) -> None:
-    """Gives a STRUCT its fields, once, while the graph is built: the only way to one that contains itself."""
+    """Gives a STRUCT its fields, once, while the graph is built. This is the only way to build a STRUCT that contains
+    itself."""
     parts = tuple(fields)
     _check_field_names(parts)
     object.__setattr__(schema, "fields", parts)
@@ -154,7 +156,7 @@ def optional(schema: ConnectSchema, *, optional: bool = True) -> ConnectSchema:
 
 
 def decimal(scale: int, precision: int | None = None, *, optional: bool = False) -> ConnectSchema:
-    """`Decimal.builder(scale)`; with ksqlDB's and AvroData's parameter of the precision, if given."""
+    """`Decimal.builder(scale)`; with the parameter that ksqlDB and AvroData use for the precision, if it is given."""
     parameters = {DECIMAL_SCALE: str(scale)}
     if precision is not None:
         parameters[DECIMAL_PRECISION] = str(precision)
@@ -177,7 +179,7 @@ def timestamp(*, optional: bool = False) -> ConnectSchema:
 
 
 def local_timestamp(*, optional: bool = False) -> ConnectSchema:
-    """What a TIMESTAMP_NTZ column is."""
+    """The schema of a TIMESTAMP_NTZ column."""
     return ConnectSchema(type=ConnectType.INT64, name=LOCAL_TIMESTAMP_NAME, optional=optional)
 
 

@@ -1,24 +1,24 @@
-"""What a writer's number means as a day, a time of day or an instant, and which column holds it exactly.
+"""The meaning of a writer's number as a day, a time of day or an instant, and the column that holds it exactly.
 
 | the writer's type | its values | DATE | TIME | TIMESTAMP |
 |---|---|---|---|---|
-| `date`, `Date` | days since 1970-01-01 | as they are | refused | refused |
+| `date`, `Date` | days since 1970-01-01 | unchanged | refused | refused |
 | `time-millis`, `-micros`, `-nanos`, `Time`, `MicroTime`, `NanoTime` | of the day | refused | by the unit | refused |
 | `timestamp-millis`, `-micros`, `-nanos`, `Timestamp`, `Micro…`, `Nano…` | since 1970 | refused | refused | by the unit |
 | `local-timestamp-millis`, `-micros`, `-nanos` | by a clock without a zone | refused | refused | refused: no instant |
-| durations, years, a type on the wrong number, one that Avro has not | | refused | refused | refused |
-| a number without any of these | the column's: days, milliseconds | | | |
+| durations, years, a type on the wrong number, a type that Avro lacks | | refused | refused | refused |
+| a number without any of these | the column's unit: days, milliseconds | | | |
 
-The names with a hyphen are Avro's `logicalType`, in any letter case as AvroData compares them; the others are Connect's and
-Debezium's schema names (`org.apache.kafka.connect.data`, `io.debezium.time`), in Avro's `connect.name` and JSON Schema's
-`title`. DATE, TIME and TIMESTAMP hold days and microseconds: of nanoseconds a value that is no whole microsecond is refused
-where it is met. Any other column takes the number as it was written.
+The names with a hyphen are Avro's `logicalType`, in any letter case as AvroData compares them; the others are Connect's
+and Debezium's schema names (`org.apache.kafka.connect.data`, `io.debezium.time`), in Avro's `connect.name` and JSON
+Schema's `title`. DATE, TIME and TIMESTAMP hold days and microseconds. If a value in nanoseconds is not a whole
+microsecond, it is refused when it is read. Any other column takes the written number unchanged.
 
-A TIMESTAMP_NTZ holds what a clock without a zone shows, by the unit, and nothing else: neither an instant, which a clock
-shows only where one is, nor a plain number.
+A TIMESTAMP_NTZ holds only local times of a clock without a zone, in the writer's unit. It holds neither an instant,
+because a clock's time depends on the place, nor a plain number.
 
-ksqlDB knows three of these (`date`, `time-millis`, `timestamp-millis`) and takes every other number for days or
-milliseconds. `reads_units` says which case rules do so.
+ksqlDB knows three of these (`date`, `time-millis`, `timestamp-millis`) and treats every other number as days or
+milliseconds. `reads_units` says for which case rules this module reads the units.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from srfix.serde.connect.schema import DATE_NAME, TIME_NAME, TIMESTAMP_NAME, Con
 from srfix.serde.errors import IncompatibleTypeError, TimeUnitError
 
 MILLIS: Final = 1_000
-"""Milliseconds: so many in a second."""
+"""Milliseconds per second."""
 MICROS: Final = 1_000_000
 NANOS: Final = 1_000_000_000
 
@@ -50,17 +50,17 @@ class _Counts(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TimeUnit:
-    """What a writer's numbers are."""
+    """The unit of a writer's numbers."""
 
     word: str
-    """The writer's name of it, as it stands in the schema."""
+    """The unit's name in the writer's schema."""
     counts: _Counts
     per_second: int = 0
-    """How many are a second: `MILLIS`, `MICROS` or `NANOS`; 0 for days, and where no column takes them."""
+    """Units per second: `MILLIS`, `MICROS` or `NANOS`; 0 for days, and for numbers that no time column accepts."""
 
     @property
     def numbers(self) -> str:
-        """What the numbers are, in words that are the same for all names of one unit."""
+        """Describes the numbers, with the same words for all names of one unit."""
         if not self.per_second:
             return self.counts.value if self.counts is _Counts.DAYS else self.word
         return f"{self.counts.value} in {UNITS[self.per_second]}"
@@ -74,7 +74,8 @@ _LOGICAL: Final[Mapping[str, _Unit]] = {
     "time-millis": (_INT32, _Counts.TIME, MILLIS),
     "time-micros": (_INT64, _Counts.TIME, MICROS),
     "time-nanos": (_INT64, _Counts.TIME, NANOS),
-    # A timestamp in milliseconds is one on an int too: the number is the same, whether the type counts or not.
+    # A timestamp in milliseconds is also accepted on an int, because the number is the same, whether or not the type
+    # counts.
     "timestamp-millis": (_INT32 | _INT64, _Counts.INSTANT, MILLIS),
     "timestamp-micros": (_INT64, _Counts.INSTANT, MICROS),
     "timestamp-nanos": (_INT64, _Counts.INSTANT, NANOS),
@@ -109,13 +110,13 @@ _ENGINES: Final = (CaseRule.KSQLDB, CaseRule.KSQLDB_2020)
 
 
 def reads_units(case_rule: CaseRule) -> bool:
-    """Whether numbers are read by the unit that the writer gives them: not under ksqlDB's own rules."""
+    """Whether numbers are read in the writer's unit: this is so except under ksqlDB's own rules."""
     return case_rule not in _ENGINES
 
 
 def time_unit(writer: ConnectType, logical: object, name: object) -> TimeUnit | None:
-    """What the writer's schema says that a number is, by Avro's `logicalType` (or what stands in its place) and the name of
-    its Connect schema (`connect.name`, or `title`); None if it says nothing."""
+    """The unit that the writer's schema gives a number, by Avro's `logicalType` (or its replacement) and the name of
+    its Connect schema (`connect.name`, or `title`); None if the schema gives none."""
     if writer not in _NUMBERS:
         return None
     by_logical = _of(writer, logical, logical.lower(), _LOGICAL, _SIMILAR) if isinstance(logical, str) else None
@@ -139,7 +140,8 @@ def _of(
 def refusal_in_unit(
     writer: ConnectType, unit: TimeUnit | None, column: ColumnType, path: str
 ) -> IncompatibleTypeError | None:
-    """`refusal`, and by the unit: why a column does not take such numbers, null or not; None if it does."""
+    """Like `refusal`, but also checks the unit: why a column refuses such numbers, null or not; None if it accepts
+    them."""
     if unit is None and column is ScalarType.TIMESTAMP_NTZ and refusal(writer, column, path) is None:
         return TimeUnitError(
             f"The writer's type {writer.word} cannot be read as {column.value}, at {path or 'the root'}: its schema does not "
@@ -173,10 +175,10 @@ def _number(writer: ConnectType) -> str:
 
 
 def column_of(unit: TimeUnit) -> ScalarType | None:
-    """The column that holds such values; None if no column but a number does."""
+    """The column type for such values; None if only a number column can hold them."""
     return _COLUMNS.get(unit.counts)
 
 
 def as_written(unit: TimeUnit | None, column: ColumnType) -> TimeUnit | None:
-    """The unit of the numbers that a column takes as they were written; None if it reads them by it, or there is none."""
+    """The unit of numbers that a column takes unchanged; None if the column reads the unit, or there is no unit."""
     return None if column in _TAKES else unit

@@ -1,1 +1,1 @@
-"""One module per wire format beside `interface`, which says what each of them exports."""
+"""One module per wire format, beside `interface`, which defines the names that each of them exports."""

@@ -1,8 +1,8 @@
-"""What every format module exports, under these names: `FormatModule`; and those with schemas, `SchemaFormatModule`.
+"""The names that every format module exports: `FormatModule`; for formats with schemas also `SchemaFormatModule`.
 
-A spec (`serde.specs`) is that of one half of a record, key or value. With columns a row is always a dict of all of them, in
-their order, also where the body is the bare value of the only one. `references` are the texts that a schema refers to,
-directly or not, none before those that it refers to itself.
+A spec (`serde.specs`) is for one half of a record, key or value. With columns a row is always a dict of all columns, in
+their order, even if the body is the bare value of the only column. `references` are a schema's direct and indirect
+references; each one stands after its own references.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from srfix.serde.specs import ReadSpec, WriteSpec
 from srfix.serde.subjects.names import Role
 
 Validate: TypeAlias = Callable[[object], None]
-"""Bytes are a body: raises DecodeError. Anything else is an object to be written: raises EncodeError."""
+"""Checks a body (bytes) and raises DecodeError, or checks any other object before it is written and raises
+EncodeError."""
 
 
 class FormatModule(Protocol):
@@ -29,12 +30,12 @@ class FormatModule(Protocol):
         """Whether a TIMESTAMP_NTZ column can be written and read."""
 
     def decoder(self, schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
-        """A decoder; made once per writer schema. What feeds none of the columns is no row of them: it is refused where it is
-        met (`NothingFedError`); by ksqlDB's case rules it is a row of nulls.
+        """Makes a decoder, once per writer schema. A body that feeds none of the columns is refused when it is read
+        (`NothingFedError`); under ksqlDB's case rules it is a row of nulls.
         """
 
     def encoder(self, schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
-        """An encoder; made once per schema."""
+        """Makes an encoder, once per schema."""
 
 
 class SchemaFormatModule(FormatModule, Protocol):
@@ -46,46 +47,46 @@ class SchemaFormatModule(FormatModule, Protocol):
 
     @property
     def UNION_NAME(self) -> str:
-        """The name of the STRUCT that stands for a union of several types, in Connect."""
+        """The name of the STRUCT that represents a union of several types in Connect."""
 
     @property
     def validator(self) -> Callable[..., Validate] | None:
-        """Makes what checks bodies against a schema; None if every body that can be read is valid."""
+        """Makes a check of bodies against a schema; None if every readable body is valid."""
 
     @property
     def values_decoder(self) -> Callable[[str, ReadSpec, tuple[str, ...]], Decode | None] | None:
-        """Makes decoders for typed arrays, as `decoder`: what one gives is an iterable of the columns' values, or it is None
-        if rows are the only way. None if they always are."""
+        """Makes decoders for typed arrays, like `decoder`. A decoder gives an iterable of the columns' values; it is
+        None if only rows are possible. The attribute is None if that is always so."""
 
     def projection(
         self, schema_text: str, spec: ReadSpec, references: tuple[str, ...] = ()
     ) -> Projection[Any] | ByKeys:
-        """How bodies of a writer schema are read into the columns: made once, whatever is made of it."""
+        """How bodies of a writer schema are read into the columns. It is made once, for all uses."""
 
     def encoder_under(self, schema_text: str, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
-        """An encoder of columns under a schema that exists, ksqlDB's writing with a SCHEMA_ID: exact names, its defaults
-        filled in.
+        """An encoder of columns under an existing schema, like ksqlDB with a SCHEMA_ID: exact names, and the schema's
+        defaults are filled in.
         """
 
     def check_schema(self, schema_text: str, references: tuple[str, ...] = ()) -> None:
-        """Nothing, if the text is a schema of the format."""
+        """Raises an error unless the text is a schema of the format."""
 
     def field_names(self, schema_text: str) -> tuple[str, ...]:
         """The names of the fields of a record."""
 
     def java_text(self, schema_text: str, *, has_references: bool) -> str:
-        """The text that Java's readers look a schema's version up by (`ParsedSchema.canonicalString`)."""
+        """The text with which Java's readers look up a schema's version (`ParsedSchema.canonicalString`)."""
 
     def as_connect(
         self, schema_text: str, references: tuple[str, ...] = (), *, by_units: bool
     ) -> tuple[ConnectSchema, tuple[Dropped, ...]]:
-        """The schema as Connect's, without the fields that Connect refuses, and those.
+        """The Connect schema without the fields that Connect refuses, and those fields.
 
-        :param by_units: instants in microseconds are Connect's Timestamp, too.
+        :param by_units: instants in microseconds also become Connect's Timestamp.
         """
 
     def has_hints(self, schema_text: str, references: tuple[str, ...] = ()) -> bool:
-        """Whether it has aliases or defaults that would count if it were a reader's."""
+        """Whether the schema has aliases or defaults that would count in a reader's schema."""
 
     def infer_columns(
         self,
@@ -99,7 +100,8 @@ class SchemaFormatModule(FormatModule, Protocol):
         """The columns of a schema."""
 
     def record_name(self, schema_text: str, references: tuple[str, ...] = ()) -> str | None:
-        """The name of a schema's record, which some subjects are made of; None if it has none."""
+        """The record name of a schema, from which some subjects are built; None if it has none."""
 
     def internal_schema(self, spec: WriteSpec, role: Role = Role.VALUE) -> str:
-        """The schema of columns as ksqlDB writes it: those of the half, if both are there."""
+        """The schema of columns as ksqlDB writes it. If there are columns of both halves, only those of the half
+        count."""

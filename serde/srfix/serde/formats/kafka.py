@@ -1,4 +1,5 @@
-"""KAFKA: one bare value in Kafka's own serialization. ksqlDB's default format of keys (`KafkaFormat`, `KafkaSerdeFactory`).
+"""The format KAFKA: one bare value in Kafka's own serialization. It is ksqlDB's default format for keys (`KafkaFormat`,
+`KafkaSerdeFactory`).
 
 | column | bytes | Kafka's class |
 |---|---|---|
@@ -6,10 +7,10 @@
 | BIGINT | 8, big-endian | `LongSerializer` |
 | DOUBLE | 8, IEEE 754 big-endian | `DoubleSerializer` |
 | STRING | UTF-8 | `StringSerializer` |
-| BYTES | themselves | `ByteBufferSerializer` |
+| BYTES | the bytes | `ByteBufferSerializer` |
 
-A null has no bytes: the record has a null key, or is a tombstone. Java's `StringDeserializer` puts U+FFFD where bytes are
-no UTF-8; here they are refused, for another key would be written back.
+A null has no bytes: the record has a null key, or is a tombstone. Java's `StringDeserializer` replaces bytes that are
+not UTF-8 by U+FFFD. srfix refuses them, because otherwise another key would be written back.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _Write: TypeAlias = Callable[[object], bytes]
 
 
 def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
-    """A decoder for rows of the one column. Nothing but the column has a say: there are no names in the bytes, and no
+    """Makes a decoder for rows of the only column. Only the column matters, because the bytes have no names and no
     wrapping.
     """
     column = _only(spec.columns)
@@ -51,7 +52,8 @@ def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...]
 
 
 def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
-    """An encoder for rows of the one column, whose key in the row is matched by the case rule. It has no times to cut."""
+    """Makes an encoder for rows of the only column. The case rule matches its key in the row. There are no times to
+    cut."""
     column = _only(spec.columns)
     name, (check, write) = column.name, _WRITE[column.type]  # type: ignore[index]  # _only has looked
     record = RecordCheck(spec.case_rule)
@@ -109,17 +111,18 @@ def _text(body: bytes) -> Value:
         return body.decode()
     except UnicodeDecodeError as error:
         raise DecodeError(
-            f"The {len(body)} bytes are not UTF-8, at {error.start}. Declare the column BYTES to read them all the same."
+            f"The {len(body)} bytes are not UTF-8, at {error.start}. To read them nevertheless, declare the column "
+            "as BYTES."
         ) from error
 
 
 def _double_bytes(value: object) -> bytes:
-    # `Double.doubleToLongBits` has one NaN, whatever its sign and payload.
+    # `Double.doubleToLongBits` gives the same NaN for every sign and payload.
     return _DOUBLE.pack(value if value == value else math.nan)
 
 
 def _check(avro_type: str) -> ValueCheck:
-    # What Avro takes for the same column, KAFKA takes.
+    # KAFKA accepts the same values as Avro for the same column.
     return scalar(load(json.dumps(avro_type)))
 
 

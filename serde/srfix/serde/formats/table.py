@@ -1,4 +1,4 @@
-"""The formats by name, each module loaded when it is asked for."""
+"""The formats by name. Each module is loaded at its first use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Spec = TypeVar("_Spec", bound="RowSpec")
 
 
 class Format(Enum):
-    """What bodies are written in, by ksqlDB's names in lower case."""
+    """The formats of bodies, by ksqlDB's names in lower case."""
 
     AVRO = "avro"
     JSON_SR = "json_sr"
@@ -38,7 +38,7 @@ class Format(Enum):
 
     @property
     def schema_type(self) -> str | None:
-        """The schemaType that registries know it by; None for a format without schemas."""
+        """The format's schemaType in registries; None for a format without schemas."""
         return _TABLE[self].schema_type
 
     @property
@@ -103,7 +103,7 @@ _BY_SCHEMA_TYPE: Final = {row.schema_type: format_ for format_, row in _TABLE.it
 SCHEMA_FORMATS: Final = tuple(_BY_SCHEMA_TYPE.values())
 """The formats that have schemas."""
 RESOLVING: Final = Format.AVRO
-"""The format whose readers may have a schema of their own, with aliases and defaults (`serde.specs.ReaderSchema`)."""
+"""The format whose readers may have their own schema, with aliases and defaults (`serde.specs.ReaderSchema`)."""
 
 
 def module_of(format_: Format) -> FormatModule:
@@ -129,7 +129,7 @@ def usable_delimiter(delimiter: str | None, format_: Format | None) -> str | Non
 
 
 def check_schema_type(schema_type: str, format_: Format) -> None:
-    """:raises SchemaError: if a schema of that schemaType is not one of the format's."""
+    """:raises SchemaError: if a schema of that schemaType does not belong to the format."""
     if schema_type != format_.schema_type:
         raise SchemaError(
             f"The schema is of the type {schema_type}, not {format_.schema_type}. Use the serde of that format."
@@ -167,15 +167,16 @@ def format_of(schema_type: str) -> Format:
 
 
 def record_name(schema: Schema, references: tuple[str, ...] = ()) -> str | None:
-    """The name of a schema's record, as Confluent's RecordNameStrategy has it (`ParsedSchema.name`); None if it has none, or
-    the type has no serde here.
+    """The record name of a schema, as in Confluent's RecordNameStrategy (`ParsedSchema.name`); None if it has none, or
+    if srfix has no serde for the type.
     """
     format_ = _known(schema.schema_type)
     return None if format_ is None else schema_module_of(format_).record_name(schema.text, references)
 
 
 def field_names(schema: Schema) -> tuple[str, ...]:
-    """The names of the fields of a schema's record; none if its text has no record, or the type has no serde here."""
+    """The names of the fields of a schema's record; empty if its text has no record, or if srfix has no serde for the
+    type."""
     format_ = _known(schema.schema_type)
     try:
         return () if format_ is None else schema_module_of(format_).field_names(schema.text)
@@ -184,19 +185,19 @@ def field_names(schema: Schema) -> tuple[str, ...]:
 
 
 def check_schema(schema: Schema) -> None:
-    """Nothing is known of a type that has no serde here."""
+    """Checks a schema's text. A type without a serde of srfix is not checked."""
     format_ = _known(schema.schema_type)
     if format_ is not None:
         schema_module_of(format_).check_schema(schema.text)
 
 
 def as_readers_ask(schema: Schema) -> Schema:
-    """The schema with the text that Java's readers look its version up by (`ParsedSchema.canonicalString`), whichever text of
-    it a registry keeps and answers.
+    """The schema with the text with which Java's readers look up its version (`ParsedSchema.canonicalString`),
+    whichever text of it the registry keeps and returns.
 
-    Of AVRO that is `Schema.toString()`, of JSON the document without blanks. A text that is none stays as it is: readers get
-    no further than parsing it. So does PROTOBUF: whether a registry that keeps texts as they were sent has it as readers write
-    it is not known.
+    For AVRO this is `Schema.toString()`, for JSON the document without blanks. An invalid text stays unchanged, because
+    readers fail when they parse it. PROTOBUF also stays unchanged: if a registry keeps texts as they were sent, srfix
+    does not know whether its text is the readers' text.
     """
     text = _java_text(schema.schema_type, schema.text, bool(schema.references))
     return schema if text == schema.text else replace(schema, text=text)

@@ -1,1 +1,2 @@
-"""Which writer field feeds which column, and which column is written as which field: one frozen tree for every engine."""
+"""Decides which writer field feeds which column, and which column is written as which field: one frozen tree for all
+engines."""

@@ -1,18 +1,19 @@
-"""The projection of a writer's schema onto columns, and how columns are written under a schema: frozen, made once, for engines
-to make their plans of.
+"""The projection of a writer's schema onto columns, and the tree for writing columns under a schema. Both are frozen
+and made once; engines make their plans from them.
 
-A writer's fields stand in the order of the body; one that no `Target` names is read past, and its `WriterField.type` says how
-long it is. What feeds a column by which coercion, what null is read as, and which types refuse their column, is decided
-here and nowhere else.
+A writer's fields are in the order of the body. A field without a `Target` is skipped; its `WriterField.type` gives its
+length. Only this module decides which field feeds a column with which coercion, what a null becomes, and which types
+cannot feed their column.
 
-A column is fed if the writer's schema has a field for it, or a JSON document without a schema a key, whatever the value is:
-a field that holds null feeds its column. So does the default of a reader's schema, where the writer's record is resolved
-against it (`formats.avro.read.resolution`). A row of which no column is fed is no row of these columns: another record type in
-the topic, or columns that are misspelt. As a row it would be all null, as if the writer had written that. ksqlDB makes that
-row (`ConnectDataTranslator.toKsqlStruct`), and so do its case rules, unless every column is asked for (`strict`).
+A column is fed if the writer's schema has a field for it, or a JSON document without a schema has a key for it,
+whatever the value is: a field that holds null feeds its column. The default of a reader's schema also feeds its column,
+if the writer's record is resolved against that schema (`formats.avro.read.resolution`). If no column is fed, the record
+is not a row of these columns: it has another record type, or the columns are misspelt. A row of nulls would look as if
+the writer had written nulls. ksqlDB makes such a row (`ConnectDataTranslator.toKsqlStruct`), and so do its case rules
+here, unless every column must be fed (`strict`).
 
-A row's columns are written in the schema's order; a field that no column feeds is a constant. It is the walk that matches
-them, by position or by name, and an engine does as the tree says.
+A row's columns are written in the schema's order; a field without a column is a constant. The walk matches columns and
+fields, by position or by name, and an engine follows the tree.
 """
 
 from __future__ import annotations
@@ -31,15 +32,15 @@ from srfix.serde.errors import ColumnNotFedError, IncompatibleTypeError, Nothing
 
 
 class WriterType(Protocol):
-    """A type, and whether null stands beside it."""
+    """A writer's type, and whether null stands beside it."""
 
     @property
     def connect(self) -> ConnectType | None:
-        """Its Connect type; STRUCT for a union of several types; None where every value is null."""
+        """Its Connect type; STRUCT for a union of several types; None if every value is null."""
 
     @property
     def name(self) -> str | None:
-        """The name of its Connect schema, which says that it is a logical type."""
+        """The name of its Connect schema, if it is a logical type."""
 
     @property
     def is_nullable(self) -> bool:
@@ -47,38 +48,38 @@ class WriterType(Protocol):
 
     @property
     def unit(self) -> TimeUnit | None:
-        """What the schema says that its numbers are; None if it says nothing."""
+        """The unit of its numbers; None if the schema gives none."""
 
     @property
     def default(self) -> object:
-        """What null is read as; None where it stays null."""
+        """The value that replaces null; None if null stays null."""
 
     @property
     def word(self) -> str:
-        """The type, in an explanation."""
+        """The type's name in an explanation."""
 
     @property
     def holder(self) -> str:
-        """What holds its fields, in an error: "the writer schema", "the union"."""
+        """The holder of its fields, for an error: "the writer schema", "the union"."""
 
     @property
     def defaults(self) -> Sequence[WriterField[Self]]:
         """The fields of a reader's schema that the writer lacks, and that have a default."""
 
     def fields(self, path: str) -> Sequence[WriterField[Self]]:
-        """Of what a STRUCT takes: the fields, or the branches of a union, in the writer's order."""
+        """For a STRUCT: the fields, or the branches of a union, in the writer's order."""
 
     def items(self) -> Self:
-        """Of what an ARRAY takes."""
+        """For an ARRAY: the items' type."""
 
     def entries(self, path: str) -> tuple[Self, Self]:
-        """Of what a MAP takes: keys and values."""
+        """For a MAP: the types of keys and values."""
 
     def by_name(self, columns: Columns) -> Mapping[str, Column]:
-        """The columns by the names that fields are compared with."""
+        """The columns by the names with which fields are compared."""
 
     def is_type_of(self, column: ColumnType) -> bool:
-        """Whether it is the type that a column is written as: values are what they were."""
+        """Whether a column is written as this type, so that values need no conversion."""
 
 
 W = TypeVar("W", bound=WriterType)
@@ -89,21 +90,22 @@ class WriterField(Generic[W]):
     """A field of a record, or a branch of a union."""
 
     number: int
-    """Its place in the record; the number of the branch."""
+    """Its position in the record, or the number of the branch."""
     name: str
     """The name by which columns are found."""
     written: str
-    """The writer's name for it, where a reader's alias gave it another."""
+    """The writer's name, if a reader's alias has replaced it."""
     type: W
     default: object = None
-    """Its own default, in JSON, where the format knows such; that of a reader's field that the writer lacks always."""
+    """Its own default in JSON, if the format has such defaults; always set for a reader's field that the writer
+    lacks."""
 
 
 _SHOWN: Final = 20
 
 
 class Unfed:
-    """Why what a writer writes is no row. Made once, raised for each row."""
+    """Why a writer's records are not rows. Made once, raised for each row."""
 
     def __init__(self, kind: type[ColumnNotFedError], message: str, columns: tuple[str, ...]) -> None:
         self._kind = kind
@@ -111,7 +113,7 @@ class Unfed:
         self._columns = columns
 
     def error(self) -> ColumnNotFedError:
-        """A new one each time: an exception that is raised twice collects tracebacks."""
+        """A new error each time, because an exception that is raised twice collects tracebacks."""
         return self._kind(self._message, columns=self._columns)
 
     def refuse(self, _: object = None) -> NoReturn:
@@ -127,17 +129,17 @@ def unfed(
     strict: bool,
     what: str,
 ) -> Unfed | None:
-    """Why a writer's rows are none; None if they are. Nothing, no default either, feeds those of the columns that are
-    `absent`, and the fields `inside` of columns, by path; `fields` are what the writer has instead, and `what` has those:
-    "the writer schema", "the document"."""
+    """Why a writer's records are not rows; None if they are. Nothing, not even a default, feeds the columns in `absent`
+    and the fields in `inside` (by path). `fields` are the fields that the writer has instead, and `what` names their
+    holder: "the writer schema", "the document"."""
     what = f"The {what.removeprefix('the ')}"
     if len(absent) == len(columns):
         fields = list(fields)
         why = (
-            "They differ in letter case, which the case rule does not ignore; another does."
+            "They differ only in letter case, which this case rule does not ignore; another rule does."
             if have_in_common(columns, fields)
-            else "Its record is of another type than theirs, or they are misspelt. Leave such rows out, or name columns that "
-            "it has."
+            else "The record has another type, or the columns are misspelt. Leave such rows out, or name columns "
+            "that the record has."
         )
         message = f"{what} feeds none of the columns {_named(columns)}: it has {_named(fields) or 'no fields'}. {why}"
         return Unfed(NothingFedError, message, tuple(columns))
@@ -152,7 +154,7 @@ def unfed(
 
 
 def has_rows_of_nulls(case_rule: CaseRule, *, strict: bool) -> bool:
-    """True if a row of which no column is fed is a row."""
+    """True if a record that feeds no column counts as a row."""
     return not strict and case_rule in (CaseRule.KSQLDB, CaseRule.KSQLDB_2020)
 
 
@@ -168,7 +170,7 @@ Part = TypeVar("Part")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Projection(Generic[W]):
-    """How bodies of a schema are read into columns."""
+    """How the bodies of a schema are read into columns."""
 
     columns: Columns
     is_wrapped: bool
@@ -176,7 +178,7 @@ class Projection(Generic[W]):
     root: Projected[W]
     """The schema: for a STRUCT of the columns, or for the only column's type."""
     unfed: Unfed | None = None
-    """Why no body that is not null is a row: the schema feeds no column, or not all of them where all were asked for."""
+    """Why no body except null is a row: the schema feeds no column, or with `strict` not all columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,32 +188,32 @@ class ByKeys:
     expected: tuple[str, ...]
     """The keys that the schema has."""
     holder: str
-    """What holds them, in an error."""
+    """The holder of the keys, for an error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Projected(Generic[W]):
-    """A type of the writer's, for a column's."""
+    """A writer's type that is read for a column's type."""
 
     writer: W
     column: ColumnType
     path: str
-    """Where, by the columns' names: `->A->ARRAY->B`, empty at the root."""
+    """The path, by the columns' names: `->A->ARRAY->B`, empty at the root."""
     unit: TimeUnit | None
-    """What the writer's numbers are; None where the column says so."""
+    """The unit of the writer's numbers; None if the column's unit counts."""
     default: object
-    """What null is read as, in the form that the writer's values have; None where it stays null, or is refused."""
+    """The value that replaces null, in the form of the writer's values; None if null stays null, or is refused."""
     how: How[W]
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The column does not take the type: a row that comes here is bad, null or not."""
+    """The type cannot feed the column: a row that reaches this is bad, null or not."""
 
     error: IncompatibleTypeError
 
     def refuse(self, _: object = None) -> NoReturn:
-        """Raises it: a new one each time, as an exception that is raised twice collects tracebacks."""
+        """Raises a new error each time, because an exception that is raised twice collects tracebacks."""
         raise type(self.error)(self.error.message, **vars(self.error))
 
 
@@ -221,14 +223,14 @@ class Scalar:
 
     type: ScalarType | Decimal
     connect: ConnectType
-    """The writer's, to Connect: an int8 or int16 is cut from what is written."""
+    """The writer's Connect type: an int8 or int16 is cut from the written number."""
     name: str | None
-    """The name of its Connect schema, by which it is a logical type."""
+    """The name of its Connect schema, if it is a logical type."""
     coercion: Coercion
     per_second: int
-    """How many of the writer's numbers are a second, for a TIME or a TIMESTAMP."""
+    """The writer's units per second, for a TIME or a TIMESTAMP."""
     refusal: IncompatibleTypeError | None
-    """Why the column takes null, but no value; None if it takes values."""
+    """Why the column accepts null but no value; None if it accepts values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +242,7 @@ class Items(Generic[Part]):
 
 @dataclass(frozen=True, slots=True)
 class Entries(Generic[Part]):
-    """The entries of a MAP. Of a key that comes twice the last value counts."""
+    """The entries of a MAP. If a key occurs twice, the last value counts."""
 
     keys: Part
     values: Part
@@ -252,14 +254,14 @@ class Fields(Generic[W]):
 
     columns: Columns
     fields: Sequence[WriterField[W]]
-    """All of the writer's, in the writer's order; of a union all but null."""
+    """All fields of the writer, in the writer's order; for a union, all branches except null."""
     targets: tuple[Target[W], ...]
-    """What feeds which column, in the order in which they are filled."""
+    """Which field feeds which column, in the order in which columns are filled."""
     absent: tuple[Absent[W], ...]
     """The columns that no field feeds, in order."""
 
     def by_field(self) -> Mapping[int, tuple[Target[W], ...]]:
-        """A field's number → what it feeds; empty for one that is read past."""
+        """A field's number → the columns that it feeds; empty for a field that is skipped."""
         targets: defaultdict[int, tuple[Target[W], ...]] = defaultdict(tuple)
         for target in self.targets:
             targets[target.field.number] += (target,)
@@ -273,7 +275,8 @@ class Target(Generic[W]):
     field: WriterField[W]
     column: Column
     counts: bool
-    """False if a later field feeds the column too: the value is read, and may be refused, but the later one counts."""
+    """False if a later field also feeds the column: this value is read, and may be refused, but the later one
+    counts."""
     value: Projected[W]
 
 
@@ -283,7 +286,8 @@ class Absent(Generic[W]):
 
     column: Column
     default: Target[W] | None
-    """The field of a reader's schema whose default it is in every row, read as a value of the field's type; None for null."""
+    """The reader's field whose default fills the column in every row, read like a value of the field's type; None for
+    null."""
 
 
 How: TypeAlias = Refused | Scalar | Items[Projected[W]] | Entries[Projected[W]] | Fields[W]
@@ -291,13 +295,14 @@ How: TypeAlias = Refused | Scalar | Items[Projected[W]] | Entries[Projected[W]] 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written(Generic[W]):
-    """How values of a column's type are written under a type of the schema. Null is written where the type allows it."""
+    """How the values of a column's type are written under a type of the schema. Null is written if the type allows
+    it."""
 
     writer: W
     column: ColumnType | None
-    """The column's; None where values are as the schema has them."""
+    """The column's type; None if values already have the schema's form."""
     how: WriteHow[W]
-    """What becomes of a value."""
+    """The conversion of a value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -305,14 +310,14 @@ class Forbidden:
     """No value is written."""
 
     why: str
-    """Why, after the path of the value."""
+    """The reason, which follows the value's path in the message."""
     is_null_too: bool = False
-    """Nor is null, though the type allows it."""
+    """True if null is also not written, although the type allows it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Free:
-    """A union of several types, for values as the schema has them: it is the first branch that a value fits."""
+    """A union of several types, for values in the schema's form: the first branch that fits a value is written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -320,21 +325,21 @@ class WriteScalar:
     """A value without parts."""
 
     logical: str | None
-    """The logical type that counts, which need not be the schema's."""
+    """The logical type that counts; it may differ from the schema's."""
     fits: Decimal | None = None
-    """What a decimal must fit besides the schema's type."""
+    """The column type that a decimal must also fit."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WriteFields(Generic[W]):
-    """A record; or a STRUCT of a union's branches, of which the one that is not null is written. Where values are as the
-    schema has them a record may contain itself: it gets its fields by `complete`."""
+    """A record, or a STRUCT of a union's branches, of which the branch that is not null is written. If values have the
+    schema's form, a record may contain itself: it gets its fields through `complete`."""
 
     fields: tuple[WriteField[W], ...] = field(default=(), repr=False)
-    """All fields, in the schema's order; of a union the branches that columns feed."""
+    """All fields, in the schema's order; for a union, the branches that columns feed."""
 
     def complete(self, fields: tuple[WriteField[W], ...]) -> WriteFields[W]:
-        """Gives it its fields, once, while the tree is built."""
+        """Sets the fields, once, while the tree is built."""
         object.__setattr__(self, "fields", fields)
         return self
 
@@ -344,7 +349,7 @@ class Constant:
     """A value of the schema, not of a row."""
 
     json: object
-    """In Avro's JSON for defaults."""
+    """The value in Avro's JSON for defaults."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -353,13 +358,13 @@ class WriteField(Generic[W]):
 
     field: WriterField[W]
     column: Column | None
-    """The column that feeds it; None where a row has the field's own name, or `value` is None."""
+    """The column that feeds it; None if a row has the field's own name, or `value` is None."""
     value: Written[W] | None
-    """How; None if no column feeds it: it is `missing` in every row."""
+    """How the value is written; None if no column feeds the field: then `missing` is written in every row."""
     null: Constant | None = None
-    """What null is written as; None if as null."""
+    """The value that is written for null; None to write null."""
     missing: Constant | None = None
-    """What is written where a row has no such key; None if the row is refused."""
+    """The value that is written if a row has no such key; None if the row is refused."""
 
     @property
     def key(self) -> str:

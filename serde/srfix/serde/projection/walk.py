@@ -1,4 +1,5 @@
-"""The one walk of a writer's schema along columns. It goes as deep as the columns do, so a recursive schema ends."""
+"""The only walk of a writer's schema along columns. It goes only as deep as the columns, so it ends even for a
+recursive schema."""
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ _READER: Final = "the reader's schema"
 
 
 def project(writer: W, spec: ReadSpec) -> Projection[W]:
-    """How bodies of a writer's schema are read into the columns of a half. With `times="integers"` the numbers of times are
-    left as they were written; the tree has integer columns then.
+    """How bodies of a writer's schema are read into the columns of a half. With `times="integers"`, times stay the
+    written numbers, and the tree has integer columns.
     """
     walk = _Walk(spec)
     columns = spec.known_columns
@@ -66,10 +67,11 @@ class _Walk:
         self._spec = spec
         self._reads_units = reads_units(spec.case_rule)
         self.absent: list[str] = []
-        """The paths of columns, and of fields inside them, that nothing feeds."""
+        """The paths of unfed columns, and of unfed fields within columns."""
 
     def value(self, writer: W, column: ColumnType, path: str, declared: ColumnType) -> Projected[W]:
-        """`declared` is the column's type with its times, which decides what feeds it; else they are the same."""
+        """`declared` is the column's type with its times, which decides what can feed it. Without times, both types are
+        the same."""
         unit = writer.unit if self._reads_units else None
         how = self._how(writer, column, path, unit, declared)
         default = None if isinstance(how, Refused) else writer.default
@@ -94,7 +96,7 @@ class _Walk:
                     self.value(value, values, f"{path}->MAP_VAL", declared_values),
                 )
             case ScalarType() | Decimal(), _:
-                # A time that is left as it was written is a number and nothing else: no bound of a day.
+                # A time that stays the written number is only a number, so the range of a day is not checked.
                 is_left = column != declared or (self._spec.times == "integers" and writer.name == TIME_NAME)
                 name = None if is_left else writer.name
                 return Scalar(
@@ -131,11 +133,11 @@ class _Walk:
     def _defaults(
         self, writer: W, columns: Columns, filled: Collection[str], path: str, types: Mapping[str, ColumnType]
     ) -> dict[str, Target[W]]:
-        """What a reader's schema has for columns that the writer does not feed."""
+        """The reader's defaults for columns that the writer does not feed."""
         if not writer.defaults:
             return {}
         placed = self._placed(writer, columns, writer.defaults, _READER, path)
-        # What a default lacks says nothing about the writer.
+        # A field that is missing in a default says nothing about the writer.
         walk = _Walk(self._spec)
         return {
             column.name: walk.target(field, column, path, types[column.name], counts=counts)
@@ -146,7 +148,8 @@ class _Walk:
     def _placed(
         self, writer: W, columns: Columns, fields: Sequence[WriterField[W]], holder: str, path: str
     ) -> list[tuple[WriterField[W], Column, bool]]:
-        """Which field feeds which column, in the order in which they are filled, and whether no later one feeds it too."""
+        """Which field feeds which column, in the order in which columns are filled, and whether the field is the last
+        one for the column."""
         by_name = writer.by_name(columns)
         by_field = {field.name: field for field in fields}
         where = f"{holder} at {path}" if path else holder

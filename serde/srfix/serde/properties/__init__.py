@@ -1,1 +1,1 @@
-"""Client properties for Kafka and for the registry: which there are, and clients made of them."""
+"""Client properties for Kafka and for the registry, and clients made from them."""

@@ -1,11 +1,12 @@
-"""A properties file as an application has it: which of its properties are Kafka's and the registry's, and which are not taken.
+"""Reads an application's properties file: which properties are for Kafka and the registry, and which srfix does not
+use.
 
-Taken are those of `client.properties`, `ksql-server.properties`, `connect-distributed.properties`, and of Confluent Cloud's
-file, for who reads: a consumer's win over those without a prefix. What is an application's own is left out and counted.
+srfix uses the properties that a reader needs from `client.properties`, `ksql-server.properties`,
+`connect-distributed.properties`, and Confluent Cloud's file. A consumer's properties win over those without a prefix.
+srfix leaves out and counts the application's own properties.
 
-| prefix | what |
-|---|---|
-| none, `ksql.streams.`, `consumer.`, `main.consumer.`, … | Kafka's; behind a prefix only servers, log-in and TLS |
+| prefix | properties | |---|---|
+| none, `ksql.streams.`, `consumer.`, `main.consumer.`, … | Kafka's; after a prefix only servers, log-in and TLS |
 | `schema.registry.`, `ksql.schema.registry.`, `value.converter.schema.registry.`, … | the registry's |
 | `producer.`, `admin.`, other `ksql.…` and `….converter.…` | left out |
 """
@@ -45,7 +46,7 @@ _CLIENT_PREFIXES: Final = (
     "ksql.streams.consumer.",
     "ksql.streams.main.consumer.",
 )
-"""Weakest first, as Kafka Streams lays them on each other."""
+"""Weakest first, in the order in which Kafka Streams overlays them."""
 _REGISTRY_PREFIXES: Final = ("key.converter.", "value.converter.", "", "ksql.")
 _CONNECTION: Final = re.compile(r"bootstrap\.servers|security\.protocol|client\.dns\.lookup|(?:sasl|ssl)\..+")
 _IDLE: Final = frozenset(
@@ -75,7 +76,7 @@ _IDLE: Final = frozenset(
         "transaction.timeout.ms",
     ]
 )
-"""librdkafka knows them, and who only reads, in no group, has no use for them; nor for foreign code."""
+"""librdkafka knows these properties, but a reader without a group does not need them, nor foreign code."""
 _CODE: Final = frozenset(
     {
         "sasl.client.callback.handler.class",
@@ -84,24 +85,25 @@ _CODE: Final = frozenset(
         "sasl.oauthbearer.jwt.retriever.class",
     }
 )
-"""Java code without which the application would not be let in."""
+"""Properties that name Java code without which the application could not log in."""
 _FAMILIES: Final = (
     "admin.", "config.providers.", "config.storage.", "confluent.", "connector.", "consumer.", "internal.", "key.converter.",
     "ksql.", "listener.name.", "offset.storage.", "plugin.", "producer.", "rest.", "restore.consumer.", "schema.registry.",
     "status.storage.", "streams.", "value.converter.",
 )  # fmt: skip
-"""What the names of an application's own properties begin with: only this is shown of a name that no manual here has."""
+"""The beginnings of an application's own property names. Only this part of an unknown name is shown."""
 _MISSPELT: Final = (
     "basic.auth.credentials.source", "basic.auth.user.info", "bootstrap.servers", "sasl.jaas.config", "sasl.mechanism",
     "sasl.password", "sasl.username", "schema.registry.url", "security.protocol", "ssl.keystore.location",
     "ssl.keystore.password", "ssl.truststore.location", "ssl.truststore.password", "ssl.truststore.type",
 )  # fmt: skip
-"""Without which nobody gets in: a name that is nearly one of them is a mistake, not the application's own."""
+"""Properties that are needed to log in. A similar name is therefore a typing mistake, and not the application's own
+property."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientFile:
-    """What of a properties file srfix takes. Its repr shows no value."""
+    """The parts of a properties file that srfix uses. Its repr shows no value."""
 
     path: str
     """The file."""
@@ -110,38 +112,39 @@ class ClientFile:
     registry: Mapping[str, str] = field(repr=False)
     """For `registry_settings`."""
     left_out: Mapping[str, int] = field(repr=False)
-    """What is not for reading: a name, or the beginning of several with `…` behind it, and how many there are."""
+    """Properties that a reader does not need: a name, or the beginning of several names with `…`, and their number."""
     texts: tuple[str, ...] = field(repr=False)
-    """All `name=value` as they stand in the file, and as its references resolve: for a redactor."""
+    """All `name=value` of the file, with references both unresolved and resolved, for a redactor."""
     problems: tuple[str, ...]
-    """What cannot be taken, in sentences without any value."""
+    """Sentences, without any value, about properties that srfix cannot use."""
     in_utf_8: tuple[str, ...] = ()
-    """Those taken whose values hold more than ASCII and look like UTF-8, but were read as Java reads them, as ISO 8859-1."""
+    """Used properties whose values are not ASCII and look like UTF-8, but were read as ISO 8859-1, as in Java."""
 
     def encoding_line(self) -> str | None:
-        """The one line that says how those were read; None if there are none. No value is shown."""
+        """A line that says how these were read; None if there are none. It shows no value."""
         if not self.in_utf_8:
             return None
         named = ", ".join(shown(name) for name in self.in_utf_8)
         return (
-            f"{self.path}: read as ISO 8859-1, as Java reads it, though it looks like UTF-8: {named}. Where a log-in fails for "
-            "that, write what is not ASCII as \\uXXXX."
+            f"{self.path}: srfix read these as ISO 8859-1, as Java does, although they look like UTF-8: {named}. If a log-in "
+            "fails because of that, write characters beyond ASCII as \\uXXXX."
         )
 
     def left_out_line(self) -> str | None:
-        """The one line that says what was left out; None if nothing was."""
+        """A line that says which properties were left out; None if there are none."""
         if not self.left_out:
             return None
         count = sum(self.left_out.values())
         named = ", ".join(f"{name} ({times})" if times > 1 else name for name, times in self.left_out.items())
         return (
-            f"{self.path}: left out {count} propert{'y' if count == 1 else 'ies'} that reading has no use for: {named}."
+            f"{self.path}: left out {count} propert{'y' if count == 1 else 'ies'} that a reader does not need: {named}."
         )
 
     def kafka_config(self) -> dict[str, str]:
-        """For confluent-kafka's clients, and all of srfix that takes their configuration. Passwords are among the values.
+        """The configuration for confluent-kafka's clients, and for all of srfix that accepts it. Its values include
+        passwords.
 
-        :raises UsageError: if something cannot be taken; the message says all of it.
+        :raises UsageError: if srfix cannot use a property; the message names all of them.
         :raises SecretError: if a reference (`env:NAME`, `file:PATH`) among the values cannot be read.
         """
         from srfix.serde.registry.secret import revealed
@@ -152,7 +155,7 @@ class ClientFile:
     def registry_client(self) -> RegistryClient:
         """A client for the registry; close it after use. It sends nothing yet.
 
-        :raises UsageError: if something cannot be taken, or the file names no registry.
+        :raises UsageError: if srfix cannot use a property, or the file names no registry.
         :raises SecretError: if a reference among the values cannot be read.
         """
         kafka, registry = settled(self.kafka, self.registry, self.problems)
@@ -166,8 +169,8 @@ class ClientFile:
 def settled(
     kafka: Mapping[str, str], registry: Mapping[str, str], problems: Iterable[str]
 ) -> tuple[dict[str, str], RegistrySettings]:
-    """Properties under librdkafka's names, and the registry's settings, of what `laid_over` and files gave. `problems`
-    is what is wrong already."""
+    """Properties under librdkafka's names, and the registry's settings, from `laid_over` and files. `problems` are the
+    errors so far."""
     wrong = list(problems)
     taken: dict[str, str] = {}
     settings = RegistrySettings()
@@ -185,9 +188,9 @@ def settled(
 
 
 def read_client_file(path: str) -> ClientFile:
-    """The properties of a file; `problems` says what cannot be taken of it.
+    """The properties of a file; `problems` names those that srfix cannot use.
 
-    :raises UsageError: if the file cannot be read, is no properties file, or has nothing for reading in it.
+    :raises UsageError: if the file cannot be read, is not a properties file, or has no properties for a reader.
     """
     properties = read_properties_file(path)
     file = sorted_out(path, properties.values, in_utf_8=properties.in_utf_8)
@@ -200,8 +203,8 @@ def read_client_file(path: str) -> ClientFile:
 
 
 def sorted_out(path: str, properties: Mapping[str, str], *, in_utf_8: Iterable[str] = ()) -> ClientFile:
-    """The same of properties that were read already; `path` is for the messages. `in_utf_8` names those whose values
-    look like UTF-8 that was read as ISO 8859-1."""
+    """The same for properties that have already been read; `path` is for the messages. `in_utf_8` names the properties
+    whose values look like UTF-8 that was read as ISO 8859-1."""
     kafka: list[tuple[int, str, str]] = []
     registry: list[tuple[int, str, str]] = []
     left_out: list[str] = []
@@ -239,7 +242,7 @@ def sorted_out(path: str, properties: Mapping[str, str], *, in_utf_8: Iterable[s
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Whose a property is."""
+    """The owner of a property."""
 
     registry: bool
     rank: int
@@ -247,7 +250,7 @@ class _Place:
 
 
 def _place(name: str) -> _Place | str | None:
-    """Whose the property is; a sentence if it cannot be taken; None if nobody here has a use for it."""
+    """The owner of the property; a sentence if srfix cannot use it; None if a reader does not need it."""
     for rank, prefix in reversed(list(enumerate(_REGISTRY_PREFIXES))):
         rest = name.removeprefix(prefix)
         if name.startswith(prefix) and is_registry_property(rest):
@@ -276,17 +279,17 @@ def _misspelt(name: str) -> str | None:
     if is_known(name) or name.startswith(_FAMILIES):
         return None
     near = nearest(name[:100], _MISSPELT, cutoff=0.9)
-    return f"A property is nearly called {near}, and is not taken. Spell it so." if near else None
+    return f"srfix does not use a property, because its name is almost {near}. Correct the name." if near else None
 
 
 def _as_ksqldb_does(kafka: Mapping[str, str]) -> dict[str, str]:
-    """ksqlDB asks the registry with the TLS of its own, unless `ksql.schema.registry.ssl.…` says otherwise."""
+    """ksqlDB uses its own TLS settings for the registry, unless `ksql.schema.registry.ssl.…` says otherwise."""
     return {name: value for name, value in kafka.items() if name in STORE_NAMES or name == "ssl.key.password"}
 
 
 def _folded(names: list[str]) -> dict[str, int]:
     counted = Counter(_shown(name) for name in sorted(names))
-    # What is not named comes last.
+    # Unnamed properties come last.
     return dict(sorted(counted.items(), key=lambda entry: (entry[0] == _OTHERS, entry[0])))
 
 

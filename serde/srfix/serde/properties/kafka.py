@@ -1,4 +1,4 @@
-"""Client properties for Kafka: librdkafka's names, and Java's where they mean the same.
+"""Client properties for Kafka: librdkafka's names, and Java's names with the same meaning.
 
 | Java | librdkafka |
 |---|---|
@@ -8,7 +8,7 @@
 | `ssl.endpoint.identification.algorithm=` (empty) | `none` |
 | `sasl.jaas.config` | `sasl.username`, `sasl.password`, `sasl.oauthbearer.…` (`java.sasl`) |
 | `ssl.truststore.…`, `ssl.keystore.…` | `ssl.ca.…`, `ssl.certificate.…`, `ssl.key.…` (`java.tls`) |
-| Java classes, and what OpenSSL negotiates | refused by name |
+| Java classes, and settings that OpenSSL negotiates | refused by name |
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ JAVA_NAMES: Final = {
     "socket.send.buffer.bytes": "send.buffer.bytes",
     "socket.timeout.ms": "request.timeout.ms",
 }
-"""librdkafka's name → Java's, where librdkafka does not know that one."""
+"""librdkafka's name → Java's name, if librdkafka does not know Java's."""
 _OWN_NAMES: Final = {java: librdkafka for librdkafka, java in JAVA_NAMES.items()} | {
     "fetch.max.wait.ms": "fetch.wait.max.ms"
 }
@@ -57,17 +57,18 @@ _CREDENTIALS: Final = frozenset(
         "sasl.oauthbearer.config",
     }
 )
-"""What `sasl.jaas.config` stands for."""
+"""The properties that `sasl.jaas.config` replaces."""
 _STANDS_FOR: Final = (
     (frozenset({_JAAS}), _CREDENTIALS),
     (frozenset({"ssl.truststore.location", "ssl.truststore.certificates"}), OWN_TRUST_NAMES),
     (frozenset({"ssl.keystore.location", "ssl.keystore.key"}), OWN_KEY_NAMES),
 )
-"""Java's names, and librdkafka's for the same."""
+"""Java's names, and librdkafka's names with the same meaning."""
 
 
 def laid_over(below: Mapping[str, str], above: Mapping[str, str]) -> dict[str, str]:
-    """Both, where what stands above wins, in Java's names or librdkafka's. The result is for `to_librdkafka`."""
+    """Both sets of properties. The upper set wins, whether a name is Java's or librdkafka's. The result is for
+    `to_librdkafka`."""
     overriding = {_OWN_NAMES.get(name, name): value for name, value in above.items()}
     hidden: set[str] = set()
     for java, librdkafka in _STANDS_FOR:
@@ -77,9 +78,9 @@ def laid_over(below: Mapping[str, str], above: Mapping[str, str]) -> dict[str, s
 
 
 def to_librdkafka(properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties under librdkafka's names; stores are read, and their keys and certificates stand among the values.
+    """The properties under librdkafka's names. Stores are read, so their keys and certificates are among the values.
 
-    Where a thing is said in librdkafka's name and in Java's, librdkafka's counts.
+    If a setting is given under both names, librdkafka's counts.
     """
     renamed = {_OWN_NAMES.get(name, name): value for name, value in properties.items()}
     translated, wrong = from_stores(renamed)
@@ -101,19 +102,19 @@ def to_librdkafka(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def taken_by_librdkafka(name: str) -> bool:
-    """True if `to_librdkafka` takes a property of this name: librdkafka knows it, or it is translated."""
+    """True if `to_librdkafka` accepts a property with this name: librdkafka knows it, or it is translated."""
     return name in _OWN_NAMES or name in (_JAAS, _HANDLER) or is_librdkafkas(name)
 
 
 def together(what: str, wrong: list[str]) -> str:
-    """One message of all that is wrong."""
+    """One message about all problems."""
     if len(wrong) == 1:
         return wrong[0]
     return f"{what} has {len(wrong)} entries that srfix cannot use:" + "".join(f"{_ITEM}{problem}" for problem in wrong)
 
 
 def apart(message: str) -> list[str]:
-    """What is wrong, of a message that `together` made or that is of one thing."""
+    """The problems in a message of `together`, or the only problem of another message."""
     return message.split(_ITEM)[1:] or [message]
 
 
@@ -123,13 +124,14 @@ def _refusals(properties: Mapping[str, str]) -> list[str]:
         advice = next((advice for pattern, advice in _REFUSED if pattern.fullmatch(name)), None)
         if advice is not None:
             refused.append(
-                f"The Kafka property {shown(name)} is one of Java's and means nothing to librdkafka. {advice}"
+                f"The Kafka property {shown(name)} belongs to Java, and librdkafka does not know it. {advice}"
             )
     return refused
 
 
 def refuse_without_mechanism(config: Mapping[str, str]) -> None:
-    """:raises UsageError: if SASL is asked for and nothing says how; librdkafka would mean Kerberos, and not know whose."""
+    """:raises UsageError: if SASL is wanted but no mechanism is given: librdkafka would use Kerberos, without a
+    principal."""
     protocol = config.get("security.protocol", "")
     asking = next(
         (sasl_protocol for sasl_protocol in ("SASL_SSL", "SASL_PLAINTEXT") if is_same(sasl_protocol, protocol)), None

@@ -1,7 +1,7 @@
-"""How srfix talks to a Kafka cluster: a client configuration that cannot write, and errors in words.
+"""srfix's access to a Kafka cluster: a client configuration that cannot write, and errors as sentences.
 
-Shared by all that reads topics. Whatever the user's configuration says, no group is joined, nothing is
-committed, no topic is created, and librdkafka prints nothing.
+All code that reads topics uses it. Whatever the user's configuration says, it joins no group, commits nothing and
+creates no topic, and librdkafka prints nothing.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ if TYPE_CHECKING:
 
 
 class Isolation(Enum):
-    """What a read does with records of aborted or open transactions. Set on every consumer, never left to a default."""
+    """How a read treats records of aborted or open transactions. It is set on every consumer, never left to a
+    default."""
 
     READ_COMMITTED = "read_committed"
     READ_UNCOMMITTED = "read_uncommitted"
 
 
 UNUSED_GROUP: Final = "srfix-reads-only"
-"""librdkafka wants a group.id on every consumer; this one is never joined and never committed to."""
+"""librdkafka requires a group.id for every consumer. srfix never joins this group, and never commits to it."""
 
 DECIDED_HERE: Final = frozenset(
     {
@@ -42,12 +43,12 @@ DECIDED_HERE: Final = frozenset(
         "auto.commit.interval.ms",
         "enable.auto.offset.store",
         "offset.store.method",
-        # what this side decides
+        # settings that srfix decides
         "allow.auto.create.topics",
         "auto.offset.reset",
         "isolation.level",
         "enable.partition.eof",
-        # writing, and a cluster that is not the user's
+        # settings for writing, and for a cluster that is not the user's
         "transactional.id",
         "test.mock.num.brokers",
         "test.mock.broker.rtt",
@@ -58,7 +59,7 @@ DECIDED_HERE: Final = frozenset(
         "statistics.interval.ms",
     }
 )
-"""Properties in librdkafka's names that are left out: whoever only reads decides them itself."""
+"""Properties under librdkafka's names that are left out, because a client that only reads decides them itself."""
 _FORCED: Final[Mapping[str, str]] = {
     "group.id": UNUSED_GROUP,
     "enable.auto.commit": "false",
@@ -78,7 +79,7 @@ _SECRET_WORDS: Final = (
 )
 _MOST_REASONS: Final = 3
 _SHORTEST: Final = 4
-"""A shorter piece would blacken half of every message."""
+"""If srfix also hid shorter pieces, half of every message would be hidden."""
 _SERVERS: Final = ("bootstrap.servers", "metadata.broker.list")
 _NO_SUCH: Final = re.compile(r'No such configuration property: "(.*)"', re.DOTALL)
 _ABOUT_ONE: Final = re.compile(r'(?:[Cc]onfiguration property|Expected bool value for) "([^"]*)"')
@@ -86,7 +87,7 @@ _RANGE: Final = re.compile(r"outside allowed range (-?\d+\.\.-?\d+)")
 
 
 class ReadOnlyClient:
-    """The user's configuration made harmless, and what librdkafka complained about since."""
+    """The user's configuration in a form that cannot write, and librdkafka's complaints so far."""
 
     def __init__(self, config: Mapping[str, str]) -> None:
         servers = config.get("bootstrap.servers") or config.get("metadata.broker.list")
@@ -119,14 +120,14 @@ class ReadOnlyClient:
             self._reasons[error.str().partition(" (after ")[0]] = None
 
     def refused_config(self, error: Exception) -> UsageError:
-        """What librdkafka says about a configuration that it does not take."""
+        """The error for a configuration that librdkafka refuses."""
         return UsageError(
             f"librdkafka refuses the Kafka configuration: {self._refusal(_text(error).strip())}. "
             "librdkafka's CONFIGURATION.md lists the properties."
         )
 
     def _refusal(self, text: str) -> str:
-        """librdkafka quotes names and values, cuts them off, too: what is shown is put together anew."""
+        """librdkafka's message quotes names and values, and may cut them off, so srfix builds its own message."""
         unknown = _NO_SUCH.match(text)
         if unknown is not None:
             return f"unknown property {shown(unknown[1])}"
@@ -141,8 +142,8 @@ class ReadOnlyClient:
         )
 
     def failed(self, doing: str, error: Exception | KafkaError | str, *, acl: str | None = None) -> ClusterError:
-        """The error to raise when something that was asked of the cluster failed. `doing` is what was being done, as in
-        "listing the topics". `acl` is the permission that it takes, such as `Describe on group 'shop'`."""
+        """The error to raise if a request to the cluster failed. `doing` names the request, for example "listing the
+        topics". `acl` is the permission that it needs, such as `Describe on group 'shop'`."""
         where = f"the Kafka cluster at {self.bootstrap_servers}"
         text = error if isinstance(error, str) else _text(error)
         if acl is not None and _is_denial(error):

@@ -8,10 +8,10 @@
 | `ssl.ca.location`, `ssl.ca.pem` | `ssl.truststore.certificates` (PEM, KIP-651) |
 | `ssl.certificate.…`, `ssl.key.…` | `ssl.keystore.certificate.chain`, `ssl.keystore.key` (PEM, KIP-651) |
 | `ssl.endpoint.identification.algorithm=none` | empty |
-| what a client that only reads decides itself | left out |
+| settings that a client that only reads decides itself | left out |
 | everything else | refused by name |
 
-Certificates travel as text: no executor needs their files.
+Certificates are sent as text, so no executor needs their files.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def to_java(config: Mapping[str, str]) -> dict[str, str]:
             continue
         if name not in _SAME and name not in _RENAMED:
             raise UsageError(
-                f"The Kafka property {shown(name)} is one of librdkafka's and means nothing to the Java clients of "
-                "Spark. Leave it out, or use the local engine (--engine local)."
+                f"The Kafka property {shown(name)} belongs to librdkafka, and Spark's Java clients do not know it. "
+                "Leave it out, or use the local engine (--engine local)."
             )
         java[_RENAMED.get(name, name)] = value
     if java.get("ssl.endpoint.identification.algorithm") == "none":
@@ -96,7 +96,7 @@ def _sasl(config: Mapping[str, str]) -> dict[str, str]:
         )
     missing = [name for name in ("sasl.username", "sasl.password") if name not in config]
     if missing:
-        raise UsageError(f"The Kafka property {missing[0]} is missing, which sasl.mechanism={mechanism} needs.")
+        raise UsageError(f"sasl.mechanism={mechanism} needs the Kafka property {missing[0]}, but it is missing.")
     user, password = _quoted(config["sasl.username"]), _quoted(config["sasl.password"])
     return {
         "sasl.mechanism": mechanism or "",
@@ -109,7 +109,7 @@ def _mechanism(name: str | None) -> str:
 
 
 def _quoted(text: str) -> str:
-    """As Java's `StreamTokenizer` reads it back, which reads JAAS entries."""
+    """Quotes a text so that Java's `StreamTokenizer`, which parses JAAS entries, reads it back."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
     return f'"{escaped}"'
 

@@ -1,5 +1,5 @@
-"""Client properties for the schema registry: Confluent's names, with or without `schema.registry.` before; and the client
-that they make. Importing this loads no HTTP client."""
+"""Client properties for the schema registry: Confluent's names, with or without the prefix `schema.registry.`; and the
+client for them. Importing this module loads no HTTP client."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _REFUSED: Final = (
     ),
     (
         re.compile(r"ssl\.endpoint\.identification\.algorithm"),
-        "srfix always checks that the certificate is the host's, as https requires; leave it out.",
+        "srfix always checks that the certificate belongs to the host, as https requires; leave it out.",
     ),
     (re.compile(r"bearer\.auth\..+"), _FETCH_IT_YOURSELF),
     (re.compile(r"(?:https?\.)?proxy.*"), "Give proxy=http://HOST:PORT."),
@@ -57,16 +57,16 @@ _REFUSED: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistrySettings:
-    """How the registry is reached."""
+    """The settings for access to the registry."""
 
     urls: str | None = field(default=None, repr=False)
-    """The URLs, comma-joined; they may hold credentials."""
+    """The URLs, joined with commas; they may hold credentials."""
     credentials_source: str = "URL"
     """USER_INFO, URL or SASL_INHERIT."""
     user_info: str | None = field(default=None, repr=False)
-    """USER:PASSWORD, where PASSWORD or the whole may be `env:NAME` or `file:PATH`."""
+    """USER:PASSWORD. PASSWORD, or the whole value, may be `env:NAME` or `file:PATH`."""
     bearer_token: str | None = field(default=None, repr=False)
-    """A bearer token, or `env:NAME` or `file:PATH`, which are read anew for each request."""
+    """A bearer token, or `env:NAME` or `file:PATH`, which are read again for each request."""
     logical_cluster: str | None = None
     """Confluent Cloud's registry, `lsrc-…`."""
     identity_pool: str | None = None
@@ -90,18 +90,18 @@ class RegistrySettings:
     read_timeout_s: float = REGISTRY_READ_SECONDS
     """Seconds to wait for an answer."""
     max_retries: int | None = None
-    """How often a request is repeated; None for the client's default."""
+    """The number of repetitions of a request; None for the client's default."""
     retry_wait_s: float | None = None
-    """Upper end of the first wait between attempts, in seconds; None for the client's default."""
+    """The upper limit of the first wait between attempts, in seconds; None for the client's default."""
     retry_max_wait_s: float | None = None
-    """No wait between attempts is longer, in seconds; None for the client's default."""
+    """The longest wait between attempts, in seconds; None for the client's default."""
     bounds: AnswerBounds = AnswerBounds()  # noqa: RUF009  (frozen)
     unknown_ids: UnknownIdBounds = UnknownIdBounds()  # noqa: RUF009  (frozen)
-    """How long it is remembered that the registry does not know an id."""
+    """How long the client remembers that the registry does not know an id."""
 
 
 def is_registry_property(name: str) -> bool:
-    """True for a name that belongs to the registry in a properties file that has both kinds."""
+    """True for a name of the registry's, in a properties file that holds both Kafka's and the registry's properties."""
     return name.startswith((_PREFIX, "basic.auth.", "bearer.auth."))
 
 
@@ -141,12 +141,12 @@ def registry_settings(properties: Mapping[str, str]) -> RegistrySettings:
 
 
 def _without_the_rule(properties: Mapping[str, str]) -> dict[str, str]:
-    """Without Java's rule for the names in certificates, where it is the one that holds here."""
+    """Removes Java's rule for the names in certificates, if it is the rule that srfix also applies."""
     return {name: value for name, value in properties.items() if name != _RULE or not is_same(value, "https")}
 
 
 def answer_bounds(properties: Mapping[str, str], *, default: AnswerBounds = AnswerBounds()) -> AnswerBounds:  # noqa: B008
-    """What an answer may take, as the properties say, under their short names; others are passed over."""
+    """The limits for answers from properties with short names; other properties are ignored."""
     changed: dict[str, float] = {}
     for bound, name in ANSWER_BOUNDS.items():
         if name not in properties:
@@ -166,7 +166,7 @@ def _unknown_ids(properties: Mapping[str, str]) -> UnknownIdBounds:
 
 
 def short_names(properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties without `schema.registry.` before their names, so that one can stand in for another."""
+    """The properties without the prefix `schema.registry.`, so that both spellings count as the same property."""
     return {name.removeprefix(_PREFIX): value for name, value in properties.items()}
 
 
@@ -185,7 +185,8 @@ def _bearer_token(properties: Mapping[str, str]) -> str | None:
 
 
 def why_not_of_the_registry(name: str) -> str | None:
-    """Why a property (its short name) is not taken: what to do instead, "" if there is none of this name; None if it is."""
+    """Why a property (by its short name) is refused: what to do instead, or "" for an unknown name; None if it is
+    accepted."""
     if name in _KNOWN or name in STORE_NAMES or name == _RULE:
         return None
     return next((advice for pattern, advice in _REFUSED if pattern.fullmatch(name)), "")
@@ -211,7 +212,7 @@ def _seconds(name: str, value: str) -> float:
 
 
 def _timeout(field: str, default: float) -> Setting[Enum]:
-    """Zero milliseconds are the default."""
+    """Zero milliseconds mean the default."""
     return Setting(check=lambda name, value: _seconds(name, value) or default, default=default, field=field)
 
 
@@ -248,8 +249,8 @@ _KNOWN: Final[Mapping[str, Setting[Enum]]] = {
 
 
 def open_registry(settings: RegistrySettings, urls: str, *, kafka: Mapping[str, str]) -> RegistryClient:
-    """A client for the registry; close it after use. It sends nothing yet. `urls` count, not `settings.urls`, which may
-    be None. `kafka` are the Kafka properties, whose SASL credentials SASL_INHERIT means; values may be `env:NAME` or
+    """A client for the registry; close it after use. It sends nothing yet. `urls` count, and not `settings.urls`, which
+    may be None. SASL_INHERIT uses the SASL credentials in the Kafka properties `kafka`; values may be `env:NAME` or
     `file:PATH`."""
     from srfix.serde.registry.client import RegistryClient
     from srfix.serde.registry.secret import revealed

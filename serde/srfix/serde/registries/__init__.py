@@ -1,1 +1,1 @@
-"""Every form in which a registry may be given, as one that srfix asks."""
+"""Turns every form of a registry that srfix accepts into a client."""

@@ -1,9 +1,10 @@
-"""confluent_kafka's `SchemaRegistryClient` behind our protocol, through its public methods, and its `Schema` as ours.
+"""Adapts confluent_kafka's `SchemaRegistryClient` to srfix's protocol through its public methods, and converts its
+`Schema`.
 
-That client answers a registration, and a look-up, from what it has read before: `get_schema(id, subject)` and then
-`register_schema(subject, …)` sends nothing (2.16, `_SchemaCache.get_id_by_schema`). So its caches are emptied
-(`clear_caches`) before each registration and look-up, and after each schema that is read under a subject; the serdes
-remember what they found themselves, so that is once per id, or subject.
+That client answers a registration or a look-up from its cache: `register_schema(subject, …)` after `get_schema(id,
+subject)` sends nothing (2.16, `_SchemaCache.get_id_by_schema`). So this adapter empties its caches (`clear_caches`)
+before each registration and look-up, and after each read of a schema under a subject. The serdes have their own caches,
+so this happens only once per id or subject.
 
 Nothing here imports confluent_kafka, except to make the `Schema` objects that its client wants.
 """
@@ -27,7 +28,7 @@ from srfix.serde.wire import SchemaId
 
 @runtime_checkable
 class ConfluentSchema(Protocol):
-    """confluent_kafka's `Schema`, as far as it is read."""
+    """The part of confluent_kafka's `Schema` that srfix reads."""
 
     @property
     def schema_str(self) -> str | None: ...
@@ -42,19 +43,18 @@ class ConfluentSchema(Protocol):
 
 
 AnySchema: TypeAlias = "str | Schema | ConfluentSchema | None"
-"""What the constructors take as `schema_str`."""
+"""The argument `schema_str` of the constructors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TheirSchema(Schema):
-    """A schema that came as confluent_kafka's: its client is given the same object back, with rules and metadata."""
+    """A schema that came as a confluent_kafka object. Its client gets the same object back, with rules and metadata."""
 
     original: ConfluentSchema = field(compare=False)
 
 
 def given_schema(value: AnySchema, schema_type: str, prepare: Callable[[str], str]) -> Schema | None:
-    """The schema that a constructor was given; None for None. `prepare` is what is done to a plain text before it is
-    sent."""
+    """The schema that was passed to a constructor; None for None. `prepare` changes a plain text before it is sent."""
     if isinstance(value, Schema | None):
         return value
     if isinstance(value, str):
@@ -68,7 +68,7 @@ def given_schema(value: AnySchema, schema_type: str, prepare: Callable[[str], st
 
 
 def schema_from(value: ConfluentSchema) -> TheirSchema:
-    """confluent_kafka's schema as ours."""
+    """Converts confluent_kafka's schema to srfix's."""
     if value.schema_str is None:
         raise SchemaError("The Schema has no schema_str. Give it the schema's text.")
     return TheirSchema(
@@ -81,26 +81,28 @@ def schema_from(value: ConfluentSchema) -> TheirSchema:
 
 
 def metadata_of(schema: Schema) -> Mapping[str, Json] | None:
-    """The metadata to register a schema with, as the REST interface has it; None for none."""
+    """The metadata with which to register a schema, in the REST interface's form; None if there is none."""
     return _plain(schema.original.metadata) if isinstance(schema, TheirSchema) else None
 
 
 def _reference(part: object) -> SchemaReference:
     name, subject, version = (getattr(part, key, None) for key in ("name", "subject", "version"))
     if not isinstance(name, str) or not isinstance(subject, str) or not isinstance(version, int):
-        raise SchemaError(f"A reference needs name, subject and version; one has {name!r}, {subject!r}, {version!r}.")
+        raise SchemaError(
+            f"A reference needs name, subject and version; this one has {name!r}, {subject!r}, {version!r}."
+        )
     return SchemaReference(name=name, subject=subject, version=version)
 
 
 def _plain(value: object) -> Mapping[str, Json] | None:
-    """confluent_kafka's attrs object in REST's names."""
+    """confluent_kafka's attrs object with the names of the REST interface."""
     if value is None or isinstance(value, Mapping):
         return value
     return cast("Callable[[], dict[str, Json]]", value.to_dict)()  # type: ignore[attr-defined]
 
 
 def confluent_schema(schema: Schema) -> object:
-    """The schema as confluent_kafka's own: its client keeps them as keys."""
+    """The schema as a confluent_kafka object, because its client uses such objects as keys."""
     if isinstance(schema, TheirSchema):
         return schema.original
     module = import_module("confluent_kafka.schema_registry")
@@ -112,7 +114,7 @@ def confluent_schema(schema: Schema) -> object:
 
 @runtime_checkable
 class ConfluentClient(Protocol):
-    """confluent_kafka's client, by the names that tell it."""
+    """The methods by which srfix recognises confluent_kafka's client."""
 
     def config(self) -> object: ...
     def clear_caches(self) -> None: ...
@@ -134,7 +136,7 @@ class ConfluentRegistry:
         config = _config(client)
         self._urls = _urls(config)
         self.latest_may_change: Final[bool] = config.get("cache.latest.ttl.sec") is not None
-        """True if the client decides how long its latest versions hold: it is asked with every record."""
+        """True if the client decides how long a latest version is valid: then it is asked for every record."""
 
     def schema_by_id(self, schema_id: int, *, subject: str | None = None) -> RegisteredSchema:
         with self._asking(f"schemas/ids/{schema_id}"):
@@ -151,7 +153,7 @@ class ConfluentRegistry:
     def register_version(
         self, subject: str, schema: Schema, *, metadata: object = None, normalize: bool = False
     ) -> Registration:
-        """See `SchemaPublisher`. The metadata is in the object that the schema came as."""
+        """See `SchemaPublisher`. The metadata is in the original schema object."""
         with self._asking(f"subjects/{subject}/versions", "POST"):
             theirs = confluent_schema(schema)
             self._client.clear_caches()
@@ -165,7 +167,7 @@ class ConfluentRegistry:
         return SchemaId(self.register_version(subject, schema).schema_id)
 
     def versions(self, subject: str, *, deleted: bool = False) -> tuple[int, ...]:
-        """A subject's version numbers; a Spark plan asks for them."""
+        """A subject's version numbers; a Spark plan needs them."""
         with self._asking(f"subjects/{subject}/versions"):
             listed = self._client.get_versions(subject, deleted=True) if deleted else self._client.get_versions(subject)
             return tuple(listed)
@@ -210,7 +212,7 @@ class ConfluentRegistry:
         return FromConfig.registry, (FromConfig.of(self._client),)
 
     def _version(self, subject: str, answer: Any, lookup_schema: Schema | None = None) -> SchemaVersion:
-        """An answer as ours. One to a look-up need not repeat the schema that was asked for."""
+        """Converts an answer. The answer to a look-up need not repeat the schema."""
         schema = lookup_schema if getattr(answer.schema, "schema_str", None) is None else schema_from(answer.schema)
         if schema is None:
             raise RegistryProtocolError(
@@ -226,7 +228,7 @@ class ConfluentRegistry:
 
     @contextmanager
     def _asking(self, path: str, method: str = "GET") -> Iterator[None]:
-        """The client's errors as ours."""
+        """Converts the client's errors to srfix's."""
         try:
             yield
         except SrfixError:
@@ -249,19 +251,19 @@ class ConfluentRegistry:
 
 @dataclass(frozen=True, slots=True)
 class FromConfig:
-    """A confluent_kafka client that is made anew, in another process, from its configuration."""
+    """A confluent_kafka client that another process makes again from its configuration."""
 
     config: Mapping[str, object] = field(repr=False)
-    """The configuration; no secrets are in it."""
+    """The configuration, without secrets."""
 
     @classmethod
     def of(cls, client: ConfluentClient) -> FromConfig:
-        """What can travel of a client."""
+        """The picklable form of a client."""
         return cls.of_config(_config(client))
 
     @classmethod
     def of_config(cls, config: Mapping[str, object]) -> FromConfig:
-        """What can travel of a configuration: references to secrets do (`env:NAME`, `file:PATH`)."""
+        """The picklable form of a configuration. References to secrets (`env:NAME`, `file:PATH`) are allowed."""
         urls = str(config.get("url"))
         if urls.startswith("mock://"):
             raise UsageError("A mock:// registry lives in one process: its serdes cannot be sent to another one.")
@@ -287,7 +289,7 @@ class FromConfig:
 
 
 _SECRET_WORDS: Final = {"password", "secret", "token", "info", "custom"}
-"""Parts of the client's keys that stand for secrets: basic.auth.user.info, ssl.key.password, bearer.auth.token …"""
+"""Parts of the client's key names that mark secrets: basic.auth.user.info, ssl.key.password, bearer.auth.token …"""
 
 
 def _config(client: ConfluentClient) -> Mapping[str, object]:

@@ -1,14 +1,15 @@
-"""A registry in each of the forms in which it may be given, wherever srfix takes one.
+"""Accepts a registry in every form that srfix allows.
 
-| what is passed | what is asked |
-|---|---|
-| `srfix.serde.RegistryClient`, or anything with its methods | that |
-| a URL, or several with commas between | a `RegistryClient` of our own |
-| the configuration of confluent_kafka's client, a dict with `url` | a `RegistryClient` of our own, or theirs (see below) |
-| confluent_kafka's `SchemaRegistryClient` | that, through its public methods (`confluent_client`) |
+| argument | registry that is asked | |---|---|
+| `srfix.serde.RegistryClient`, or any object with its methods | this object |
+| a URL, or several separated by commas | a new `RegistryClient` |
+| the configuration of confluent_kafka's client, a dict with `url` | a new `RegistryClient`, or confluent_kafka's client
+(see below) |
+| confluent_kafka's `SchemaRegistryClient` | this client, through its public methods (`confluent_client`) |
 
-A configuration that only their client knows (OAuth, `mock://`, `cache.latest.ttl.sec`) makes one of theirs. A repair asks a
-`RegistryClient` made of the configuration: confluent_kafka's client answers a registration from what it has read.
+For a configuration that only confluent_kafka's client supports (OAuth, `mock://`, `cache.latest.ttl.sec`), srfix makes
+confluent_kafka's client. A repair always uses a `RegistryClient` made from the configuration, because confluent_kafka's
+client may answer a registration from its cache.
 """
 
 from __future__ import annotations
@@ -27,24 +28,25 @@ from srfix.serde.registry.client import RegistryClient
 from srfix.serde.schemas.models import Registration, Schema
 
 AnyClient: TypeAlias = "SchemaSource | SchemaLookup | SchemaRegistrar | ConfluentClient | Mapping[str, Any] | str"
-"""What is taken wherever srfix takes a registry."""
+"""The type of every argument for a registry."""
 Registry: TypeAlias = "RegistryClient | ConfluentRegistry"
-"""A registry as the serdes ask it. A stand-in for `RegistryClient` needs the methods that its serde calls, no other."""
+"""A registry in the form that the serdes use. A replacement for `RegistryClient` needs only the methods that its serde
+calls."""
 GivenRegistry: TypeAlias = "tuple[Registry, Callable[[], None]]"
-"""The registry, and what closes a client that was made for it."""
+"""The registry, and a function that closes a client that was made for it."""
 _FORMS: Final = (
     "a srfix.serde.RegistryClient, a confluent_kafka SchemaRegistryClient, that client's configuration (a dict with url), "
     "or a URL"
 )
 _METHODS: Final = ("schema_by_id", "register", "lookup", "register_version")
 _UNUSED: Final = {"cache.capacity"}
-"""Keys of confluent_kafka's client that change nothing of what ours gives."""
+"""Keys of confluent_kafka's client that make no difference for srfix's client."""
 _THEIRS_ALONE: Final = {"cache.latest.ttl.sec"}
 
 
 def given_registry(client: AnyClient | None, name: str = "registry") -> GivenRegistry:
-    """The registry that is meant, and what closes a client that was made for it. `name` is the argument's, for
-    errors."""
+    """The registry for an argument, and a function that closes a client that was made for it. `name` is the argument's
+    name, for errors."""
     if isinstance(client, str):
         registry = RegistryClient(client)
         return registry, registry.close
@@ -59,8 +61,8 @@ def given_registry(client: AnyClient | None, name: str = "registry") -> GivenReg
         )
     if inspect.iscoroutinefunction(getattr(client, "get_schema", None)):
         raise UsageError(
-            f"{type(client).__name__} is asynchronous, and these serdes are not: pass a SchemaRegistryClient or a "
-            "srfix.serde.RegistryClient, or take the serdes whose names begin with Async (srfix.serde.confluent)."
+            f"{type(client).__name__} is asynchronous, but these serdes are not: pass a SchemaRegistryClient or a "
+            "srfix.serde.RegistryClient, or use the serdes whose names begin with Async (srfix.serde.confluent)."
         )
     if any(callable(getattr(client, method, None)) for method in _METHODS) and not isinstance(client, ConfluentClient):
         return cast("RegistryClient", client), close_nothing
@@ -71,12 +73,14 @@ def given_registry(client: AnyClient | None, name: str = "registry") -> GivenReg
 
 
 def usable_registry(client: AnyClient, name: str = "registry") -> Registry:
-    """As `given_registry`, of which nothing needs to be closed: what was made of a URL ends with its owner."""
+    """Like `given_registry`, but the caller need not close anything: a client that was made from a URL ends with its
+    owner."""
     return given_registry(client, name)[0]
 
 
 def is_registry(value: object) -> bool:
-    """True if it looks like a registry: a client, a configuration with a `url`, or a text that begins as a URL."""
+    """True if the value looks like a registry: a client, a configuration with a `url`, or a text that begins like a
+    URL."""
     if isinstance(value, str):
         return value.lstrip().startswith(("http://", "https://"))
     if isinstance(value, Mapping):
@@ -89,7 +93,7 @@ def is_registry(value: object) -> bool:
 
 
 def whole_registry(registry: object, name: str = "registry") -> object:
-    """A registry that answers everything that a diagnosis and a repair ask: never confluent_kafka's client itself."""
+    """A registry for a diagnosis and a repair, which need all its methods: never confluent_kafka's client itself."""
     if isinstance(registry, ConfluentClient):
         config = registry.config()
         registry = config if isinstance(config, Mapping) else {}
@@ -122,7 +126,7 @@ def _theirs(config: Mapping[str, Any], name: str) -> ConfluentClient:
     try:
         return cast("ConfluentClient", module.SchemaRegistryClient.new_client(dict(config)))
     except (ValueError, TypeError) as error:
-        # Its texts name keys; of values only a URL that it does not like, so what was raised is not shown whole.
+        # confluent_kafka's errors name keys, but may also quote a bad URL, so the error is not shown in full.
         raise UsageError(
             f"{name} is a configuration that confluent_kafka's client does not accept ({type(error).__name__}). Its "
             f"keys are {', '.join(sorted(map(str, config)))}; look for one that is misspelt or lacks its partner."
@@ -130,7 +134,7 @@ def _theirs(config: Mapping[str, Any], name: str) -> ConfluentClient:
 
 
 def _own_client(config: Mapping[str, Any], name: str) -> RegistryClient:
-    """A client of our own from confluent_kafka's keys, or from ours (`srfix.serde.properties`)."""
+    """A client of srfix from confluent_kafka's keys, or from srfix's (`srfix.serde.properties`)."""
     properties: dict[str, str] = {}
     for key, value in config.items():
         if value is None or key in _UNUSED or key in _THEIRS_ALONE:
@@ -152,7 +156,7 @@ def _own_client(config: Mapping[str, Any], name: str) -> RegistryClient:
             )
     try:
         settings = registry_settings(properties)
-        # Without a URL the client says what it lacks.
+        # Without a URL, the client's own error says what is missing.
         return open_registry(settings, settings.urls or "", kafka={})
     except UsageError as error:
         error.args = (f"{name}: {error.message}",)
@@ -160,7 +164,7 @@ def _own_client(config: Mapping[str, Any], name: str) -> RegistryClient:
 
 
 def portable(client: AnyClient | None) -> object:
-    """The client, or what stands for it in another process."""
+    """The client, or an object that makes it again in another process."""
     if isinstance(client, ConfluentClient) and not hasattr(client, "schema_by_id"):
         return FromConfig.of(client)
     if isinstance(client, Mapping):
@@ -169,7 +173,8 @@ def portable(client: AnyClient | None) -> object:
 
 
 def register(registry: Registry, subject: str, schema: Schema, *, normalize: bool) -> Registration:
-    """Registers: always sent, whatever was read before. A registry that knows `register` alone gives the id alone."""
+    """Registers a schema. The request is always sent, whatever was read before. A registry with only `register` returns
+    only the id."""
     if isinstance(registry, SchemaPublisher):
         return registry.register_version(subject, schema, metadata=metadata_of(schema), normalize=normalize)
     schema_id = cast("SchemaRegistrar", registry).register(subject, schema)

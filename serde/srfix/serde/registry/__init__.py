@@ -1,1 +1,1 @@
-"""Schema registry client, its models and its errors."""
+"""The schema registry's client."""

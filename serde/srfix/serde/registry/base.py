@@ -1,4 +1,4 @@
-"""What every part of the client stands on: the transport, the cache, and the life cycle."""
+"""The base of all parts of the client: the transport, the cache, and the life cycle."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from srfix.serde.subjects.names import DEFAULT_CONTEXT, Subject, split_context
 T = TypeVar("T")
 
 _ROUND = 100
-"""The limits of registries are multiples of this: 1000 schemas and 20000 subjects at Confluent
+"""The page limits of registries are multiples of this: 1000 schemas and 20000 subjects at Confluent
 (`schema.search.max.limit`, `subject.search.max.limit`), 1000 at Apicurio."""
 
 
@@ -57,11 +57,12 @@ def paged(
     clock: Callable[[], float] = time.monotonic,
     url: str = "the registry",
 ) -> Iterator[T]:
-    """All items of a listing, each once, in the order of the registry.
+    """All items of a listing, each once, in the registry's order.
 
-    `fetch` asks for the items from an offset on, with no limit of ours: a registry that is given a higher one than its
-    own quietly takes its default. So the page's length says whether it may have been cut off: a round number goes on
-    until nothing new comes (which it does not where the offset is ignored). `url` is the registry's, without secrets.
+    `fetch` gets the items from an offset on, without a limit: if a registry gets a higher limit than its own, it
+    silently uses its default. So the page's length shows whether it may have been cut off: after a page with a round
+    number of items, `fetch` is called until nothing new comes (nothing new also comes if the registry ignores the
+    offset). `url` is the registry's, without secrets.
     """
     seen: set[Hashable] = set()
     offset = characters = pages = 0
@@ -102,7 +103,7 @@ def _endless(url: str, reason: str) -> RegistryUnreachableError:
 
 
 class ClientBase(Closing):
-    """The life of a client."""
+    """The life cycle of a client."""
 
     def __init__(
         self,
@@ -123,10 +124,10 @@ class ClientBase(Closing):
     ) -> None:
         """Sends nothing yet.
 
-        `urls` is one URL, several with commas between, or a sequence. User name and password in a URL become
-        credentials for that URL and are shown nowhere. `proxy` is `http://[USER:PASSWORD@]HOST:PORT`. Neither proxies
-        nor .netrc are taken from the environment. `clock` tells seconds, for deadlines and for what is remembered for a while.
-        `ca_pem` is the text that a `ca_file` holds.
+        `urls` is one URL, several URLs separated by commas, or a sequence. User name and password in a URL become
+        credentials for that URL and are never shown. `proxy` is `http://[USER:PASSWORD@]HOST:PORT`. The client ignores
+        the environment's proxies and .netrc. `clock` gives seconds, for deadlines and caches. `ca_pem` is the text of a
+        `ca_file`.
 
         :raises UsageError: if a URL cannot be used, credentials are given twice, `ca_file` is not a PEM file, the
             client certificate and its key cannot be used, or a time-out is not positive.
@@ -142,7 +143,7 @@ class ClientBase(Closing):
         if ca_pem is not None:
             check_ca_text(ca_pem)
         if client_certificate is not None:
-            client_context(client_certificate)  # once now, so that what is wrong is said before anything is sent
+            client_context(client_certificate)  # done once now, so that errors are raised before anything is sent
         self._start(
             TransportSettings(
                 endpoints=parse_urls(urls, auth),
@@ -164,8 +165,8 @@ class ClientBase(Closing):
         self._transport = Transport(settings)
         self._cache_capacity = cache_capacity
         self._unknown_ids = UnknownIds(settings.unknown_ids, settings.clock)
-        # lru_cache: bounded, thread-safe, and an exception is never kept: what is unknown is remembered apart, for a
-        # while. An id's content never changes, but an id means one schema per context, so that is part of the key.
+        # lru_cache is bounded and thread-safe, and never keeps an exception; unknown ids are remembered elsewhere, for
+        # a while. An id's content never changes, but each context has its own ids, so the context is part of the key.
         cached: Callable[[int, Subject | None], RegisteredSchema] = lru_cache(maxsize=cache_capacity)(
             partial(_fetch_schema, self._transport)
         )
@@ -174,16 +175,16 @@ class ClientBase(Closing):
         )
 
     def forget_unknown_ids(self) -> None:
-        """Lets the next read of an id that was unknown ask again, before the time that it is remembered for is over."""
+        """Makes the next read of an unknown id ask the registry again, before the time to remember it is over."""
         self._unknown_ids.forget()
 
     @property
     def url(self) -> str:
-        """The URLs, comma-joined, without secrets."""
+        """The URLs, joined with commas, without secrets."""
         return ",".join(endpoint.url for endpoint in self._transport.settings.endpoints)
 
     def context_of(self, subject: str) -> str:
-        """The context that a subject is in: the one that it names, else the one that the URL leads into, else `.`."""
+        """The context of a subject: the one that it names, otherwise the URL's context, otherwise `.`."""
         named, _ = split_context(subject)
         if named != DEFAULT_CONTEXT:
             return named
@@ -215,15 +216,15 @@ class ClientBase(Closing):
         body: Json = None,
         write: bool = False,
     ) -> Answer:
-        """A request to an endpoint that not every registry has.
+        """Sends a request to an endpoint that not every registry has.
 
-        :raises EndpointNotSupportedError: if this one has not.
+        :raises EndpointNotSupportedError: if this registry lacks the endpoint.
         """
         try:
             return self._transport.request(method, path, query=query, body=body, write=write)
         except (RegistryAnswerError, RegistryProtocolError) as error:
-            # Confluent says 404 in JSON, Karapace in a JSON text, Apicurio in nothing. An own code (40403) is an
-            # answer.
+            # Confluent sends 404 in JSON, Karapace in a JSON text, Apicurio without a body. A registry's own code
+            # (40403) is a real answer.
             code = error.error_code if isinstance(error, RegistryAnswerError) else error.status
             if code not in (404, 405, 501):
                 raise
@@ -238,13 +239,13 @@ class ClientBase(Closing):
 
 
 def flags(**switches: bool) -> dict[str, str]:
-    """The query that sets the flags that are true."""
+    """The query parameters for the flags that are true."""
     return {name: "true" for name, value in switches.items() if value}
 
 
 def schema_body(schema: Schema) -> dict[str, Json]:
-    """The body of a registration or a look-up. AVRO and no references go unsaid, as in Confluent's own
-    client: old registries refuse keys that they do not know."""
+    """The body of a registration or a look-up. The type AVRO and empty references are left out, as in Confluent's own
+    client, because old registries refuse unknown keys."""
     body: dict[str, Json] = {"schema": schema.text}
     if schema.schema_type != "AVRO":
         body["schemaType"] = schema.schema_type
@@ -262,7 +263,7 @@ def _once(
     schema_id: int,
     context: Subject | None,
 ) -> RegisteredSchema:
-    # Nobody waits for what was asked before a write: that may be what made the id known.
+    # No caller waits for a request that began before a write, because the write may have made the id known.
     return flights.once((writes_sent(), schema_id, context), lambda: ask(schema_id, context))
 
 
@@ -271,8 +272,8 @@ def _fetch_schema(transport: Transport, schema_id: int, context: Subject | None)
 
 
 def ask_by_id(transport: Transport, schema_id: int, subject: Subject | None) -> Answer:
-    """`GET /schemas/ids/{id}`. A 404 without the code 40403 counts as an unknown schema, too: so answer
-    registries that take the id for no number of theirs.
+    """`GET /schemas/ids/{id}`. A 404 without the code 40403 also counts as an unknown schema: some registries send it
+    for an id that they consider invalid.
     """
     query = None if subject is None else {"subject": subject}
     try:
@@ -281,7 +282,7 @@ def ask_by_id(transport: Transport, schema_id: int, subject: Subject | None) -> 
         raise SchemaNotFoundError(
             error.status,
             error.error_code,
-            f"{error.registry_message} This is not an error code of a schema registry. Is the URL's base path right?".strip(),
+            f"{error.registry_message} This is not an error code of a schema registry. Check the URL's base path.".strip(),
             error.url,
             method="GET",
             earlier_attempt_lost=error.earlier_attempt_lost,

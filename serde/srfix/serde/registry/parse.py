@@ -1,4 +1,4 @@
-"""From a registry's JSON to models: strict about what is needed, indifferent to what newer registries add."""
+"""Parses a registry's JSON into models: strict about required keys, tolerant of keys that newer registries add."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def schema_versions(answer: Answer) -> tuple[SchemaVersion, ...]:
 
 
 def lists_bare_schemas(answer: Answer) -> bool:
-    """True if `GET /schemas` was answered with schemas that do not say where they are: Apicurio's."""
+    """True if the answer to `GET /schemas` does not say where the schemas are, as in Apicurio's answer."""
     items = _list(answer)
     return any(isinstance(item, dict) and "schema" in item and "subject" not in item for item in items)
 
@@ -95,12 +95,12 @@ def server_version(answer: Answer) -> str:
 
 
 def subjects(answer: Answer) -> tuple[Subject, ...]:
-    """`GET /subjects`; some registries say null for none."""
+    """`GET /subjects`; some registries send null for an empty list."""
     return tuple(_subject(answer, str(item)) for item in _list_of(answer, _is_text, "subject names"))
 
 
 def versions(answer: Answer) -> tuple[int, ...]:
-    """`GET /subjects/{s}/versions`; some registries say null for none."""
+    """`GET /subjects/{s}/versions`; some registries send null for an empty list."""
     return tuple(cast(list[int], _list_of(answer, _is_number, "version numbers")))
 
 
@@ -110,7 +110,7 @@ def config(answer: Answer) -> SubjectConfig:
 
 
 def removed_level(answer: Answer) -> str | None:
-    """`DELETE /config/{s}`: the level that was removed, where the registry says it."""
+    """`DELETE /config/{s}`: the removed level, if the registry names it."""
     body = answer.json()
     level = body.get("compatibilityLevel") if isinstance(body, dict) else None
     return level if isinstance(level, str) else None
@@ -133,7 +133,7 @@ def compatibility_check(answer: Answer) -> CompatibilityCheck:
 
 
 def _subject(answer: Answer, name: str) -> Subject:
-    """A subject as it is called where it was asked for: at a context's URL, its own context goes without saying."""
+    """The subject's name for this URL: at a context's URL, that context is left out of the name."""
     context, local = split_context(name)
     return Subject(local if local and context == answer.context else name)
 
@@ -208,7 +208,7 @@ def _list(answer: Answer) -> list[Json]:
 def _list_of(answer: Answer, is_one: Callable[[Json], bool], what: str) -> list[Json]:
     items = _list(answer)
     if not all(map(is_one, items)):
-        raise answer.foreign(f"it is a list of something else than {what}")
+        raise answer.foreign(f"it is not a list of {what}")
     return items
 
 
@@ -229,7 +229,7 @@ def _number(answer: Answer, body: dict[str, Json], key: str) -> int:
 def _schema_id(answer: Answer, body: dict[str, Json]) -> SchemaId:
     schema_id = _number(answer, body, "id")
     if not is_schema_id(schema_id):
-        raise answer.foreign(f"its id is {schema_id}, which no registry gives")
+        raise answer.foreign(f"its id is {schema_id}, which no registry assigns")
     return SchemaId(schema_id)
 
 

@@ -1,4 +1,5 @@
-"""Whether each URL of a registry answers, how fast, and what its clock says. Nothing is repeated, nothing written."""
+"""Checks whether each URL of a registry answers, how fast, and how its clock differs. It repeats no request and writes
+nothing."""
 
 from __future__ import annotations
 
@@ -18,9 +19,9 @@ from srfix.serde.registry.http.transport import RegistrySession, Transport, Tran
 from srfix.serde.schemas.errors import RegistryAnswerError, RegistryProtocolError
 
 _NO_SUCH_PATH = (404, 405, 501)
-"""Karapace, Apicurio and old registries do not tell their version."""
+"""Karapace, Apicurio and old registries do not give their version."""
 _HALF_A_SECOND = 0.5
-"""A Date header has whole seconds, cut off: on average it is this much behind."""
+"""A Date header has whole seconds without the fraction, so on average it is late by this time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,13 +31,14 @@ class RegistryProbe:
     url: str
     """The URL, without secrets."""
     elapsed_s: float
-    """Seconds until the answer, or until it was given up."""
+    """Seconds until the answer, or until srfix gave up."""
     version: str | None
-    """What the registry says it is; None where it does not say."""
+    """The version that the registry gives; None if it gives none."""
     clock_skew_s: float | None
-    """How far its clock is ahead of ours, from its Date header, to about a second; None without one."""
+    """How far its clock is ahead of the local clock, by its Date header, to about a second; None without that
+    header."""
     error: SrfixError | None
-    """Why there was no answer that a registry gives; None if all is well."""
+    """Why there was no registry's answer; None if all is well."""
 
 
 def probe(
@@ -46,9 +48,11 @@ def probe(
     clock: Callable[[], float] = time.time,
     stopwatch: Callable[[], float] = time.monotonic,
 ) -> Iterator[RegistryProbe]:
-    """Asks each URL of the client for the registry's version, one after the other. `timeout_s` is how long each may
-    take to connect, and then to answer, if the client's settings do not say less."""
-    settings = client._transport.settings  # the same package: one place knows how requests are sent
+    """Asks each URL of the client for the registry's version, one after the other. `timeout_s` limits the time to
+    connect, and then the time to answer, if the client's settings are not shorter."""
+    settings = (
+        client._transport.settings
+    )  # private, but of the same package: only one module knows how to send requests
     for endpoint in settings.endpoints:
         yield _probe_one(
             replace(

@@ -22,16 +22,16 @@ from srfix.serde.wire import SchemaId, given_schema_id
 
 
 class SchemaReads(ClientBase):
-    """The part that reads schemas, subjects and versions."""
+    """The part of the client that reads schemas, subjects and versions."""
 
     def schema_by_id(self, schema_id: int, *, subject: str | None = None) -> RegisteredSchema:
-        """The schema behind an id, from the cache if it was read before.
+        """The schema with an id, from the cache if it was read before.
 
-        `subject` only picks the context (7.0 on), and only that is sent: whether the subject holds the id does not matter.
-        Readers send the whole subject, and in a named context fail where it does not hold the id (`gives_id_to`).
+        `subject` only chooses the context (since 7.0), and only the context is sent: the subject need not hold the id.
+        Readers send the whole subject, and in a named context they fail if it does not hold the id (`gives_id_to`).
 
-        That the registry does not know an id is remembered too, for half a minute (`UnknownIdBounds`), or until a client
-        of this process writes.
+        If the registry does not know an id, this is also remembered, for half a minute (`UnknownIdBounds`), or until a
+        client of this process writes.
 
         :raises SchemaNotFoundError: if the context does not know the id.
         :raises ImpossibleSchemaIdError: if no registry gives such an id; none is asked.
@@ -40,11 +40,12 @@ class SchemaReads(ClientBase):
         return self._unknown_ids.unless_known(key, lambda: self._schema_by_id(*key))
 
     def gives_id_to(self, subject: str, schema_id: int) -> bool:
-        """Whether the registry answers for an id to a reader that names its subject (`GET /schemas/ids/{id}?subject=`), as
-        Confluent's deserializers do. Never cached.
+        """Whether the registry gives an id's schema to a reader that sends its subject (`GET
+        /schemas/ids/{id}?subject=`), like Confluent's deserializers. Never cached.
 
-        In a named context it does for a subject that holds the id, be it soft-deleted, and for no other. In the default
-        one it answers for any id, though not always with the default context's schema, so that this says little there.
+        In a named context, it does so only for a subject that holds the id (soft-deleted versions count). In the
+        default context it answers for any id, but not always with the default context's schema, so there the result
+        says little.
 
         :raises ImpossibleSchemaIdError: if no registry gives such an id; none is asked.
         """
@@ -55,8 +56,8 @@ class SchemaReads(ClientBase):
         return True
 
     def schema_by_guid(self, guid: str) -> Schema:
-        """The schema behind a GUID, which framings other than the id's carry (Confluent 8.0 on). Not cached, but that it is
-        unknown is remembered as an id's is.
+        """The schema with a GUID, which some framings carry instead of an id (Confluent since 8.0). It is not cached,
+        but an unknown GUID is remembered like an unknown id.
 
         :raises SchemaNotFoundError: if the registry does not know the GUID.
         :raises EndpointNotSupportedError: if the registry knows no GUIDs.
@@ -65,7 +66,8 @@ class SchemaReads(ClientBase):
         return self._unknown_ids.unless_known(guid, lambda: _parse.schema(self._request_if_there("GET", path)))
 
     def ids_of_guid(self, guid: str) -> Mapping[str, SchemaId]:
-        """Per context the id of the content with a GUID (Confluent 8.0 on); none where no version holds it. Never cached.
+        """For each context, the id of the content with a GUID (Confluent since 8.0); empty if no version holds it.
+        Never cached.
 
         :raises SchemaNotFoundError: if the registry does not know the GUID.
         :raises EndpointNotSupportedError: if the registry knows no GUIDs.
@@ -77,11 +79,12 @@ class SchemaReads(ClientBase):
     ) -> Iterator[SchemaVersion]:
         """Every version of every subject with its id and text, page by page (`GET /schemas`, Confluent 7.0 on).
 
-        With `deleted` the soft-deleted ones too; nothing in them says which they are. `prefix` as in `subjects`. Asked
-        the first time at once, then while it is read: what is registered or deleted meanwhile may be missed.
+        With `deleted` also the soft-deleted ones; nothing in them shows that they are deleted. `prefix` is as in
+        `subjects`. The first request is sent at once, the others during the iteration, so schemas that are registered
+        or deleted in the meantime may be missed.
 
         :raises EndpointNotSupportedError: if the registry does not list schemas (before 7.0), or lists them without
-            saying where they are (Apicurio): go subject by subject.
+            their subjects (Apicurio). Then read subject by subject.
         """
         query = {**flags(deleted=deleted, latestOnly=latest_only), **_searched(prefix)}
 
@@ -98,12 +101,12 @@ class SchemaReads(ClientBase):
         return (version for version in chain(first, listing) if prefix is None or has_prefix(version.subject, prefix))
 
     def lookup(self, subject: str, schema: Schema, *, deleted: bool = False, normalize: bool = False) -> SchemaVersion:
-        """The version under which a subject holds this content, as Connect's AvroConverter asks (`deleted=True`).
+        """The version under which a subject holds this content. Connect's AvroConverter asks with `deleted=True`.
 
-        Never cached. With an alias or contexts the answer may name another subject (`answered_elsewhere`); with content
-        that has two ids, another id: compare.
+        Never cached. With an alias or contexts, the answer may name another subject (`answered_elsewhere`); if the
+        content has two ids, it may name another id. So compare them.
 
-        :raises SubjectNotFoundError: if there is no such subject; without `deleted`, also if all is
+        :raises SubjectNotFoundError: if there is no such subject; without `deleted`, also if all its versions are
             soft-deleted.
         :raises SchemaNotFoundError: if the subject does not hold this content.
         """
@@ -116,10 +119,10 @@ class SchemaReads(ClientBase):
         return _parse.schema_version(answer)
 
     def subjects(self, *, deleted: bool = False, prefix: str | None = None) -> tuple[Subject, ...]:
-        """All subjects of all contexts, in the registry's order; with `deleted` the soft-deleted ones too.
+        """All subjects of all contexts, in the registry's order; with `deleted` also the soft-deleted ones.
 
-        `prefix` leaves those whose name begins so: of the default context, of one (`:.ctx:a`) or of all (`:*:a`).
-        Where the registry ignores it (Karapace, Apicurio), the others are left out here.
+        `prefix` keeps only subjects whose names begin with it: in the default context, in one context (`:.ctx:a`) or in
+        all (`:*:a`). If the registry ignores the prefix (Karapace, Apicurio), srfix filters the subjects itself.
         """
         query = {**flags(deleted=deleted), **_searched(prefix)}
 
@@ -130,7 +133,7 @@ class SchemaReads(ClientBase):
         return tuple(subject for subject in listing if prefix is None or has_prefix(subject, prefix))
 
     def versions(self, subject: str, *, deleted: bool = False) -> tuple[int, ...]:
-        """A subject's version numbers; with `deleted` the soft-deleted ones too.
+        """A subject's version numbers; with `deleted` also the soft-deleted ones.
 
         :raises SubjectNotFoundError: if there are none.
         """
@@ -142,7 +145,7 @@ class SchemaReads(ClientBase):
         return tuple(self._listed(fetch, key=lambda version: version))
 
     def version(self, subject: str, version: int | Literal["latest"], *, deleted: bool = False) -> SchemaVersion:
-        """One version of a subject; with `deleted` also a soft-deleted one.
+        """One version of a subject; with `deleted` it may be a soft-deleted one.
 
         :raises SubjectNotFoundError: if there is no such subject.
         :raises VersionNotFoundError: if it has no such version.
@@ -186,10 +189,10 @@ class SchemaReads(ClientBase):
     def subjects_of_id(
         self, schema_id: int, *, deleted: bool = False, subject: str | None = None
     ) -> tuple[Subject, ...] | None:
-        """Subjects that seem to hold an id; None where the registry does not say (Karapace, old ones).
+        """Subjects that seem to hold an id; None if the registry does not say (Karapace, old registries).
 
-        A hint, no membership test: where one content has two ids, Confluent answers by content (seen on 7.9.9 and
-        8.2.1). Ask `lookup`. `subject` only picks the context.
+        This is only a hint, not a membership test: if a content has two ids, Confluent answers by content (seen on
+        7.9.9 and 8.2.1). Use `lookup` for a test. `subject` only chooses the context.
 
         :raises SchemaNotFoundError: if the registry does not know the id (Karapace answers nothing instead).
         :raises ImpossibleSchemaIdError: if no registry gives such an id; none is asked.
@@ -200,9 +203,9 @@ class SchemaReads(ClientBase):
     def versions_of_id(
         self, schema_id: int, *, deleted: bool = False, subject: str | None = None
     ) -> tuple[SubjectVersion, ...] | None:
-        """Subjects and versions that seem to hold an id; None where the registry does not say.
+        """Subjects and versions that seem to hold an id; None if the registry does not say.
 
-        A hint, no membership test, as `subjects_of_id`.
+        This is only a hint, not a membership test, like `subjects_of_id`.
 
         :raises SchemaNotFoundError: if the registry does not know the id (Karapace answers nothing instead).
         :raises ImpossibleSchemaIdError: if no registry gives such an id; none is asked.
@@ -222,12 +225,12 @@ class SchemaReads(ClientBase):
     def check_compatibility(
         self, subject: str, schema: Schema, *, version: int | Literal["latest"] | None = "latest"
     ) -> CompatibilityCheck:
-        """Whether the registry would take a schema, with its reasons; `version=None` asks against all versions.
+        """Whether the registry would accept a schema, with its reasons; `version=None` compares with all versions.
 
-        A subject without versions takes any schema. Confluent says so; where a registry answers 40401 or
-        40402 instead (Karapace, Apicurio), it is said here.
+        A subject without versions accepts any schema. Confluent answers so; if a registry answers 40401 or 40402
+        instead (Karapace, Apicurio), this method gives the same result.
 
-        :raises VersionNotFoundError: if the subject has no version of that number.
+        :raises VersionNotFoundError: if the subject has no version with that number.
         :raises InvalidSchemaError: if it is not a schema.
         """
         path = path_of("compatibility", "subjects", subject, "versions", *(() if version is None else (version,)))

@@ -1,4 +1,4 @@
-"""Secrets: references to them, read at the moment they are used."""
+"""Secrets and references to secrets. A reference is read at the moment of its use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from srfix.serde.errors import SecretError, UsageError
 from srfix.serde.files import read_file
 
 HIDDEN = "***"
-"""What stands in a text in place of a secret."""
+"""The replacement for a secret in a text."""
 
 _travels: Final[ContextVar[bool]] = ContextVar("srfix_secrets_travel", default=False)
 
@@ -26,14 +26,15 @@ class _Source(Enum):
 
 
 class Secret:
-    """A secret, or where to find it. Never shown; a literal one never travels.
+    """A secret, or a reference to it. It is never shown, and a literal secret is never sent to other processes.
 
-    `env:NAME` is the environment variable NAME; `file:PATH` the content of a file without its last line break; anything
-    else is the secret itself. A reference is read anew at each use, so a rotated secret is picked up, and it pickles:
-    the other process reads its own environment or file. A literal refuses to be pickled, but by `pickled_with_secrets`.
+    `env:NAME` is the environment variable NAME; `file:PATH` the content of a file without its last line break; any
+    other text is the secret itself. A reference is read again at each use, so a rotated secret is used. It can be
+    pickled: the other process reads its own environment or file. A literal cannot be pickled, except by
+    `pickled_with_secrets`.
     """
 
-    # Not a dataclass: dataclasses.asdict, pytest's and rich's renderings would walk its fields and show it.
+    # Not a dataclass, because dataclasses.asdict, pytest and rich would read its fields and show the secret.
     __slots__ = ("_source", "_text")
 
     def __init__(self, literal: str) -> None:
@@ -76,7 +77,7 @@ class Secret:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         else:
             return content.removesuffix("\n").removesuffix("\r")
-        # Raised out here: the decoding error would carry the file's bytes along as context.
+        # Raised outside of the handler, because the decoding error would be its context and carries the file's bytes.
         raise SecretError(f"The secret {self} cannot be read: {reason}. Check the path and its permissions.")
 
     def __str__(self) -> str:
@@ -111,8 +112,8 @@ class Secret:
 
 
 def pickled_with_secrets(thing: object) -> bytes:
-    """A pickle with literal secrets, and those that functions give (`carried`), in clear: for a job's tasks, which go from a
-    driver to its own workers. Neither store it nor show it."""
+    """A pickle that contains literal secrets, and secrets from functions (`carried`), unencrypted: for a job's tasks,
+    which a driver sends to its own workers. Neither store it nor show it."""
     token = _travels.set(True)
     try:
         return pickle.dumps(thing)
@@ -121,9 +122,9 @@ def pickled_with_secrets(thing: object) -> bytes:
 
 
 def carried(secret: Secret | Callable[[], str], ask: Callable[[], str]) -> Secret | Callable[[], str]:
-    """What is pickled of a secret, or of a function that gives one. Within `pickled_with_secrets` a function that other
-    processes cannot import (a lambda, a notebook's, a bound method of what does not pickle) is asked now, and what it gives
-    travels; one that they can import travels as its name, and is asked there."""
+    """The picklable form of a secret, or of a function that gives one. Within `pickled_with_secrets`, a function that
+    other processes cannot import (a lambda, a notebook's function, a bound method of an object that cannot be pickled)
+    is called now, and its result is sent. A function that they can import is sent by name, and called there."""
     if isinstance(secret, Secret) or not _travels.get() or _is_importable(secret):
         return secret
     return Secret(ask())
@@ -137,5 +138,5 @@ def _is_importable(function: Callable[[], str]) -> bool:
 
 
 def revealed(value: str) -> str:
-    """A property's value: of `env:NAME` and `file:PATH`, what they stand for, read now; of any other, itself."""
+    """A property's value. `env:NAME` and `file:PATH` are read now; any other value is returned unchanged."""
     return Secret.parse(value).reveal()

@@ -1,4 +1,4 @@
-"""Configurations, modes, and what the registry says about itself."""
+"""Configurations, modes, and information about the registry itself."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _FILLED_IN = "BACKWARD"
 
 
 class SettingsAccess(ClientBase):
-    """The part for configurations and modes."""
+    """The part of the client for configurations and modes."""
 
     def config(self, subject: str | None = None) -> SubjectConfig | None:
         """A subject's own configuration, None if it has none; without a subject, the global one.
 
-        A level that is not in force is not the subject's own and is left out: Apicurio answers NONE for a subject that
-        has none (seen on 3.3.3), Confluent fills in the server's default where it has other fields but no level. Where
-        the filled-in level is the one in force, that cannot be told (`level_may_be_inherited`).
+        A level that is not in force is not the subject's own, so it is left out: Apicurio answers NONE for a subject
+        without a level (seen on 3.3.3), and Confluent fills in the server's default if the subject has other fields but
+        no level. If the filled-in level is in force, srfix cannot recognise it (`level_may_be_inherited`).
         """
         try:
             if subject is None:
@@ -45,12 +45,12 @@ class SettingsAccess(ClientBase):
         return SubjectConfig(fields=fields) if fields else None
 
     def level_may_be_inherited(self, subject: str) -> bool:
-        """True if it cannot be told whether a subject's level is its own: it has other fields of its own, and its level
-        is the global one or BACKWARD, which Confluent fills in where there is none (seen on 7.9.9 and 8.2.1).
+        """True if srfix cannot tell whether a subject's level is its own: the subject has its own other fields, and its
+        level is the global one or BACKWARD, which Confluent fills in if there is none (seen on 7.9.9 and 8.2.1).
 
-        To put such a level back makes it the subject's own: a later change of the global one passes it by. Not noticed
-        where the server's own default is another (`schema.compatibility.level`) and the global level was changed, nor
-        where a subject's configuration was emptied field by field.
+        Resetting such a level makes it the subject's own, so that later changes of the global level do not affect it.
+        This method does not notice the case if the server's own default differs (`schema.compatibility.level`) and the
+        global level was changed, nor if a subject's configuration was emptied field by field.
         """
         config = self.config(subject)
         if config is None or config.compatibility is None or len(config.fields) == 1:
@@ -59,7 +59,8 @@ class SettingsAccess(ClientBase):
         return config.compatibility in (_FILLED_IN, None if shared is None else shared.compatibility)
 
     def effective_compatibility(self, subject: str) -> str:
-        """The compatibility level that holds for a subject: its own, else its context's, else the global one."""
+        """The compatibility level in force for a subject: its own, otherwise its context's, otherwise the global
+        one."""
         answer = self._in_force(subject)
         level = _parse.config(answer).compatibility
         if level is None:
@@ -67,9 +68,11 @@ class SettingsAccess(ClientBase):
         return level
 
     def effective_config(self, subject: str) -> SubjectConfig:
-        """The configuration that holds for a subject, all fields: its own, else its context's, else the global one.
+        """The configuration in force for a subject, with all fields: its own, otherwise its context's, otherwise the
+        global one.
 
-        One of the subject's own, be it a level alone, hides every field of the others (seen on Confluent 7.9.9 and 8.3.1).
+        If the subject has its own configuration, even only a level, this hides all fields of the others (seen on
+        Confluent 7.9.9 and 8.3.1).
         """
         return _parse.config(self._in_force(subject))
 
@@ -82,8 +85,8 @@ class SettingsAccess(ClientBase):
     def mode(self, subject: str | None = None) -> str | None:
         """A subject's own mode, None if it has none; without a subject, the global one.
 
-        None for the global one only where the registry has no modes. Apicurio answers the global one for a subject
-        that has none, and enforces neither.
+        The global mode is None only if the registry has no modes. For a subject without a mode, Apicurio answers the
+        global mode, and it enforces neither.
         """
         path, query = ("/mode", self._of_the_context()) if subject is None else (path_of("mode", subject), None)
         try:
@@ -92,8 +95,8 @@ class SettingsAccess(ClientBase):
             return None
 
     def effective_mode(self, subject: str) -> str | None:
-        """The mode that holds for a subject: its own, else its context's, else the global one; None where the registry
-        has no modes."""
+        """The mode in force for a subject: its own, otherwise its context's, otherwise the global one; None if the
+        registry has no modes."""
         try:
             answer = self._request_if_there("GET", path_of("mode", subject), query=_DEFAULT_TO_GLOBAL)
         except (EndpointNotSupportedError, NoSubjectModeError, SubjectNotFoundError):
@@ -101,9 +104,9 @@ class SettingsAccess(ClientBase):
         return _parse.mode(answer)
 
     def contexts(self) -> tuple[str, ...] | None:
-        """The contexts, `.` among them (7.0 on); None where the registry knows none.
+        """The contexts, including `.` (since 7.0); None if the registry has no contexts.
 
-        Apicurio lists the default one and takes a qualified subject for a plain name.
+        Apicurio lists only the default context, and treats a qualified subject as a plain name.
         """
         try:
             return _parse.contexts(self._request_if_there("GET", "/contexts"))
@@ -111,14 +114,15 @@ class SettingsAccess(ClientBase):
             return None
 
     def server_version(self) -> str | None:
-        """The registry's version as it says it, such as `7.9.9`; None where it does not (Karapace, Apicurio, old ones)."""
+        """The version that the registry gives, such as `7.9.9`; None if it gives none (Karapace, Apicurio, old
+        registries)."""
         try:
             return _parse.server_version(self._request_if_there("GET", "/v1/metadata/version"))
         except EndpointNotSupportedError:
             return None
 
     def is_redpanda(self) -> bool:
-        """Whether `GET /status/ready` is there, as Redpanda has it (its pull request 7080).
+        """Whether the registry has `GET /status/ready`, as Redpanda does (its pull request 7080).
 
         :raises RegistryUnreachableError: if the registry does not answer.
         """
@@ -129,7 +133,8 @@ class SettingsAccess(ClientBase):
         return True
 
     def _of_the_context(self) -> dict[str, str] | None:
-        """What a question for the global settings needs at a context's URL, whose own are asked otherwise."""
+        """The query parameters that reach the global settings through a context's URL, which otherwise gives the
+        context's settings."""
         is_in_context = any(endpoint.context is not None for endpoint in self._transport.settings.endpoints)
         return _DEFAULT_TO_GLOBAL if is_in_context else None
 
@@ -138,10 +143,10 @@ class SettingsAccess(ClientBase):
     def set_config(self, subject: str, fields: Mapping[str, Json]) -> None:
         """Sets fields of a subject's own configuration; Confluent keeps the fields that are not named.
 
-        The level is `compatibility`; GET's spelling `compatibilityLevel` is understood too, so that what
-        `config` read can be written back.
+        The level's name is `compatibility`. GET's spelling `compatibilityLevel` is also accepted, so that the result of
+        `config` can be written back.
 
-        :raises InvalidCompatibilityError: if the level is none.
+        :raises InvalidCompatibilityError: if the level is not a compatibility level.
         :raises OperationNotPermittedError: if the mode forbids it.
         :raises UsageError: if there is no field, or the level is given in both spellings.
         """
@@ -154,11 +159,12 @@ class SettingsAccess(ClientBase):
         self._transport.request("PUT", path_of("config", subject), body=body, write=True)
 
     def delete_config(self, subject: str) -> None:
-        """Removes a subject's own configuration, all fields of it.
+        """Removes a subject's own configuration with all its fields.
 
-        Apicurio answers 200 and keeps a level NONE (seen on 3.3.3): there the global level is set first, and removed then.
+        Apicurio answers 200 and keeps a level NONE (seen on 3.3.3), so there the global level is set first, and then
+        removed.
 
-        :raises SubjectNotFoundError: if it has none (40401, whether the subject exists or not).
+        :raises SubjectNotFoundError: if there is none (40401, whether or not the subject exists).
         :raises NoSubjectCompatibilityError: the same, from registries that answer 40408.
         """
         path = path_of("config", subject)
@@ -178,10 +184,11 @@ class SettingsAccess(ClientBase):
             self._transport.request("DELETE", path, write=True)
 
     def set_mode(self, subject: str, mode: str, *, force: bool = False) -> None:
-        """Gives a subject a mode of its own: READWRITE, READONLY, IMPORT, FORWARD.
+        """Sets a subject's own mode: READWRITE, READONLY, IMPORT, FORWARD.
 
-        IMPORT destroys: without `force` it hard-deletes the subject's soft-deleted versions (and is refused where there
-        are live ones); with `force` it is taken whatever is there. Read the mode back: Apicurio accepts and ignores it.
+        IMPORT is destructive: without `force` it hard-deletes the subject's soft-deleted versions (and is refused if
+        there are live ones); with `force` it is accepted in any case. Read the mode back, because Apicurio accepts and
+        ignores it.
 
         :raises InvalidModeError: if there is no such mode.
         :raises OperationNotPermittedError: if the registry's `mode.mutability` is false, or there are live versions.
@@ -194,7 +201,7 @@ class SettingsAccess(ClientBase):
     def delete_mode(self, subject: str) -> None:
         """Removes a subject's own mode.
 
-        :raises SubjectNotFoundError: if it has none (40401, whether the subject exists or not).
+        :raises SubjectNotFoundError: if there is none (40401, whether or not the subject exists).
         :raises NoSubjectModeError: the same, from registries that answer 40409.
         :raises EndpointNotSupportedError: if the registry cannot set modes (Karapace).
         """

@@ -1,7 +1,8 @@
-"""One request for many threads that need the same answer at the same time.
+"""Sends one request for many threads that need the same answer at the same time.
 
-By hand: cachetools' `cached(condition=…)` lets those who waited ask one after another where the first one failed, so that a
-registry that is down costs each of 16 threads the time-outs of all before it; and its pending keys outlive a fork.
+It does not use cachetools: with its `cached(condition=…)`, if the first request fails, the waiting threads repeat it
+one after another. So if a registry is down, each of 16 threads waits for the time-outs of all threads before it. Its
+pending keys also survive a fork.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ T = TypeVar("T")
 
 
 class SingleFlight(Generic[T]):
-    """Who comes while another thread asks for the same gets its answer, or its error.
+    """A thread that asks while another thread asks for the same key gets that thread's answer or error.
 
-    A cache belongs within, in what is asked: around it, a thread that looked into the cache just before the answer came
-    would ask again. Thread-safe; a forked child asks itself.
+    A cache belongs inside `ask`. If it were outside, a thread that looked into the cache just before the answer came
+    would ask again. Thread-safe; a forked child sends its own request.
     """
 
     def __init__(self) -> None:
@@ -27,9 +28,9 @@ class SingleFlight(Generic[T]):
         self._flights: PerProcess[dict[Hashable, Future[T]]] = PerProcess(dict)
 
     def once(self, key: Hashable, ask: Callable[[], T]) -> T:
-        """What `ask` answers, here or in the thread that asks for this key already.
+        """The result of `ask`, called here or in the thread that already asks for this key.
 
-        If that thread is interrupted, one of those that wait asks in its place. An error is kept for nobody who comes later.
+        If that thread is interrupted, one of the waiting threads asks instead. Later callers never get an old error.
         """
         while True:
             mine: Future[T] = Future()
@@ -59,4 +60,4 @@ class SingleFlight(Generic[T]):
             flights = self._flights.get()
             if flights.get(key) is mine:
                 del flights[key]
-        mine.cancel()  # nothing where it is done
+        mine.cancel()  # has no effect if it is done

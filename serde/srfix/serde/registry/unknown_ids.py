@@ -1,4 +1,5 @@
-"""Schema ids that the registry did not know a moment ago: garbage does not become a storm of questions."""
+"""Remembers schema ids that the registry did not know a moment ago, so that garbage does not cause a storm of
+requests."""
 
 from __future__ import annotations
 
@@ -14,23 +15,23 @@ T = TypeVar("T")
 
 
 class _Writes:
-    """How many writes this process has sent, whichever client sent them."""
+    """The number of writes that all clients of this process have sent."""
 
     count = 0
 
 
 def note_write() -> None:
-    """Says that a write is sent, or was: from now on nothing is remembered of what was asked before."""
+    """Notes that a write is being sent, or was sent: results of earlier requests no longer count."""
     _Writes.count += 1
 
 
 def writes_sent() -> int:
-    """How many so far."""
+    """The number so far."""
     return _Writes.count
 
 
 class UnknownIds:
-    """What the registry did not know, by what was asked. Thread-safe."""
+    """The ids that the registry did not know, by request. Thread-safe."""
 
     def __init__(self, bounds: UnknownIdBounds, clock: Callable[[], float]) -> None:
         self._bounds = bounds
@@ -39,12 +40,12 @@ class UnknownIds:
         self._refused: dict[Hashable, tuple[float, int, SchemaNotFoundError]] = {}
 
     def unless_known(self, key: Hashable, ask: Callable[[], T]) -> T:
-        """What `ask` answers, unless the registry did not know it a moment ago."""
+        """The result of `ask`; raises the error without a request if the registry did not know the id a moment ago."""
         remembered = self._refused.get(key)
         if remembered is not None:
             until, writes, error = remembered
             if writes == _Writes.count and self._clock() < until:
-                raise copy.copy(error)  # an error of its own, with frames of its own
+                raise copy.copy(error)  # a new error with its own frames
         writes = _Writes.count
         try:
             return ask()

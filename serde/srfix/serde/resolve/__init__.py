@@ -1,1 +1,1 @@
-"""Schema id or GUID → writer schema, and under which subject: by id, under one subject, dual subject."""
+"""Schema id or GUID → writer schema and subject: by id, under one subject, or dual subject."""

@@ -1,21 +1,21 @@
-"""Schema id or GUID → writer schema, and under which subject: three policies.
+"""Schema id or GUID → writer schema and subject: three policies.
 
 | policy | asks | behaves as |
 |---|---|---|
-| `ById` | the id alone | plain deserializers, but in a named context: the incident does not show |
-| `UnderOneSubject` | the id, and that one subject holds its content | Connect's AvroConverter, ksqlDB |
-| `DualSubject` | so of a first subject; only on 40401 and 40403 of a second | ksqlDB's patch (ksql#5823) |
+| `ById` | only the id | plain deserializers, except in a named context: the incident does not occur |
+| `UnderOneSubject` | the id, and whether one subject holds its content | Connect's AvroConverter, ksqlDB |
+| `DualSubject` | the same for a first subject; after 40401 or 40403 for a second one | ksqlDB's patch (ksql#5823) |
 
-An id is asked for within the subject's context and without the subject. Confluent's own deserializers, plain ones too,
-send the subject along: in a named context (7.0 on) the registry answers them 40403 unless the subject itself holds the id,
-so that there they fail where `ById` and `DualSubject` read.
+srfix asks for an id within the subject's context, but without the subject. Confluent's own deserializers, also plain
+ones, send the subject: in a named context (since 7.0) the registry answers 40403 unless the subject itself holds the
+id. So there they fail although `ById` and `DualSubject` can read.
 
-Membership is asked by content with `deleted=True`, as `AbstractKafkaAvroDeserializer` asks: a soft-deleted version
-counts, and another id for the same content counts too (`ResolvedSchema.registered_id` says which came back). What was
-found is remembered per id and subjects; what was not found never is, so a reader reads right after a repair.
+Membership is checked by content with `deleted=True`, as in `AbstractKafkaAvroDeserializer`: a soft-deleted version
+counts, and so does another id for the same content (`ResolvedSchema.registered_id` is the id in the answer). A success
+is remembered per id and subjects; a failure never is, so a reader can read right after a repair.
 
-Where the payload carries a GUID instead of an id (Confluent 8.0 on), the schema is asked for by that, and everything
-else is the same: membership is asked by content anyway.
+If the payload carries a GUID instead of an id (Confluent since 8.0), the schema is requested by the GUID. Everything
+else is the same, because membership is checked by content.
 """
 
 from __future__ import annotations
@@ -54,29 +54,29 @@ class Resolver(Protocol):
         """The writer schema of a payload that carries the id."""
 
     def resolve_guid(self, guid: UUID, *, topic: str, role: Role) -> ResolvedSchema:
-        """The writer schema of a payload that carries the GUID; otherwise as `resolve`."""
+        """The writer schema of a payload that carries the GUID; otherwise like `resolve`."""
 
 
 @runtime_checkable
 class PlannablePolicy(Resolver, Protocol):
-    """A policy that says beforehand what it would ask. The three of this module are."""
+    """A policy that can name its subjects in advance. The three policies of this module can."""
 
     def subjects(self, *, topic: str, role: Role) -> tuple[Subject, ...]:
-        """The subjects that it asks about a topic's keys or values, in that order. None of a strategy that makes the
-        subject of a record's name: that is known with the schema only.
+        """The subjects that it asks for a topic's keys or values, in order. Subjects that a strategy builds from a
+        record's name are missing, because the name is known only with the schema.
         """
 
     def over(self, registry: SerdeRegistry, *, on_second: Callable[[SecondAnswered], None] | None = None) -> Resolver:
-        """The same policy over another registry, to try what it accepts: it registers nothing, remembers nothing of this
-        one, and tells `on_second` where a second subject answered."""
+        """The same policy with another registry, to test which schemas it accepts. The copy registers nothing, has an
+        empty cache, and calls `on_second` if a second subject answered."""
 
 
 class _Remembered:
-    """What was found, by key. Filled under a lock, read without; travels empty."""
+    """A cache of results by key. It is filled under a lock and read without one. Its pickled copy is empty."""
 
     def __init__(self) -> None:
         self._schemas: dict[Hashable, ResolvedSchema] = {}
-        # Re-entrant: a hook may resolve.
+        # Re-entrant, because a hook may resolve.
         self._lock = ForkLock()
 
     def get(self, key: Hashable, find: Callable[[], ResolvedSchema]) -> ResolvedSchema:
@@ -95,7 +95,7 @@ class _Remembered:
 
 
 class _Policy(Closing):
-    """Ids and GUIDs through one door."""
+    """The common code for ids and GUIDs."""
 
     def __init__(self) -> None:
         self._remembered = _Remembered()
@@ -117,38 +117,38 @@ def _known_subjects(topic: str, role: Role, *strategies: SubjectStrategy) -> tup
 
 
 def _memory_key(question: Question, *strategies: SubjectStrategy) -> Hashable:
-    """What an answer is remembered by: the subjects, so that topics share it; with a strategy that is to be asked later,
-    what decides on them."""
+    """The key of an answer in the cache: the subjects, so that topics share it. If a strategy must be asked later, the
+    key has the inputs of the strategy."""
     if any(needs_record(strategy) for strategy in strategies):
         return question
     return question.identity, *(strategy(question.topic, question.role) for strategy in strategies)
 
 
 class ById(_Policy):
-    """The id alone.
+    """Asks only for the id.
 
-    `context` says which context's id, where it is not the one that the registry's URL leads into. Both ways raise
-    `ResolveError` if the registry does not know the id or the GUID.
+    `context` names the id's context, if it is not the context of the registry's URL. Both methods raise `ResolveError`
+    if the registry does not know the id or the GUID.
     """
 
     def __init__(self, registry: SchemaSource | AnyClient, *, context: str = DEFAULT_CONTEXT) -> None:
         """
-        :param registry: a client of ours or confluent_kafka's, that one's configuration, or a URL.
-        :raises UsageError: if it is no registry, or `context` is no context's name, such as `.staging`.
+        :param registry: a client of srfix or confluent_kafka, a configuration of confluent_kafka's client, or a URL.
+        :raises UsageError: if it is not a registry, or `context` is not a context's name, such as `.staging`.
         """
         super().__init__()
         usable, self._close = given_registry(registry)
         self._registry: SchemaSource = usable
         self._hint = context_alone(join_context(context, ""))
         self.context = context
-        """The context that was given; `.` for the URL's own."""
+        """The given context; `.` for the URL's context."""
 
     def __repr__(self) -> str:
         context = "" if self.context == DEFAULT_CONTEXT else f", context={self.context!r}"
         return f"ById({self._registry!r}{context})"
 
     def subjects(self, *, topic: str, role: Role) -> tuple[Subject, ...]:
-        """None: it asks no subject."""
+        """Empty, because it asks no subject."""
         return ()
 
     def over(self, registry: SerdeRegistry, *, on_second: Callable[[SecondAnswered], None] | None = None) -> ById:
@@ -160,10 +160,10 @@ class ById(_Policy):
 
 
 class UnderOneSubject(_Policy):
-    """The id, and that one subject holds its content.
+    """Asks for the id, and checks that one subject holds its content.
 
-    Both ways raise `SubjectVersionError` if the subject does not hold the content (40401, 40403): the incident; and
-    `ResolveError` if the registry does not know the id or the GUID.
+    Both methods raise `SubjectVersionError` if the subject does not hold the content (40401, 40403; this is the
+    incident), and `ResolveError` if the registry does not know the id or the GUID.
     """
 
     def __init__(
@@ -171,7 +171,7 @@ class UnderOneSubject(_Policy):
         registry: SchemaLookup | AnyClient,
         subjects: SubjectStrategy = TopicSubject(),  # noqa: B008 - frozen
     ) -> None:
-        """:raises UsageError: if one is no registry in any form, or no strategy."""
+        """:raises UsageError: if an argument is not a registry in any form, or not a strategy."""
         super().__init__()
         usable, self._close = given_registry(registry)
         self._registry: SchemaLookup = usable
@@ -201,18 +201,20 @@ class UnderOneSubject(_Policy):
 
 
 class DualSubject(_Policy):
-    """A first subject, then, only if that does not hold the content, a second.
+    """Asks a first subject; only if that does not hold the content, asks a second one.
 
-    `on_second` is told once per id and subjects that the second answered. With `register_missing` the schemas of values
-    are registered under the first subject then: once per id and subject, and a refusal is remembered (`refusals`).
+    If the second subject answered, `on_second` is called once per id and subjects. With `register_missing`, the schemas
+    of values are then registered under the first subject: once per id and subject, and refusals are remembered
+    (`refusals`).
 
-    **Beware of `register_missing` before the application has registered its own schema** (a fresh one, a cleaned-up
-    subject): the writer's schema comes first then, and under BACKWARD, say, the application's own is compared with it,
-    refused (409), and its writes die. `SecondAnswered.note` says so where the subject did not exist. What was registered
-    can be soft-deleted: readers' look-ups count such a version, comparisons do not.
+    **Beware of `register_missing` before the application has registered its own schema** (a new application, a
+    cleaned-up subject): the writer's schema then comes first, and the registry compares the application's own schema
+    with it. Under BACKWARD, for example, the registry may refuse it (409), and the application's writes fail.
+    `SecondAnswered.note` says so if the subject did not exist. You can soft-delete the registered version: readers'
+    look-ups still find it, but comparisons ignore it.
 
-    An outage or a 401 is never a reason to ask the second subject. Both ways raise `DualSubjectError` if neither subject
-    holds the content, with both errors in it, and `ResolveError` if the registry does not know the id or the GUID.
+    After an outage or a 401, the second subject is never asked. Both methods raise `DualSubjectError` (with both
+    errors) if neither subject holds the content, and `ResolveError` if the registry does not know the id or the GUID.
     """
 
     def __init__(
@@ -224,7 +226,7 @@ class DualSubject(_Policy):
         on_second: Callable[[SecondAnswered], None] | None = None,
         register_missing: bool = False,
     ) -> None:
-        """:raises UsageError: if one is no registry in any form, no strategy, or no callable."""
+        """:raises UsageError: if an argument is not a registry in any form, not a strategy, or not a callable."""
         super().__init__()
         check_callable("on_second", on_second, "(SecondAnswered) -> None")
         usable, self._close = given_registry(registry)
@@ -292,8 +294,7 @@ class DualSubject(_Policy):
             try:
                 return replace(answered, registered_id=self._registry.register(answered.first, schema))
             except RegistryError as error:
-                # The row is read all the same: it is the second subject's. What went wrong is shown, not
-                # thrown.
+                # The row is read nevertheless, with the second subject's schema. The error is reported, not raised.
                 self._refusals[key] = RefusedRegistration(
                     schema_id=answered.schema_id, guid=answered.guid, subject=answered.first, error=error
                 )
@@ -312,7 +313,7 @@ def _under_neither(question: Question, first: SubjectVersionError, second: Subje
 
 
 def usable_policy(resolver: Resolver | AnyClient) -> Resolver:
-    """A policy; a registry, in any form, stands for `ById` over it."""
+    """A policy. A registry in any form means `ById` with it."""
     if not isinstance(resolver, type) and callable(getattr(resolver, "resolve", None)):
         return cast("Resolver", resolver)
     if is_registry(resolver) or isinstance(resolver, str | Mapping):

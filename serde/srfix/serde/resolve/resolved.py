@@ -1,4 +1,4 @@
-"""What a resolver answers and tells."""
+"""The results and reports of a resolver."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from srfix.serde.subjects.strategies import needs_record, subject_of
 from srfix.serde.wire import SchemaId, given_schema_id
 
 Identity: TypeAlias = "SchemaId | UUID"
-"""What a payload names its schema by."""
+"""The identity by which a payload names its schema."""
 
 _NO_SUCH_SUBJECT: Final = 40401
 _KEY_NOTE: Final = (
@@ -43,7 +43,7 @@ def words_for(identity: int | UUID) -> str:
 
 
 def attributes_of(identity: int | UUID) -> dict[str, object]:
-    """What an error has of it."""
+    """The attributes of an error for this identity."""
     return {"schema_id": None, "guid": identity} if isinstance(identity, UUID) else {"schema_id": identity}
 
 
@@ -58,35 +58,36 @@ class ResolvedSchema:
     schema: Schema
     """The writer schema."""
     references: tuple[str, ...] = ()
-    """The texts that it refers to, directly or not, none before those that it refers to itself."""
+    """The texts of its direct and indirect references; each one stands after its own references."""
     subject: Subject | None = None
-    """The subject that holds its content; None if none was asked."""
+    """The subject that holds its content; None if no subject was asked."""
     registered_id: SchemaId | None = None
-    """The id in that subject's answer; None if none was asked."""
+    """The id in that subject's answer; None if no subject was asked."""
 
     @property
     def ids_differ(self) -> bool:
-        """True if the subject holds the content under another id than the payload's. A GUID is of the content."""
+        """True if the subject holds the content under another id than the payload's. Always False for a GUID, because a
+        GUID identifies the content."""
         return self.schema_id is not None and self.registered_id not in (None, self.schema_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedRegistration:
-    """A registration that the first subject did not take. It is not tried again."""
+    """A registration that the first subject refused. It is not tried again."""
 
     schema_id: SchemaId | None
-    """The id whose schema was to be registered; None if the payload carries a GUID."""
+    """The id of the schema that could not be registered; None if the payload carries a GUID."""
     guid: UUID | None = None
     """The GUID that it carries instead."""
     subject: Subject
-    """The subject that was to take it."""
+    """The subject of the registration."""
     error: RegistryError
-    """Why it did not."""
+    """The reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecondAnswered:
-    """The first subject did not hold a schema, and the second did."""
+    """The first subject did not hold a schema, but the second did."""
 
     schema_id: SchemaId | None
     """The id that the payload carries; None if it carries a GUID."""
@@ -101,20 +102,20 @@ class SecondAnswered:
     second: Subject
     """The subject that holds it."""
     first_error: SubjectVersionError
-    """What the first subject's reader would have failed with."""
+    """The error of a reader that asks only the first subject."""
     registered_id: SchemaId | None = None
     """The id under which the first subject holds it now; None if it was not registered."""
     refusal: RefusedRegistration | None = None
-    """Why it was not registered, if that was tried."""
+    """Why the registration failed, if it was tried."""
 
     @property
     def is_key(self) -> bool:
-        """True for a key: never registered, see `note`."""
+        """True for a key. Keys are never registered, see `note`."""
         return self.role is Role.KEY
 
     @property
     def note(self) -> str:
-        """What the one who operates the reader should know, in words."""
+        """A text for the operator of the reader."""
         identity = f"id {self.schema_id}" if self.guid is None else f"GUID {self.guid}"
         sentence = f"Schema {identity} is not registered under {self.first!r}; {self.second!r} has it."
         if self.is_key:
@@ -126,7 +127,7 @@ class SecondAnswered:
             return f"{sentence} It is registered under {self.first!r} now{other}.{warning}"
         if self.refusal is not None:
             return f"{sentence} Registering it was refused and will not be tried again: {self.refusal.error}"
-        return f"{sentence} Readers that ask {self.first!r} alone fail on it: run `srfix diagnose`."
+        return f"{sentence} Readers that ask only {self.first!r} fail on it: run `srfix diagnose`."
 
 
 _ANY_RECORD: Final = "record"
@@ -135,22 +136,22 @@ _WORDS_OF_TYPES: Final = {"AVRO": "Avro", "PROTOBUF": "Protobuf"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Which schema is it, of which payload?"""
+    """The question for a schema: its identity and its payload."""
 
     identity: Identity
     topic: str
     role: Role
 
     def resolved(self, registry: SchemaSource, subject: Subject | None) -> ResolvedSchema:
-        """The schema and what it refers to; `subject` only picks the context."""
+        """The schema and its references; `subject` only chooses the context."""
         schema = self._schema(registry, subject)
         schema_id, guid = (None, self.identity) if isinstance(self.identity, UUID) else (self.identity, None)
         references = self._references(registry, schema, subject or "")
         return ResolvedSchema(schema_id=schema_id, guid=guid, schema=schema, references=references)
 
     def hint(self, strategy: SubjectStrategy) -> Subject | None:
-        """What picks the context before the schema is known: the subject, or its context where the schema's name is
-        part of it."""
+        """The value that chooses the context before the schema is known: the subject, or only its context if the
+        subject contains the schema's name."""
         if not needs_record(strategy):
             return strategy(self.topic, self.role)
         return context_alone(subject_of(strategy, self.topic, self.role, lambda: _ANY_RECORD))
@@ -159,7 +160,7 @@ class Question:
         return subject_of(strategy, self.topic, self.role, lambda: record_name(resolved.schema, resolved.references))
 
     def lookup(self, registry: SchemaLookup, resolved: ResolvedSchema, subject: Subject) -> SchemaVersion:
-        """The subject's version of that content, asked as Java's readers ask."""
+        """The subject's version of that content, requested in the same way as by Java's readers."""
         try:
             return registry.lookup(subject, as_readers_ask(resolved.schema), deleted=True)
         except (SchemaNotFoundError, SubjectNotFoundError) as error:
@@ -173,9 +174,9 @@ class Question:
                 return registry.schema_by_guid(str(self.identity))
         except (SchemaNotFoundError, SubjectNotFoundError) as error:
             raise self._error(
-                f"The registry does not know {words_for(self.identity)}, which a {self.role.value} of topic "
-                f"{self.topic!r} carries (error code {error.error_code}). Check that it is the registry that the records "
-                "were written with; if it is, the schema was deleted for good, and only its text can bring it back.",
+                f"The registry does not know {words_for(self.identity)}, which a {self.role.value} of topic {self.topic!r} "
+                f"carries (error code {error.error_code}). Check that the records were written with this registry. "
+                "If they were, the schema was deleted for good, and only its text can bring it back.",
                 error_code=error.error_code,
             ) from error
         except EndpointNotSupportedError as error:
@@ -184,9 +185,9 @@ class Question:
 
     def _knows_no_guids(self) -> ResolveError:
         return self._error(
-            f"A {self.role.value} of topic {self.topic!r} names its schema by the GUID {self.identity}, and this registry "
-            "does not know GUIDs: Confluent's does from 8.0 on. Read with the registry that it was written with, or let "
-            "the producer write schema ids (prefix framing)."
+            f"A {self.role.value} of topic {self.topic!r} names its schema by the GUID {self.identity}, but this "
+            "registry does not know GUIDs (Confluent's does since 8.0). Read with the registry with which the "
+            "record was written, or let the producer write schema ids (prefix framing)."
         )
 
     @property
@@ -214,7 +215,7 @@ class Question:
             if isinstance(error, SubjectNotFoundError)
             else "the subject does not hold its schema"
         )
-        # The first sentence is Connect's since 5.5 (`AbstractKafkaAvroDeserializer`): people search for it.
+        # The first sentence is Connect's since 5.5 (`AbstractKafkaAvroDeserializer`), because people search for it.
         type_ = _WORDS_OF_TYPES.get(schema.schema_type, schema.schema_type)
         return SubjectVersionError(
             f"Error retrieving {type_} {self.role.value} schema version for {self._what} {self.identity}: {lacks} "

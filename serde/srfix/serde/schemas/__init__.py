@@ -1,1 +1,2 @@
-"""What a schema registry holds: schemas, versions and answers as values, errors by code, references. No HTTP client."""
+"""The data of a schema registry: schemas, versions and answers as values, errors by code, references. No HTTP
+client."""

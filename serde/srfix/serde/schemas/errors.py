@@ -1,32 +1,21 @@
-"""What can go wrong between srfix and a schema registry.
+"""The errors between srfix and a schema registry.
 
-    RegistryError
-    ├── EndpointNotSupportedError     this registry has no such endpoint, or one that says less
-    ├── RegistryUnreachableError      no URL of the list answered
-    ├── RegistryProtocolError         an answer that no schema registry gives (a proxy's page, say)
-    └── RegistryAnswerError           an error answer; the class says which
-        ├── 401   UnauthorizedError
-        ├── 403   ForbiddenError
-        ├── 404   AddressNotFoundError
-        ├── 40401 SubjectNotFoundError              40402 VersionNotFoundError
-        ├── 40403 SchemaNotFoundError               40404 SubjectSoftDeletedError
-        ├── 40405 SubjectNotSoftDeletedError        40406 VersionSoftDeletedError
-        ├── 40407 VersionNotSoftDeletedError        40408 NoSubjectCompatibilityError
-        ├── 40409 NoSubjectModeError                40410 AssociationNotFoundError
-        ├── 409, 40901 IncompatibleSchemaError
-        ├── 40902, 40903, 40905, 40908 AssociationConflictError
-        │   ├── 40904 AssociationExistsError        └── 40907 NoLiveVersionError
-        ├── 42201 InvalidSchemaError                42202 InvalidVersionError
-        ├── 42203 InvalidCompatibilityError         42204 InvalidModeError
-        ├── 42205 OperationNotPermittedError        42206 ReferenceExistsError
-        ├── 42207 SchemaIdMismatchError             42208 InvalidSubjectError
-        ├── 42209 SchemaTooLargeError               42210 InvalidRuleSetError
-        ├── 42211 ContextNotEmptyError              42212 InvalidAssociationError
-        └── 50001 StoreError                        50002 StoreTimeoutError
-            50003 ForwardingError                   50004 UnknownLeaderError
+    RegistryError ├── EndpointNotSupportedError this registry lacks the endpoint, or its answer has less data ├──
+    RegistryUnreachableError no URL of the list answered ├── RegistryProtocolError not the answer of a schema registry
+    (a proxy's page, for example) └── RegistryAnswerError an error answer; the class names the error ├── 401
+    UnauthorizedError ├── 403 ForbiddenError ├── 404 AddressNotFoundError ├── 40401 SubjectNotFoundError 40402
+    VersionNotFoundError ├── 40403 SchemaNotFoundError 40404 SubjectSoftDeletedError ├── 40405
+    SubjectNotSoftDeletedError 40406 VersionSoftDeletedError ├── 40407 VersionNotSoftDeletedError 40408
+    NoSubjectCompatibilityError ├── 40409 NoSubjectModeError 40410 AssociationNotFoundError ├── 409, 40901
+    IncompatibleSchemaError ├── 40902, 40903, 40905, 40908 AssociationConflictError │ ├── 40904 AssociationExistsError
+    └── 40907 NoLiveVersionError ├── 42201 InvalidSchemaError 42202 InvalidVersionError ├── 42203
+    InvalidCompatibilityError 42204 InvalidModeError ├── 42205 OperationNotPermittedError 42206 ReferenceExistsError ├──
+    42207 SchemaIdMismatchError 42208 InvalidSubjectError ├── 42209 SchemaTooLargeError 42210 InvalidRuleSetError ├──
+    42211 ContextNotEmptyError 42212 InvalidAssociationError └── 50001 StoreError 50002 StoreTimeoutError 50003
+    ForwardingError 50004 UnknownLeaderError
 
-The codes are Confluent's (`io.confluent.kafka.schemaregistry.rest.exceptions.Errors`, 8.x). Its 50005 is said
-by the Java client about an answer it cannot parse, never by a server: here that is a `RegistryProtocolError`.
+The codes are Confluent's (`io.confluent.kafka.schemaregistry.rest.exceptions.Errors`, 8.x). Only the Java client uses
+its 50005, for an answer that it cannot parse; no server sends it. Here that is a `RegistryProtocolError`.
 """
 
 from __future__ import annotations
@@ -40,14 +29,14 @@ from srfix.serde.printable import foreign
 
 _BY_CODE: Final[dict[int, type[RegistryAnswerError]]] = {}
 ERRORS_BY_CODE: Final[Mapping[int, type[RegistryAnswerError]]] = MappingProxyType(_BY_CODE)
-"""Every documented error code and its class; 401 and 403 also stand for the HTTP status."""
+"""Every documented error code and its class; 401 and 403 also mean the HTTP status."""
 
 
 class EndpointNotSupportedError(RegistryError):
-    """This registry has no such endpoint, or one whose answer lacks what is needed: go another way."""
+    """This registry lacks the endpoint, or the endpoint's answer lacks the needed data. Use another way."""
 
     request: str
-    """Method and path that were asked."""
+    """Method and path of the request."""
 
     def __init__(self, request: str, *, why: str, instead: str) -> None:
         super().__init__(f"This schema registry does not support {request}: {why}. {instead}", request=request)
@@ -75,14 +64,18 @@ class RegistryUnreachableError(RegistryError):
         super().__init__(
             f"No schema registry answered {request}{times}: {reasons}. "
             "Check that the registry runs and that the URL is right (scheme, host and port)."
-            + (" The write may have taken effect: look before you repeat it." if write and outcome_unknown else ""),
+            + (
+                " The write may have taken effect: check this before you repeat it."
+                if write and outcome_unknown
+                else ""
+            ),
             failures=tuple(failures),
             outcome_unknown=outcome_unknown,
         )
 
 
 class RegistryProtocolError(RegistryError):
-    """An answer that no schema registry gives: something else listens at that URL, or stands in between."""
+    """The answer does not come from a schema registry: another server listens at that URL, or stands in between."""
 
     status: int
     """The HTTP status."""
@@ -91,7 +84,7 @@ class RegistryProtocolError(RegistryError):
     beginning: str
     """The first printable characters of the body."""
     url: str
-    """What was asked, without secrets."""
+    """The request, without secrets."""
 
     def __init__(
         self, *, status: int, content_type: str, beginning: str, url: str, method: str = "GET", problem: str
@@ -100,8 +93,8 @@ class RegistryProtocolError(RegistryError):
         kind = foreign(content_type) or "without a content type"
         super().__init__(
             f"The answer to {method} {foreign(url)} does not come from a schema registry: {problem} (HTTP {status}, "
-            f"{kind}). {body} Check that the URL is the registry's REST address, base path included, and that no "
-            "proxy, log-in page or web console answers in its place.",
+            f"{kind}). {body} Check that the URL is the registry's REST address, including the base path, and that "
+            "no proxy, log-in page or web console answers instead.",
             status=status,
             content_type=content_type,
             beginning=beginning,
@@ -110,7 +103,8 @@ class RegistryProtocolError(RegistryError):
 
 
 class RegistryAnswerError(RegistryError):
-    """The registry answered with an error. The class says which; this one stands for codes without a class."""
+    """The registry answered with an error. The class names the error; this class is for codes without their own
+    class."""
 
     advice: ClassVar[str] = ""
     """What to do next: the end of the message."""
@@ -121,13 +115,14 @@ class RegistryAnswerError(RegistryError):
     status: int
     """The HTTP status."""
     error_code: int
-    """The code in the body; the HTTP status where the body has none."""
+    """The code in the body; the HTTP status if the body has none."""
     registry_message: str
-    """The registry's own words, in full."""
+    """The registry's own message, in full."""
     url: str
-    """What was asked, without secrets."""
+    """The request, without secrets."""
     earlier_attempt_lost: bool
-    """True if this answers a repetition after an attempt whose outcome is unknown: that one may have taken effect."""
+    """True if this is the answer to a repetition after an attempt with an unknown outcome: that attempt may have taken
+    effect."""
 
     def __init__(
         self,
@@ -161,13 +156,14 @@ class UnauthorizedError(RegistryAnswerError, codes=(401,)):
 
 
 class ForbiddenError(RegistryAnswerError, codes=(403,)):
-    """Known, but not allowed to."""
+    """The user is known, but not allowed to do this."""
 
     advice = "Ask the registry's administrator for the permission, or use other credentials."
 
 
 class AddressNotFoundError(RegistryAnswerError, codes=(404,)):
-    """HTTP 404 without a code of the registry's own: it knows no such address (or takes a number in it for none)."""
+    """HTTP 404 without a registry's error code: the registry does not know the address (or considers a number in it
+    invalid)."""
 
     advice = "Check the URL's base path, and whether this registry has that endpoint."
 
@@ -175,7 +171,7 @@ class AddressNotFoundError(RegistryAnswerError, codes=(404,)):
 class SubjectNotFoundError(RegistryAnswerError, codes=(40401,)):
     """No such subject, or all its versions are soft-deleted; also a DELETE of a config that is not there."""
 
-    advice = "Check the subject's name, letter case included; soft-deleted subjects count as not found."
+    advice = "Check the subject's name, including letter case. Soft-deleted subjects count as not found."
 
 
 class VersionNotFoundError(RegistryAnswerError, codes=(40402,)):
@@ -185,13 +181,14 @@ class VersionNotFoundError(RegistryAnswerError, codes=(40402,)):
 
 
 class SchemaNotFoundError(RegistryAnswerError, codes=(40403,)):
-    """No such schema id, or the subject does not hold that schema. Under a phantom subject, the incident."""
+    """There is no such schema id, or the subject does not hold that schema. For a phantom subject, this is the
+    incident."""
 
     advice = "Check that this is the registry that the records were written with."
 
 
 class SubjectSoftDeletedError(RegistryAnswerError, codes=(40404,)):
-    """The subject is soft-deleted already."""
+    """The subject is already soft-deleted."""
 
     advice = "The subject cannot be soft-deleted a second time, only deleted permanently."
 
@@ -199,11 +196,11 @@ class SubjectSoftDeletedError(RegistryAnswerError, codes=(40404,)):
 class SubjectNotSoftDeletedError(RegistryAnswerError, codes=(40405,)):
     """A permanent deletion needs a soft one first."""
 
-    advice = "Delete it softly first."
+    advice = "Soft-delete it first."
 
 
 class VersionSoftDeletedError(RegistryAnswerError, codes=(40406,)):
-    """The version is soft-deleted already."""
+    """The version is already soft-deleted."""
 
     advice = "The version cannot be soft-deleted a second time, only deleted permanently."
 
@@ -211,17 +208,17 @@ class VersionSoftDeletedError(RegistryAnswerError, codes=(40406,)):
 class VersionNotSoftDeletedError(RegistryAnswerError, codes=(40407,)):
     """A permanent deletion needs a soft one first."""
 
-    advice = "Delete it softly first."
+    advice = "Soft-delete it first."
 
 
 class NoSubjectCompatibilityError(RegistryAnswerError, codes=(40408,)):
-    """The subject has no compatibility level of its own."""
+    """The subject has no own compatibility level."""
 
     advice = "The global level applies."
 
 
 class NoSubjectModeError(RegistryAnswerError, codes=(40409,)):
-    """The subject has no mode of its own."""
+    """The subject has no own mode."""
 
     advice = "The global mode applies."
 
@@ -233,7 +230,7 @@ class AssociationNotFoundError(RegistryAnswerError, codes=(40410,)):
 
 
 class IncompatibleSchemaError(RegistryAnswerError, codes=(409, 40901)):
-    """409 (40901 from 8.2 on): the subject's compatibility level does not allow the schema."""
+    """409 (40901 since 8.2): the subject's compatibility level does not allow the schema."""
 
     advice = "See the subject's compatibility level and its latest version."
 
@@ -245,13 +242,13 @@ class AssociationConflictError(RegistryAnswerError, codes=(40902, 40903, 40905, 
 
 
 class AssociationExistsError(AssociationConflictError, codes=(40904,)):
-    """A resource is associated with the subject, which therefore cannot go."""
+    """A resource is associated with the subject, so the subject cannot be deleted."""
 
     advice = "Remove the association first."
 
 
 class NoLiveVersionError(AssociationConflictError, codes=(40907,)):
-    """The association needs a live version and the subject has none."""
+    """The association needs a live version, but the subject has none."""
 
     advice = "Register a schema under the subject first."
 
@@ -302,13 +299,13 @@ class SchemaIdMismatchError(RegistryAnswerError, codes=(42207,)):
 
 
 class InvalidSubjectError(RegistryAnswerError, codes=(42208,)):
-    """A name that the registry keeps for itself, such as `__GLOBAL` and `__EMPTY`, or that it cannot hold."""
+    """A name that the registry reserves, such as `__GLOBAL` and `__EMPTY`, or does not allow."""
 
     advice = "Use another subject name."
 
 
 class SchemaTooLargeError(RegistryAnswerError, codes=(42209,)):
-    """The schema's text is longer than the registry takes."""
+    """The schema's text is longer than the registry allows."""
 
     advice = "The limit is the registry's (its Kafka topic's max.message.bytes)."
 
@@ -344,20 +341,25 @@ class StoreTimeoutError(RegistryAnswerError, codes=(50002,)):
 
     advice = (
         "The registry reports a problem with its data store, usually its own Kafka cluster: see the registry's log. "
-        "Look before you repeat a write."
+        "Check whether a write took effect before you repeat it."
     )
 
 
 class ForwardingError(RegistryAnswerError, codes=(50003,)):
     """A follower could not pass the write on to the leader; a write may have taken effect."""
 
-    advice = "See the registry's log; name the leader's URL, and look before you repeat a write."
+    advice = (
+        "See the registry's log; name the leader's URL, and check whether a write took effect before you repeat it."
+    )
 
 
 class UnknownLeaderError(RegistryAnswerError, codes=(50004,)):
     """The registry's nodes have no leader at the moment, so nothing can be written."""
 
-    advice = "Try again in a moment; if it stays, name the URL of a node that can lead, or see the registry's log."
+    advice = (
+        "Try again in a moment. If the error stays, name the URL of a node that can become the leader, or see the "
+        "registry's log."
+    )
 
 
 def answer_error_class(status: int, error_code: int) -> type[RegistryAnswerError]:
@@ -366,5 +368,5 @@ def answer_error_class(status: int, error_code: int) -> type[RegistryAnswerError
     The body's code decides (Apicurio sends 40405 to 40407 with HTTP 409), then the HTTP status: 401 and 403
     come with codes of all kinds (Confluent Cloud's 40101, 40301).
     """
-    by_status = None if status == 404 else ERRORS_BY_CODE.get(status)  # 404xx that are unknown are codes of their own
+    by_status = None if status == 404 else ERRORS_BY_CODE.get(status)  # an unknown 404xx is its own code
     return ERRORS_BY_CODE.get(error_code) or by_status or RegistryAnswerError

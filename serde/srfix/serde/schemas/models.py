@@ -1,4 +1,4 @@
-"""What a schema registry answers, as frozen values."""
+"""The answers of a schema registry as frozen values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaReference:
-    """A name that a schema uses and another subject's version defines."""
+    """A name that a schema uses, and that another subject's version defines."""
 
     name: str
     """The name as the schema text uses it."""
@@ -27,21 +27,22 @@ class SchemaReference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schema:
-    """A schema as it is sent to a registry."""
+    """A schema in the form in which it is sent to a registry."""
 
     text: str
-    """The schema text, as it is sent or was answered: never re-serialised."""
+    """The schema text as it was sent or received. srfix never re-serialises it."""
     schema_type: str = "AVRO"
     """AVRO, JSON or PROTOBUF."""
     references: tuple[SchemaReference, ...] = ()
-    """What the text refers to."""
+    """The references of the text."""
     rule_set: Mapping[str, Json] | None = field(default=None, compare=False)
-    """The rules that came with it (Confluent 7.4 on), by their REST names; None if it has none. Never sent."""
+    """The rules that came with it (Confluent since 7.4), by their REST names; None if it has none. They are never
+    sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredSchema:
-    """A schema and the id that a registry knows it by."""
+    """A schema and its id in a registry."""
 
     schema_id: SchemaId
     """The id that payloads carry."""
@@ -54,7 +55,7 @@ class SchemaVersion:
     """One version of a subject."""
 
     subject: Subject
-    """The subject that the answer names: with contexts or an alias, not always the one that was asked."""
+    """The subject in the answer. With contexts or an alias, it may differ from the requested subject."""
     version: int
     """The version's number, from 1."""
     schema_id: SchemaId
@@ -62,12 +63,12 @@ class SchemaVersion:
     schema: Schema
     """Its schema."""
     metadata: Mapping[str, Json] | None = field(default=None, hash=False)
-    """Its metadata (Confluent 7.4 on), own or inherited: `{"properties": {…}, "tags": {…}}`; None if it has none."""
+    """Its metadata (Confluent since 7.4), own or inherited: `{"properties": {…}, "tags": {…}}`; None if it has none."""
     guid: str | None = field(default=None, compare=False)
-    """The id of its content in every context (Confluent 8.0 on); None where the registry does not say."""
+    """The id of its content in every context (Confluent since 8.0); None if the registry gives none."""
     written_ms: int | None = field(default=None, compare=False)
-    """When the registry last wrote it, a soft delete included, in milliseconds since 1970 (`ts`, Confluent 8.0 on); None
-    where the registry does not say."""
+    """The time when the registry last wrote it (a soft delete counts), in milliseconds since 1970 (`ts`, Confluent
+    since 8.0); None if the registry gives none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,23 +83,23 @@ class SubjectVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
-    """What a registry answers to a registration."""
+    """A registry's answer to a registration."""
 
     schema_id: SchemaId
-    """The id that it gave: compare it with the one that was meant."""
+    """The id in the answer: compare it with the expected id."""
     version: int | None
-    """The version's number; None where the registry does not say (Confluent before 8.0: only with metadata or a version
-    of one's own)."""
+    """The version's number; None if the registry gives none (Confluent before 8.0 gives it only with metadata or a
+    requested version)."""
     guid: str | None
-    """The id of the content in every context (Confluent 8.0 on); None where the registry does not say."""
+    """The id of the content in every context (Confluent since 8.0); None if the registry gives none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectConfig:
-    """A subject's own configuration, field by field as the registry answered it."""
+    """A subject's own configuration, with the fields of the registry's answer."""
 
     fields: Mapping[str, Json] = field(default_factory=dict)
-    """The fields by their REST names; a level stands under `compatibilityLevel`, as GET answers."""
+    """The fields by their REST names; the level's name is `compatibilityLevel`, as in GET's answer."""
 
     @property
     def compatibility(self) -> str | None:
@@ -109,29 +110,29 @@ class SubjectConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompatibilityCheck:
-    """The registry's word on whether it would take a schema."""
+    """The registry's answer whether it would accept a schema."""
 
     is_compatible: bool
     """True if it would."""
     messages: tuple[str, ...] = ()
-    """Its reasons, where it gives any."""
+    """Its reasons, if it gives any."""
 
 
 def answered_elsewhere(subject: str, answer: SchemaVersion) -> bool:
-    """True if another subject than the one that was asked has answered.
+    """True if the answer names another subject than the request.
 
-    Confluent looks an unqualified subject up in its other contexts too (7.0 on), and follows a subject's `alias`
-    (`AbstractSchemaRegistry.lookUpSchemaUnderSubject`). The failing reader is content with such an answer; the subject
-    itself holds nothing.
+    Confluent also looks up an unqualified subject in its other contexts (since 7.0), and follows a subject's `alias`
+    (`AbstractSchemaRegistry.lookUpSchemaUnderSubject`). The failing reader accepts such an answer, although the subject
+    itself does not hold the schema.
     """
     return not same_subject(subject, answer.subject)
 
 
 def same_content(left: Schema, right: Schema) -> bool:
-    """True if two schemas differ in nothing but blanks and the order of keys.
+    """True if two schemas differ only in blanks and the order of keys.
 
-    Registries answer a text otherwise than it was sent: compact (Confluent, Apicurio for ids), with sorted keys (Karapace).
-    Which differences make another id is theirs to say: Apicurio gives one for a blank.
+    Registries change a text: they make it compact (Confluent, Apicurio for ids), or sort its keys (Karapace). Each
+    registry decides which differences give another id: for Apicurio, a blank is enough.
     """
     same = (left.schema_type, left.references) == (right.schema_type, right.references)
     return same and (left.text == right.text or _document(left.text) == _document(right.text))
@@ -140,6 +141,6 @@ def same_content(left: Schema, right: Schema) -> bool:
 def _document(text: str) -> Json:
     try:
         document: Json = json.loads(text)
-    except (ValueError, RecursionError):  # Protobuf, or what nests too deep to be compared
+    except (ValueError, RecursionError):  # Protobuf, or a text that nests too deep to be compared
         return text
     return document

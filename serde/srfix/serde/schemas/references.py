@@ -1,4 +1,4 @@
-"""The schemas that a schema refers to, in the order in which they have to be registered."""
+"""The schemas to which a schema refers, in the order in which they must be registered."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ class SchemaVersions(Protocol):
 
 
 _REFERS_BY_NAME = ("JSON", "PROTOBUF")
-"""The schema types whose texts refer to others by the references' names, not by what is in the others."""
+"""The schema types whose texts use the references' names, and not names defined in the referenced texts."""
 _LATEST = -1
-"""The version of a reference to whatever is the latest (Confluent)."""
+"""The version number of a reference to the latest version (Confluent)."""
 
 
 class ReferenceText(str):
-    """The text of a schema that is referred to, which knows by what name."""
+    """The text of a referenced schema, together with the reference's name."""
 
     __slots__ = ("name",)
     name: str
 
     def __new__(cls, text: str, *, name: str) -> ReferenceText:
-        """A text and the reference's name, as the schema that refers to it has it."""
+        """A text and the reference's name in the referring schema."""
         made = super().__new__(cls, text)
         made.name = name
         return made
@@ -42,15 +42,15 @@ class ReferenceText(str):
 
 
 def reference_name(text: str) -> str | None:
-    """The name by which a text is referred to; None where only the text itself tells it."""
+    """The name by which a text is referenced; None if only the text itself defines it."""
     return text.name if isinstance(text, ReferenceText) else None
 
 
 def schema_references(registry: SchemaVersions, schema: Schema, *, subject: str = "") -> Iterator[SchemaVersion]:
-    """The versions that a schema refers to, directly or not, each once, and none before those that it refers to itself.
+    """The direct and indirect references of a schema, each once; each one stands after its own references.
 
-    `subject` is the schema's own: in a context, references without one are to the same context. Soft-deleted versions
-    are found too. References that go in a circle (no registry makes them) are followed once round.
+    `subject` is the schema's own subject: in a context, references without a context mean the same context.
+    Soft-deleted versions are also found. Circular references (no registry creates them) are followed only once.
     """
     return (version for _, version, is_first in _followed(registry, schema, subject) if is_first)
 
@@ -58,14 +58,15 @@ def schema_references(registry: SchemaVersions, schema: Schema, *, subject: str 
 def named_references(
     registry: SchemaVersions, schema: Schema, *, subject: str = ""
 ) -> Iterator[tuple[str, SchemaVersion]]:
-    """The same, each with the name by which it is referred to: once for each name, where there are several."""
+    """The same, each with its reference name; if a version has several names, once for each name."""
     return ((name, version) for name, version, _ in _followed(registry, schema, subject))
 
 
 def reference_texts(registry: SchemaVersions, schema: Schema, *, subject: str = "") -> tuple[str, ...]:
-    """The texts that a schema refers to, as the formats take them (`references=`); without references nothing is asked.
+    """The texts of a schema's references in the form for the formats (`references=`); without references it sends no
+    request.
 
-    JSON and Protobuf schemas refer to others by the references' names, not by what is in their texts: those are
+    JSON and Protobuf schemas use the references' names, and not names defined in their texts, so their texts are
     `ReferenceText`s.
     """
     if schema.schema_type in _REFERS_BY_NAME:
@@ -75,9 +76,9 @@ def reference_texts(registry: SchemaVersions, schema: Schema, *, subject: str = 
 
 
 def _followed(registry: SchemaVersions, schema: Schema, subject: str) -> Iterator[tuple[str, SchemaVersion, bool]]:
-    """Name, version, and whether the version comes for the first time."""
+    """Name, version, and whether this is the version's first occurrence."""
     reached: dict[tuple[str, int], tuple[SchemaVersion, set[str]]] = {}
-    # A stack of our own: a chain of references may be longer than Python's.
+    # An explicit stack, because a chain of references may be longer than Python's stack.
     open_: list[tuple[tuple[str, SchemaVersion] | None, Iterator[SchemaReference], str]] = [
         (None, iter(schema.references), subject)
     ]

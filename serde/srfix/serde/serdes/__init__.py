@@ -1,1 +1,1 @@
-"""What serializers and deserializers of all formats share, framed and schemaless."""
+"""The common code of the serializers and deserializers of all formats, framed and schemaless."""

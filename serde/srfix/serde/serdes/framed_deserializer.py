@@ -1,4 +1,4 @@
-"""Framed payload → row: what the deserializers of all formats with schemas have in common."""
+"""Framed payload → row: the common code of the deserializers of all formats with schemas."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from srfix.serde.wire import frame_guid, parse, prefix_id_bytes
 
 
 class FramedDeserializer(FramedReader, HasColumns, Closing):
-    """Reads payloads that name their schema, by id or by GUID, in front or in a header.
+    """Reads payloads that name their schema by id or by GUID, in front of the body or in a header.
 
-    Thread-safe; picklable if its resolver is (the plans are made anew).
+    Thread-safe; picklable if its resolver is (the plans are then made again).
     """
 
     _spec: ReadSpec
@@ -47,17 +47,17 @@ class FramedDeserializer(FramedReader, HasColumns, Closing):
         times: Times = "datetimes",
     ) -> None:
         """
-        :param resolver: which ids are accepted; a registry, in any form, stands for `ById` over it.
-        :param columns: what a row has: parsed, text, a dataclass, or a StructType (its names stay as they are).
-        :param strict: what leaves any of the columns unfed is no row (`ColumnNotFedError`).
-        :param reader_schema: an Avro schema whose aliases, defaults and promotions count (Avro's schema resolution). Without
-            columns a row has its fields.
-        :param times: `"integers"` gives a DATE, TIME or TIMESTAMP as the integer that stands in the record
+        :param resolver: decides which ids are accepted. A registry in any form means `ById` with it.
+        :param columns: the columns of a row: parsed, text, a dataclass, or a StructType (its names stay unchanged).
+        :param strict: refuses a record that leaves any column unfed (`ColumnNotFedError`).
+        :param reader_schema: an Avro schema whose aliases, defaults and promotions count (Avro's schema resolution).
+            Without columns, a row has this schema's fields.
+        :param times: `"integers"` gives a DATE, TIME or TIMESTAMP as the integer in the record
             (`srfix.serde.columns.times`).
         :raises ColumnError: if the columns cannot be used.
-        :raises SchemaError: if the reader's schema is none of Avro.
-        :raises UsageError: if there is a reader's schema, and ksqlDB's own case rules; if `times` is no word of its, or an
-            argument is of the wrong type.
+        :raises SchemaError: if the reader's schema is not an Avro schema.
+        :raises UsageError: if there is a reader's schema together with one of ksqlDB's case rules; if `times` is an
+            unknown word, or an argument has the wrong type.
         """
         case_rule = member("case_rule", CaseRule, case_rule)
         self._take(resolver)
@@ -76,7 +76,7 @@ class FramedDeserializer(FramedReader, HasColumns, Closing):
 
     @classmethod
     def of_spec(cls, resolver: Resolver, spec: ReadSpec, formats: Collection[Format] | None = None) -> Self:
-        """A deserializer of what was checked already. It reads `formats`, by default those of the class."""
+        """A deserializer from a checked spec. It reads `formats`, by default those of the class."""
         made = cls.__new__(cls)
         made._take(resolver)
         made._spec = spec
@@ -90,8 +90,8 @@ class FramedDeserializer(FramedReader, HasColumns, Closing):
         self._forget_plans()
 
     def values_decode(self, payload: bytes, ctx: Context) -> Decode | None:
-        """For typed arrays: what gives the columns' values of all payloads with this one's schema id, in their order, as
-        a format's `values_decoder` says; None where rows are the only way."""
+        """For typed arrays: the decoder that gives the columns' values of all payloads with this payload's schema id,
+        in their order, like a format's `values_decoder`; None if only rows are possible."""
         frame, role = parse(payload), role_of(ctx.field)
         makers = {format_: schema_module_of(format_).values_decoder for format_ in self._formats}
         if frame is None or frame.schema_id is None or self._spec.columns is None or not any(makers.values()):
@@ -102,8 +102,8 @@ class FramedDeserializer(FramedReader, HasColumns, Closing):
         return make(resolved.schema.text, spec, resolved.references) if spec.wrapped and make is not None else None
 
     def native_decode(self, identity: int | UUID, ctx: Context) -> object:
-        """For typed arrays: the kernel's decoder for a schema, by its id or GUID; None where Python reads it. Its errors say
-        which payload they are about, as those of a call."""
+        """For typed arrays: the kernel's decoder for a schema, by its id or GUID; None if Python reads it. Its errors
+        name the payload, like those of a call."""
         prefix = prefix_id_bytes(identity) if isinstance(identity, int) else frame_guid(identity)
         try:
             return native_decoder_of(self._decode(identity, ctx, prefix, len(prefix)))

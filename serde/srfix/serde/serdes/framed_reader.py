@@ -1,4 +1,5 @@
-"""Framed payloads, read by one plan per schema, topic and field: what every deserializer with a registry does per record."""
+"""Reads framed payloads with one plan per schema, topic and field: the work per record of every deserializer with a
+registry."""
 
 from __future__ import annotations
 
@@ -21,44 +22,43 @@ if TYPE_CHECKING:
         def _put(self, topic: str, field: str, schema_id: int, decoder: object, most: int, /) -> None: ...
 
 else:
-    # Its calls do what `_call` does, for the schema ids that it was given a program of, without Python in between.
+    # Its calls do the same as `_call`, but without Python, for the schema ids for which it has a program.
     _Base = object if kernel() is None else kernel().Reader
 
 
 class FramedReader(_Base):
-    """The part that does not depend on how a schema is found, nor on what is made of it."""
+    """The part that depends neither on how a schema is found nor on how it is used."""
 
     IS_NATIVE: Final = not TYPE_CHECKING and _Base is not object
-    """Whether a call is the kernel's, which has `_call` do what it does not."""
+    """Whether a call goes to the kernel, which calls `_call` for the payloads that it does not read."""
     _about: ClassVar[tuple[type[SrfixError], ...]] = ABOUT_THE_PAYLOAD
-    """The errors that are raised again with the payload's topic, half and schema."""
+    """The errors to which the payload's topic, half and schema are added."""
     _is_stable = True
-    """False if a schema may have another plan with each record."""
+    """False if a schema may have a different plan for each record."""
     _gives_rows = True
-    """False if a call makes something of the row: the kernel's calls give rows."""
+    """False if a call converts the row to another object, because the kernel's calls give rows."""
 
     def _forget_plans(self) -> None:
         self._plans: dict[tuple[bytes, str, str], Decode] = {}
         self._plans_by_identity: dict[tuple[int | UUID, str, str], Decode] = {}
 
     def _call(self, payload: bytes | None, ctx: Context | str) -> Value:
-        """The row; None for a tombstone, and without columns for a null that its writer framed.
+        """The row; None for a tombstone, and without columns also for a framed null.
 
         :param ctx: the context, or the topic's name for its values.
 
         :raises WireError: if the payload is not framed.
         :raises ResolveError: if the resolver does not accept the schema id or GUID.
-        :raises SchemaError: if the writer schema is of another format.
+        :raises SchemaError: if the writer schema has another format.
         :raises ColumnError: if there is no column for this half, or the format cannot hold one.
-        :raises DecodeError: if the body is not what the writer schema says, or a writer's type cannot feed
-            its column.
-        :raises CasingError: if letter case leaves the match between fields and columns undecided.
+        :raises DecodeError: if the body does not match the writer schema, or a writer's type cannot feed its column.
+        :raises CasingError: if letter case makes the match between fields and columns ambiguous.
         :raises RegistryError: if the registry could not be asked.
-        :raises UsageError: if a subject strategy has no subject for it.
+        :raises UsageError: if a subject strategy has no subject for the schema.
         """
         if payload is None:
             return None
-        # One look-up per record, without taking the payload apart: this is the hot path.
+        # The hot path: one look-up per record, without parsing the payload.
         if isinstance(ctx, str):
             ctx = usable_context(ctx)
         try:
@@ -88,9 +88,9 @@ class FramedReader(_Base):
     @overload
     def row(self, payload: bytes | None, ctx: Context | str) -> Row | None: ...
     def row(self, payload: bytes | None, ctx: Context | str) -> Row | None:
-        """The row as what it is to type checkers, a dict; None for a tombstone.
+        """The row with the type dict for type checkers; None for a tombstone.
 
-        :raises DecodeError: if the payload is no record: a bare value, or null.
+        :raises DecodeError: if the payload is not a record but a bare value, or null.
         :raises SrfixError: as a call.
         """
         return None if payload is None else record_of(self(payload, ctx), usable_context(ctx))
@@ -120,7 +120,7 @@ class FramedReader(_Base):
         return decode
 
     def _unframed(self, payload: bytes, ctx: Context | None) -> tuple[int | UUID, bytes, int]:
-        """What names the schema, the bytes that hold the body, and where it starts in them."""
+        """The schema's identity, the bytes that hold the body, and the body's offset in them."""
         frame = parse(payload) if ctx is None else parse(payload, headers=ctx.headers, role=self._role(ctx))
         assert frame is not None
         return frame.identity, frame.payload, frame.body_offset
@@ -129,7 +129,7 @@ class FramedReader(_Base):
         try:
             return header_guid(ctx.headers, self._role(ctx)) is not None
         except SrfixError:
-            return True  # whatever is wrong with the header, `_unframed` raises it
+            return True  # `_unframed` raises the error of a bad header
 
     def _role(self, ctx: Context) -> Role:
         return role_of(ctx.field)

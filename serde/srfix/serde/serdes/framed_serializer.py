@@ -1,4 +1,4 @@
-"""Row → framed payload: what the serializers of all formats with schemas have in common."""
+"""Row → framed payload: the common code of the serializers of all formats with schemas."""
 
 from __future__ import annotations
 
@@ -70,24 +70,24 @@ class FramedSerializer(FramedWriter, Closing):
         times: Times = "datetimes",
         nullable_representation: NullableRepresentation | None = None,
     ) -> None:
-        """A serializer of columns, or of rows under a schema that exists.
+        """A serializer of columns, or of rows under an existing schema.
 
-        :param registry: a client of ours or confluent_kafka's, that one's configuration, or a URL.
-        :param columns: what is written: parsed, text, a dataclass, or a StructType (its names in upper case, as unquoted
-            ones). With `schema_id` or `version` None for rows with the schema's field names.
-        :param subjects: under which subject the schema is.
-        :param case_rule: how a row's keys are matched to the columns.
-        :param wrap: whether a single column stands in a record; None is ksqlDB's default.
-        :param generation: which ksqlDB's internal schema is written under.
-        :param written_by: which of its two writers'.
-        :param schema_id: the id of the schema to write under: it exists, and the subject holds it.
+        :param registry: a client of srfix or confluent_kafka, a configuration of confluent_kafka's client, or a URL.
+        :param columns: the columns to write: parsed, text, a dataclass, or a StructType (its names become upper case,
+            like unquoted names). With `schema_id` or `version`, None means rows with the schema's field names.
+        :param subjects: the strategy for the schema's subject.
+        :param case_rule: the rule that matches a row's keys to the columns.
+        :param wrap: whether a single column is wrapped in a record; None is ksqlDB's default.
+        :param generation: the ksqlDB version whose internal schema is used.
+        :param written_by: which of ksqlDB's two writers made the schema.
+        :param schema_id: the id of the schema to write under. The schema must exist, and the subject must hold it.
         :param version: the version of the subject to write under.
-        :param register: False if the schema must be under the subject already.
+        :param register: False if the subject must already hold the schema.
         :param normalize: True to let the registry normalise what it registers or looks up.
-        :param schema_id_framing: where the schema's id or GUID stands.
+        :param schema_id_framing: the place of the schema's id or GUID.
         :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
-        :raises UsageError: if neither columns, schema_id nor version is given, or two of the last are; if an argument is of
-            the wrong type.
+        :raises UsageError: if none of columns, schema_id and version is given, or both schema_id and version; if an
+            argument has the wrong type.
         """
         spec = WriteSpec(
             full_name=text_or_none("full_name", full_name),
@@ -142,7 +142,7 @@ class FramedSerializer(FramedWriter, Closing):
         )
         roles = roles_of(columns)
         self._role = Role.VALUE if Role.VALUE in roles else Role.KEY
-        # What cannot be written is said at once, where it is known which halves there will be.
+        # If it is known which halves there will be, columns that cannot be written raise an error at once.
         for role in roles if wrap is None or len(roles) == 1 else ():
             choice.written("", role)
 
@@ -159,11 +159,11 @@ class FramedSerializer(FramedWriter, Closing):
         cut_times: bool = False,
         times: Times = "datetimes",
     ) -> Self:
-        """A serializer that writes under exactly this schema: a text, or a schema with references, which are asked for
+        """A serializer that writes under exactly this schema: a text, or a schema with references, which are fetched
         with the first row. Rows have its field names.
 
-        :param cut_times: True to cut times that are finer than the schema's; refused otherwise.
-        :param times: `"integers"` takes times as the integers that are written.
+        :param cut_times: True to cut times that are finer than the schema's unit; otherwise they are refused.
+        :param times: `"integers"` takes times as the integers to write.
         :raises SchemaError: if the text is not a schema of the format.
         """
         spec = WriteSpec(cut_times=cut_times, times=given_times(times))
@@ -201,13 +201,14 @@ class FramedSerializer(FramedWriter, Closing):
         return serializer
 
     def settle(self, topic: str, role: Role = Role.VALUE) -> SettledSchema:
-        """What one topic's keys or values are written under, with the registry asked now, not with the first row: the
-        schema is registered, if this serializer registers. Make a serializer of it that asks nothing (`settled`).
+        """The schema for one topic's keys or values. The registry is asked now, not with the first row, and the schema
+        is registered if this serializer registers schemas. Pass the result to `settled` to make a serializer that asks
+        nothing.
 
         :raises ColumnError: if there is no column for this half, or the format cannot hold one.
-        :raises RegistryError: if the registry did not take the schema.
-        :raises ResolveError: if nothing is to be registered, and the registry does not have the schema.
-        :raises UsageError: if a GUID is to be written and the registry has none, or a subject strategy has no subject.
+        :raises RegistryError: if the registry did not accept the schema.
+        :raises ResolveError: if this serializer registers nothing, and the registry does not have the schema.
+        :raises UsageError: if a GUID must be written but the registry has none, or a subject strategy has no subject.
         """
         written = self._choice.written(topic, role)
         published = self._choice.publish(written, topic, role)
@@ -235,22 +236,22 @@ class FramedSerializer(FramedWriter, Closing):
         self._framing = framing
         self._make = make
         self._role = Role.VALUE
-        # Without headers to write, one look-up per record; with them, the other table.
+        # Without headers to write, there is one look-up per record; with headers, another table is used.
         self._plans: dict[tuple[str, str], tuple[EncodeOrNone, bytes]] = {}
         self._header_plans: dict[tuple[str, str], tuple[EncodeOrNone, UUID]] = {}
 
     @property
     def schema(self) -> Schema:
-        """What values are written under; keys, if there are columns for them alone.
+        """The schema of values; the schema of keys, if there are only columns for keys.
 
-        :raises UsageError: if that is for the registry to say (`schema_id`, `version`).
+        :raises UsageError: if only the registry knows the schema (`schema_id`, `version`).
         """
         return self.schema_of(self._role)
 
     def schema_of(self, role: Role) -> Schema:
-        """What keys or values are written under.
+        """The schema of keys or values.
 
-        :raises UsageError: if that is for the registry to say (`schema_id`, `version`).
+        :raises UsageError: if only the registry knows the schema (`schema_id`, `version`).
         :raises ColumnError: if the columns cannot be written.
         """
         if isinstance(self._choice, ExistingSchema):
@@ -265,12 +266,12 @@ class FramedSerializer(FramedWriter, Closing):
         :param row: a mapping, or a dataclass's instance.
         :param ctx: the context, or the topic's name for its values.
 
-        :raises EncodeError: if the row does not fit; nothing is registered for a row that does not.
+        :raises EncodeError: if the row does not fit; then nothing is registered.
         :raises ColumnError: if there is no column for this half, or the format cannot hold one.
-        :raises RegistryError: if the registry did not take the schema.
-        :raises ResolveError: if nothing is to be registered, and the registry does not have the schema.
-        :raises UsageError: if a GUID is to be written and the registry has none or the context takes none, or a subject
-            strategy has no subject for it.
+        :raises RegistryError: if the registry did not accept the schema.
+        :raises ResolveError: if this serializer registers nothing, and the registry does not have the schema.
+        :raises UsageError: if a GUID must be written but the registry has none or the context accepts none, or a
+            subject strategy has no subject for the schema.
         """
         if row is None:
             return None
@@ -295,8 +296,8 @@ class FramedSerializer(FramedWriter, Closing):
         __call__ = _call
 
     def native_encode(self, ctx: Context) -> NativeEncode | None:
-        """How the kernel writes the next rows of this context, with all that is settled with the first: the schema is
-        registered, and the GUID is among the headers. None until then, and where Python writes."""
+        """How the kernel writes the next rows of this context. The first row has already registered the schema and
+        added the GUID to the headers. None before that, and if Python writes the rows."""
         where = (ctx.topic, ctx.field)
         plan = self._plans.get(where)
         if plan is None:
@@ -328,7 +329,7 @@ class FramedSerializer(FramedWriter, Closing):
     def _first(self, row: object, ctx: Context) -> bytes | None:
         role = role_of(ctx.field)
         written = self._choice.written(ctx.topic, role)
-        # A row that does not fit registers nothing, nor does a null.
+        # Neither a row that does not fit nor a null registers anything.
         if written.encode(row, b"") is None:
             return None
         published = self._choice.publish(written, ctx.topic, role)
@@ -346,7 +347,7 @@ class FramedSerializer(FramedWriter, Closing):
 
 
 def _check(subjects: object, schema_id_framing: object, **flags: object) -> None:
-    """:raises UsageError: if one is not what it must be."""
+    """:raises UsageError: if an argument is invalid."""
     strategy("subjects", subjects)
     member("schema_id_framing", Framing, schema_id_framing)
     for name, value in flags.items():

@@ -1,4 +1,5 @@
-"""Rows, written by one plan per topic and field: what every serializer with a registry hands over to the kernel."""
+"""Writes rows with one plan per topic and field: the part that every serializer with a registry passes to the
+kernel."""
 
 from __future__ import annotations
 
@@ -14,18 +15,19 @@ if TYPE_CHECKING:
         def _put(self, topic: str, field: str, prefix: bytes, encoder: object, most: int, /) -> None: ...
 
 else:
-    # Its calls write the dicts that it was given an encoder for, without Python in between; `_call` does all others.
+    # Its calls write, without Python, the dicts for which it has an encoder; `_call` writes all other rows.
     _Base = object if kernel() is None else kernel().Framer
 
 
 class FramedWriter(_Base):
-    """A serializer whose calls the kernel takes over, topic by topic. Without a kernel `_call` is the call."""
+    """A serializer whose calls go to the kernel, topic by topic. Without a kernel, `_call` is the call."""
 
     IS_NATIVE: Final = not TYPE_CHECKING and _Base is not object
-    """Whether a call is the kernel's, which has `_call` do what it does not."""
+    """Whether a call goes to the kernel, which calls `_call` for the rows that it does not write."""
 
     def _put_native(self, ctx: Context, prefix: bytes, encode: object) -> None:
-        """From now on the kernel writes the dicts of this topic and field; nothing changes if `encode` is not its."""
+        """From now on the kernel writes the dicts of this topic and field. Nothing changes if `encode` does not belong
+        to the kernel."""
         native = native_encoder_of(encode)
         if native is not None and isinstance(ctx.topic, str) and isinstance(ctx.field, str):
             self._put(ctx.topic, ctx.field, prefix, native, payload_bounds().plans)

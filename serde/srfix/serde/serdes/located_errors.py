@@ -1,4 +1,4 @@
-"""Errors that say which payload they are about."""
+"""Adds the payload's place to errors."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from srfix.serde.resolve.resolved import attributes_of, words_for
 from srfix.serde.subjects.names import role_of
 
 ABOUT_THE_PAYLOAD: Final = (*ABOUT_A_PAYLOAD, ColumnError)
-"""What names no topic and no role yet, when reading raises it."""
+"""Errors of reading that do not yet name a topic and a role."""
 ABOUT_THE_ROW: Final = (*ABOUT_A_ROW, ColumnError)
-"""Likewise, when writing does."""
+"""Errors of writing that do not yet name a topic and a role."""
 
 _Error = TypeVar("_Error", bound=SrfixError)
 
 
 def read_from(error: _Error, ctx: Context | None, identity: int | UUID | None = None) -> _Error:
-    """The same error, saying which payload it is about, and what that names its schema by."""
+    """The same error, with the payload and its schema's identity in the message."""
     attributes: dict[str, object] = {"schema_id": None} if identity is None else attributes_of(identity)
     words = words_of_reading(error.message, ctx, identity)
     if ctx is None:
@@ -28,7 +28,7 @@ def read_from(error: _Error, ctx: Context | None, identity: int | UUID | None = 
 
 
 def words_of_reading(words: str, ctx: Context | None, identity: int | UUID | None) -> str:
-    """An error's words, saying which payload it is about, and what that names its schema by."""
+    """An error's message, with the payload and its schema's identity."""
     carries = "" if identity is None else f", {words_for(identity)}"
     if ctx is None:
         return f"A payload{carries}: {words}"
@@ -36,10 +36,10 @@ def words_of_reading(words: str, ctx: Context | None, identity: int | UUID | Non
 
 
 def written_to(error: _Error, ctx: Context | None) -> _Error:
-    """The same error, saying which payload was to be written."""
+    """The same error, with the payload's place in the message."""
     if ctx is None:
         return error
-    # Not the field itself: confluent_kafka's is an enum, whose text depends on Python's version.
+    # The field itself is not used, because confluent_kafka's is an enum, whose text depends on Python's version.
     return _again(error, f"A {role_of(ctx.field).value} for topic {ctx.topic!r}: {error.message}", ctx, {})
 
 
@@ -51,5 +51,5 @@ def record_of(value: Value, ctx: Context | None) -> Row:
     if isinstance(value, dict):
         return value
     what = "null" if value is None else f"a bare {type(value).__name__}"
-    error = DecodeError(f"The payload is {what}, and no record. Call the deserializer itself, which gives any value.")
+    error = DecodeError(f"The payload is {what}, not a record. Call the deserializer itself, which gives any value.")
     raise error if ctx is None else read_from(error, ctx)

@@ -19,11 +19,11 @@ from srfix.serde.specs import ReaderSchema, ReadSpec, WriteSpec
 from srfix.serde.subjects.names import Role
 
 EncodeOrNone: TypeAlias = Callable[[object, bytes], "bytes | None"]
-"""An `Encode` that also gives None: a row whose payload is null."""
+"""An `Encode` that may also give None, for a row whose payload is null."""
 
 
 class ColumnPlans:
-    """Schemas and encoders of columns, by half; without columns, of rows as a schema has them."""
+    """Schemas and encoders of columns, by half; without columns, of rows with the schema's fields."""
 
     def __init__(self, format_: Format, spec: WriteSpec) -> None:
         self._format = format_
@@ -36,12 +36,12 @@ class ColumnPlans:
         return Schema(text=module.internal_schema(spec, role), schema_type=str(self._format.schema_type))
 
     def encode(self, schema: Schema, references: tuple[str, ...], role: Role) -> EncodeOrNone:
-        """How rows are written under their own schema."""
+        """The encoder of rows under their own schema."""
         encode = encode_plan(self._format, schema.text, self._spec.half(role, self._format.wraps), references)
         return self._validated(encode, schema, references)
 
     def encode_under(self, schema: Schema, references: tuple[str, ...], role: Role) -> EncodeOrNone:
-        """How rows are written under another schema."""
+        """The encoder of rows under another schema."""
         check_schema_type(schema.schema_type, self._format)
         spec = replace(self._spec.half(role, self._format.wraps), case_rule=CaseRule.EXACT)
         if spec.columns is None:
@@ -64,7 +64,7 @@ def _check_local(format_: Format, columns: Columns | None) -> None:
 
 
 def usable_reader(reader_schema: str | ReaderSchema | None, case_rule: CaseRule) -> ReaderSchema | None:
-    """What was given as a reader's schema."""
+    """Checks the argument for a reader's schema."""
     if reader_schema is None:
         return None
     if not isinstance(reader_schema, str | ReaderSchema):
@@ -86,13 +86,13 @@ def usable_reader(reader_schema: str | ReaderSchema | None, case_rule: CaseRule)
 
 
 def decode_plan(format_: Format, text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
-    """A plan for reading a half; without columns, the body as the writer has it."""
+    """A plan for reading a half; without columns, it gives the writer's values."""
     _check_local(format_, spec.columns)
     return module_of(format_).decoder(text, spec, references)
 
 
 def encode_plan(format_: Format, text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> EncodeOrNone:
-    """A plan for writing a half; without columns, rows as the schema has them."""
+    """A plan for writing a half; without columns, it takes rows with the schema's fields."""
     _check_local(format_, spec.columns)
     encode = module_of(format_).encoder(text, spec, references)
     return encode if spec.wrapped else NoneForNull(encode, spec)
@@ -101,7 +101,7 @@ def encode_plan(format_: Format, text: str | None, spec: WriteSpec, references: 
 def _validated_encode(
     encode: EncodeOrNone, format_: Format, schema: Schema, references: tuple[str, ...]
 ) -> EncodeOrNone:
-    """The same, with each body checked against the schema that it is written under, if the format has a validator."""
+    """The same, but each body is checked against its schema, if the format has a validator."""
     make = schema_module_of(format_).validator
     if make is None:
         return encode
@@ -120,7 +120,7 @@ def _validated_encode(
 
 
 def validated_decode(decode: Decode, format_: Format, schema: Schema, references: tuple[str, ...]) -> Decode:
-    """The same, with each body checked first against the schema that it was written under, if the format has a validator."""
+    """The same, but each body is first checked against its writer schema, if the format has a validator."""
     make = schema_module_of(format_).validator
     if make is None:
         return decode
@@ -134,8 +134,8 @@ def validated_decode(decode: Decode, format_: Format, schema: Schema, references
 
 
 class NoneForNull:
-    """For a bare value: null is a null payload, whatever the schema allows (ksqlDB's `UnwrappedSerializer` hands it to
-    serializers that give null for null)."""
+    """For a bare value: null gives a null payload, whatever the schema allows (ksqlDB's `UnwrappedSerializer` passes
+    null to serializers that return null for it)."""
 
     __slots__ = ("_case_rule", "_names", "encode")
 
@@ -155,7 +155,7 @@ class NoneForNull:
 
 
 def _is_known(row: Mapping[object, object], names: tuple[str, ...], case_rule: CaseRule) -> bool:
-    """True if the row has nothing but the column: otherwise the format finds the words."""
+    """True if the row has only the column; otherwise the format finds the error message."""
     keys = [key for key in row if isinstance(key, str)]
     try:
         return len(match_fields(names, keys, case_rule, where="the row")) == len(row)

@@ -1,10 +1,11 @@
-"""Which schema a serializer writes under, and how the registry comes to know it.
+"""The schema under which a serializer writes, and its registration.
 
 | choice | schema | the registry |
 |---|---|---|
-| `OwnSchema` | the columns' internal one, or a given text | takes it, or (`register=False`) must have it already |
-| `ExistingSchema` | whatever stands behind an id, or is a version of the subject | is only asked |
-| `SettledSchema` | what one of these found, for one topic and half | is not asked again |
+| `OwnSchema` | the columns' internal schema, or a given text | registers it, or (`register=False`) must already have it
+|
+| `ExistingSchema` | the schema with an id, or a version of the subject | is only asked |
+| `SettledSchema` | the result of one of these, for one topic and half | is not asked again |
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from srfix.serde.subjects.strategies import needs_record, subject_of
 from srfix.serde.wire import SchemaId, given_schema_id
 
 MakeEncode: TypeAlias = Callable[[Schema, "tuple[str, ...]", Role], EncodeOrNone]
-"""A schema and what it refers to → how rows are written under it."""
+"""A schema and its references → the encoder for rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,39 +38,39 @@ class WrittenSchema:
     references: tuple[str, ...] = ()
     encode: EncodeOrNone
     published: Published | None = None
-    """What the registry knows it by, where that was found with it."""
+    """The schema's identity in the registry, if it was found together with the schema."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """What a registry knows a schema by."""
+    """A schema's identity in a registry."""
 
     schema_id: SchemaId
     guid: UUID | None
-    """The GUID; None if it was not asked for, or the registry has none."""
+    """The GUID; None if it was not requested, or the registry has none."""
 
     @classmethod
     def of(cls, schema_id: SchemaId, guid: str | None) -> Published:
-        """The GUID as registries answer it."""
+        """The GUID in a registry's answer."""
         return cls(schema_id=schema_id, guid=None if guid is None else UUID(guid))
 
 
 class SchemaChoice(Protocol):
-    """Where the schema comes from: a row of the table above."""
+    """The source of the schema: a row of the table above."""
 
     @property
     def make_encode(self) -> MakeEncode:
         """Makes an encoder."""
 
     def written(self, topic: str, role: Role) -> WrittenSchema:
-        """The schema. Nothing is registered."""
+        """The schema. This registers nothing."""
 
     def publish(self, written: WrittenSchema, topic: str, role: Role) -> Published:
-        """What the registry knows it by, once it fits a row."""
+        """The schema's identity in the registry. Called when a row fits the schema."""
 
 
 class OwnSchema:
-    """A schema of ours: made of columns, or given."""
+    """The serializer's own schema: made from columns, or given."""
 
     def __init__(
         self,
@@ -103,7 +104,7 @@ class OwnSchema:
         return written_schema
 
     def publish(self, written: WrittenSchema, topic: str, role: Role) -> Published:
-        """Once for each subject; what went wrong is tried again."""
+        """Runs once for each subject; a failure is tried again."""
         subject = subject_of(self._subjects, topic, role, lambda: record_name(written.schema, written.references))
         key = (subject, written.schema.text)
         with self._lock:
@@ -119,7 +120,7 @@ class OwnSchema:
             return Published.of(self._registry.register(subject, schema), None)
         registry = _publisher(self._registry)
         registration = registry.register_version(subject, schema, normalize=self._normalize)
-        # Releases before 8.0 answer a registration with the id alone.
+        # Releases before 8.0 answer a registration with only the id.
         if self._with_guid and not registration.guid:
             guid = registry.lookup(subject, schema, normalize=self._normalize).guid
             return Published.of(registration.schema_id, guid)
@@ -139,7 +140,7 @@ class OwnSchema:
 
 
 class ExistingSchema:
-    """A schema that stands in the registry, by its id or as a version of the subject."""
+    """A schema in the registry, by its id or as a version of the subject."""
 
     def __init__(
         self,
@@ -150,8 +151,8 @@ class ExistingSchema:
         schema_id: int | None,
         version: int | Literal["latest"] | None,
     ) -> None:
-        """:raises UsageError: if it is not exactly one of id and version, or a version of a subject that only the schema
-        tells."""
+        """:raises UsageError: unless exactly one of id and version is given; also if a version is given, but the
+        subject depends on the schema."""
         if (schema_id is None) == (version is None):
             raise UsageError("Give either the schema_id to write under or the version of the subject, not both.")
         if version is not None and needs_record(subjects):
@@ -185,7 +186,7 @@ class ExistingSchema:
     def _by_id(self, question: Question) -> WrittenSchema:
         resolved = question.resolved(self._registry, question.hint(self._subjects))
         subject = question.subject(self._subjects, resolved)
-        # Who reads under this subject would fail on an id that it does not hold.
+        # A reader that asks this subject would fail on an id that the subject does not hold.
         schema_version = question.lookup(self._registry, resolved, subject)
         return WrittenSchema(
             schema=resolved.schema,
@@ -199,8 +200,9 @@ class ExistingSchema:
             schema_version = self._registry.version(subject, version)
         except (SubjectNotFoundError, VersionNotFoundError) as error:
             raise ResolveError(
-                f"The {role.value}s are to be written under version {version} of {subject!r}, which the registry does not "
-                f"have (error code {error.error_code}). Register a schema there first, or name another version.",
+                f"The {role.value}s must be written under version {version} of {subject!r}, but the registry does "
+                f"not have it (error code {error.error_code}). Register a schema there first, or name another "
+                "version.",
                 subject=subject,
                 error_code=error.error_code,
             ) from error
@@ -218,7 +220,7 @@ class SettledSchema:
     """A schema that the registry knows, for one topic and half. Picklable."""
 
     make_encode: MakeEncode
-    """How an encoder is made, in whichever process it is needed."""
+    """Makes an encoder, in any process that needs it."""
     schema: Schema
     references: tuple[str, ...]
     published: Published
@@ -239,15 +241,15 @@ class SettledSchema:
 
 
 def _reference_texts(registry: object, schema: Schema, subject: str) -> tuple[str, ...]:
-    """What a schema refers to. Without references nothing is asked."""
+    """The texts of a schema's references. Without references it sends no request."""
     if not schema.references:
         return ()
     try:
         return reference_texts(cast("SchemaSource", registry), schema, subject=subject)
     except (SubjectNotFoundError, VersionNotFoundError) as error:
         raise ResolveError(
-            f"The schema to write under refers to a schema that the registry does not have: {error} Register that one "
-            "first, under the version that is named.",
+            f"The schema to write under refers to a schema that the registry does not have: {error} First register "
+            "that schema, with the named version.",
             error_code=error.error_code,
         ) from error
 
@@ -255,8 +257,8 @@ def _reference_texts(registry: object, schema: Schema, subject: str) -> tuple[st
 def _publisher(registry: object) -> SchemaPublisher:
     if not isinstance(registry, SchemaPublisher):
         raise UsageError(
-            f"The registry given, a {type(registry).__name__}, cannot look up schemas or give GUIDs "
-            "(`register_version`, `lookup`), which register=False, normalize=True and the framings with a GUID need. "
+            f"The registry is a {type(registry).__name__}, which cannot look up schemas or give GUIDs "
+            "(`register_version`, `lookup`). register=False, normalize=True and the framings with a GUID need this. "
             "Use RegistryClient."
         )
     return registry

@@ -1,4 +1,4 @@
-"""What the serdes of formats without schemas have in common: no registry, no framing, a plan for each half."""
+"""The common code of the serdes of formats without schemas: no registry, no framing, a plan for each half."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Schemaless(HasColumns, Generic[_Plan, _Spec]):
 
     @classmethod
     def of_spec(cls, spec: _Spec) -> Self:
-        """A serde of what was checked already."""
+        """A serde from a checked spec."""
         made = cls.__new__(cls)
         made._set(spec)
         return made
@@ -39,7 +39,7 @@ class _Schemaless(HasColumns, Generic[_Plan, _Spec]):
         self._spec = spec = self._format.settled(spec)
         self._plans: dict[str, _Plan] = {}
         roles = () if spec.columns is None else roles_of(spec.columns)
-        # What the format cannot hold is said at once, where it is known which halves there will be.
+        # If it is known which halves there will be, columns that the format cannot hold raise an error at once.
         for role in roles if spec.wrap is None or len(roles) == 1 else ():
             self._plan(role)
 
@@ -68,9 +68,10 @@ class SchemalessSerializer(_Schemaless[EncodeOrNone, WriteSpec]):
         nullable_representation: NullableRepresentation | None = None,
     ) -> None:
         """
-        :param cut_times: True to cut times to milliseconds; finer ones are refused otherwise.
-        :param times: `"integers"` takes a DATE, TIME or TIMESTAMP as the integer that is written.
-        :param nullable_representation: of PROTOBUF_NOSR, what tells a null from a default (`srfix.serde.specs`).
+        :param cut_times: True to cut times to milliseconds; otherwise finer times are refused.
+        :param times: `"integers"` takes a DATE, TIME or TIMESTAMP as the integer to write.
+        :param nullable_representation: for PROTOBUF_NOSR, how a null differs from a default value
+            (`srfix.serde.specs`).
         :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
         """
         self._set(
@@ -121,11 +122,11 @@ class SchemalessDeserializer(_Schemaless[Decode, ReadSpec]):
         nullable_representation: NullableRepresentation | None = None,
     ) -> None:
         """
-        :param strict: what leaves any of the columns unfed is no row (`ColumnNotFedError`).
-        :param times: `"integers"` gives a DATE, TIME or TIMESTAMP as the integer that stands in the record
+        :param strict: refuses a record that leaves any column unfed (`ColumnNotFedError`).
+        :param times: `"integers"` gives a DATE, TIME or TIMESTAMP as the integer in the record
             (`srfix.serde.columns.times`).
         :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
-        :raises UsageError: if `times` is no word of its.
+        :raises UsageError: if `times` is an unknown word.
         """
         self._set(
             ReadSpec(
@@ -143,9 +144,9 @@ class SchemalessDeserializer(_Schemaless[Decode, ReadSpec]):
     def __call__(self, payload: bytes | None, ctx: Context | str) -> Value:
         """The row; None for a null payload.
 
-        :raises DecodeError: if the payload is not of the format, or a value cannot feed its column.
+        :raises DecodeError: if the payload does not have the format, or a value cannot feed its column.
         :raises ColumnError: if there is no column for this half, or the format cannot hold one.
-        :raises CasingError: if letter case leaves the match between fields and columns undecided.
+        :raises CasingError: if letter case makes the match between fields and columns ambiguous.
         """
         if payload is None:
             return None
@@ -165,19 +166,19 @@ class SchemalessDeserializer(_Schemaless[Decode, ReadSpec]):
     @overload
     def row(self, payload: bytes | None, ctx: Context | str) -> Row | None: ...
     def row(self, payload: bytes | None, ctx: Context | str) -> Row | None:
-        """The row as what it is to type checkers, a dict; None for a null payload.
+        """The row with the type dict for type checkers; None for a null payload.
 
-        :raises DecodeError: if the payload is no record.
+        :raises DecodeError: if the payload is not a record.
         :raises SrfixError: as a call.
         """
         return None if payload is None else record_of(self(payload, ctx), usable_context(ctx))
 
     def native_bare_decode(self, ctx: Context) -> object:
-        """For typed arrays: the kernel's decoder of all payloads; None where Python reads them."""
+        """For typed arrays: the kernel's decoder for all payloads; None if Python reads them."""
         return native_decoder_of(self._plans.get(ctx.field) or self._plan(role_of(ctx.field)))
 
     def _read_ahead(self, payloads: Sequence[bytes | None], first: int, ctx: Context) -> list[Value]:
-        """Rows of the payloads from `first` on, up to the first one that the kernel, or the format, does not read together."""
+        """The rows of the payloads from `first` on, up to the first payload that the kernel or the format does not read."""
         plan = self._plans.get(ctx.field) or self._plan(role_of(ctx.field))
         read_ahead: Any = getattr(getattr(plan, "__self__", None), "read_ahead", None)
         rows: list[Value] = [] if read_ahead is None or payloads[first] is None else read_ahead(payloads, first)

@@ -1,7 +1,7 @@
-"""Spark readers and writers on the serdes.
+"""Spark readers and writers that use the serdes.
 
-A plan decides what will happen, on the driver and in plain Python; Spark carries it out. Importing this package loads no
-pyspark: its functions do when they are called.
+A plan decides everything on the driver, in plain Python; Spark carries it out. Importing this package does not load
+pyspark; its functions load it when they are called.
 """
 
 from typing import TYPE_CHECKING

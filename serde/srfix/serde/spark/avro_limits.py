@@ -1,16 +1,16 @@
-"""Whether what Java's Avro believes of a length is bounded, in the JVMs in which the jvm engine reads.
+"""Checks whether the JVMs in which the jvm engine reads limit the lengths that Java's Avro accepts.
 
-Java's Avro takes the memory of as many items as an array claims before it reads one, and of as many bytes as a string claims:
-five bytes behind the framing claim 2³⁰ of them. The JVM that has not got the memory ends, in local mode the driver with it; no
-mode of `from_avro` helps. What ends it is wanted: what no column wants is skipped, and takes no memory. So a schema in whose
-wanted part nothing has a length needs no bound. All others need the system properties of `LIMITS`, which Avro reads once:
-`start_session` gives them to the sessions that it starts, and `unbounded` asks a session that others started.
+Before Java's Avro reads an array or a string, it allocates memory for all the items or bytes that the data claims, and
+five bytes after the framing can claim 2³⁰ of them. A JVM without enough memory crashes (in local mode, with the
+driver), and no mode of `from_avro` helps. This happens only for fields that a column wants; other fields are skipped
+and take no memory. So a schema whose wanted part has no lengths needs no limit. All others need the system properties
+in `LIMITS`, which Avro reads once: `start_session` sets them for its sessions, and `unbounded` checks a session that
+others started.
 
-| session | who is asked |
-|---|---|
+| session | how it is checked | |---|---|
 | classic, a cluster or local | the JVMs that run tasks, by a job of a few tasks (local: the driver is the one) |
-| Connect | the same, on the server's side |
-| one that lets nobody ask (`java_method` is forbidden) | nobody: not known is not bounded |
+| Connect | the same, on the server |
+| a session that forbids `java_method` | it cannot be checked, so it counts as unlimited |
 """
 
 from __future__ import annotations
@@ -35,23 +35,24 @@ LIMITS: Final[Mapping[str, int]] = {
     _STRING: bounds.AVRO_JVM_TEXT_BYTES,
     _BYTES: bounds.AVRO_JVM_TEXT_BYTES,
 }
-"""Java's system property → what `start_session` sets it to."""
+"""Java's system property → the value that `start_session` sets."""
 _TIMES: Final = 10
-"""How many times as much a cluster's own bound may be: beyond, a JVM of a few gigabytes ends all the same."""
+"""A cluster's own limit may be larger by this factor. With a larger limit, a JVM of a few gigabytes still crashes."""
 
 _JAVA_OPTIONS: Final = ("spark.driver.defaultJavaOptions", "spark.executor.defaultJavaOptions")
-"""What Spark puts before the `extraJavaOptions`, so that a cluster's own stay."""
+"""The prefix of options that Spark puts before the `extraJavaOptions`, so that a cluster's own options stay."""
 _NEEDED: Final = {"array": (_ITEMS,), "map": (_ITEMS,), "string": (_STRING, _BYTES), "bytes": (_STRING, _BYTES)}
-"""Avro type that a reader wants → what bounds it. A string may have been written as bytes, and bytes as a string."""
+"""Avro type that a reader wants → the properties that limit it. A string may have been written as bytes, and bytes as a
+string."""
 _TOO_OLD: Final = (
-    "Spark's Avro is older than 1.11.3 and knows no bound on the items of arrays and maps, whatever is set: a record of ten "
-    "bytes that claims 2³⁰ of them can end Spark's JVMs. Take a later patch release of this Spark (3.5.9 has Avro 1.11.5), or "
-    "columns without ARRAY and MAP"
+    "Spark's Avro is older than 1.11.3 and has no limit on the items of arrays and maps, whatever is set: a record "
+    "of ten bytes that claims 2³⁰ items can crash Spark's JVMs. Use a later patch release of this Spark (3.5.9 has "
+    "Avro 1.11.5), or columns without ARRAY and MAP"
 )
 _UNENDING: Final = (
-    "Spark's Avro is older than 1.12: where it skips an array or map that no column reads, a record of ten bytes that claims a "
-    "size below zero keeps its task busy for ever. Give columns for the arrays and maps of the schemas, or take Spark 4.0 or "
-    "newer"
+    "Spark's Avro is older than 1.12: if it skips an array or map that no column reads, a record of ten bytes that "
+    "claims a negative size keeps its task busy for ever. Give columns for the arrays and maps of the schemas, or "
+    "use Spark 4.0 or newer"
 )
 _FLAGS: Final = " ".join(f"-D{name}={most}" for name, most in LIMITS.items())
 
@@ -59,7 +60,7 @@ _FLAGS: Final = " ".join(f"-D{name}={most}" for name, most in LIMITS.items())
 def with_avro_limits(config: Mapping[str, str]) -> dict[str, str]:
     """The configuration, with `LIMITS` in the options of the driver's and the executors' JVMs.
 
-    A bound that is set already stays, here or in the `extraJavaOptions` of the cluster's own configuration.
+    Existing limits stay, here and in the `extraJavaOptions` of the cluster's own configuration.
     """
     bounded = dict(config)
     for option in _JAVA_OPTIONS:
@@ -70,8 +71,8 @@ def with_avro_limits(config: Mapping[str, str]) -> dict[str, str]:
 
 
 def limits_needed(read: JvmRead) -> tuple[str, ...]:
-    """The properties without which a few bytes of a topic can end the JVM that reads it so; none if nothing that is wanted
-    has a length."""
+    """The properties without which a few bytes of a topic can crash the reading JVM; none if no wanted field has a
+    length."""
     needed: set[str] = set()
     for shape in read.shapes:
         root = json.loads(shape.reader_schema)
@@ -81,8 +82,8 @@ def limits_needed(read: JvmRead) -> tuple[str, ...]:
 
 
 def unbounded(spark: SparkSession, needed: Iterable[str]) -> str | None:
-    """Why the jvm engine is not safe in a session, in sentences that say how to make it so; None if it is. A session is
-    asked once, by a small job, and not at all where nothing is needed."""
+    """Why the jvm engine is not safe in a session, in sentences that say how to make it safe; None if it is safe. A
+    session is checked once, by a small job, and not at all if no property is needed."""
     wanted = tuple(needed)
     if not wanted:
         return None
@@ -90,24 +91,25 @@ def unbounded(spark: SparkSession, needed: Iterable[str]) -> str | None:
 
     properties = read_jvm_properties(spark, tuple(LIMITS))
     if isinstance(properties, str):
-        why = f"Whether Spark's JVMs bound what Avro believes of a length cannot be asked here ({properties})"
+        why = f"srfix cannot check here whether Spark's JVMs limit the lengths that Avro accepts ({properties})"
     else:
         lacking = [name for name in wanted if name not in properties or properties[name] > _TIMES * LIMITS[name]]
         if _ITEMS in wanted and not bounds_items(spark):
             return _TOO_OLD
         if not lacking:
             return None
-        shortfalls = (f"{name} (theirs is {properties[name]})" if name in properties else name for name in lacking)
+        shortfalls = (f"{name} (their value is {properties[name]})" if name in properties else name for name in lacking)
         why = f"Spark's JVMs run without {', '.join(shortfalls)}"
     return (
-        f"{why}: a record of ten bytes can end these JVMs, if it claims an array of 2³⁰ items or a string of 2³⁰ bytes. Start "
-        "the session with srfix.serde.spark.start_session, which sets bounds, or with these lines in spark-defaults.conf (or "
-        "as --conf of spark-submit): " + "; ".join(f"{option} {_FLAGS}" for option in _JAVA_OPTIONS)
+        f"{why}: a record of ten bytes can crash these JVMs, if it claims an array of 2³⁰ items or a string of 2³⁰ "
+        "bytes. Start the session with srfix.serde.spark.start_session, which sets limits, or with these lines in "
+        "spark-defaults.conf (or as --conf of spark-submit): "
+        + "; ".join(f"{option} {_FLAGS}" for option in _JAVA_OPTIONS)
     )
 
 
 def skips_items(read: JvmRead) -> bool:
-    """Whether some array or map of a writer is skipped, since nothing wants it."""
+    """Whether an array or map of a writer is skipped because no column wants it."""
     return any(
         _items(json.loads(shape.writer_schema), {}) > _items(json.loads(shape.reader_schema), {})
         for shape in read.shapes
@@ -115,7 +117,8 @@ def skips_items(read: JvmRead) -> bool:
 
 
 def unending(spark: SparkSession, read: JvmRead) -> str | None:
-    """Why a record may keep the jvm engine busy for ever in a session, in sentences that say what to do; None if none may."""
+    """Why a record may keep the jvm engine busy for ever in a session, in sentences that say what to do; None if no
+    record can."""
     if not skips_items(read):
         return None
     from srfix.serde.spark._pyspark.sessions import ends_its_skipping
@@ -124,10 +127,10 @@ def unending(spark: SparkSession, read: JvmRead) -> str | None:
 
 
 def _items(schema: object, named: dict[str, object]) -> int:
-    """How many arrays and maps there are in an Avro schema, as its JSON, where named types stand each time they are used."""
+    """The number of arrays and maps in an Avro schema (as JSON); named types count at each use."""
     match schema:
         case str():
-            # Without itself: a type that holds itself is counted once.
+            # Without the type itself, so that a recursive type is counted once.
             other_types = {name: type_ for name, type_ in named.items() if name != schema}
             return _items(named[schema], other_types) if schema in named else 0
         case list():
@@ -146,7 +149,7 @@ def _items(schema: object, named: dict[str, object]) -> int:
 
 
 def _types(schema: object) -> Iterable[str]:
-    """The names of all types in an Avro schema, as its JSON."""
+    """The names of all types in an Avro schema (as JSON)."""
     if isinstance(schema, str):
         yield schema
     elif isinstance(schema, list):

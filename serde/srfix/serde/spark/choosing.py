@@ -1,20 +1,19 @@
-"""Which engine reads a plan on a cluster.
+"""Chooses the engine that reads a plan on a cluster.
 
-| engine | jvm represents the plan, spark-avro is there | workers have srfix | reads |
-|---|---|---|---|
-| auto, `unknown_ids="fail"` | yes | nobody asks | jvm; what the plan knows nothing about is a bad row |
-| auto | yes | yes | jvm, and the arrow engine what the plan knows nothing about |
-| auto | yes | no | jvm; what the plan knows nothing about is a bad row |
-| auto | yes, but for shapes beyond `MAX_SHAPES` | yes | jvm; those shapes, and what is unknown, the arrow engine |
-| auto | yes, but for shapes beyond `MAX_SHAPES` | no | nothing: the error has both reasons |
+| engine | jvm can represent the plan, spark-avro is there | workers have srfix | result | |---|---|---|---|
+| auto, `unknown_ids="fail"` | yes | not checked | jvm; payloads that the plan does not know are bad rows |
+| auto | yes | yes | jvm; the arrow engine reads payloads that the plan does not know |
+| auto | yes | no | jvm; payloads that the plan does not know are bad rows |
+| auto | yes, except shapes beyond `MAX_SHAPES` | yes | jvm; the arrow engine reads those shapes and unknown payloads |
+| auto | yes, except shapes beyond `MAX_SHAPES` | no | an error with both reasons |
 | auto | no | yes | arrow |
-| auto | no | no | nothing: the error has both reasons |
-| jvm | yes | | as auto |
+| auto | no | no | an error with both reasons |
+| jvm | yes | | like auto |
 | arrow | | | arrow |
 
-A session whose JVMs bound no length that Avro is told (`avro_limits`) is to `auto` one without spark-avro, if the plan
-wants anything that has a length: a record of ten bytes could end it. The jvm engine that is asked for by name reads there,
-with a warning.
+If a session's JVMs do not limit the lengths that Avro accepts (`avro_limits`), and the plan wants a field with a
+length, `auto` treats the session like one without spark-avro, because a record of ten bytes could crash it. If the user
+names the jvm engine, it reads there, with a warning.
 """
 
 from __future__ import annotations
@@ -38,9 +37,10 @@ if TYPE_CHECKING:
 _logger: Final = logging.getLogger("srfix.serde.spark")
 
 _with_srfix: Final[WeakSet[SparkSession]] = WeakSet()
-"""Sessions whose workers were found to have srfix. Others are asked again: it may be brought to them meanwhile."""
+"""Sessions whose workers have srfix. Other sessions are checked again, because srfix may have been installed in the
+meantime."""
 _warned: Final[WeakSet[SparkSession]] = WeakSet()
-"""Sessions without bounds of which a warning was logged."""
+"""Sessions without limits for which a warning was logged."""
 
 
 def choose_engine(
@@ -51,16 +51,17 @@ def choose_engine(
     workers_have_srfix: bool | None = None,
     unknown_ids: UnknownIds = "resolve",
 ) -> EngineChoice:
-    """The engine for a plan in a session. Logged as information under `srfix.serde.spark`; a session without bounds, in which
-    the jvm engine could be ended by a record, once as a warning that says how to get them.
+    """The engine for a plan in a session. The choice is logged as information under `srfix.serde.spark`. For a session
+    without limits, in which a record could crash the jvm engine, a warning is logged once that says how to set them.
 
-    :param workers_have_srfix: whether srfix and what it needs is installed on the executors. None asks a few of them, until
-        they have, unless the arrow engine was asked for: that says itself what is missing.
-    :param unknown_ids: what becomes of ids that the plan does not know, where it knows some.
-    :raises EngineRefusedError: if the jvm engine was asked for and cannot represent the plan exactly; or under `auto`, if
-        it cannot, and the workers lack srfix.
-    :raises JarMissingError: if the jvm engine was asked for and Spark has no spark-avro.
-    :raises WorkerPackageError: if the arrow engine was asked for and `workers_have_srfix` is False.
+    :param workers_have_srfix: whether srfix and its dependencies are installed on the executors. None checks a few
+        executors, until they have srfix. It does not check if the user named the arrow engine, which itself reports
+        what is missing.
+    :param unknown_ids: what happens with ids that the plan does not know, if it knows some ids.
+    :raises EngineRefusedError: if the user named the jvm engine and it cannot represent the plan exactly; or with
+        `auto`, if it cannot and the workers lack srfix.
+    :raises JarMissingError: if the user named the jvm engine and Spark has no spark-avro.
+    :raises WorkerPackageError: if the user named the arrow engine and `workers_have_srfix` is False.
     """
     choice = _chosen(plan, spark, engine, workers_have_srfix, unknown_ids)
     _logger.info("%s", message(str(choice)))
@@ -74,7 +75,7 @@ def _chosen(
         require_arrow()
         if workers_have_srfix is False:
             raise WorkerPackageError(
-                "The arrow engine runs on the workers, and workers_have_srfix=False says that they lack srfix. Bring it "
+                "The arrow engine runs on the workers, but workers_have_srfix=False says that they lack srfix. Install it "
                 'there (make pyfiles, or pip install), or use engine="jvm".'
             )
         return EngineChoice(engine="arrow", fallback=False, why="it was asked for")
@@ -97,7 +98,7 @@ def _chosen(
         why = f"Spark's own Avro reads the others exactly; {read.left_over}"
     if lacking is not None:
         because = lacking if lacking == lacks_arrow() else f"the workers lack srfix ({lacking})"
-        why += f"; what the plan knows nothing about is a bad row, because {because}"
+        why += f"; payloads that the plan does not know are bad rows, because {because}"
     return EngineChoice(engine="jvm", fallback=lacking is None, why=why, read=read)
 
 
@@ -112,7 +113,7 @@ def _no_arrow(lacking: str) -> str:
     return (
         f"{lacking}."
         if lacking == lacks_arrow()
-        else f"The arrow engine runs on the workers, and they lack srfix: {lacking}"
+        else f"The arrow engine runs on the workers, but they lack srfix: {lacking}"
     )
 
 
@@ -129,12 +130,13 @@ def _require_avro(spark: SparkSession) -> None:
 
 
 def _require_bounds(spark: SparkSession, read: JvmRead, engine: Engine) -> None:
-    """:raises EngineRefusedError: under `auto`, if a record could end the JVM that reads it. Else that is a warning."""
+    """:raises EngineRefusedError: with `auto`, if a record could crash the JVM that reads it. Otherwise it logs a
+    warning."""
     why = unbounded(spark, limits_needed(read)) or unending(spark, read)
     if why is None:
         return
     instead = (
-        'engine="jvm" reads without' if engine == "auto" else "It is read so all the same, for the engine was named"
+        'engine="jvm" reads without' if engine == "auto" else "srfix reads nevertheless, because you named the engine"
     )
     if spark not in _warned:
         _warned.add(spark)
@@ -144,7 +146,7 @@ def _require_bounds(spark: SparkSession, read: JvmRead, engine: Engine) -> None:
 
 
 def _lacking(spark: SparkSession, workers_have_srfix: bool | None) -> str | None:
-    """What keeps the workers from running srfix; None if nothing does."""
+    """Why the workers cannot run srfix; None if they can."""
     if (lacking := lacks_arrow()) is not None:
         return lacking
     if workers_have_srfix is not None:

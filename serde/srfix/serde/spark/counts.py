@@ -1,4 +1,4 @@
-"""How many rows were read, and what was wrong with the others: what `observe` counts.
+"""The counts of `observe`: how many rows were read, and the reasons of the bad rows.
 
 >>> counted = counts_of({"rows": 5, "tombstones": 1, "bad": 2, "TRUNCATED": 2, "unknown_ids": []})
 >>> counted.bad, counted.by_reason
@@ -14,31 +14,31 @@ from typing import Final, cast
 from srfix.serde.errors import Reason, UsageError
 
 MAX_UNKNOWN_IDS: Final = 100
-"""How many refused ids are named at most: garbage holds millions."""
+"""The most refused ids that are named, because garbage holds millions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadCounts:
-    """What one reading of a frame, or one micro-batch of a stream, met."""
+    """The counts of one read of a frame, or of one micro-batch of a stream."""
 
     rows: int
-    """All of them."""
+    """All rows."""
     tombstones: int
     """Null payloads."""
     bad: int
     """Rows that could not be read."""
     by_reason: Mapping[Reason, int]
-    """The bad rows, by reason; only reasons that were met. Empty where a stream was given no `observe`: it counts no more
-    than rows, tombstones and bad rows."""
+    """The bad rows by reason; only reasons that occurred. Empty for a stream without `observe`, which counts only rows,
+    tombstones and bad rows."""
     unknown_ids: tuple[int, ...]
-    """Ids that rows carry and that were refused (UNKNOWN_ID, NOT_UNDER_SUBJECT), ascending: the most frequent ones, up to
-    `MAX_UNKNOWN_IDS`. Before Spark 4.1 the least and the greatest alone, if there are a thousand or more."""
+    """Refused ids of rows (UNKNOWN_ID, NOT_UNDER_SUBJECT), ascending: the most frequent ones, up to `MAX_UNKNOWN_IDS`.
+    Before Spark 4.1, only the smallest and the greatest if there are a thousand or more."""
 
 
 def counts_of(metrics: object) -> ReadCounts:
-    """The counts out of what Spark gives for them: `Observation.get`, or a row of `observedMetrics` in a stream's progress.
+    """The counts from Spark's metrics: `Observation.get`, or a row of `observedMetrics` in a stream's progress.
 
-    :raises UsageError: if these are other metrics.
+    :raises UsageError: if the metrics are not srfix's.
     """
     values = _mapping(metrics)
     if not values.keys() >= {"rows", "tombstones", "bad"}:
@@ -63,7 +63,7 @@ def _mapping(metrics: object) -> Mapping[str, object]:
 
 
 def _ids(value: object) -> list[int]:
-    """Before Spark 4.1 they are a text (`_pyspark.frames`)."""
+    """Before Spark 4.1 the ids are a text (`_pyspark.frames`)."""
     if isinstance(value, str):
         return [int(part) for part in value.split(",") if part]
     return cast("list[int]", value or [])

@@ -1,8 +1,8 @@
-"""Errors of srfix, out of what Spark makes of them on the driver.
+"""Recovers srfix's errors from Spark's errors on the driver.
 
-A task's error reaches the driver as Spark's own, with stack traces of two languages around it. Here it becomes what it was:
-a bad row is a `BadRowError` with its place, a registry that cannot be asked a `RegistryUnreachableError`, and so on. What
-Kafka's client said through Spark becomes what `kafka_error_of` makes of it.
+A task's error reaches the driver as Spark's own error, with stack traces of two languages around it. This module turns
+it back: a bad row is a `BadRowError` with its place, an unreachable registry a `RegistryUnreachableError`, and so on.
+`kafka_error_of` converts errors of Kafka's client.
 
     with clear_errors():
         spark.read… .transform(from_registry(plan)).write…
@@ -53,7 +53,7 @@ _SAID: Final[tuple[tuple[str, type[ClusterError | UsageError], str], ...]] = (
     (
         r"No resolvable bootstrap urls|BootstrapResolutionException",
         ClusterError,
-        "Spark does not find {where}: no host of that name is known where its driver runs, or there is no port. Check "
+        "Spark does not find {where}: its driver cannot resolve a host name, or a port is missing. Check "
         "bootstrap_servers (HOST:PORT,…).",
     ),
     (
@@ -76,7 +76,7 @@ _SAID: Final[tuple[tuple[str, type[ClusterError | UsageError], str], ...]] = (
     (
         r"Partitions specified for Kafka \w+ offsets don't match",
         UsageError,
-        "The offsets that were given name other partitions than {topic} has. " + _OFFSETS_ARE,
+        "The given offsets name other partitions than {topic} has. " + _OFFSETS_ARE,
     ),
     (r'Expected e\.g\. \{"topicA"', UsageError, "Spark does not know these offsets. " + _OFFSETS_ARE),
     (
@@ -89,18 +89,20 @@ _SAID: Final[tuple[tuple[str, type[ClusterError | UsageError], str], ...]] = (
     (
         _KAFKAS + r"TimeoutException: Topic (?P<named>\S+) not present in metadata",
         ClusterError,
-        "{Where} said nothing of the topic {named!r} in time: the topic does not exist, and is not created by itself; "
-        "or this user is not allowed to see it; or no broker answered. Check its spelling, and bootstrap_servers.",
+        "{Where} gave no information about the topic {named!r} in time: the topic does not exist and is not created "
+        "automatically; or this user is not allowed to see it; or no broker answered. Check its spelling, and "
+        "bootstrap_servers.",
     ),
     (
         _KAFKAS + r"(?:TimeoutException|DisconnectException)\b",
         ClusterError,
         "No broker of {where} answered about {topic} in time. Check bootstrap_servers, and that Spark's driver and "
-        "executors reach every broker under the name that it advertises (advertised.listeners); and "
-        "kafka.security.protocol: a broker that speaks TLS does not answer a client that does not.",
+        "executors reach every broker under its advertised name (advertised.listeners). Also check "
+        "kafka.security.protocol: a broker with TLS does not answer a client without TLS.",
     ),
 )
-"""What Spark said → what it is here; the first counts. Java's words are repeated only where they can hold no option's value."""
+"""Spark's message → srfix's error; the first match counts. Java's words are repeated only if they cannot contain an
+option's value."""
 
 
 def kafka_error_of(
@@ -111,8 +113,8 @@ def kafka_error_of(
     servers: str | None = None,
     writes: bool = False,
 ) -> SrfixError | None:
-    """The error for what Spark said, Java's stack trace with it; None if that is not Kafka's. `of_topic` are words for what
-    was asked for, in place of the topic: one of several, say."""
+    """The error for Spark's message and Java's stack trace; None if it is not an error of Kafka. `of_topic` are words
+    that replace the topic, for example for one of several topics."""
     if of_topic is None:
         of_topic = "the topic" if topic is None else f"the topic {foreign(topic)!r}"
     where = "the Kafka cluster" if servers is None else f"the Kafka cluster at {foreign(servers)}"
@@ -140,9 +142,10 @@ def kafka_error_of(
 
 
 BAD_ROW_END: Final = " To keep such rows apart, read with on_error='quarantine'."
-"""The last words of what a bad row fails a job with. `_pyspark.frames` writes the others, `_BAD_ROW` reads them."""
+"""The end of the message with which a bad row fails a job. `_pyspark.frames` writes the rest, and `_BAD_ROW` parses
+it."""
 UNWRITTEN_END: Final = " To keep such rows apart, write with on_error='quarantine'."
-"""The same for a row that cannot be written: `write.frame_row` writes the others, `_UNWRITTEN` reads them."""
+"""The same for a row that cannot be written: `write.frame_row` writes the rest, and `_UNWRITTEN` parses it."""
 
 
 _BAD_ROW: Final = re.compile(
@@ -170,16 +173,17 @@ _KINDS: Final = {
 
 
 def is_sparks(error: BaseException) -> bool:
-    """Whether Spark raised it: PySpark itself, what it talks to the JVM with (a job that failed), or to a Connect server."""
+    """Whether Spark raised the error: PySpark itself, or its link to the JVM (a failed job) or to a Connect server."""
     return type(error).__module__.partition(".")[0] in {"pyspark", "py4j", "grpc"}
 
 
 def srfix_error_of(error: BaseException, *, of_kafka: bool = True) -> SrfixError | None:
-    """What srfix said, out of an error that Spark raised on the driver (an action's, a stream's); None if it is not ours.
+    """srfix's error within an error that Spark raised on the driver (for an action or a stream); None if it is not
+    srfix's.
 
-    Classes and words survive; of the attributes only those of `BadRowError` do.
+    Classes and messages are kept; attributes only for `BadRowError`.
 
-    :param of_kafka: False leaves what Kafka's client said to the caller, who knows topic and cluster.
+    :param of_kafka: False leaves errors of Kafka's client to the caller, who knows topic and cluster.
     """
     if isinstance(error, SrfixError):
         return error
@@ -198,7 +202,7 @@ def srfix_error_of(error: BaseException, *, of_kafka: bool = True) -> SrfixError
     if raised:
         name, message = raised[-1]
         kind = _KINDS.get(name, SrfixError) if name else WorkerPackageError
-        revived = kind.__new__(kind)  # not called: some make their message themselves
+        revived = kind.__new__(kind)  # the constructor is not called, because some build their message themselves
         revived.args = (message,)
         return revived
     if _NO_SOURCE.search(text):
@@ -208,9 +212,9 @@ def srfix_error_of(error: BaseException, *, of_kafka: bool = True) -> SrfixError
 
 @contextmanager
 def clear_errors() -> Iterator[None]:
-    """What is raised within as Spark's error comes out as srfix's, where it was that; the other is its cause.
+    """Turns Spark's errors within the block into srfix's, if they were srfix's; Spark's error is the cause.
 
-    :raises SrfixError: if Spark's error was made of one.
+    :raises SrfixError: if Spark's error contains one.
     """
     try:
         yield
@@ -225,8 +229,8 @@ def _no_source() -> SparkError:
     """Why Spark does not know `format("srfix")`."""
     if (lacking := lacks_source()) is not None:
         return EngineRefusedError(
-            f"{lacking}. Read with srfix.serde.spark.read_topic and write with write_topic, which use Spark's jars of "
-            "Avro and Kafka (srfix.serde.spark.packages).",
+            f"{lacking}. Read with srfix.serde.spark.read_topic and write with write_topic, which use Spark's jars "
+            "for Avro and Kafka (srfix.serde.spark.packages).",
             reasons=(f"{lacking}.",),
         )
     return SparkError(

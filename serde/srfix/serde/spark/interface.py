@@ -1,4 +1,4 @@
-"""The values that a plan holds and that its engines share."""
+"""The values of a plan that its engines share."""
 
 from __future__ import annotations
 
@@ -13,49 +13,50 @@ from srfix.serde.subjects.names import Role, Subject
 from srfix.serde.wire import SchemaId
 
 Engine: TypeAlias = Literal["auto", "arrow", "jvm"]
-"""What decodes: the serde in Arrow batches on the executors, or Spark's own Avro in the JVM; `auto` picks."""
+"""The decoder: the serde on Arrow batches on the executors, or Spark's own Avro in the JVM; `auto` chooses."""
 ENGINES: Final = ("auto", "arrow", "jvm")
 UnknownIds: TypeAlias = Literal["resolve", "fail"]
-"""What becomes of a schema id that the plan does not know, where the JVM decodes: a stage of Python looks it up (`resolve`), or
-the row is bad, UNKNOWN_ID (`fail`), and no such stage is there: an empty one costs about as much as the decoding."""
+"""What happens with a schema id that the plan does not know, if the JVM decodes: a Python stage looks it up
+(`resolve`), or the row is bad with UNKNOWN_ID and there is no such stage (`fail`). Even an empty Python stage costs
+about as much as the decoding."""
 
 MissingColumns: TypeAlias = Literal["error", "null"]
-"""What a column that no version feeds is: an error when a read is planned; or null in every row."""
+"""The handling of a column that no version feeds: an error when the read is planned, or null in every row."""
 
 OnBadRow: TypeAlias = Literal["fail", "quarantine", "null"]
-"""What a row that cannot be read does: fail the job, saying its topic, partition and offset; stay, with a null in place of
-the row and its reason, message and bytes in columns of their own; or be null, and counted only."""
+"""The handling of a row that cannot be read: it fails the job, with its topic, partition and offset; or it stays, with
+null instead of the row, and its reason, message and bytes in separate columns; or it is null, and only counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feed:
-    """Which writer field a column, or a field inside one, is fed by."""
+    """The writer field that feeds a column, or a field within a column."""
 
     column: str
     """The column's path: `ADDRESS->CITY`; `LINES->ARRAY->SKU` inside the items of an array, `M->MAP_VAL->X` inside the
     values of a map."""
     field: str | None
-    """The writer field's path, in the writer's letters; empty if it is the whole of a bare body; None if no field feeds the
-    column: it is null then, or `default`, and what is inside it is not listed."""
+    """The writer field's path, in the writer's letters; empty for a whole bare body; None if no field feeds the column.
+    The column is then null, or `default`, and its inner fields are not listed."""
     detail: str | None = None
-    """What happens on the way, if anything does: `int to BIGINT`."""
+    """The conversion, if there is one: `int to BIGINT`."""
     refusal: str | None = None
-    """Why a row that holds this is bad: the writer's type does not feed the column; None if it does."""
+    """Why the writer's type cannot feed the column, so that rows with it are bad; None if it can."""
     default: str | None = None
-    """Where no field feeds the column: the default of the reader's schema, in JSON; None if it has none."""
+    """If no field feeds the column: the default of the reader's schema, in JSON; None if it has none."""
     other_time: str | None = None
-    """The column's type, if the writer's numbers are refused as no such day, time or instant (`TimeUnitError`)."""
+    """The column's type, if the column refuses the writer's kind of days, times or instants (`TimeUnitError`)."""
     numbers: str | None = None
-    """Which days, times or instants the writer's numbers are, where the column takes them as they were written:
-    `an instant in microseconds`."""
+    """The unit of the writer's days, times or instants, if the column keeps the written numbers: `an instant in
+    microseconds`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedVersion:
-    """A version of a subject that was asked, live or soft-deleted."""
+    """A version of a requested subject, live or soft-deleted."""
 
     subject: Subject
-    """The subject, as it was asked."""
+    """The requested subject."""
     version: int
     """The version's number."""
     schema_id: SchemaId
@@ -64,7 +65,7 @@ class ListedVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewestSchema:
-    """The schema that the columns were taken from."""
+    """The schema from which the columns were taken."""
 
     subject: Subject
     """The subject."""
@@ -73,26 +74,26 @@ class NewestSchema:
     schema_id: SchemaId
     """The id."""
     dropped: tuple[Dropped, ...]
-    """The fields that no column type holds, and that are left out."""
+    """The fields that are left out, because no column type can hold them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedSchema:
-    """A writer schema that payloads may carry, and how it is read."""
+    """A writer schema of possible payloads, and how it is read."""
 
     resolved: ResolvedSchema
-    """The schema, what it refers to, and the subject that answered. It has an id."""
+    """The schema, its references, and the subject that answered. It has an id."""
     format: Format | None
-    """Avro or JSON_SR, by the schema's type; None for a type that there is no serde for, which is its `problem`."""
+    """Avro or JSON_SR, by the schema's type; None for a type without a serde, which is then its `problem`."""
     feeds: tuple[Feed, ...] = ()
-    """Every column, in order, each with those inside it; empty if there is a `problem` with the schema as such."""
+    """Every column in order, each with its inner fields; empty if the schema itself has a `problem`."""
     unused: tuple[str, ...] = ()
     """The writer fields that feed no column, by path."""
     problem: SrfixError | None = field(default=None, compare=False)
-    """Why no row of this schema can be read into the columns (letter case undecided, say); None if one can. Its rows are
-    bad rows for this reason (`batches.reason_of`)."""
+    """Why no row of this schema can be read into the columns (for example, because of ambiguous letter case); None if
+    rows can be read. Its rows are bad rows with this reason (`batches.reason_of`)."""
     second: SecondAnswered | None = field(default=None, compare=False)
-    """What a first subject's readers fail with, where the second one answered."""
+    """The error of the first subject's readers, if the second subject answered."""
 
     @property
     def schema_id(self) -> SchemaId:
@@ -103,7 +104,8 @@ class PlannedSchema:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedRefusal:
-    """A schema id that the policy did not accept when the plan was made. Where the arrow engine meets it, it asks again."""
+    """A schema id that the policy did not accept when the plan was made. If the arrow engine meets it, it asks
+    again."""
 
     schema_id: SchemaId
     """The id."""
@@ -115,18 +117,18 @@ class PlannedRefusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasonColumns:
-    """What the columns about tombstones and bad rows are called, in frames."""
+    """The names of the columns about tombstones and bad rows in frames."""
 
     tombstone: str
-    """True for a tombstone, false for everything else; in every frame that was read. The mark by which a null row may be
-    written as a tombstone."""
+    """True for a tombstone, false for everything else. Every frame that was read has this column. Only with this mark
+    can a null row be written as a tombstone."""
 
     reason: str
-    """A `Reason`'s word (TOMBSTONE too); null where there is a row."""
+    """A `Reason`'s word (also TOMBSTONE); null for a good row."""
     message: str
-    """The error's words; null where there is none."""
+    """The error's message; null if there is no error."""
     payload: str
-    """The bytes of a bad row as they came; null where there is a row, or a tombstone."""
+    """The original bytes of a bad row; null for a good row or a tombstone."""
 
 
 def reason_columns(role: Role) -> ReasonColumns:

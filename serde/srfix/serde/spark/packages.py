@@ -1,7 +1,7 @@
-"""The jars that PySpark lacks for Avro and Kafka, as Maven coordinates, and what Spark says when one is missing.
+"""The jars that PySpark lacks for Avro and Kafka, as Maven coordinates, and Spark's messages about a missing jar.
 
-They are published on their own, and not always in the version of the Spark that they are for: hence a table of what was
-seen to work, and `packages`, which finds its line.
+They are published separately, and not always with the version of their Spark. So there is a table of combinations that
+were seen to work, and `packages` finds the right line.
 
     >>> print(packages("4.1.1", kafka_clients="3.9.1").coordinates[3])
     org.apache.kafka:kafka-clients:3.9.1
@@ -21,16 +21,16 @@ from srfix.serde.spark.releases import lacks_source
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JarVersions:
-    """Versions that work together, for one release line of Spark, of the jars that `packages` spells out."""
+    """Versions of the jars that work together, for one release line of Spark."""
 
     avro: str
     kafka: str
-    """One that is older than Spark breaks streams (`HDFSMetadataLog`)."""
+    """A version that is older than Spark breaks streams (`HDFSMetadataLog`)."""
     token_provider: str = "4.0.0"  # noqa: S105 - a version
     kafka_clients: str = "3.9.2"
     commons_pool2: str = "2.13.1"
     scala: str = "2.13"
-    """Which Scala that Spark, as PySpark brings it, was built with."""
+    """The Scala version of that Spark in PySpark."""
 
 
 RELEASES: Final[Mapping[str, JarVersions]] = {
@@ -52,12 +52,12 @@ RELEASES: Final[Mapping[str, JarVersions]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packages:
-    """Coordinates; as text, what `spark.jars.packages` takes."""
+    """Coordinates. As a text, they have the form for `spark.jars.packages`."""
 
     coordinates: tuple[str, ...]
-    """`group:artifact:version`, all that is needed: nothing has to be looked up behind them."""
+    """`group:artifact:version`, all that are needed, so no dependencies have to be resolved."""
     note: str | None = None
-    """What is to be known about them: that the Spark at hand is none of `RELEASES`. None if there is nothing."""
+    """A remark: the present Spark is not in `RELEASES`. None if there is no remark."""
 
     def __str__(self) -> str:
         return ",".join(self.coordinates)
@@ -73,12 +73,12 @@ def packages(
     kafka_clients: str | None = None,
     commons_pool2: str | None = None,
 ) -> Packages:
-    """The coordinates for a version of Spark; None is that of the PySpark that is installed here.
+    """The coordinates for a version of Spark; None is the version of the installed PySpark.
 
-    Each version can be given instead of the table's. For a Spark that is not in the table the nearest line below it is
-    taken (the lowest, if there is none below), and `note` says so.
+    Each jar's version can be given instead of the table's. For a Spark that is not in the table, the nearest lower line
+    is used (or the lowest line), and `note` says so.
 
-    :raises UsageError: if the version is none, or None and no PySpark is installed.
+    :raises UsageError: if the text is not a version, or it is None and no PySpark is installed.
     """
     spark_version = _installed() if spark_version is None else spark_version
     line, note = _line_of(spark_version)
@@ -132,8 +132,8 @@ def _installed() -> str:
 
 
 _WITHOUT_JARS: Final = (
-    'Without jars, spark.read.format("srfix"), and likewise readStream, write and writeStream, read and write topics with '
-    "the same options (srfix.serde.spark.source has the table of them)."
+    'Without jars, format("srfix") reads and writes topics with the same options, with read, readStream, write and '
+    "writeStream (srfix.serde.spark.source has the table of them)."
 )
 _AVRO: Final = "spark-avro"
 _KAFKA: Final = "spark-sql-kafka-0-10"
@@ -141,7 +141,7 @@ _SAID: Final = (
     (re.compile(r"KAFKA_DATA_SOURCE_NOT_ENABLED|Failed to find (?:the )?data source: kafka"), _KAFKA),
     (re.compile(r"AVRO_NOT_LOADED|AVRO_DATA_SOURCE_NOT_ENABLED|Failed to find (?:the )?data source: avro"), _AVRO),
     (re.compile(r"NoClassDefFoundError: org/apache/spark/sql/avro/"), _AVRO),
-    # So says PySpark 3.5, whose from_avro calls the class. Nothing else is called so here.
+    # PySpark 3.5 gives this error, because its from_avro calls the class. No other call here can give it.
     (re.compile(r"^'JavaPackage' object is not callable$"), _AVRO),
     (re.compile(r"NoClassDefFoundError: org/apache/spark/kafka010/"), "spark-token-provider-kafka-0-10"),
     (re.compile(r"NoClassDefFoundError: org/apache/kafka/"), "kafka-clients"),
@@ -150,25 +150,25 @@ _SAID: Final = (
 
 
 def without_jars() -> str:
-    """The way where no jar can be had (without a network, say), as the sentence that follows another; empty on a Spark that
-    lacks it."""
+    """A sentence about the way without jars (for example without a network), to follow another sentence; empty on a
+    Spark without this way."""
     try:
         lacking = lacks_source()
     except ModuleNotFoundError:
-        lacking = None  # no PySpark here, so none that lacks it
+        lacking = None  # there is no PySpark here, so there is none that lacks it
     return "" if lacking is not None else f" {_WITHOUT_JARS}"
 
 
 def missing_jar(text: str, spark_version: str | None = None) -> JarMissingError | None:
-    """The error for what Spark said; None if it is not about a jar of `packages`."""
+    """The error for Spark's message; None if it is not about a jar of `packages`."""
     jar = next((jar for pattern, jar in _SAID if pattern.search(text)), None)
     if jar is None:
         return None
     wanted = packages(spark_version)
     note = "" if wanted.note is None else f" {wanted.note}"
     return JarMissingError(
-        f"Spark lacks the jar {jar}. Start it with srfix.serde.spark.start_session, which brings the jars, or with "
-        f"spark-submit --packages {wanted} (in a builder: spark.jars.packages), or put the jars on spark.jars."
-        f"{note}{without_jars()}",
+        f"Spark lacks the jar {jar}. Start it with srfix.serde.spark.start_session, which adds the jars, or with "
+        f"spark-submit --packages {wanted} (in a builder: spark.jars.packages), or put the jars on "
+        f"spark.jars.{note}{without_jars()}",
         packages=wanted.coordinates,
     )

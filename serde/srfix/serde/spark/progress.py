@@ -1,4 +1,4 @@
-"""How far a stream, or a long job, has got, as values to be shown."""
+"""The progress of a stream or a long job, as values to show."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class StreamProgress:
     rows: int
     """Rows that it read."""
     rows_per_s: float
-    """Rows that it read, by the second."""
+    """Rows that it read per second."""
     lag_records: int | None
-    """Records of the topics that were there and not read yet; None if the sources do not say."""
+    """Records in the topics that were not read yet; None if the sources do not report them."""
     counts: Mapping[str, ReadCounts] = field(default_factory=dict)
-    """What readers counted, by the name that `observe` was given."""
+    """The counts of readers, by the name in `observe`."""
 
     def __str__(self) -> str:
         parts = [f"{self.query}: batch {self.batch_id}, {self.rows:,} rows, {self.rows_per_s:,.0f} rows/s"]
@@ -42,27 +42,27 @@ class StreamProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobProgress:
-    """The jobs that run in a session."""
+    """The running jobs of a session."""
 
     jobs: int
-    """How many."""
+    """The number of jobs."""
     tasks: int
     """Tasks of their stages that run or have run."""
     done: int
-    """Those that have ended."""
+    """The tasks that have ended."""
 
     def __str__(self) -> str:
         return f"{self.jobs} {'job' if self.jobs == 1 else 'jobs'}, {self.done:,} of {self.tasks:,} tasks"
 
 
 def to_stderr(progress: StreamProgress | JobProgress) -> None:
-    """Writes it as a line."""
+    """Writes the progress as a line."""
     sys.stderr.write(f"{message(str(progress))}\n")
     sys.stderr.flush()
 
 
 def stream_progress_of(text: str) -> StreamProgress:
-    """What the JSON of Spark's `StreamingQueryProgress` says (its `.json`)."""
+    """The progress from the JSON of Spark's `StreamingQueryProgress` (its `.json`)."""
     document = json.loads(text)
     lags = [_lag(source.get("endOffset"), source.get("latestOffset")) for source in document.get("sources", ())]
     known_lags = [lag for lag in lags if lag is not None]
@@ -85,7 +85,7 @@ def _counts(observed: Mapping[str, object]) -> Iterator[tuple[str, ReadCounts]]:
 
 
 def _lag(end: object, latest: object) -> int | None:
-    """Of offsets by topic and partition, as Kafka's source and ours give them."""
+    """The lag, from offsets by topic and partition, in the form of Kafka's source and of srfix's."""
     if not isinstance(end, Mapping) or not isinstance(latest, Mapping):
         return None
     if isinstance(latest.get("offsets"), Mapping):  # of format("srfix"), which reads one topic

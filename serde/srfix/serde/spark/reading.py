@@ -1,4 +1,4 @@
-"""Payloads → typed rows, in frames of Spark, batch and streaming.
+"""Payloads → typed rows in Spark frames, batch and streaming.
 
 plan = plan_read(registry, "users", "ID BIGINT, NAME STRING")
 users = read_topic(spark, plan, bootstrap_servers="broker:9092", on_error="quarantine")
@@ -80,45 +80,49 @@ def from_registry(
     workers_have_srfix: bool | None = None,
     unknown_ids: UnknownIds | None = None,
 ) -> Callable[[DataFrame], DataFrame] | Column:
-    """`from_registry(plan)` is for `df.transform`, `from_registry("value", plan)` a Column for `select`; batch or streaming.
+    """`from_registry(plan)` is for `df.transform`; `from_registry("value", plan)` is a Column for `select`. Both work
+    in batches and streams.
 
     **For a frame**: the payloads of one column become a struct of the plan's columns. The frame's other columns stay.
-    Nothing is decoded twice, whatever is filtered by. A tombstone is a null struct and no error, and `_srfix_tombstone` is
-    true for it, and false for all else (`interface.reason_columns`; `_srfix_key_tombstone` for keys): by that mark
-    `to_registry` knows it, whatever becomes of the reasons. Headers are looked at if the frame has a column `headers`, as
-    Kafka's with `includeHeaders` have. For keys and values of one frame, transform it twice, with a plan for each.
+    Filters never cause a second decoding. A tombstone is a null struct and not an error. `_srfix_tombstone` is true for
+    it, and false for everything else (`interface.reason_columns`; `_srfix_key_tombstone` for keys): `to_registry`
+    recognises a tombstone by this mark, even without the reasons. Headers are used if the frame has a column `headers`,
+    as Kafka's frames with `includeHeaders` have. For keys and values of one frame, transform it twice, with a plan for
+    each.
 
-    Of **several topics** in one frame give a plan each, `from_registry([users, orders])` or `{"users-retry": users, …}`: a row
-    is read by the plan of its column `topic`, whose letter case counts, and has the columns of all plans (`topics`). A topic
-    without a plan gives bad rows: NO_PLAN.
+    For **several topics** in one frame, give a plan for each, `from_registry([users, orders])` or `{"users-retry":
+    users, …}`. A row is read with the plan for its column `topic` (letter case counts), and has the columns of all
+    plans (`topics`). A topic without a plan gives bad rows: NO_PLAN.
 
-    **As a Column**, beside Spark's `from_avro`: of a name ("payload.value" is a field) or of any expression that is binary.
-    With `quarantine` it is a struct of the row, called `value` or `key`, and the reason columns: `select("v.*")` of it is a
-    frame for `good_rows` and `bad_rows`. Spark may compute an expression wherever it is used: a filter on it decodes twice,
-    where the frame's transformation does not. It is made for the active session, and its errors name no offset.
-    `from_registry("value", "users-value", registry)` makes the plan by itself: the columns are those of the subject's newest
-    schema (`NEWEST`), of Avro or JSON_SR.
+    **As a Column**, like Spark's `from_avro`: from a name ("payload.value" is a field) or any binary expression. With
+    `quarantine` it is a struct of the row (`value` or `key`) and the reason columns: `select("v.*")` gives a frame for
+    `good_rows` and `bad_rows`. Spark may compute an expression at each use, so a filter on it decodes twice; the
+    frame's transformation does not. The Column is made for the active session, and its errors name no offset.
+    `from_registry("value", "users-value", registry)` makes the plan itself: the columns are those of the subject's
+    newest schema (`NEWEST`), in Avro or JSON_SR.
 
-    :param column: where a frame's payloads are; None is `value`, or `key` for a plan of keys.
-    :param headers: of a Column: the records' headers, for schemas that are named there; None looks at none.
-    :param on_error: what a row that cannot be read does. `fail`: the job fails, with topic, partition and offset if the
-        frame has those columns (`errors.clear_errors` makes a `BadRowError` of it). `quarantine`: the struct is
-        null, and `interface.reason_columns` are added: the reason (TOMBSTONE too), the message, and the bytes as they came.
-        `null`: the struct is null, and `observe` alone counts such rows.
-    :param engine: what decodes; `auto` is decided by `choosing.choose_engine`, when the frame is there, and logged with the
-        reason.
-    :param observe: counts rows, tombstones, bad rows by reason and refused ids, under this name, or for this Observation
-        (batch only); `counts.counts_of` reads them. None counts rows, tombstones and bad rows of a stream that does not
-        fail of them, in its progress (`observedMetrics`), as "srfix values of TOPIC", " (2)" and so on behind it for a
-        session's further streams of that topic. How far a stream is behind, Spark's sources tell themselves.
-    :param workers_have_srfix: whether srfix is installed on the executors; None asks them, until they have.
-    :param unknown_ids: what becomes of a schema id that the plan does not know, where the JVM decodes (`interface.UnknownIds`).
-        None is `fail` for a bounded frame: its ids were there when the plan was made, or `plan.refreshed(registry)` knows
-        them. It is `resolve` for a stream, in which ids are born, and for a Column.
-    :raises UsageError: if an argument is none of its words; when the frame is there, if it has no such column, or it is not
-        binary, or if it has a column of the names that are to be added.
-    :raises EngineRefusedError: when the frame is there, if no engine that was asked for can represent the plan exactly; and
-        JarMissingError, WorkerPackageError as `choosing.choose_engine`.
+    :param column: the column with a frame's payloads; None is `value`, or `key` for a plan of keys.
+    :param headers: for a Column: the records' headers, which may name schemas; None uses no headers.
+    :param on_error: the handling of a row that cannot be read. `fail`: the job fails, with topic, partition and offset
+        if the frame has those columns (`errors.clear_errors` turns the error into a `BadRowError`). `quarantine`: the
+        struct is null, and `interface.reason_columns` are added: the reason (also TOMBSTONE), the message, and the
+        original bytes. `null`: the struct is null, and only `observe` counts such rows.
+    :param engine: the engine that decodes. For `auto`, `choosing.choose_engine` decides when the frame is there, and
+        logs the reason.
+    :param observe: counts rows, tombstones, bad rows by reason, and refused ids, under this name, or for this
+        Observation (batch only); `counts.counts_of` reads them. None counts rows, tombstones and bad rows of a stream
+        that does not fail on bad rows, in its progress (`observedMetrics`), under "srfix values of TOPIC"; further
+        streams of that topic in the session get " (2)" and so on. Spark's sources report the lag of a stream
+        themselves.
+    :param workers_have_srfix: whether srfix is installed on the executors; None checks them, until they have it.
+    :param unknown_ids: the handling of a schema id that the plan does not know, if the JVM decodes
+        (`interface.UnknownIds`). None is `fail` for a bounded frame: its ids existed when the plan was made, or
+        `plan.refreshed(registry)` knows them. None is `resolve` for a stream, in which new ids appear, and for a
+        Column.
+    :raises UsageError: if an argument is an unknown word; when the frame is there, if it has no such column, the column
+        is not binary, or the frame already has a column that srfix would add.
+    :raises EngineRefusedError: when the frame is there, if no permitted engine can represent the plan exactly; and
+        JarMissingError, WorkerPackageError as in `choosing.choose_engine`.
     """
     check_word("on_error", on_error, get_args(OnBadRow))
     check_word("engine", engine, ENGINES)
@@ -142,7 +146,7 @@ def from_registry(
         elif registry is not None:
             raise UsageError("from_registry was given a plan and a registry. A plan needs no registry: leave it out.")
         plan = plan_given(
-            second, "A Column is read by one plan; several read a frame: df.transform(from_registry(plans))."
+            second, "A Column takes one plan. Several plans read a frame: df.transform(from_registry(plans))."
         )
         from srfix.serde.spark._pyspark.columns import decoded_column
 
@@ -150,8 +154,8 @@ def from_registry(
         return decoded_column(cast("str | Column", first), plan, headers=headers, on_error=on_error, choose=chosen)
     if second is not None or registry is not None or headers is not None:
         raise UsageError(
-            "from_registry(plan) is for a frame, and looks at its column headers by itself. For a Column name it first: "
-            "from_registry(column, plan, headers=…)."
+            "from_registry(plan) is for a frame, and uses its column headers automatically. For a Column, name the "
+            "column first: from_registry(column, plan, headers=…)."
         )
 
     def transform(df: DataFrame) -> DataFrame:
@@ -172,12 +176,12 @@ def from_registry(
 
 
 def _plan_of_subject(subject: str, registry: PlanRegistry | AnyClient | None) -> ReadPlan:
-    """The plan of a subject that is named after its topic, with the columns of its newest schema."""
+    """The plan for a subject that is named after its topic, with the columns of its newest schema."""
     parts = split_subject(split_context(subject)[1])
     if parts is None:
         raise UsageError(
-            f"The subject {foreign(subject)} is not called after a topic and its half (users-value, users-key). Make a plan of "
-            f"it: plan_read(registry, TOPIC, NEWEST, subjects=[{foreign(subject)!r}])."
+            f"The subject {foreign(subject)} is not named after a topic and its half (users-value, users-key). Make "
+            f"a plan for it: plan_read(registry, TOPIC, NEWEST, subjects=[{foreign(subject)!r}])."
         )
     topic, role = parts
     return plan_read(registry, topic, NEWEST, role=role, format=None, subjects=(subject,))
@@ -186,18 +190,18 @@ def _plan_of_subject(subject: str, registry: PlanRegistry | AnyClient | None) ->
 def _no_plan(first: object) -> UsageError:
     if isinstance(first, str) or type(first).__module__.startswith("pyspark."):
         return UsageError(
-            "from_registry was given a column and no plan: from_registry(column, plan), or from_registry(column, subject, "
-            "registry)."
+            "from_registry was given a column but no plan: call from_registry(column, plan), or "
+            "from_registry(column, subject, registry)."
         )
     return UsageError(
-        f"from_registry was given {type(first).__name__}, which is not a plan. Give what plan_read gives: one, several "
-        "in a list, or a mapping from topics to plans."
+        f"from_registry was given {type(first).__name__}, which is not a plan. Give a plan from plan_read, a list of "
+        "plans, or a mapping from topics to plans."
     )
 
 
 def good_rows(df: DataFrame, role: Role = Role.VALUE) -> DataFrame:
-    """The rows of a frame in quarantine that could be read, tombstones (null structs) too, without the columns of reasons; the
-    mark of tombstones stays.
+    """The rows of a frame in quarantine that could be read, including tombstones (null structs), without the columns of
+    reasons; the mark of tombstones stays.
 
     :raises UsageError: if the frame was not read with `on_error="quarantine"`.
     """
@@ -209,7 +213,8 @@ def good_rows(df: DataFrame, role: Role = Role.VALUE) -> DataFrame:
 def bad_rows(df: DataFrame, role: Role = Role.VALUE) -> DataFrame:
     """The rows of a frame in quarantine that could not be read, with all columns.
 
-    Good and bad rows in two sinks are two jobs, each of which decodes; `foreachBatch` with a persisted frame is one.
+    Writing good and bad rows to two sinks takes two jobs, which both decode; `foreachBatch` with a persisted frame
+    decodes once.
 
     :raises UsageError: if the frame was not read with `on_error="quarantine"`.
     """
@@ -229,21 +234,22 @@ def replay(
     workers_have_srfix: bool | None = None,
     unknown_ids: UnknownIds | None = None,
 ) -> DataFrame:
-    """Reads quarantined rows again, from the bytes that were kept: after a repair, by a plan that was made again
-    (`plan.refreshed(registry)`) or by another one.
+    """Reads quarantined rows again, from the kept bytes: after a repair, with a new plan (`plan.refreshed(registry)`)
+    or another one.
 
-    Only bad rows: of a frame that has good ones too, and tombstones, those are left out. The frame may have been written
-    and read since (Parquet, Delta), as long as the reason and payload columns were kept. What is bad again is quarantined
-    again; the other columns stay. One plan reads every row; rows of several topics are read by several plans, as
-    `from_registry` reads them, and those of a topic without a plan (NO_PLAN) by one that is given now.
+    It reads only bad rows: good rows and tombstones of the frame are left out. The frame may have been written and read
+    in the meantime (Parquet, Delta), if the reason and payload columns were kept. Rows that are bad again are
+    quarantined again; the other columns stay. One plan reads every row; several plans read rows of several topics, as
+    in `from_registry`, including rows that had no plan before (NO_PLAN).
 
-    :param bad: what `bad_rows` gives.
-    :param column: where rows go; None is `value`, or `key` for a plan of keys. Made if it is not there.
+    :param bad: the result of `bad_rows`.
+    :param column: the column for the rows; None is `value`, or `key` for a plan of keys. It is added if the frame lacks
+        it.
 
-    The other parameters are those of `from_registry`, but that an id which the plan does not know is looked up
+    The other parameters are those of `from_registry`, except that ids that the plan does not know are looked up
     (`unknown_ids`).
 
-    :raises UsageError: if the frame was not read with `on_error="quarantine"`, or its bytes were dropped; and as
+    :raises UsageError: if the frame was not read with `on_error="quarantine"`, or its bytes were dropped; and as in
         `from_registry`.
     """
     from srfix.serde.spark._pyspark import frames
@@ -278,24 +284,26 @@ def read_topic(
     unknown_ids: UnknownIds | None = None,
 ) -> DataFrame:
     """The plan's topic, as it is when the job runs: Kafka's columns (key, value, topic, partition, offset, timestamp,
-    timestampType, headers), with the plan's half as a struct. Several topics: a plan each, as `from_registry`.
+    timestampType, headers), with the plan's half as a struct. For several topics give a plan for each, as in
+    `from_registry`.
 
-    :param subscribe_pattern: a regular expression of Java's: all topics whose whole name it matches. Each needs its plan, or
-        its rows are bad (NO_PLAN); one plan alone reads them all if it looks ids up without a subject (`ById`).
-    :param assign: topic → the partitions that are read; None reads all of them.
-    :param starting_offsets: `earliest`, or the first offset of each partition: `{0: 23, 1: -2}`; -2 is the earliest. Of several
-        topics `{topic: {0: 23}}`.
-    :param ending_offsets: `latest`, or the offset after the last, likewise; -1 is the latest.
-    :param options: more options of Spark's Kafka source; what is for Kafka's client is called `kafka.…`
-        (`kafka.security.protocol`, `kafka.sasl.jaas.config`) and is passed on as it is, and shown nowhere. With
-        `failOnDataLoss` left as it is, true, records that are gone before they were read fail the job: `false` skips them.
-    Spark asks the brokers once before, so that what is wrong shows here, and not in a job's trace (`bounds.BROKER_SECONDS`);
-    what Kafka says later, `errors.clear_errors` makes the same errors of.
+    :param subscribe_pattern: a Java regular expression: all topics whose whole name it matches. A topic without a plan
+        gives bad rows (NO_PLAN). A single plan reads all topics if it looks up ids without a subject (`ById`).
+    :param assign: topic → the partitions to read; None reads all of them.
+    :param starting_offsets: `earliest`, or the first offset of each partition: `{0: 23, 1: -2}`; -2 is the earliest.
+        For several topics `{topic: {0: 23}}`.
+    :param ending_offsets: `latest`, or the offset after the last one for each partition; -1 is the latest.
+    :param options: more options of Spark's Kafka source. Options for Kafka's client are named `kafka.…`
+        (`kafka.security.protocol`, `kafka.sasl.jaas.config`); they are passed on unchanged, and never shown. By default
+        `failOnDataLoss` is true: if records are gone before they were read, the job fails. `false` skips them. Spark
+        asks the brokers once in advance, so that errors show here and not in a job's trace (`bounds.BROKER_SECONDS`).
+        `errors.clear_errors` turns Kafka's later errors into the same classes.
 
     :raises ClusterError: if there is no such topic, or no broker answers.
     :raises AccessDeniedError: if this user may not read it.
     :raises JarMissingError: if Spark has no Kafka source.
-    :raises UsageError: if an option is one that a parameter says, or lacks its `kafka.`; and as `from_registry`.
+    :raises UsageError: if a parameter already sets an option, or an option lacks its `kafka.`; and as in
+        `from_registry`.
     """
     transform = from_registry(
         plan,
@@ -331,19 +339,19 @@ def read_stream(
     workers_have_srfix: bool | None = None,
     unknown_ids: UnknownIds | None = None,
 ) -> DataFrame:
-    """The plan's topic as a stream. As `read_topic`, but for these:
+    """The plan's topic as a stream, like `read_topic`, with these differences:
 
-    Where a query starts is said by its checkpoint, if there is one: `starting_offsets` is for the first time. (Spark's own
-    default is `latest`; here it is `earliest`.) Under a pattern topics that are born later are read from their beginning,
-    and are bad rows (NO_PLAN) until the query is started again with their plans. The plan is made once and stays: with
-    workers that have srfix, ids that are registered later are looked up where they are met, and no restart is needed.
+    A query starts at its checkpoint, if there is one; `starting_offsets` counts only for the first start. (Spark's own
+    default is `latest`; here it is `earliest`.) With a pattern, later topics are read from their beginning, but give
+    bad rows (NO_PLAN) until the query is restarted with their plans. The plan is made once and stays the same. If the
+    workers have srfix, later ids are looked up when they occur, and no restart is needed.
 
-    What ends a query arrives as Spark's `StreamingQueryException`: `errors.srfix_error_of(query.exception())` is the
-    error of srfix, and `clear_errors()` around `query.awaitTermination()` raises it.
+    The error that ends a query arrives as Spark's `StreamingQueryException`: `errors.srfix_error_of(query.exception())`
+    gives srfix's error, and `clear_errors()` around `query.awaitTermination()` raises it.
 
-    :raises ClusterError: as `read_topic`, and AccessDeniedError.
+    :raises ClusterError: as in `read_topic`, and AccessDeniedError.
     :raises JarMissingError: if Spark has no Kafka source.
-    :raises UsageError: as `read_topic`.
+    :raises UsageError: as in `read_topic`.
     """
     transform = from_registry(
         plan,
@@ -389,5 +397,5 @@ def _loaded(
         )
         if ours is None:
             raise
-        raise ours from None  # Spark's own words name options
+        raise ours from None  # Spark's own message names options
     return transform(df)

@@ -1,9 +1,8 @@
-"""What srfix does on which release line of Spark. The site shows the table `ABILITIES`; a test holds both to each other.
+"""The abilities of srfix on each release line of Spark. The site shows the table `ABILITIES`; a test compares the two.
 
-| from | what begins there |
-|---|---|
-| 4.0 | `pyspark.sql.datasource`, which `format("srfix")` is made of |
-| 4.1 | `pyspark.sql.functions.arrow_udf`, which the arrow engine is made of |
+| since | new | |---|---|
+| 4.0 | `pyspark.sql.datasource`, which `format("srfix")` uses |
+| 4.1 | `pyspark.sql.functions.arrow_udf`, which the arrow engine uses |
 | 4.1 | `DataSourceStreamArrowWriter`, with which `format("srfix")` writes streams |
 """
 
@@ -19,15 +18,15 @@ from srfix.serde.errors import EngineRefusedError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Abilities:
-    """What srfix does on one release line of Spark."""
+    """The abilities of srfix on one release line of Spark."""
 
     arrow: bool
-    """The arrow engine, alone or beside the jvm engine: schemas born later, JSON, JSON_SR, KAFKA, rows in quarantine on
+    """The arrow engine, alone or beside the jvm engine: later schemas, JSON, JSON_SR, KAFKA, rows in quarantine on
     writing."""
     source: bool
-    """`format("srfix")`, read and written."""
+    """`format("srfix")`, for reading and writing."""
     source_stream_writer: bool
-    """It writes streams too; without that, `foreachBatch` writes each micro-batch."""
+    """`format("srfix")` also writes streams; without this, `foreachBatch` writes each micro-batch."""
 
 
 ABILITIES: Final[Mapping[str, Abilities]] = {
@@ -37,11 +36,11 @@ ABILITIES: Final[Mapping[str, Abilities]] = {
     "4.2": Abilities(arrow=True, source=True, source_stream_writer=True),
     "4.3": Abilities(arrow=True, source=True, source_stream_writer=True),
 }
-"""Release line of Spark, ascending → what was seen to work there. All of them have the jvm engine."""
+"""Release line of Spark, ascending → the abilities that were seen to work there. All of them have the jvm engine."""
 
 
 def abilities_in_words(spark_version: str) -> str:
-    """What srfix does on a Spark such as `4.3.0`: `jvm engine, arrow engine, format("srfix")`."""
+    """The abilities of srfix on a Spark such as `4.3.0`: `jvm engine, arrow engine, format("srfix")`."""
     line = ".".join(spark_version.split(".")[:2])
     if line not in ABILITIES:
         return f"not tried with srfix; {', '.join(ABILITIES)} were"
@@ -54,18 +53,18 @@ def abilities_in_words(spark_version: str) -> str:
 
 
 def lacks_arrow() -> str | None:
-    """Why the PySpark at hand cannot have the arrow engine; None if it can."""
+    """Why the installed PySpark cannot run the arrow engine; None if it can."""
     import pyspark
     from pyspark.sql import functions as F
 
     if hasattr(F, "arrow_udf"):
         return None
-    return f"The arrow engine begins with Spark 4.1 (arrow_udf), and this is PySpark {pyspark.__version__}"
+    return f"The arrow engine needs Spark 4.1 or newer (arrow_udf), but this is PySpark {pyspark.__version__}"
 
 
 def takes_jars_later() -> bool:
-    """Whether a session of the PySpark at hand takes jars once it runs. Before 4.0 `from_avro` is called by its class, which
-    Python finds only in the jars that the JVM was started with. True where there is no PySpark."""
+    """Whether a running session of the installed PySpark can add jars. Before 4.0, `from_avro` is called through its
+    class, which Python finds only in the jars with which the JVM was started. True if there is no PySpark."""
     try:
         import pyspark
     except ModuleNotFoundError:
@@ -79,29 +78,27 @@ def require_arrow() -> None:
 
 
 def arrow_or(instead: str, *, advice: str) -> str:
-    """What a message advises: something with the arrow engine, or `instead` on a PySpark that has none.
+    """The advice of a message: something with the arrow engine, or `instead` on a PySpark without it.
 
-    It may be asked where there is no PySpark, and loads none.
+    It also works without PySpark, and does not load it.
     """
     functions = sys.modules.get("pyspark.sql.functions")
     return advice if functions is None or hasattr(functions, "arrow_udf") else instead
 
 
 def lacks_source() -> str | None:
-    """Why the PySpark at hand cannot have `format("srfix")`; None if it can."""
+    """Why the installed PySpark cannot have `format("srfix")`; None if it can."""
     import pyspark
 
     try:
         import pyspark.sql.datasource
     except ImportError:
-        return (
-            f'format("srfix") begins with Spark 4.0 (pyspark.sql.datasource), and this is PySpark {pyspark.__version__}'
-        )
+        return f'format("srfix") needs Spark 4.0 or newer (pyspark.sql.datasource), but this is PySpark {pyspark.__version__}'
     return None
 
 
 def lacks_source_stream_writer() -> str | None:
-    """Why `format("srfix")` cannot write streams with the PySpark at hand; None if it can."""
+    """Why `format("srfix")` cannot write streams with the installed PySpark; None if it can."""
     import pyspark
 
     if (lacking := lacks_source()) is not None:
@@ -111,6 +108,6 @@ def lacks_source_stream_writer() -> str | None:
     if hasattr(datasource, "DataSourceStreamArrowWriter"):
         return None
     return (
-        'format("srfix") writes streams from Spark 4.1 on (DataSourceStreamArrowWriter), and this is PySpark '
+        'format("srfix") writes streams since Spark 4.1 (DataSourceStreamArrowWriter), but this is PySpark '
         f"{pyspark.__version__}"
     )

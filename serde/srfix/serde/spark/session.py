@@ -1,6 +1,6 @@
-"""A Spark session with what srfix needs, or words on what is missing.
+"""Starts a Spark session with everything that srfix needs, or says what is missing.
 
-The command line starts its session with `start_session`; `check_session` checks a session that runs already.
+The command line starts its session with `start_session`; `check_session` checks a running session.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _JAR_OPTIONS: Final = frozenset({"spark.jars", "spark.jars.packages"})
 _SUBMITTED: Final = re.compile(r"(?:--master[ =]|--conf[ =]spark\.master=)\s*(\S+)")
 _DEFAULT: Final = re.compile(r"^\s*spark\.master[\s=:]+(\S+)", re.MULTILINE)
 _CONNECT_PORT: Final = 15002
-"""Where a Connect server listens if nobody says."""
+"""The default port of a Connect server."""
 
 
 def start_session(
@@ -40,21 +40,22 @@ def start_session(
     packages: Iterable[str] | None = None,
     config: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """The session that is active, or a new one, with Avro and Kafka.
+    """The active session, or a new one, with Avro and Kafka.
 
-    Jars that Spark lacks are added to the running session, each for itself (`ADD JARS 'ivy://…?transitive=false'`). All its
-    threads see them, and so do later sessions of the process. What they need beside Spark's own is among the coordinates. A
-    coordinate that cannot be had is an error that names it, where `spark.jars.packages` ends in JAVA_GATEWAY_EXITED. Ivy's
-    own words are not shown. The workers of a local master run this Python.
+    Jars that Spark lacks are added to the running session, one by one (`ADD JARS 'ivy://…?transitive=false'`). All
+    threads of the session and later sessions of the process see them. The coordinates include all dependencies that
+    Spark lacks. If a jar is not available, an error names its coordinate (with `spark.jars.packages`, Spark would end
+    with JAVA_GATEWAY_EXITED). Ivy's messages are not shown. The workers of a local master run this Python.
 
-    Before Spark 4.0 jars that a running session adds are not seen by `from_avro`. There a new session is started with
-    `spark.jars.packages`, unless `config` has that or `spark.jars`; one that runs already is refused if it lacks any.
+    Before Spark 4.0, `from_avro` does not see jars that a running session adds. There, a new session is started with
+    `spark.jars.packages`, unless `config` has this property or `spark.jars`; a running session that lacks a jar is
+    refused.
 
-    :param master: `local[4]`, `spark://…`, `yarn`; a Connect server's `sc://…`; None is what Spark is configured with.
-    :param packages: Maven coordinates; None are those of `packages.packages` for the Spark at hand, if it lacks any; `()`
-        adds none.
+    :param master: `local[4]`, `spark://…`, `yarn`; a Connect server's `sc://…`; None uses Spark's configuration.
+    :param packages: Maven coordinates; None adds those of `packages.packages` for the present Spark, if it lacks any;
+        `()` adds none.
     :param config: Spark's configuration, by name; a new session also gets `with_avro_limits`.
-    :raises JarMissingError: if a jar cannot be had, or is still missing.
+    :raises JarMissingError: if a jar is not available, or is still missing.
     :raises SparkError: if PySpark or Java is missing, or Spark does not start.
     """
     settings = dict(config or {})
@@ -78,7 +79,7 @@ def start_session(
 
 
 def check_session(spark: SparkSession, *, avro: bool = True, kafka: bool = True) -> None:
-    """Looks whether a session, classic or Connect, has what is named. It reads nothing and asks no broker.
+    """Checks whether a session, classic or Connect, has the given features. It reads nothing and asks no broker.
 
     :param avro: Spark's Avro functions, which the jvm engine uses.
     :param kafka: Spark's Kafka source.
@@ -103,8 +104,8 @@ def check_session(spark: SparkSession, *, avro: bool = True, kafka: bool = True)
 def _with_jars_from_the_start(
     app_name: str, master: str | None, config: dict[str, str], packages: tuple[str, ...] | None
 ) -> SparkSession:
-    """A session of a Spark that takes no jars later."""
-    remote = master is not None and master.startswith("sc://")  # its server has the jars, or has not
+    """A session for a Spark that cannot add jars later."""
+    remote = master is not None and master.startswith("sc://")  # only its server can have the jars
     if packages != () and not remote and not _JAR_OPTIONS & config.keys():
         wanted = packages_for().coordinates if packages is None else packages
         config["spark.jars.packages"] = ",".join(":".join(_parts(coordinate)) for coordinate in wanted)
@@ -131,7 +132,7 @@ def _started(app_name: str, master: str | None, config: dict[str, str]) -> Spark
     if master is not None:
         builder = builder.remote(master) if remote else builder.master(master)
     if _master(master, config).startswith("local"):
-        # Spark's own default is the `python3` of the PATH, which need not have srfix.
+        # Spark's own default is the `python3` in the PATH, which may not have srfix.
         os.environ.setdefault(_WORKERS_PYTHON, sys.executable)
     for name, value in (config if remote else with_avro_limits(config)).items():
         builder = builder.config(name, value)
@@ -145,11 +146,11 @@ def _started(app_name: str, master: str | None, config: dict[str, str]) -> Spark
     except Exception as error:
         if "JAVA_GATEWAY_EXITED" not in str(error):
             raise
-        raise _no_gateway(config) from None  # the error says no more than that
+        raise _no_gateway(config) from None  # the error gives no more details
 
 
 def _master(master: str | None, config: Mapping[str, str]) -> str:
-    """Where Spark will run, as far as that is known before it does: as it is asked, else as it is configured."""
+    """Where Spark will run, as far as it is known in advance: from the argument, otherwise from the configuration."""
     if master or (master := config.get("spark.master") or os.environ.get("SPARK_REMOTE")):
         return master
     folder = os.environ.get("SPARK_CONF_DIR") or str(Path(os.environ.get("SPARK_HOME", "")) / "conf")
@@ -162,8 +163,8 @@ def _master(master: str | None, config: Mapping[str, str]) -> str:
 
 
 def _require_server(master: str) -> None:
-    """Spark itself asks for ten minutes, again and again."""
-    # What stands behind the host may be a token.
+    """Checks the server, because Spark itself would retry for ten minutes."""
+    # The text after the host may be a token.
     place = master.removeprefix("sc://").partition("/")[0].partition(";")[0]
     try:
         parts = urlsplit(f"//{place}")
@@ -171,12 +172,13 @@ def _require_server(master: str) -> None:
     except ValueError:
         host = None
     if not host:
-        raise UsageError("A Connect server is sc://HOST:PORT, and this names no host and port.")
+        raise UsageError("A Connect server is sc://HOST:PORT, but this names no host and port.")
     try:
         import grpc
     except ModuleNotFoundError:
-        return  # PySpark says which package it lacks for Connect
-    # Ready is who has said how it speaks HTTP/2: an open port is not enough, and gRPC knows the proxies that are set.
+        return  # PySpark names the package that it lacks for Connect
+    # A server is ready when it has sent its HTTP/2 settings: an open port is not enough. gRPC also uses the configured
+    # proxies.
     is_tls = "use_ssl=true" in master or "token=" in master
     target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     channel = grpc.secure_channel(target, grpc.ssl_channel_credentials()) if is_tls else grpc.insecure_channel(target)
@@ -200,7 +202,7 @@ def _no_gateway(config: Mapping[str, str], spark_version: str | None = None) -> 
     if coordinates := config.get("spark.jars.packages"):
         wanted = packages_for(spark_version)
         instead = (
-            "Leave spark.jars.packages out: start_session adds the jars that are needed, each for itself."
+            "Leave out spark.jars.packages: start_session adds the needed jars one by one."
             if takes_jars_later()
             else 'Put the jars on spark.jars (config={"spark.jars": …}).'
         )
@@ -211,8 +213,8 @@ def _no_gateway(config: Mapping[str, str], spark_version: str | None = None) -> 
             packages=wanted.coordinates,
         )
     return SparkError(
-        f"Spark ended during its start; its messages are above. It ran {java}: it needs Java 17 or later, and its "
-        "configuration must be one that this Spark knows."
+        f"Spark ended during its start; its messages are above. It ran {java}. Spark needs Java 17 or later, and "
+        "must know all the configured properties."
     )
 
 
@@ -235,5 +237,5 @@ def _add(spark: SparkSession, coordinates: tuple[str, ...]) -> None:
 def _parts(coordinate: str) -> tuple[str, str, str]:
     parts = coordinate.split(":")
     if len(parts) != 3 or not all(parts) or "'" in coordinate:
-        raise SparkError(f"{coordinate!r} is no Maven coordinate. Write group:artifact:version.")
+        raise SparkError(f"{coordinate!r} is not a Maven coordinate. Write group:artifact:version.")
     return parts[0], parts[1], parts[2]

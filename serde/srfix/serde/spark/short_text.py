@@ -1,4 +1,4 @@
-"""A plan in a few lines, for a person."""
+"""A plan as a text of a few lines."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ _LABEL: Final = 14
 
 
 def short_text(head: str, entries: Iterable[tuple[str, str]]) -> str:
-    """The head, and a line of at most 120 characters for each label and its text; says where all of it is to be had."""
+    """The head, and a line of at most 120 characters for each label and its text; the last line says how to get the
+    whole text."""
     lines = [f"  {label:<{_LABEL - 4}}  {shorten(text, _WIDTH - _LABEL, placeholder=' …')}" for label, text in entries]
     return "\n".join((head, *lines, "All of it: explain(extended=True)"))
 
 
 def first_ones(words: Iterable[str], most: int) -> str:
-    """The first of the words, and how many more there are."""
+    """The first words, and the number of the others."""
     all_words = list(words)
     more = f" and {len(all_words) - most} more" if len(all_words) > most else ""
     return f"{', '.join(all_words[:most])}{more}"

@@ -3,7 +3,7 @@
     with watch_streams(spark, to_stderr):
         query.awaitTermination()
 
-`to_stderr` writes a line for each; a command line passes a function that draws.
+`to_stderr` writes a line for each report; a command line may pass a function that draws.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LEAST_EVERY_S: Final = 0.1
 
 @contextmanager
 def watch_streams(spark: SparkSession, say: Callable[[StreamProgress], None]) -> Iterator[None]:
-    """Calls `say` for every micro-batch of the session's queries, classic or Connect, from a thread of Spark's."""
+    """Calls `say` for every micro-batch of the session's queries, classic or Connect, from a thread of Spark."""
     from srfix.serde.spark._pyspark.listening import ProgressListener
 
     listener = ProgressListener(lambda text: say(stream_progress_of(text)))
@@ -36,10 +36,10 @@ def watch_streams(spark: SparkSession, say: Callable[[StreamProgress], None]) ->
 
 @contextmanager
 def watch_jobs(spark: SparkSession, say: Callable[[JobProgress], None], *, every_s: float = 1.0) -> Iterator[None]:
-    """Calls `say` while jobs run, from a thread of its own, when their tasks have got further. On Spark Connect nothing is
-    known of tasks, and nothing is said.
+    """Calls `say` while jobs run, from its own thread, whenever their tasks have advanced. On Spark Connect tasks are
+    not visible, so it calls nothing.
 
-    :param every_s: seconds between two looks, at least 0.1.
+    :param every_s: seconds between two checks, at least 0.1.
     """
     from srfix.serde.spark._pyspark.listening import job_progress
 

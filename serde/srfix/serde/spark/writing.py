@@ -1,17 +1,16 @@
-"""Typed rows → payloads, in frames of Spark, batch and streaming.
+"""Typed rows → payloads in Spark frames, batch and streaming.
 
     plan = plan_write(registry, "users", df.schema)
     df.transform(to_registry(plan)).write.format("kafka")…
     write_topic(df, plan, bootstrap_servers="broker:9092")
 
-| engine | how | what it takes |
-|---|---|---|
-| `jvm` | Spark's own Avro, with the schema id in front | Avro, of what can be cast without a loss |
-| `arrow` | the plan's serializer, in Arrow batches | all that the serializer takes: each value is looked at |
+| engine | how it writes | accepted rows | |---|---|---|
+| `jvm` | Spark's own Avro, with the schema id in front | Avro, if all types can be cast without a loss |
+| `arrow` | the plan's serializer, on Arrow batches | all rows that the serializer accepts; it checks each value |
 
-Both write the bytes that the plan's serializer writes, of text that is UTF-8 and maps without a key twice: Spark looks at
-neither. A time that is finer than what it is written as, milliseconds for a TIMESTAMP, is a row that cannot be
-written, unless the plan cuts it (`plan_write(…, cut_times=True)`).
+Both write the same bytes as the plan's serializer, if text is UTF-8 and no map has a key twice: Spark checks neither. A
+row with a time finer than its written unit (milliseconds for a TIMESTAMP) cannot be written, unless the plan cuts times
+(`plan_write(…, cut_times=True)`).
 """
 
 from __future__ import annotations
@@ -38,11 +37,12 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 NullRows: TypeAlias = Literal["refuse", "tombstone"]
-"""What a null row becomes: an error; or, where it is marked as a tombstone, a null payload, which deletes its key."""
+"""The handling of a null row: an error; or, if it is marked as a tombstone, a null payload, which deletes its key."""
 OnUnwritable: TypeAlias = Literal["fail", "quarantine"]
-"""What a row that cannot be written does: fail the job; or stay, with its reason and no payload."""
+"""The handling of a row that cannot be written: it fails the job, or it stays, with its reason and without a
+payload."""
 Quarantine: TypeAlias = "Callable[[DataFrame, int], object]"
-"""Keeps a micro-batch's rows that could not be written; it is given them and the batch's id."""
+"""Keeps a micro-batch's rows that could not be written. It gets these rows and the batch's id."""
 
 _LOG: Final = logging.getLogger("srfix.serde.spark")
 
@@ -57,35 +57,36 @@ def to_registry(
     engine: Engine = "auto",
     workers_have_srfix: bool | None = None,
 ) -> Callable[[DataFrame], DataFrame]:
-    """For `df.transform`, batch or streaming: a column of payloads, ready for Kafka.
+    """For `df.transform`, in batches and streams: adds a column of payloads for Kafka.
 
-    The frame's other columns stay, those that make the row too; Kafka's sink looks at key, value, topic, partition and
-    headers alone. In the framing HEADER_GUID the GUID is added to `headers`. For keys and values transform the frame twice,
-    with a plan for each.
+    The frame's other columns stay, also those that make the row; Kafka's sink uses only key, value, topic, partition
+    and headers. In the framing HEADER_GUID, the GUID is added to `headers`. For keys and values, transform the frame
+    twice, with a plan for each.
 
-    :param from_: the columns that make the row, or the struct column that is the row. None is the struct column `into`, if
-        there is one; otherwise all columns but those that Kafka's source and sink know.
+    :param from_: the columns that make the row, or the struct column that is the row. None is the struct column `into`,
+        if there is one; otherwise all columns except those of Kafka's source and sink.
     :param into: the column of payloads; None is `value`, or `key` for a plan of keys.
-    :param null_rows: what becomes of a null struct, and of a bare null in a value. A null key is written. With `tombstone`
-        those that are marked as tombstones are written as such, and every other null row is an error: one that could not be
-        read is null too. Reading marks them (`interface.reason_columns`: `_srfix_tombstone`; the reason TOMBSTONE counts as
-        well), so keep that column; who deletes keys otherwise sets it: `withColumn("_srfix_tombstone", lit(True))`.
-    :param on_error: what a row that cannot be written does. `quarantine` adds `interface.reason_columns` (reason and
-        message) and leaves the payload null: **keep such rows from Kafka** (`good_rows`), where a null is a tombstone. Only
-        the arrow engine can.
-    :param engine: what encodes; `auto` is jvm where that is exact, and Spark has its Avro.
-    :param workers_have_srfix: False if the executors lack srfix: the arrow engine is refused then. Nobody asks them: those
-        that lack it say so, and fail the job.
-    :raises UsageError: if an argument is none of its words.
+    :param null_rows: the handling of a null struct, and of a bare null in a value. A null key is always written. With
+        `tombstone`, null rows with the tombstone mark are written as tombstones, and every other null row is an error,
+        because a row that could not be read is also null. Reading adds the mark (`interface.reason_columns`:
+        `_srfix_tombstone`; the reason TOMBSTONE also counts), so keep that column. To delete keys for other reasons,
+        set it yourself: `withColumn("_srfix_tombstone", lit(True))`.
+    :param on_error: the handling of a row that cannot be written. `quarantine` adds `interface.reason_columns` (reason
+        and message) and leaves the payload null: **do not write such rows to Kafka** (use `good_rows`), because there a
+        null is a tombstone. Only the arrow engine can do this.
+    :param engine: the engine that encodes; `auto` is jvm if that is exact and Spark has its Avro.
+    :param workers_have_srfix: False if the executors lack srfix: then the arrow engine is refused. srfix does not check
+        the executors; an executor without srfix reports it and fails the job.
+    :raises UsageError: if an argument is an unknown word.
 
     The transformation raises, before any job:
 
-    :raises ColumnError: if the frame's rows cannot be written: a column is missing or to spare, or of another type.
-    :raises CasingError: if letter case leaves the match between frame and plan undecided.
-    :raises EngineRefusedError: if the engine that was asked for cannot write the rows exactly; names every reason.
-    :raises JarMissingError: if the jvm engine was asked for, and Spark has no Avro.
+    :raises ColumnError: if the frame's rows cannot be written: a column is missing, surplus, or has another type.
+    :raises CasingError: if letter case makes the match between frame and plan ambiguous.
+    :raises EngineRefusedError: if the requested engine cannot write the rows exactly; the error names every reason.
+    :raises JarMissingError: if the jvm engine was requested and Spark has no Avro.
     :raises WorkerPackageError: if the arrow engine is needed, and `workers_have_srfix` is False.
-    :raises UsageError: if the frame has no such columns, or it is not clear which make the row.
+    :raises UsageError: if the frame lacks the columns, or it is not clear which columns make the row.
     """
     check_word("null_rows", null_rows, get_args(NullRows))
     check_word("on_error", on_error, get_args(OnUnwritable))
@@ -142,27 +143,28 @@ def write_topic(
     workers_have_srfix: bool | None = None,
     options: Options | None = None,
 ) -> DataFrame | None:
-    """Writes a frame's rows to the plan's topic, with the frame's key, partition and headers, as far as it has them.
+    """Writes a frame's rows to the plan's topic, with the frame's key, partition and headers if it has them.
 
-    :param on_error: what a row that cannot be written does: fail the job; or stay behind (`quarantine`), by the arrow
-        engine, while the others are written. The rows that stayed are returned then: the frame's own columns, and
-        `interface.reason_columns` (reason and message; of keys too, with `key`). That frame is computed when it is used,
-        from the frame that was given: if that may be another one by then, `persist()` it before. None for `fail`.
+    :param on_error: the handling of a row that cannot be written: it fails the job; or, with `quarantine` and the arrow
+        engine, it stays behind while the others are written. The rows that stayed are then returned, with the frame's
+        own columns and `interface.reason_columns` (reason and message; with `key`, also those of keys). The returned
+        frame is computed from the given frame when it is used: if the given frame may change until then, `persist()` it
+        first. None is returned for `fail`.
 
-    :param key: how keys are written; None takes the frame's column `key` as it is.
-    :param key_from: the columns that make the key, as `from_`.
+    :param key: how keys are written; None uses the frame's column `key` unchanged.
+    :param key_from: the columns that make the key, like `from_`.
     :param options: more options of Spark's Kafka sink (`kafka.security.protocol`, …).
 
     The other parameters are those of `to_registry`.
 
-    :raises UsageError: if an option is one that a parameter says, or lacks its `kafka.`; and as `to_registry`.
+    :raises UsageError: if a parameter already sets an option, or an option lacks its `kafka.`; and as in `to_registry`.
     :raises JarMissingError: if Spark has no Kafka sink.
     :raises ClusterError: if no broker answers; AccessDeniedError if Spark may not write the topic.
     """
     spark_options = sink_options(plan.topic, bootstrap_servers=bootstrap_servers, options=options or {})
     check_word("on_error", on_error, get_args(OnUnwritable))
     if df.isStreaming:
-        raise UsageError("write_topic writes a frame once, and this one is a stream: write_stream writes it.")
+        raise UsageError("write_topic writes a frame once, but this frame is a stream: use write_stream.")
     halves = _halves(plan, from_, null_rows, key, key_from)
     left: DataFrame | None = None
     if on_error == "quarantine":
@@ -184,7 +186,7 @@ def _save(frame: DataFrame, topic: str, spark_options: dict[str, str]) -> None:
         )
         if ours is None:
             raise
-        raise ours from None  # Spark's own words name options
+        raise ours from None  # Spark's own message names options
 
 
 def write_stream(
@@ -202,27 +204,28 @@ def write_stream(
     workers_have_srfix: bool | None = None,
     options: Options | None = None,
 ) -> DataStreamWriter:
-    """As `write_topic`, for a stream: the writer, to be told its checkpoint and trigger, and started.
+    """Like `write_topic`, but for a stream: returns the writer, to which you add the checkpoint and the trigger before
+    you start it.
 
-    **At least once**: after a failure or a restart the micro-batch in flight is run again, and what of it had reached Kafka, or
-    `quarantine`, is written once more. No row is lost, and none is in both: whether a row can be written does not change
-    between the two runs. Who needs kept rows exactly once makes the batch's id part of what is written: a folder
-    for each batch that is overwritten, or Delta's `txnAppId` and `txnVersion`. Kafka's sink knows no such thing.
+    **At least once**: after a failure or a restart, the present micro-batch runs again, and its rows that had already
+    reached Kafka or `quarantine` are written again. No row is lost, and no row is in both places, because both runs
+    decide in the same way whether a row can be written. If you need kept rows exactly once, use the batch's id:
+    overwrite a folder for each batch, or use Delta's `txnAppId` and `txnVersion`. Kafka's sink has nothing similar.
 
-    :param on_error: `quarantine` writes what can be written, by the arrow engine, micro-batch by micro-batch
-        (`foreachBatch`, so the writer takes no `foreachBatch` or `format` of yours), and gives the other rows to `quarantine`:
-        the frame's own columns, with `interface.reason_columns` (reason and message). They are kept before Kafka is written
-        to: where they cannot be kept, the query ends, and its batch is not done. To write them after they were mended,
-        drop the columns of reasons and give them to `write_topic`.
-    :param quarantine: called with those rows and the batch's id, if there are any. On Spark Connect it runs on the server,
-        which needs srfix.
-    :raises UsageError: if one of `on_error="quarantine"` and `quarantine` is given alone, or `quarantine` does not take the
-        two; and as `write_topic`.
+    :param on_error: `quarantine` writes the good rows with the arrow engine, micro-batch by micro-batch (it uses
+        `foreachBatch`, so you cannot set `foreachBatch` or `format` on the writer). It gives the bad rows to the
+        function `quarantine`: the frame's own columns, with `interface.reason_columns` (reason and message). Bad rows
+        are kept before Kafka is written: if they cannot be kept, the query ends, and its batch is not done. To write
+        them after you corrected them, drop the columns of reasons and pass them to `write_topic`.
+    :param quarantine: called with those rows and the batch's id, if there are such rows. On Spark Connect it runs on
+        the server, which needs srfix.
+    :raises UsageError: if only one of `on_error="quarantine"` and `quarantine` is given, or `quarantine` does not
+        accept the two arguments; and as in `write_topic`.
     """
     spark_options = sink_options(plan.topic, bootstrap_servers=bootstrap_servers, options=options or {})
     check_word("on_error", on_error, get_args(OnUnwritable))
     if not df.isStreaming:
-        raise UsageError("write_stream writes only a streaming frame, and this is not one: use write_topic.")
+        raise UsageError("write_stream writes only a streaming frame, but this is not one: use write_topic.")
     halves = _halves(plan, from_, null_rows, key, key_from)
     if on_error == "fail":
         if quarantine is not None:
@@ -237,7 +240,7 @@ def write_stream(
             "batch_id: bad.write.mode('append').parquet(PATH)."
         )
     _check_quarantine(quarantine)
-    # What is wrong with the frame is said now, and not by the first micro-batch.
+    # Errors of the frame are raised now, and not by the first micro-batch.
     _written_apart(df, halves, engine, workers_have_srfix)
 
     def write(batch: DataFrame, batch_id: int) -> None:
@@ -255,7 +258,7 @@ def write_stream(
 
 
 def _check_quarantine(quarantine: object) -> None:
-    """That it can be called: the first bad row may come when nobody looks any more."""
+    """Checks that the function can be called, because the first bad row may come much later."""
     if not callable(quarantine):
         raise UsageError(
             f"quarantine= is called with a frame of bad rows and the batch's id, but {type(quarantine).__name__} "
@@ -265,7 +268,7 @@ def _check_quarantine(quarantine: object) -> None:
     try:
         signature = inspect.signature(quarantine)
     except (TypeError, ValueError):
-        return  # written in C: it does not say
+        return  # a function in C does not show its parameters
     try:
         signature.bind(None, 0)
     except TypeError as error:
@@ -279,7 +282,7 @@ def _keep(quarantine: Quarantine, bad: DataFrame, batch_id: int) -> None:
     try:
         quarantine(bad, batch_id)
     except (SystemExit, KeyboardInterrupt) as error:
-        # Py4J answers exceptions alone: by these two its thread ends, and the JVM waits for ever.
+        # Py4J only returns subclasses of Exception: these two would end its thread, and the JVM would wait for ever.
         raise SparkError(
             f"quarantine= ended with {type(error).__name__} for the bad rows of batch {batch_id}. Raise an exception "
             "to end the query, or stop it from outside."
@@ -288,7 +291,7 @@ def _keep(quarantine: Quarantine, bad: DataFrame, batch_id: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Half:
-    """A record's value or key, and what of a frame it is written of."""
+    """A record's value or key, and the frame's columns for it."""
 
     plan: WritePlan
     from_: str | Sequence[str] | None
@@ -309,7 +312,7 @@ def _halves(
 def _encoded(df: DataFrame, halves: list[_Half], engine: Engine, workers_have_srfix: bool | None) -> DataFrame:
     frame = df
     for half in halves:
-        # Of the frame's own columns: the value's payload has taken the place of none of them but `value`.
+        # The frame's own columns: of these, the value's payload replaces only `value`.
         frame = frame.transform(
             to_registry(
                 half.plan,
@@ -325,14 +328,15 @@ def _encoded(df: DataFrame, halves: list[_Half], engine: Engine, workers_have_sr
 def _written_apart(
     df: DataFrame, halves: list[_Half], engine: Engine, workers_have_srfix: bool | None
 ) -> tuple[DataFrame, Callable[[DataFrame], tuple[DataFrame, DataFrame]]]:
-    """The frame with its payloads and reasons beside it, and what takes it apart: into what can be written, as Kafka's sink
-    takes it, and the rows that cannot, as they came."""
+    """The frame with its payloads and reasons added, and a function that splits it: into good rows in the form for
+    Kafka's sink, and bad rows in their original form."""
     from srfix.serde.spark._pyspark.write import taken_apart
 
     names = {half.plan.role.value: f"_srfix_written_{half.plan.role.value}" for half in halves}
     frame = df
     for half in halves:
-        # Found in the frame as it came, and written beside it: the row is still there for whoever looks into it.
+        # The row is taken from the original frame, and its payload is added beside it, so that the row is still there
+        # to look at.
         role = half.plan.role.value
         row = frame_row(half.plan, df.schema, half.from_, role)
         frame = frame.transform(
@@ -359,7 +363,8 @@ def _engine(
     *,
     is_quarantine: bool,
 ) -> JvmWrite | None:
-    """How Spark writes; None for the arrow engine. What was chosen, and why, is logged as information."""
+    """The instructions for Spark's Avro; None for the arrow engine. The choice and its reason are logged as
+    information."""
     write: JvmWrite | None = None
     try:
         write = jvm_write(plan, row)
@@ -382,8 +387,8 @@ def _engine(
     if chosen == "arrow" and workers_have_srfix is False:
         raise WorkerPackageError(
             f"The {plan.role.value}s of topic {plan.topic!r} need the arrow engine ({'; '.join(why)}), which runs on "
-            "the workers, but workers_have_srfix=False says that they lack srfix. Bring it there (make pyfiles, or "
-            "pip install)."
+            "the workers, but workers_have_srfix=False says that they lack srfix. Install it there (make pyfiles, "
+            "or pip install)."
         )
     _LOG.info(
         "The %ss of topic %r are written by the engine %s: %s.",

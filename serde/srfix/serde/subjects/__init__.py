@@ -1,4 +1,4 @@
-"""Subject names: the one place that knows how a topic, a role and a subject hang together.
+"""Subject names: only this package knows the relation of topic, role and subject.
 
 Strategies are picklable callables `(topic, role) -> Subject`:
 
@@ -8,15 +8,17 @@ Strategies are picklable callables `(topic, role) -> Subject`:
 | `RecordSubject()` | the record's full name (RecordNameStrategy) |
 | `TopicRecordSubject()` | `<topic>-<the record's full name>` (TopicRecordNameStrategy) |
 | `FixedSubject(key=…, value=…)` | the same, whatever the topic |
-| `ChangelogSubject(application, store)` | of a store's changelog, whether that exists or not; `Changelog` for short |
+| `ChangelogSubject(application, store)` | the subject of a store's changelog, whether or not the topic exists; short
+name: `Changelog` |
 | `TemplateSubject("{topic}-{role}")` | a text with `{topic}`, `{role}`, `{record}` |
-| `MappedSubject(value=…, key=…, fallback=…)` | by a table or a function; other topics are refused, or the fallback's |
-| `ApartFromTopicSubject(strategy)` | the strategy's, refused where it is the topic's own |
+| `MappedSubject(value=…, key=…, fallback=…)` | from a table or a function; other topics are refused, or use the
+fallback |
+| `ApartFromTopicSubject(strategy)` | the strategy's subject; refused if it is the topic's own |
 
-Those that make it of the record's name (`needs_record`) are asked when the schema is known: by readers after the id was
-resolved, by writers for the schema that is written. `subject_of` asks any strategy, `record_name` tells the name.
+Strategies that use the record's name (`needs_record`) are called when the schema is known: by readers after the id was
+resolved, by writers for their schema. `subject_of` calls any strategy; `record_name` gives the name.
 
-From Confluent 7.0 on a subject may stand in a context: `:.<context>:<name>`. The default context is `.`, and its
-subjects are written without it (`io.confluent.kafka.schemaregistry.utils.QualifiedSubject`). `:*:` means every
-context; only searches take it.
+Since Confluent 7.0 a subject may be in a context: `:.<context>:<name>`. The default context is `.`, and its subjects
+are written without it (`io.confluent.kafka.schemaregistry.utils.QualifiedSubject`). `:*:` means every context; only
+searches accept it.
 """

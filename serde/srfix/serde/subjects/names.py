@@ -1,4 +1,4 @@
-"""What topics, roles and subjects are called, and registry contexts: without any strategy.
+"""The names of topics, roles, subjects and registry contexts, without any strategy.
 
 See `srfix.serde.subjects`, which exports all of it.
 """
@@ -15,15 +15,15 @@ Subject = NewType("Subject", str)
 Topic = NewType("Topic", str)
 
 CHANGELOG_SUFFIX = "-changelog"
-"""What Kafka Streams puts behind a store's name (`ProcessorStateManager.storeChangelogTopic`)."""
+"""The suffix that Kafka Streams adds to a store's name (`ProcessorStateManager.storeChangelogTopic`)."""
 DEFAULT_CONTEXT = "."
-"""The context of a subject that names none."""
+"""The context of a subject without a context."""
 EVERY_CONTEXT = "*"
-"""What a search's prefix names to mean all contexts."""
+"""The context that means all contexts in a search's prefix."""
 
 
 class Role(Enum):
-    """Which half of a record a schema describes."""
+    """The half of a record that a schema describes."""
 
     KEY = "key"
     VALUE = "value"
@@ -38,7 +38,8 @@ def role_of(field: str | Role) -> Role:
         return Role(field)
     except ValueError:
         raise UsageError(
-            f"A serde is called for the field {field!r}; it knows 'key' and 'value' (confluent_kafka's MessageField)."
+            f"A serde was called for the field {field!r}, but it knows only 'key' and 'value' (confluent_kafka's "
+            "MessageField)."
         ) from None
 
 
@@ -75,10 +76,10 @@ def split_context(subject: str) -> tuple[str, str]:
 
 
 def join_context(context: str, name: str) -> Subject:
-    """The subject of that name in that context; the inverse of `split_context`."""
+    """The subject with this name in this context; the inverse of `split_context`."""
     if ":" in context or not (context.startswith(DEFAULT_CONTEXT) or context == EVERY_CONTEXT):
         raise UsageError(
-            f"{context!r} is not a registry context: one begins with a dot and has no colon, as .staging does."
+            f"{context!r} is not a registry context: a context begins with a dot and has no colon, such as .staging."
         )
     if context == DEFAULT_CONTEXT and split_context(name) == (DEFAULT_CONTEXT, name):
         return Subject(name)
@@ -86,31 +87,31 @@ def join_context(context: str, name: str) -> Subject:
 
 
 def context_alone(subject: str | None) -> Subject | None:
-    """What names a subject's context and no subject, `:.ctx:`; None for the default context, which needs no naming.
+    """The text that names only a subject's context, `:.ctx:`; None for the default context, which needs no name.
 
-    This is what a request for a schema by its id may name. With a whole subject of a named context a registry answers
-    40403 unless that subject holds the id; and for one that names no context it answers from a namesake in another
-    context first (seen on Confluent 7.9.9 and 8.3.1).
+    A request for a schema by its id may name only this. If it names a whole subject of a named context, a registry
+    answers 40403 unless that subject holds the id. If it names a subject without a context, the registry first looks at
+    subjects with the same name in other contexts (seen on Confluent 7.9.9 and 8.3.1).
     """
     context, _ = split_context(subject or "")
     return None if context == DEFAULT_CONTEXT else join_context(context, "")
 
 
 def within_context_of(parent: str, subject: str) -> Subject:
-    """The subject that a schema under `parent` refers to as `subject`: one that names no context is in the parent's
-    (`QualifiedSubject.qualifySubjectWithParent`)."""
+    """The subject that a schema under `parent` refers to as `subject`: a subject without a context is in the parent's
+    context (`QualifiedSubject.qualifySubjectWithParent`)."""
     context, name = split_context(subject)
     return join_context(split_context(parent)[0] if context == DEFAULT_CONTEXT else context, name)
 
 
 def same_subject(one: str, other: str) -> bool:
-    """True if both are one subject: `a` and `:.:a` are, `a` and `:.ctx:a` are not."""
+    """True if both names mean the same subject: `a` and `:.:a` do, `a` and `:.ctx:a` do not."""
     return split_context(one) == split_context(other)
 
 
 def has_prefix(subject: str, prefix: str) -> bool:
-    """Whether a registry's search for `subjectPrefix` finds the subject: one without a context searches the default one
-    only, `:*:` searches all."""
+    """Whether a registry's search for `subjectPrefix` finds the subject: a prefix without a context searches only the
+    default context, `:*:` searches all."""
     context, name = split_context(subject)
     wanted, beginning = split_context(prefix)
     return wanted in (EVERY_CONTEXT, context) and name.startswith(beginning)

@@ -16,23 +16,24 @@ from srfix.serde.subjects.names import Role, Subject, SubjectStrategy, changelog
 
 @runtime_checkable
 class RecordSubjectStrategy(Protocol):
-    """A strategy that may need the record's name: it is asked when the schema is known."""
+    """A strategy that may need the record's name. It is called when the schema is known."""
 
     @property
     def needs_record(self) -> bool:
-        """True if it does: it is called with three arguments then."""
+        """True if it needs the name: it is then called with three arguments."""
 
     def __call__(self, topic: str, role: Role, record: str | None = None) -> Subject:
-        """The subject; `record` as `srfix.serde.formats.table.record_name` gives it, None for a schema without one."""
+        """The subject; `record` comes from `srfix.serde.formats.table.record_name`; None for a schema without a
+        name."""
 
 
 def needs_record(strategy: SubjectStrategy) -> bool:
-    """True if the strategy is to be asked by `subject_of`, when the schema is known."""
+    """True if `subject_of` must call the strategy when the schema is known."""
     return isinstance(strategy, RecordSubjectStrategy) and strategy.needs_record
 
 
 def subject_of(strategy: SubjectStrategy, topic: str, role: Role, record: Callable[[], str | None]) -> Subject:
-    """The subject by any strategy. The record's name is asked for only by those that need it."""
+    """The subject from any strategy. The record's name is computed only for strategies that need it."""
     if isinstance(strategy, RecordSubjectStrategy) and strategy.needs_record:
         return strategy(topic, role, record())
     return strategy(topic, role)
@@ -50,7 +51,8 @@ class TopicSubject:
 class RecordSubject:
     """The record's full name, whatever the topic and the role (RecordNameStrategy).
 
-    The name is an Avro record's full name or a JSON Schema's title. Anything else is refused, as there.
+    The name is an Avro record's full name or a JSON Schema's title. Any other schema is refused, as in Confluent's
+    strategy.
     """
 
     needs_record: ClassVar[bool] = True
@@ -74,9 +76,9 @@ class FixedSubject:
     """The same subject for every topic."""
 
     value: str | None = None
-    """The subject of values; None where values are not expected."""
+    """The subject of values; None if there are no values."""
     key: str | None = None
-    """The subject of keys; None where keys are not expected."""
+    """The subject of keys; None if there are no keys."""
 
     def __call__(self, topic: str, role: Role) -> Subject:
         subject = self.value if role is Role.VALUE else self.key
@@ -90,7 +92,7 @@ class FixedSubject:
 
 @dataclass(frozen=True, slots=True)
 class ChangelogSubject:
-    """The subject of a Kafka Streams store's changelog: the phantom one where the source topic is reused."""
+    """The subject of a Kafka Streams store's changelog; if the source topic is reused, the phantom subject."""
 
     application: str
     """The `application.id`."""
@@ -103,12 +105,12 @@ class ChangelogSubject:
 
 @dataclass(frozen=True, slots=True)
 class TemplateSubject:
-    """A text with `{topic}`, `{role}` (`key`, `value`) and `{record}` (the record's full name) in it.
+    """A text with the placeholders `{topic}`, `{role}` (`key`, `value`) and `{record}` (the record's full name).
 
     `{topic}-{role}` is `TopicSubject`, `{record}` is `RecordSubject`, `:.staging:{topic}-{role}` the same in a context.
-    Braces of the subject itself are doubled.
+    Double the braces that belong to the subject itself.
 
-    :raises UsageError: if a placeholder is another one, has a format, or a brace stands alone.
+    :raises UsageError: if a placeholder is unknown or has a format, or a single brace occurs.
     """
 
     template: str
@@ -136,33 +138,33 @@ class TemplateSubject:
 
 
 SubjectTable: TypeAlias = "Mapping[str, str] | Callable[[str], str | None]"
-"""Topic → subject, as a table or as a function; a function says None where it has none."""
+"""Topic → subject, as a table or as a function; a function returns None if it has no subject."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MappedSubject:
-    """Topic → subject by a table or a function, for values and for keys.
+    """Topic → subject, from a table or a function, for values and for keys.
 
-    A topic that they do not have is refused unless there is a fallback: so no schema lands under an unintended
-    subject. Picklable with tables, and with functions that are.
+    A topic without an entry is refused unless there is a fallback, so that no schema is registered under an unintended
+    subject. Picklable with tables, and with picklable functions.
     """
 
     value: SubjectTable | None = None
-    """The subjects of values; None where values are not expected."""
+    """The subjects of values; None if there are no values."""
     key: SubjectTable | None = None
-    """The subjects of keys; None where keys are not expected."""
+    """The subjects of keys; None if there are no keys."""
     fallback: SubjectStrategy | None = None
-    """What is asked about the other topics and halves; None to refuse them."""
+    """The strategy for other topics and halves; None to refuse them."""
 
     def __post_init__(self) -> None:
         for name in ("value", "key"):
             table = getattr(self, name)
-            if isinstance(table, Mapping):  # a copy: nobody changes a strategy that is in use
+            if isinstance(table, Mapping):  # a copy, so that nobody can change a strategy in use
                 object.__setattr__(self, name, dict(table))
 
     @property
     def needs_record(self) -> bool:
-        """True if the fallback does."""
+        """True if the fallback needs the name."""
         return self.fallback is not None and needs_record(self.fallback)
 
     def __call__(self, topic: str, role: Role, record: str | None = None) -> Subject:
@@ -183,10 +185,11 @@ class MappedSubject:
 
 @dataclass(frozen=True, slots=True)
 class ApartFromTopicSubject:
-    """Another strategy, and a refusal where that gives the topic's own subject.
+    """Wraps a strategy, and refuses its subject if that is the topic's own.
 
-    For a serializer of internal schemas, which is called with the names of topics that others write: the schema never
-    lands under `<topic>-value`, to become the version that their next one is compared with.
+    Use it for a serializer of internal schemas that is called with the names of other applications' topics. Then the
+    schema is never registered under `<topic>-value`, where the registry would compare the other application's next
+    schema with it.
     """
 
     strategy: SubjectStrategy
@@ -194,16 +197,16 @@ class ApartFromTopicSubject:
 
     @property
     def needs_record(self) -> bool:
-        """True if the strategy does."""
+        """True if the strategy needs the name."""
         return needs_record(self.strategy)
 
     def __call__(self, topic: str, role: Role, record: str | None = None) -> Subject:
         subject = subject_of(self.strategy, topic, role, lambda: record)
         if same_subject(subject, subject_for(topic, role)):
             raise UsageError(
-                f"{subject!r} is the subject of topic {topic!r} itself, and others write its {role.value}s, too. Map "
-                "the topic to another subject (MappedSubject, TemplateSubject, ChangelogSubject). If the schema is "
-                "meant for their subject, drop ApartFromTopicSubject."
+                f"{subject!r} is the own subject of topic {topic!r}, and other applications may also write its "
+                f"{role.value}s. Map the topic to another subject (MappedSubject, TemplateSubject, "
+                "ChangelogSubject). If the schema is meant for their subject, drop ApartFromTopicSubject."
             )
         return subject
 
@@ -212,7 +215,7 @@ _PLACEHOLDERS: Final = ("topic", "role", "record")
 
 
 def _placeholders(template: str) -> Iterator[tuple[str, bool]]:
-    """The placeholders, each with whether it stands plain."""
+    """The placeholders, and for each one whether it is plain."""
     try:
         parts = list(Formatter().parse(template))
     except ValueError as error:
@@ -236,4 +239,4 @@ def _named(record: str | None, topic: str, role: Role, strategy: str) -> str:
 
 
 Changelog: Final = ChangelogSubject
-"""`Changelog(application_id, store)`: `ChangelogSubject` for short."""
+"""`Changelog(application_id, store)`: a short name for `ChangelogSubject`."""

@@ -264,7 +264,7 @@ class TestTheRoot:
     @pytest.mark.parametrize("text", ['"string"', '["null", "string"]', '{"type": "map", "values": "int"}'])
     def test_a_bare_type_is_refused_unless_it_is_said_to_be_unwrapped(self, text: str) -> None:
         """ConnectFormatSchemaTranslator.toColumns."""
-        with pytest.raises(ColumnError, match=r"inferred from a record, and the schema is a bare "):
+        with pytest.raises(ColumnError, match=r"inferred from a record, but the schema is a bare "):
             infer_avro(text)
 
     @pytest.mark.parametrize(("role", "name"), [(Role.KEY, "ROWKEY"), (Role.VALUE, "ROWVAL")])

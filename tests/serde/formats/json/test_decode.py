@@ -236,7 +236,7 @@ class TestUnwrapped:
 
 class TestColumns:
     def test_several_columns_cannot_be_unwrapped(self) -> None:
-        with pytest.raises(ColumnError, match=r"^Only a single column can be un-wrapped, and there are 2: "):
+        with pytest.raises(ColumnError, match=r"^Only a single column can be un-wrapped, but there are 2: "):
             json.decoder(None, ReadSpec(columns=parse_columns("A INT, B INT"), case_rule=CaseRule.KSQLDB, wrap=False))
 
     def test_the_keys_of_a_map_must_be_strings(self) -> None:

@@ -99,7 +99,7 @@ class TestRows:
         ("row", "message"),
         [
             (None, "the row needs a mapping, got NoneType None"),
-            ({"D": 1}, "->D has no column or field to go to"),
+            ({"D": 1}, "->D feeds no column or field"),
             ({"A": 2**31}, "->A needs an integer from -2147483648 to 2147483647, got int 2147483648"),
             ({"A": True}, "->A needs an integer from -2147483648 to 2147483647, got bool True"),
             ({"A": 1.0}, "->A needs an integer from -2147483648 to 2147483647, got float 1.0"),

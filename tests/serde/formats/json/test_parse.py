@@ -39,7 +39,7 @@ class TestParse:
         assert parse(b"[1.5, 1e3]") == [1.5, 1000.0]
 
     def test_a_number_beyond_a_double_is_refused(self) -> None:
-        with pytest.raises(DecodeError, match=r"^A number of the JSON is larger than anything can hold \(a body of 5 "):
+        with pytest.raises(DecodeError, match=r"^A number of the JSON is too large for any type \(a body of 5 "):
             parse(b"1e400")
 
 
@@ -51,7 +51,7 @@ class TestParseExact:
         assert value.as_tuple() == Decimal(text).as_tuple()
 
     def test_an_exponent_beyond_what_a_decimal_can_hold_is_refused(self) -> None:
-        with pytest.raises(DecodeError, match="larger than anything can hold"):
+        with pytest.raises(DecodeError, match="too large for any type"):
             parse_exact(b"1e99999999999999999999")
 
     @given(st.decimals(allow_nan=False, allow_infinity=False))
@@ -126,7 +126,7 @@ class TestBoth:
 
     @PARSERS
     def test_an_integer_of_a_hundred_thousand_digits_is_refused(self, read: Read) -> None:
-        with pytest.raises(DecodeError, match="larger than anything can hold"):
+        with pytest.raises(DecodeError, match="too large for any type"):
             read(b"1" * 100_000)
 
     def test_a_fraction_beyond_its_bound_is_refused_by_an_error_that_is_not_its_own_cause(self) -> None:

@@ -228,7 +228,9 @@ class TestDate:
 
     @pytest.mark.parametrize("text", ["2932897", "-719163", "9223372036854775807", '"99999999"'])
     def test_days_that_python_cannot_hold_are_refused(self, text: str) -> None:
-        _refused("DATE", text, OutOfRangeError, r"is -?\d+, no day of the years 1 to 9999, .*\(times='integers'")
+        _refused(
+            "DATE", text, OutOfRangeError, r"is -?\d+, which is not a day of the years 1 to 9999, .*\(times='integers'"
+        )
 
     @pytest.mark.parametrize("text", ['"2020-06-16"', '""'])
     def test_a_text_that_is_no_number_is_refused(self, text: str) -> None:
@@ -270,7 +272,7 @@ class TestTimestamp:
 
     @pytest.mark.parametrize("text", ["253402300800000", "-9223372036854775808"])
     def test_a_time_that_python_cannot_hold_is_refused(self, text: str) -> None:
-        _refused("TIMESTAMP", text, OutOfRangeError, r"is -?\d+, no time of the years 1 to 9999")
+        _refused("TIMESTAMP", text, OutOfRangeError, r"is -?\d+, which is not a time of the years 1 to 9999")
 
 
 class TestDecimal:

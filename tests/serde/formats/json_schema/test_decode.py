@@ -257,7 +257,7 @@ class TestUnions:
             assert row == {"P": None}
 
     def test_a_node_that_no_alternative_takes_is_refused(self) -> None:
-        with pytest.raises(CoercionError, match=r"^At ->P, the body has a boolean, where"):
+        with pytest.raises(CoercionError, match=r"^At ->P, the body has a boolean, but"):
             self._row("true")
 
     def _row(self, body: str) -> Value:
@@ -294,7 +294,7 @@ class TestRoot:
             json_schema.decoder("{}", ReadSpec(columns=parse_columns("A MAP<INT, INT>")))
 
     def test_only_one_column_is_unwrapped(self) -> None:
-        with pytest.raises(ColumnError, match=r"^Only a single column can be un-wrapped, and there are 2: "):
+        with pytest.raises(ColumnError, match=r"^Only a single column can be un-wrapped, but there are 2: "):
             json_schema.decoder("{}", ReadSpec(columns=parse_columns("A INT, B INT"), wrap=False))
 
     def test_a_body_that_is_cut_off_or_extended_is_refused(self) -> None:

@@ -125,7 +125,7 @@ class TestEncoderUnder:
         ],
     )
     def test_a_column_of_another_type_is_refused(self, schema: str, column: str) -> None:
-        with pytest.raises(SchemaError, match=r"Declare the column as the schema has it\.$"):
+        with pytest.raises(SchemaError, match=r"Declare the column with the schema's type\.$"):
             _under(f'{{"type":"object","properties":{{"a":{schema}}}}}', f"`a` {column}", {"a": None})
 
     def test_maps_are_written_as_the_schema_has_them(self) -> None:

@@ -137,11 +137,11 @@ class TestOneProperty:
             ('{"type":"null"}', "a part of the schema is a NullSchema"),
             ('{"const":1}', "a part of the schema is a ConstSchema"),
             ('{"not":{"type":"string"}}', "a part of the schema is a NotSchema"),
-            ('{"oneOf":[{"type":"null"},{"type":"null"}]}', "allows nothing but null"),
+            ('{"oneOf":[{"type":"null"},{"type":"null"}]}', "allows only null"),
             ('{"type":"array"}', "does not specify the type of its items"),
             ('{"type":"array","items":[{"type":"string"}]}', "does not specify the type of its items"),
             ('{"type":"object","connect.type":"map"}', "does not specify the type of its values"),
-            ('{"type":"array","connect.type":"map","items":{"type":"object"}}', "these have no key"),
+            ('{"type":"array","connect.type":"map","items":{"type":"object"}}', "but the entries have no key"),
             ('{"allOf":[]}', "an allOf of nothing"),
             ('{"type":"boolean","minimum":1}', "an allOf of BooleanSchema, NumberSchema"),
             ('{"type":"number","connect.type":"int65"}', "Unsupported connect.type of a number"),
@@ -149,8 +149,8 @@ class TestOneProperty:
             ('{"type":"string","connect.version":1.5}', "Expected an integer of 32 bits as connect.version"),
             ('{"type":"string","connect.parameters":[]}', "Expected an object as connect.parameters"),
             ('{"type":"string","default":null}', "Invalid null value for required string field"),
-            ('{"type":"text"}', "which JSON Schema does not have"),
-            ('{"type":3}', "which JSON Schema does not have"),
+            ('{"type":"text"}', "but JSON Schema has no such type"),
+            ('{"type":3}', "but JSON Schema has no such type"),
             ('{"properties":[]}', "it must be an object"),
             ('{"required":"a"}', "it must be a list of names"),
             ('{"oneOf":{}}', "it must be a list of schemas"),
@@ -213,7 +213,7 @@ class TestWhole:
         text = '{"oneOf":[{"type":"null"},{"type":"integer"}]}'
         inferred = infer_json_schema(text, role=Role.KEY, wrapped=False)
         assert print_columns(inferred.columns) == "ROWKEY BIGINT"
-        with pytest.raises(ColumnError, match=r"inferred from a record, and the schema is a bare int64"):
+        with pytest.raises(ColumnError, match=r"inferred from a record, but the schema is a bare int64"):
             infer_json_schema(text)
 
     @pytest.mark.parametrize("text", ["", "nonsense", "[]", "true", "1", '"a"', "{" * 3000, '{"a":' * 3000, "\ud800"])

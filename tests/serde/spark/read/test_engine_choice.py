@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 EXACT = plan_of("A INT", record(a="int"))
 INEXACT = plan_of("A STRING", record(a="double"))
 MANY = plan_of("A INT", *(record(a="int", **{f"f{n}": "int" for n in range(number)}) for number in range(31)))
-LEFT = "1 schemas (1) are of shapes beyond the 30 that Spark compiles well, and are read with the arrow engine alone"
+LEFT = "1 schemas (1) have shapes beyond the 30 that Spark compiles well, so only the arrow engine reads them"
 WHY_NOT = "Schema id 1: column A (STRING), writer type double: the text of a floating-point number depends on the JVM."
-NO_SRFIX = "The arrow engine runs on the workers, and they lack srfix: No srfix there."
+NO_SRFIX = "The arrow engine runs on the workers, but they lack srfix: No srfix there."
 
 
 class FakeSession:
@@ -82,7 +82,7 @@ class TestUnboundedSession:
         with caplog.at_level(logging.WARNING, logger="srfix.serde.spark"):
             choice = choose_engine(EXACT, session_of(FakeSession(unbounded="No bounds here")), "jvm")
         assert (choice.engine, choice.fallback) == ("jvm", True)
-        assert caplog.messages == ["No bounds here. It is read so all the same, for the engine was named."]
+        assert caplog.messages == ["No bounds here. srfix reads nevertheless, because you named the engine."]
 
 
 class TestChooseEngine:
@@ -90,7 +90,13 @@ class TestChooseEngine:
         ("engine", "exact", "has_avro", "has_srfix", "expected"),
         [
             ("auto", True, True, True, "engine jvm with arrow for unknown ids: Spark's own Avro reads every known"),
-            ("auto", True, True, False, "engine jvm: Spark's own Avro reads every known schema exactly; what the plan"),
+            (
+                "auto",
+                True,
+                True,
+                False,
+                "engine jvm: Spark's own Avro reads every known schema exactly; payloads that the plan",
+            ),
             ("auto", False, True, True, f"engine arrow: the jvm engine cannot be used: {WHY_NOT}"),
             ("auto", True, False, True, "engine arrow: the jvm engine cannot be used: Spark lacks the jar spark-avro."),
             ("jvm", True, True, True, "engine jvm with arrow for unknown ids: it was asked for"),
@@ -125,7 +131,7 @@ class TestChooseEngine:
             choose_engine(EXACT, session_of(FakeSession(has_avro=False)), "jvm")
 
     def test_the_arrow_engine_without_srfix_refuses_where_it_is_known(self) -> None:
-        with pytest.raises(WorkerPackageError, match="The arrow engine runs on the workers, and"):
+        with pytest.raises(WorkerPackageError, match="The arrow engine runs on the workers, but"):
             choose_engine(EXACT, session_of(FakeSession()), "arrow", workers_have_srfix=False)
 
     def test_workers_are_asked_once_for_each_session(self, caplog: pytest.LogCaptureFixture) -> None:

@@ -29,7 +29,8 @@ COLUMNS = "USERID BIGINT, NAME STRING, ADDRESS STRUCT<CITY STRING, STREET STRING
 PHANTOM = ChangelogSubject(application="app", store="store")
 
 INCIDENT: Final = (
-    "  policy an id whose schema is registered under 'app-store-changelog-value', or else 'users-value' (DualSubject)",
+    "  policy an id whose schema is registered under 'app-store-changelog-value', otherwise 'users-value' "
+    "(DualSubject)",
     "  asked 'app-store-changelog-value' (1 version), 'users-value' (4 versions)",
     "  is version 1 of 'app-store-changelog-value', version 2 of 'users-value'",
     "  accepted under 'app-store-changelog-value'",
@@ -57,7 +58,7 @@ def _engines(plan: ReadPlan) -> str:
 SUMMARY: Final = """\
 The values of topic 'users': Avro, case rule unique
   columns     USERID BIGINT, NAME STRING, ADDRESS STRUCT<CITY STRING, STREET STRING>
-  policy      an id whose schema is registered under 'app-store-changelog-value', or else 'users-value' (DualSubject)
+  policy      an id whose schema is registered under 'app-store-changelog-value', otherwise 'users-value' (DualSubject)
   reads       ids 1, 2, of 'app-store-changelog-value' (1 version), 'users-value' (4 versions)
   bad rows    id 3 (AMBIGUOUS_CASE); id 4 (TYPE_MISMATCH)
   refused     id 99
@@ -130,7 +131,7 @@ class TestEngines:
         registry.seed("users-value", SOURCE.replace('"U"', '"V"'))
         text = _engines(plan_read(client, "users", COLUMNS, missing_columns="null"))
         flat = " ".join(text.split())
-        assert "by Python where it has not jvm reads 1 shape of schemas: ids 1 and 2 cannot see: - " in flat
+        assert "otherwise by Python jvm reads 1 shape of schemas: ids 1 and 2 cannot see: - " in flat
         assert all(f"- {' '.join(sentence.split())}" in flat for sentence in UNSEEN)
 
     def test_the_arrow_engine_says_what_its_kernel_leaves_to_python(
@@ -140,7 +141,7 @@ class TestEngines:
             record = f'{{"type":"record","name":"{name}","fields":[{{"name":"n","type":"{type_}"}}]}}'
             registry.seed("users-value", record)
         assert _engines(plan_read(client, "users", "N STRING")).splitlines()[1:3] == [
-            "              natively where an executor has srfix-kernel; by Python where it has not, and:",
+            "              natively if an executor has srfix-kernel, otherwise by Python, and:",
             "              - 1 and 2: N: a floating-point number as text, which needs Java's way of writing digits",
         ]
 
@@ -150,12 +151,12 @@ class TestEngines:
     ) -> None:
         registry.seed("users-value", shape.schema)
         text = _engines(plan_read(client, "users", shape.upper_columns))
-        assert "by Python where it has not\n" in text
+        assert "otherwise by Python\n" in text
 
     def test_the_jvm_engine_says_why_it_refuses(self, client: RegistryClient) -> None:
         plan = plan_read(client, "users", "ID INT", format=Format.JSON_SR)
-        assert "  jvm         refused: The jvm engine reads Avro, and the" in _engines(plan).splitlines()[1]
+        assert "  jvm         refused: The jvm engine reads only Avro, but the" in _engines(plan).splitlines()[1]
 
     def test_a_type_that_spark_has_not_is_for_none(self, client: RegistryClient) -> None:
         text = _engines(plan_read(client, "users", "SINCE TIME"))
-        assert text.startswith("  both        refused: The column ->SINCE is TIME, which")
+        assert text.startswith("  both        refused: The column ->SINCE is TIME, but")

@@ -398,7 +398,7 @@ class TestRefreshed:
         registry.seed("users-value", MILLIS)
         plan = plan_read(client, "users", "T TIMESTAMP", times="integers")
         registry.seed("users-value", MILLIS.replace("millis", "micros"))
-        with pytest.raises(ColumnError, match="numbers of different units"):
+        with pytest.raises(ColumnError, match="numbers with different units"):
             plan.refreshed(client)
 
 

@@ -42,7 +42,7 @@ class TestNumbersOfDifferentUnits:
         registry.configure("users-value", {"compatibility": "NONE"})
         for type_ in types:
             _seed(registry, A=type_)
-        with pytest.raises(ColumnError, match=rf"The column {path} would hold numbers of"):
+        with pytest.raises(ColumnError, match=rf"The column {path} would hold numbers with"):
             plan_read(client, "users", column)
         plan_read(client, "users", column, case_rule=CaseRule.KSQLDB)
 
@@ -135,8 +135,8 @@ class TestNewestOfSpark:
         assert plan.newest is not None
         reasons = {dropped.path: dropped.reason for dropped in plan.newest.dropped}
         assert set(reasons) == {"->t", "->n", "->d", "->s->x", "->only", "->only->x", "->l", "->m", "->u", "->r->next"}
-        assert reasons["->t"].startswith("Spark has no such type as TIME.")
-        assert reasons["->d"].startswith("Spark's decimals have at most 38 digits, and this one has 39.")
+        assert reasons["->t"].startswith("Spark has no type TIME.")
+        assert reasons["->d"].startswith("Spark's decimals have at most 38 digits, but this one has 39.")
         assert plan.spark_schema()
         explained = plan.explain(extended=True)
         assert all(f"left out {path}: " in explained for path in reasons)

@@ -54,7 +54,7 @@ class TestTopicPlans:
             ([], "There is no plan"),
             ({"": plan("users")}, "'' is not a topic's name"),
             ({None: plan("users")}, "None is not a topic's name"),
-            (["users"], "A plan must be what plan_read gives, not str"),
+            (["users"], "A plan must come from plan_read, but this is str"),
             ([plan("users"), plan("users", "ID INT")], "Two plans are of the topic 'users'"),
             ([plan("users"), plan("orders", "K STRING KEY", Role.KEY)], "Some plans read keys, others values"),
         ],
@@ -67,7 +67,7 @@ class TestTopicPlans:
         ("other", "message"),
         [
             ("ID STRING", "The column ID is BIGINT in the topic 'users' and STRING in 'orders'"),
-            ("`id` BIGINT", "ID of the topic 'users' and id of 'orders' differ in letter case alone"),
+            ("`id` BIGINT", "ID of the topic 'users' and id of 'orders' differ only in letter case"),
         ],
     )
     def test_columns_that_do_not_go_together_are_refused(self, other: str, message: str) -> None:
@@ -81,13 +81,13 @@ class TestTopicPlans:
             from_registry(plans[kind])  # type: ignore[call-overload]
 
     def test_a_column_is_read_by_one_plan(self) -> None:
-        with pytest.raises(UsageError, match=r"A plan must be what plan_read gives, not list\. A"):
+        with pytest.raises(UsageError, match=r"A plan must come from plan_read, but this is list\. A"):
             from_registry("value", [plan("a"), plan("b")])  # type: ignore[call-overload]
 
     def test_a_column_is_read_by_a_plan_or_by_a_subject_named_after_its_topic_and_a_registry(
         self, client: RegistryClient
     ) -> None:
-        with pytest.raises(UsageError, match=r"The subject User is not called after a topic .*subjects=\['User'\]"):
+        with pytest.raises(UsageError, match=r"The subject User is not named after a topic .*subjects=\['User'\]"):
             from_registry("value", "User", client)
         with pytest.raises(UsageError, match=r"need a schema registry"):
             from_registry("value", "users-value")
@@ -108,7 +108,7 @@ class TestTopicsAsked:
     def test_one_that_asks_its_topics_subjects_does_not(
         self, bound: ReadPlan, parameter: str, options: dict[str, str]
     ) -> None:
-        with pytest.raises(UsageError, match=rf"{parameter}= may bring rows of any topic,"):
+        with pytest.raises(UsageError, match=rf"{parameter}= may give rows of any topic,"):
             topics_asked(bound, **options)  # type: ignore[arg-type]
         assert topics_asked({"users": bound}, subscribe_pattern=".*").option == "subscribePattern"
 
@@ -153,14 +153,14 @@ class TestWords:
         said = "java.util.regex.PatternSyntaxException: Unclosed group near index 1\n(\n\tat java.base/java.util.regex"
         error = asked.error_of(said)
         assert error is not None
-        assert "subscribe_pattern= is not a regular expression of Java's:" in error.message
+        assert "subscribe_pattern= is not a Java regular expression:" in error.message
         assert topics_asked([plan("a")]).error_of(said) is None
         assert asked.error_of("something else") is None
 
 
 def test_offsets_of_partitions_of_nobody_are_refused() -> None:
     asked = topics_asked([plan("a"), plan("b")])
-    with pytest.raises(UsageError, match="starting_offsets= names no topics, and several"):
+    with pytest.raises(UsageError, match="starting_offsets= names no topics, but several"):
         kafka_options(asked, bootstrap_servers="b:9092", starting_offsets={0: 1}, ending_offsets=None, options={})
 
 

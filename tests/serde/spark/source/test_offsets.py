@@ -114,9 +114,9 @@ class TestCheckpoint:
     def test_where_there_are_no_ids_by_a_log_that_went_back(self) -> None:
         before = StreamCheckpoint(topic="users", topic_id=None, offsets={0: 21})
         assert not is_recreated(before, LOG)
-        with pytest.raises(DataLossError, match=r"has read users\[0\] up to offset 21, and the"):
+        with pytest.raises(DataLossError, match=r"has read users\[0\] up to offset 21, but the"):
             check_not_recreated(before, LOG)
-        with pytest.raises(DataLossError, match=r"users\[4\] up to offset 0, and the partition is"):
+        with pytest.raises(DataLossError, match=r"users\[4\] up to offset 0, but the partition is"):
             check_not_recreated(StreamCheckpoint(topic="users", topic_id=None, offsets={4: 0}), LOG)
         check_not_recreated(StreamCheckpoint(topic="users", topic_id="one", offsets={0: 20, 1: 2}), LOG)
 

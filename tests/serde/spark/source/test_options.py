@@ -156,18 +156,18 @@ class TestSourceOptions:
             (Use.BATCH, {"metadata": "offset,size"}, "The option metadata is all, none, or some of key, .*: 'size'"),
             (Use.BATCH, {"metadata": "offset,offset"}, "The option metadata .* each once: 'offset'"),
             (Use.BATCH, {"format": "raw", "metadata": "all"}, "With format=raw all columns are metadata"),
-            (Use.BATCH, {"includeHeaders": "true"}, "The option includeHeaders goes with format=raw"),
+            (Use.BATCH, {"includeHeaders": "true"}, "The option includeHeaders needs format=raw"),
             (
                 Use.BATCH,
                 {"policy": "dual-subject"},
                 r"With policy=dual-subject, set subject\.first and subject\.second",
             ),
-            (Use.BATCH, {"subject.first": "a"}, r".*subject\.second go with policy=dual-subject"),
-            (Use.BATCH, {"subject": "a"}, "The option subject goes with policy=one-subject"),
+            (Use.BATCH, {"subject.first": "a"}, r".*subject\.second need policy=dual-subject"),
+            (Use.BATCH, {"subject": "a"}, "The option subject needs policy=one-subject"),
             (Use.BATCH, {"kafka.group.id": "mine"}, r"The option kafka\.group\.id is not allowed"),
             (Use.BATCH, {"kafka.sasl.jaas.config": "x"}, r"sasl\.jaas\.config must begin with a login module"),
             (Use.BATCH, {"registry.basic.auth.user": "x"}, r"Unknown registry property basic\.auth\.user"),
-            (Use.BATCH, {"path": "/x"}, r"Give path, to read files, or bootstrap\.servers and topic"),
+            (Use.BATCH, {"path": "/x"}, r"Give either path, to read files, or bootstrap\.servers and topic"),
         ],
     )
     def test_what_makes_no_sense_is_refused_with_what_does(self, use: Use, given: dict[str, str], message: str) -> None:

@@ -84,9 +84,9 @@ class TestJvmWrite:
         with pytest.raises(EngineRefusedError) as caught:
             told("A INT, B TIME, C DOUBLE", struct(a="long", b="time(6)", c="long"))
         assert caught.value.reasons == (
-            "->A is bigint, and not every such value fits int",
-            "->B is time(6): Spark has no exact way from it to int (time-millis)",
-            "->C is bigint, and not every such value fits double",
+            "->A is bigint, but not every such value fits int",
+            "->B is time(6): Spark has no exact conversion from it to int (time-millis)",
+            "->C is bigint, but not every such value fits double",
         )
 
 
@@ -108,7 +108,7 @@ class TestExplain:
     @pytest.mark.parametrize(
         ("type_", "engine"),
         [
-            ("long", "engine: arrow; jvm cannot: ->ID is bigint, and not every such value fits int"),
+            ("long", "engine: arrow; jvm cannot be used: ->ID is bigint, but not every such value fits int"),
             ("string", "engine: none. The frame's rows cannot be written as values of topic 't': ->ID is string"),
         ],
     )

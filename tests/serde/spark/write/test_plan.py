@@ -62,7 +62,7 @@ class TestPlanWrite:
         before = registry.dump()
         with pytest.raises(IncompatibleSchemaError) as caught:
             plan_write(client, "users", "ID BIGINT, NAME DOUBLE")
-        assert caught.value.__notes__ == ["No job was started: nothing was written to the topic 'users'."]
+        assert caught.value.__notes__ == ["No job was started, so nothing was written to the topic 'users'."]
         assert registry.dump() == before
 
     def test_without_registering_the_schema_must_be_there(
@@ -141,7 +141,7 @@ class TestPlanWrite:
         [
             ({"format": Format.JSON, "schema_id": 3}, "JSON has no schemas, so schema_id= cannot be used"),
             ({"format": Format.KAFKA, "columns": None}, "KAFKA has neither names nor types: give the columns"),
-            ({"schema": OTHER}, "schema= defines all that is written"),
+            ({"schema": OTHER}, "schema= already defines the fields"),
             ({"validate": True}, "validate= is for JSON_SR"),
             ({"format": Format.JSON_SR, "full_name": "a.B"}, "full_name= for AVRO"),
         ],

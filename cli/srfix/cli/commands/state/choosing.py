@@ -1,4 +1,4 @@
-"""Which stores of which directory a command of `srfix state` is about; what of them it could not read, and the exit code."""
+"""The stores that a command of `srfix state` reads, what it could not read of them, and the exit code that follows."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 
 
 SHUT: Final = f"not permitted, {NotPermittedError.REMEDY}"
-"""Why something was not looked at."""
+"""The reason for a folder that this user may not read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotRead:
-    """What was not read."""
+    """What a command could not read."""
 
     lines: tuple[str, ...]
     is_damaged: bool
     is_unseen: bool
-    """True if something could not be looked at. Rows in the memory of an application that runs are said, and are no such:
-    the help says that they are not on disk."""
+    """True if srfix could not look at something. Rows in the memory of a running application do not count: they are
+    reported, and the help says that they are not on disk."""
 
     def code(self, *, is_wrong: bool = False) -> ExitCode:
-        """The exit code, where something is wrong besides or not."""
+        """The exit code. The argument says whether the command found something wrong."""
         if is_wrong or self.is_damaged:
             return ExitCode.FINDINGS
         return ExitCode.REFUSED if self.is_unseen else ExitCode.OK
@@ -55,8 +55,8 @@ def not_read(
     *,
     applications: Iterable[ApplicationState] = (),
 ) -> NotRead:
-    """What could not be read of stores that were read: the parts as they were read, where others read them than those of
-    `owned_stores`. Applications that were asked for count where none of their stores may have been seen.
+    """What a command could not read of its stores. If other objects than `owned_stores` have read the parts, they are
+    passed in. If srfix saw no store of an application that the user named, the application counts, too.
     """
     pairs = list(owned_stores)
     parts = [store for _application, store in pairs] if stores is None else list(stores)
@@ -78,7 +78,7 @@ def not_read(
 
 
 def not_closed(owned_stores: Iterable[tuple[ApplicationState, StateStore]]) -> Iterator[str]:
-    """A line for each application whose tasks do not say how far they are, so that rows may have been lost with its memory."""
+    """A line for each application whose tasks have no checkpoint, so that rows in memory may have been lost."""
     from srfix.recovery.state.reading.detection import databases
 
     tasks: dict[str, dict[str, None]] = {}
@@ -103,13 +103,13 @@ def shut_folders_of(application: ApplicationState) -> Iterator[str]:
 
 
 def shut_places(application: ApplicationState) -> Iterator[str]:
-    """A line for each folder of an application that this user may not look into."""
+    """A line for each application folder that this user may not read."""
     for path in shut_folders_of(application):
         yield f"{path}: {SHUT}. It may hold rows of the store."
 
 
 def shut_stores(stores: Iterable[StateStore]) -> Iterator[str]:
-    """A line for each part of a store that this user may not read: nothing tells whether that is damaged."""
+    """A line for each part of a store that this user may not read: srfix cannot tell whether that part is damaged."""
     for store in stores:
         for damage in store.damage:
             if damage.is_shut:
@@ -117,7 +117,7 @@ def shut_stores(stores: Iterable[StateStore]) -> Iterator[str]:
 
 
 def read_so_far(count: int, store: StateStore) -> str:
-    """A number of rows for a person: with damage it is only how many could be read."""
+    """A number of rows, as text. If the store is damaged, the text says that srfix could read only that many."""
     if store.is_damaged:
         return f"{count:,} (damaged)"
     if store.is_shut:
@@ -126,7 +126,7 @@ def read_so_far(count: int, store: StateStore) -> str:
 
 
 def damage_lines(stores: Iterable[StateStore]) -> Iterator[str]:
-    """What is damaged, and how to have it whole again."""
+    """Lines about damaged stores, and how to repair them."""
     can_be_mended = False
     for store in stores:
         for damage in store.damage:
@@ -151,14 +151,14 @@ directory_argument = click.argument("directory", metavar="DIR", **path_completio
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreChoice:
-    """Which stores are meant: of which application and task (`0_3`), and of which name; None for all."""
+    """The user's choice of stores: by application, task (`0_3`) and name; None means all."""
 
     application: str | None
     store: str | None
     task: str | None
 
     def applications(self, directory: str) -> tuple[ApplicationState, ...]:
-        """Those of the directory that are meant."""
+        """The chosen applications in the directory."""
         from srfix.recovery.state.directory_reader import read_state_directory, shut_folders
 
         states = read_state_directory(Path(directory))
@@ -173,7 +173,7 @@ class StoreChoice:
         return wanted
 
     def stores(self, directory: str) -> Iterator[tuple[ApplicationState, StateStore]]:
-        """The parts of stores that are meant, task after task. A store is opened when its rows are read."""
+        """The chosen parts of stores, task after task. A store is opened only when its rows are read."""
         from srfix.recovery.state.reading.store import open_stores
 
         applications = self.applications(directory)
@@ -197,7 +197,7 @@ class StoreChoice:
                 yield application, store
 
     def one_store(self, directory: str) -> list[tuple[ApplicationState, StateStore]]:
-        """The parts of the one store that is meant."""
+        """The parts of the one store that the user chose."""
         pairs = list(self.stores(directory))
         names = sorted({store.name for _application, store in pairs})
         owners = sorted({application.application for application, _store in pairs})
@@ -221,7 +221,7 @@ choice_options = handing_over(
 
 
 def refuse_within(place: str, option: str, *directories: str) -> None:
-    """Nothing is written, where an option says, to a directory that is read, nor into one of its folders."""
+    """Refuses an output path in a state directory that srfix reads, or in one of its folders."""
     for directory in directories:
         if Path(place).resolve().is_relative_to(Path(directory).resolve()):
             raise UsageError(

@@ -1,4 +1,4 @@
-"""`srfix state diff`: a store beside the topic that it restores from."""
+"""`srfix state diff`: compares a store with the topic that it restores from."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def diff(
 
 
 def _topic(application: ApplicationState, store: StateStore) -> Topic:
-    """The topic that the directory names for a store."""
+    """The topic from which a store restores, as far as the directory names it."""
     from srfix.recovery.stores.estimates import topic_of
 
     topic, candidates = topic_of(application, store.directory, store.task)
@@ -196,7 +196,7 @@ def _blocks(done: Sequence[Comparison]) -> Iterator[Block]:
 
 
 def _key(form: StoreFormat, key: bytes) -> str:
-    """With its window, where it has one."""
+    """The key, with its window if it has one."""
     from srfix.recovery.stores.differences import in_window
 
     key, window = in_window(form, key)

@@ -1,4 +1,4 @@
-"""`srfix state estimate`: what a restore will take."""
+"""`srfix state estimate`: estimates the time and memory of a restore."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`srfix state export`: the rows of a store as files."""
+"""`srfix state export`: writes the rows of a store to files."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def export(
         write: Write | None = None
         for _application, store in pairs:
             if write is None or not one_file:
-                stack.close()  # the file before is complete
+                stack.close()  # the previous file is complete
                 name = first.name if one_file else f"{store.name}-{store.task.name}"
                 paths.append(target / f"{name}.{kind.value}")
                 write = stack.enter_context(

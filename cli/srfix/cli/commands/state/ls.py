@@ -1,4 +1,4 @@
-"""`srfix state ls`: applications, tasks and stores on disk."""
+"""`srfix state ls`: lists applications, tasks and stores on disk."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def ls(directory: str, quiet: bool, output: OutputFormat) -> ExitCode:
 
 
 def _is_unseen(application: ApplicationState, form: StoreForm) -> bool:
-    """True if a store that cannot be opened may be whole: while the application runs, files come and go."""
+    """True if a store that cannot be opened may still be undamaged: a running application creates and deletes files."""
     return form.is_shut or bool(application.is_in_use)
 
 

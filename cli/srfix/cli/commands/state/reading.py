@@ -52,8 +52,8 @@ class RowReading:
         store: str,
         on_second: Callable[[SecondAnswered], None] | None = None,
     ) -> Iterator[RecordDecoder]:
-        """What decodes the halves that have a format; the others stay bytes. Where a second subject answered is said on
-        standard error, unless somebody is to be told.
+        """The decoder for keys and values with a format; the others stay bytes. If a second subject answered,
+        `on_second` is told; without it, a line on standard error says so.
         """
         from srfix.cli.options.decoding import NoRegistry
         from srfix.cli.options.policy import PolicyChoice
@@ -68,7 +68,9 @@ class RowReading:
             if form is not None or columns is not None or delimiter is not None
         }
         if self.policy == DUAL_SUBJECT and self.second_subject is None:
-            raise UsageError("--resolve dual-subject needs --second-subject: the source topic's, say.")
+            raise UsageError(
+                "--resolve dual-subject needs --second-subject, for example the subject of the source topic."
+            )
         asks_store = self.policy in (ONE_SUBJECT, DUAL_SUBJECT) and self.subject is None
         policy = PolicyChoice(
             policy=self.policy,
@@ -89,7 +91,7 @@ def _options(role: Role, form: str | None, columns: str | None, delimiter: str |
     from srfix.serde.column_sources.given import given_columns
 
     if form not in (None, _BY_SCHEMA) and Format(form).needs_columns and columns is None:
-        raise UsageError(f'The format {form} needs its columns: --{role.value}-columns "ID BIGINT", say.')
+        raise UsageError(f'The format {form} needs its columns, for example --{role.value}-columns "ID BIGINT".')
     return DecodeOptions(
         roles=(role,),
         format=None if form in (None, _BY_SCHEMA) else Format(form),
@@ -138,7 +140,7 @@ reading_options = handing_over(
     click.option("--subject", help="The subject to ask first; default: the store's changelog subject."),
     click.option("--second-subject", help="The subject to fall back to."),
 )
-"""Adds the options that say how rows are read; the command gets `reading: RowReading`."""
+"""Adds the options for how to read rows; the command gets `reading: RowReading`."""
 
 retention_option = click.option(
     "--retention-ms",

@@ -1,4 +1,5 @@
-"""`srfix state rebuild` and `srfix state migrate`: a store from the topic that it restores from; a directory written anew."""
+"""`srfix state rebuild` and `srfix state migrate`: build a store from the topic that it restores from; write a new copy
+of a directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`srfix state get` and `srfix state scan`: the rows of one key, and of a store."""
+"""`srfix state get` and `srfix state scan`: print the rows of one key, or of a store."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def get(
 
 
 def _json_of(key: str) -> Json:
-    """What a key is as JSON; None if it is none."""
+    """The key as a JSON value; None if it is not JSON."""
     try:
         return cast("Json", json.loads(key))
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""`srfix state size`: how large stores are, how old their rows, which schema ids they carry."""
+"""`srfix state size`: shows the size of stores, the ages of their rows, and the schema ids in them."""
 
 from __future__ import annotations
 
@@ -90,9 +90,9 @@ def _blocks(pairs: Sequence[tuple[StateStore, SizedStore]]) -> Iterator[Block]:
     }
     if rocksdb_rows:
         yield Table(
-            ("store", "RocksDB", "compression", "compaction", "LOG tells of"),
+            ("store", "RocksDB", "compression", "compaction", "Found in LOG"),
             tuple(rocksdb_rows),
-            title="By its OPTIONS",
+            title="Found in OPTIONS",
         )
     hurts = (
         f"{sized_store.store} of task {sized_store.task}: {hurt}"

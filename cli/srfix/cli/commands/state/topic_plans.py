@@ -1,4 +1,5 @@
-"""`srfix state seed-changelog` and `plan-expiry`: plans that write to a topic. They write the plan, and records beside it."""
+"""`srfix state seed-changelog` and `plan-expiry`: make plans that write to a topic. The commands write the plan, and
+records beside it."""
 
 from __future__ import annotations
 
@@ -70,7 +71,7 @@ def seed_changelog(
     from srfix.serde.subjects.names import Topic
 
     refuse_existing(path)
-    named_store, _, topic = source.rpartition("=")  # a topic's name holds none
+    named_store, _, topic = source.rpartition("=")  # a topic's name has no '='
     if named_store not in ("", store):
         raise UsageError(f"--source is for the store {named_store!r}, but --store names {store!r}.")
     has_registry = bool(connection.registry.urls)
@@ -98,9 +99,7 @@ def seed_changelog(
 
 
 def refuse_existing(path: Path, *beside: Path) -> None:
-    """Nothing is written over, the plan and what is written beside it: a plan that was reviewed, or a journal, may stand
-    there.
-    """
+    """Refuses to overwrite a file at the plan's path or beside it: it may be a reviewed plan, or a journal."""
     from srfix.recovery.plans.journal_file import is_journal
     from srfix.recovery.topic_plan.journal import TOPIC_JOURNALS
 
@@ -125,7 +124,7 @@ def _asking(registry: RegistryClient) -> Registered:
         try:
             schema = registry.schema_by_id(schema_id).schema
         except SchemaNotFoundError:
-            return False  # nobody knows it: no reader will
+            return False  # no schema has this id, so no reader can find it
         version = look_up(registry, subject, schema)
         return version is not None and version.subject == subject
 

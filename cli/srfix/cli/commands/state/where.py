@@ -1,4 +1,4 @@
-"""`srfix state where`: which partition and task a key belongs to, who holds it, and who would fail to read it."""
+"""`srfix state where`: shows the partition, the task and the hosts of a key, and the readers that would fail on it."""
 
 from __future__ import annotations
 
@@ -46,22 +46,22 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class KeyLook:
-    """What is known of one key of a store."""
+    """What srfix has found out about one key of a store."""
 
     application: ApplicationState
     store: StateStore
-    """Any part of the store."""
+    """One part of the store; it does not matter which."""
     location: Whereabouts
     topic: Topic | None
-    """From which the store restores; None if that is not known."""
+    """The topic from which the store restores; None if srfix does not know it."""
     newest: NewestRecord | None = None
     hosts: list[KeyHost] = field(default_factory=list)
     reads: list[RowRead] = field(default_factory=list)
     not_looked_at: list[str] = field(default_factory=list)
-    """What, and why not."""
+    """What srfix did not look at, and why."""
 
     def find_hosts(self, cluster: Cluster | None, group: str, ksqldb: KsqldbServers) -> None:
-        """Asks the application's group, and ksqlDB, as far as they were named."""
+        """Asks the application's group and ksqlDB for the hosts, if the user named them."""
         from srfix.recovery.stores.placing import hosts_by_group, hosts_by_ksqldb, task_of
 
         name, partition = task_of(self.store.task, self.location.partition), self.location.partition
@@ -104,7 +104,7 @@ class KeyLook:
             )
 
     def find_record(self, cluster: Cluster | None) -> None:
-        """Looks for the topic's newest record of the key: what a restore puts in the store."""
+        """Looks for the topic's newest record of the key, which a restore would put in the store."""
         from srfix.recovery.stores.whereabouts import key_in_topic, newest_record
 
         if cluster is None:
@@ -125,7 +125,7 @@ class KeyLook:
                 self.not_looked_at.append(f"the newest record of {self.topic}: none of its last {count} has the key")
 
     def ask(self, connection: Connection, stack: ExitStack) -> None:
-        """Asks the registry for what the row and the topic's record carry."""
+        """Asks the registry for the schema ids of the row and of the topic's record."""
         from srfix.recovery.stores.whereabouts import asked_subjects, read_key, record_ids
 
         rows = [
@@ -147,7 +147,8 @@ class KeyLook:
             self.reads += read_key(registry, row, ids, subjects, is_in_topic=is_in_topic)
 
     def fate(self, host: KeyHost) -> str:
-        """Whether a host would fail to read the key, as far as the topic's record tells: what a restore puts there."""
+        """Whether a host would fail to read the key. This is judged by the topic's record, which a restore would put
+        there."""
         from srfix.recovery.stores.placing import HostRole
 
         of_topic = [read for read in self.reads if read.is_in_topic]
@@ -260,7 +261,7 @@ def _blocks(title: str, location: Whereabouts, source: str, look: KeyLook) -> It
         )
     )
     yield Table(
-        ("task", "looked for here", "rows", "value ids", "directory"),
+        ("task", "belongs here", "rows", "value ids", "directory"),
         tuple(
             (
                 holder.store.task.name,
@@ -276,7 +277,7 @@ def _blocks(title: str, location: Whereabouts, source: str, look: KeyLook) -> It
         rows = tuple(
             (host.host, host.role.value, host.client_id or host.said_by, look.fate(host)) for host in look.hosts
         )
-        yield Table(("host", "holds it", "said by", "reads it"), rows, title="Hosts")
+        yield Table(("host", "holds it", "source", "reads it"), rows, title="Hosts")
     if look.reads:
         yield Table(
             ("row", "schema id", "subject", "asked by", "answer"),
@@ -307,4 +308,4 @@ def _partitions(
             return count, f"as many as {topic} has"
         if is_named:
             raise UsageError(f"There is no topic {topic!r}. Give the store's source topic or changelog.")
-    return max((store.partition or 0) for store in stores) + 1, "as many as lie here; there may be more"
+    return max((store.partition or 0) for store in stores) + 1, "counted in this directory; there may be more"

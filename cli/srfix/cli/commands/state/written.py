@@ -1,4 +1,4 @@
-"""What `srfix state rebuild` and `srfix state migrate` have in common: their options, and what they show."""
+"""The options and the report that `srfix state rebuild` and `srfix state migrate` share."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ output_dir_option = click.option(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValuesAnew:
-    """What the options say about values that are written under another schema, and about stores and values that cannot be."""
+    """The options for values that get another schema, and for stores and values that cannot be rewritten."""
 
     subject: str | None
-    """The subject whose schema they get; None leaves them as they are."""
+    """Values get the schema of this subject; None leaves the values as they are."""
     schema_version: int | None
     resolve: str
     read_subject: str | None
@@ -101,8 +101,8 @@ class ValuesAnew:
         source: str | None,
         on_second: Callable[[SecondAnswered], None] | None = None,
     ) -> Reserialiser | None:
-        """What writes values anew; None if they stay as they are. The topic that they come from may not be known. Where a
-        second subject answered is said on standard error, unless somebody is to be told.
+        """The object that rewrites values; None if they stay as they are. `topic` is None if srfix does not know the
+        values' topic. If a second subject answered, `on_second` is told; without it, a line on standard error says so.
         """
         from srfix.recovery.stores.rebuild.reserialise import Reserialiser
         from srfix.serde.subjects.names import Subject
@@ -147,7 +147,7 @@ class ValuesAnew:
         return choice.resolver(registry, (Role.VALUE,), on_second=on_second)
 
     def as_json(self) -> dict[str, Json]:
-        """What was asked for, for a run that is taken up again."""
+        """The options as JSON, so that an interrupted run can be continued with the same options."""
         return asdict(self)
 
 
@@ -206,13 +206,14 @@ values_options = handing_over(
         ),
     ),
 )
-"""Adds `--subject` and what belongs to it, `--take-open` and `--on-error`; the command gets `values: ValuesAnew`."""
+"""Adds `--subject` and the options that belong to it, `--take-open` and `--on-error`; the command gets `values:
+ValuesAnew`."""
 
 
 def show_written(
     command: Literal["rebuild", "migrate"], target: Path, streams: str, report: Json, output: OutputFormat
 ) -> None:
-    """Writes the report of a directory that is whole, as it was kept in there."""
+    """Writes the report of a complete directory, from the file in that directory."""
     from msgspec import convert
 
     from srfix.recovery.stores.rebuild.report import StateWritten

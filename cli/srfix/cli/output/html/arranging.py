@@ -1,4 +1,4 @@
-"""In which order a report's blocks stand on a page, and in which parts."""
+"""The order of a report's blocks on a page, and their parts."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Part:
 
 
 def arranged(report: Report) -> tuple[list[Block], list[Part]]:
-    """What to run and to mind, which stands next to the verdict; and the rest, in parts.
+    """The commands and warnings, which stand next to the verdict, and the rest in parts.
 
-    A report that gives no verdict keeps its commands where they are: they may belong to what stands before them.
+    In a report without a verdict, the commands stay where they are, because they may belong to the text before them.
     """
     if report.verdict is None:
         return [], _parts(report.rest)
@@ -32,12 +32,12 @@ def arranged(report: Report) -> tuple[list[Block], list[Part]]:
 
 
 def kind_of(block: Block) -> str:
-    """Which of the template's macros writes it."""
+    """The template's macro that writes a block."""
     return type(block).__name__
 
 
 def flow(blocks: Iterable[Block], above: int) -> Iterator[tuple[int, Block]]:
-    """Blocks, each with the level of HTML's headings that it is at: no level is left out.
+    """The blocks, each with its HTML heading level. No level is skipped.
 
     :param above: the level of the heading that they stand under.
     """
@@ -75,7 +75,8 @@ def _leads(block: Block) -> bool:
 
 
 def _parts(blocks: Iterable[Block]) -> list[Part]:
-    """A part for each heading of the first level; of the second too, where none of the first stands above it."""
+    """A part for each first-level heading, and for each second-level heading that has no first-level heading above
+    it."""
     parts = [Part(title=None)]
     is_under_first = False
     for block in blocks:

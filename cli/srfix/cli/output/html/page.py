@@ -1,7 +1,8 @@
-"""Writes a report as one page of HTML that holds all it needs.
+"""Writes a report as one self-contained page of HTML.
 
-What comes from outside is text, twice over: Jinja escapes every value (autoescape), and each is made printable first
-(`finalize`). A policy in the page forbids scripts, requests and styles but its own, should something slip through.
+Two safeguards keep foreign values from becoming markup: each value is made printable (`finalize`), then Jinja escapes
+it (autoescape). If a value still slips through, the page's policy forbids scripts, requests, and all styles except the
+page's own.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ _DOCUMENT: Final = re.compile(r"srfix\.([a-z-]+)/\d+")
 def render(report: Report, stream: TextIO) -> None:
     """Writes the page.
 
-    The verdict is its first heading, then what must not be done and the commands; then the blocks. It says when and of what
-    it was made, by which srfix. Only ASCII, so that it survives every pipe and mail: the style sheet must be too, as it cannot
-    have references.
+    The verdict is the first heading. Then come warnings and commands, then the blocks. The page names its time, its
+    subject and srfix's version. It is pure ASCII, so that it survives every pipe and mail. The style sheet must be
+    ASCII, too, because it cannot have references.
     """
     css = _css()
     verdict = report.headline or Verdict(text=_kind(report.document), tone=Tone.PLAIN)
@@ -82,23 +83,23 @@ def _environment() -> Environment:
 
 
 def _shown(value: object) -> object:
-    """Every value on its way into the page; Jinja escapes it then."""
+    """Makes a value printable. Jinja then escapes it."""
     return value if isinstance(value, Markup) else printable(str(value))
 
 
 def _short(text: str) -> str:
-    """A text without the middle of what is too long for a person."""
+    """A text, with the middle cut out if it is too long to read."""
     return bounded(text)
 
 
 def _most(bars: Bars) -> int:
-    """The number whose bar is the longest."""
+    """The largest number, which gets the longest bar."""
     return max((number for _name, numbers in bars.rows for number in numbers), default=0) or 1
 
 
 @pass_context
 def _marked(context: Context, text: str) -> Markup:
-    """A sentence in which commands and the document's names are code."""
+    """A sentence with commands and the document's names marked as code."""
     names: re.Pattern[str] | None = context["names"]
     return Markup("").join(
         _CODE.format(printable(piece)) if is_command else Markup("").join(_with_names(printable(piece), names))
@@ -110,7 +111,7 @@ _CODE: Final = Markup("<code>{}</code>")
 
 
 def _with_names(text: str, names: re.Pattern[str] | None) -> Iterator[str]:
-    """Pieces of a text; `Markup.join` escapes those that are none."""
+    """The pieces of a text. `Markup.join` escapes those that are not markup."""
     at = 0
     for match in names.finditer(text) if names is not None else ():
         yield text[at : match.start()]
@@ -121,7 +122,7 @@ def _with_names(text: str, names: re.Pattern[str] | None) -> Iterator[str]:
 
 @cache
 def _css() -> str:
-    """The style sheet: nothing in it comes from a report."""
+    """The style sheet. It holds nothing from a report."""
     return files("srfix.cli.output.html").joinpath("page.css").read_text(encoding="utf-8")
 
 
@@ -130,13 +131,13 @@ def _sha256(text: str) -> str:
 
 
 def _kind(document: Mapping[str, Json]) -> str:
-    """What kind of report it is, as its document is called."""
+    """The kind of report: the name of its document."""
     match = _DOCUMENT.fullmatch(str(document.get("schema", "")))
     return match[1] if match is not None else "report"
 
 
 def _where(report: Report) -> list[tuple[str, str]]:
-    """What was looked at: as the report says, else as its document does."""
+    """The cluster and the registry, as the report names them, otherwise as its document does."""
     places = [(name, value) for name, value in report.where if value]
     if places:
         return places
@@ -146,13 +147,13 @@ def _where(report: Report) -> list[tuple[str, str]]:
 
 
 def _generated_at(document: Mapping[str, Json]) -> str:
-    """When it was made, in UTC: as its document says, or now."""
+    """The time of the report in UTC: from its document, otherwise now."""
     times = (document.get(key) for key in ("generated_at", "created_at"))
     return next((value for value in times if isinstance(value, str) and value), None) or now()
 
 
 def _in_words(generated_at: str) -> str:
-    """`2026-05-04 03:12:09 UTC`; as it is if it is no time."""
+    """`2026-05-04 03:12:09 UTC`; a text that is not a time stays unchanged."""
     try:
         return f"{datetime.fromisoformat(generated_at):%Y-%m-%d %H:%M:%S} UTC"
     except ValueError:

@@ -1,4 +1,4 @@
-"""Avro: the schema that columns are written under, and the codecs of any Avro schema."""
+"""Avro: the internal schema of columns, and the codecs for any Avro schema."""
 
 from srfix.serde.formats.avro.connect import UNION_NAME, map_entry_types
 from srfix.serde.formats.avro.engine import ParsedSchema, fastavro_decoder

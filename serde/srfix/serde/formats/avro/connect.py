@@ -1,9 +1,9 @@
-"""Avro schemas as Connect's, and back: `io.confluent.connect.avro.AvroData` with the defaults that ksqlDB leaves
+"""Converts Avro schemas to Connect's: `io.confluent.connect.avro.AvroData` with the defaults that ksqlDB keeps
 (`enhanced.avro.schema.support=false`, `flatten.singleton.union=true`, `allow.optional.map.keys=false`).
 
-Releases of AvroData differ; this is the newest one, but for a decimal on a fixed type: the newest (and 7.0.16) finds two
-names for it and refuses the schema, older ones take it as the decimal that it is, and so do we. 7.0 does not flatten a
-union of one type.
+Releases of AvroData differ. This follows the newest one, except for a decimal on a fixed type: the newest release (and
+7.0.16) finds two names for it and refuses the schema, but older ones accept it as a decimal, and so does this module.
+Release 7.0 does not flatten a union of one type.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from srfix.serde.formats.avro.schema import AvroNode, describe, load, whole
 from srfix.serde.formats.rows.value_check import MISSING
 
 UNION_NAME: Final = "io.confluent.connect.avro.Union"
-"""The name of the STRUCT that stands for a union of several types (`AvroData.AVRO_TYPE_UNION`)."""
+"""The name of the STRUCT that represents a union of several types (`AvroData.AVRO_TYPE_UNION`)."""
 _OWN: Final = "io.confluent.connect.avro"
 _DEFAULT_NAME: Final = f"{_OWN}.ConnectDefault"
 _ENUM: Final = f"{_OWN}.Enum"
@@ -53,7 +53,7 @@ _PRIMITIVES: Final = {
     "string": ConnectType.STRING,
     "enum": ConnectType.STRING,
 }
-# By the Avro type and the logicalType in lower case: AvroData compares it ignoring case.
+# The keys are the Avro type and the logicalType in lower case, because AvroData ignores its case.
 _LOGICAL: Final = {
     ("bytes", "decimal"): DECIMAL_NAME,
     ("fixed", "decimal"): DECIMAL_NAME,
@@ -67,16 +67,16 @@ _KEYS: Final = primitive(ConnectType.STRING)
 
 @lru_cache(maxsize=256)
 def connect_schema(text: str, references: tuple[str, ...] = ()) -> ConnectSchema:
-    """The Connect schema of an Avro schema text. `references` are the texts that it refers to, none before those that
-    it refers to itself."""
+    """The Connect schema of an Avro schema text. `references` are the referenced texts; each one stands after its own
+    references."""
     return to_connect(load(text, references))
 
 
 def to_connect(root: AvroNode, *, by_units: bool = False) -> ConnectSchema:
     """`AvroData.toConnectSchema`.
 
-    A recursive schema gives a cyclic one. With `by_units` instants in microseconds, and what Debezium names, are
-    Connect's Timestamp and Date too, which AvroData does not make them.
+    A recursive schema gives a cyclic one. With `by_units`, instants in microseconds and Debezium's types also become
+    Connect's Timestamp and Date, unlike in AvroData.
     """
     try:
         return _Conversion(by_units=by_units).schema(root)
@@ -87,16 +87,16 @@ def to_connect(root: AvroNode, *, by_units: bool = False) -> ConnectSchema:
 class _Conversion:
     def __init__(self, *, by_units: bool) -> None:
         self._by_units = by_units
-        # Records that are being converted, with the references to them from within that wait for their fields.
+        # Records in conversion, with the inner references to them that wait for their fields.
         self._open: dict[AvroNode, list[ConnectSchema]] = {}
-        # Those that are done: a record that is referred to twice at each level would take for ever otherwise.
+        # Converted records. Without this, a record that is referenced twice at each level would take exponential time.
         self._fields: dict[AvroNode, tuple[ConnectField, ...]] = {}
 
     def schema(self, node: AvroNode, *, optional: bool = False, default: object = MISSING) -> ConnectSchema:
         if node.kind == "union":
             if (only := _only_branch(node)) is not None:
                 branch, nullable = only
-                # The default of the field is lost here, in AvroData too.
+                # The field's default is lost here, as in AvroData.
                 return self._referred(branch, optional=nullable)
             made = self._union(node)
         else:
@@ -106,12 +106,13 @@ class _Conversion:
         return schema if name is None else replace(schema, name=name)
 
     def _referred(self, node: AvroNode, *, optional: bool = False) -> ConnectSchema:
-        """The type as an array, a map or a union refers to it: only there can a record be within itself
+        """The type within an array, a map or a union: only there can a record contain itself
         (`toConnectSchemaWithCycles`)."""
         waiting = self._open.get(node)
         if waiting is None:
             return self.schema(node, optional=optional)
-        # AvroData's CyclicSchemaWrapper has the name once the record is complete; the record's own is known already.
+        # AvroData's CyclicSchemaWrapper gets the name when the record is complete; the record's own name is already
+        # known.
         reference = ConnectSchema(type=ConnectType.STRUCT, name=_name_of(node), optional=optional)
         waiting.append(reference)
         return reference
@@ -156,7 +157,8 @@ class _Conversion:
                 "Found map encoded as array of key-value pairs, but array elements do not match the expected format: "
                 f"{entry.name} has the fields {', '.join(fields) or 'none'}, not key and value."
             )
-        # A map that contains itself never ends here, as in AvroData, which starts anew for both.
+        # A map that contains itself recurses without end here, as in AvroData, which converts key and value again each
+        # time.
         return map_of(self.schema(fields["key"]), self.schema(fields["value"]))
 
     def _union(self, node: AvroNode) -> ConnectSchema:
@@ -175,13 +177,14 @@ class _Conversion:
 
 
 def _finished(schema: ConnectSchema, node: AvroNode, default: object, *, optional: bool) -> ConnectSchema:
-    """The schema of a type, with what its properties say besides."""
+    """The schema of a type, with the changes from its properties."""
     doc = node.props.get("connect.doc")
     version = _version(schema, node)
     parameters = {**schema.parameters, **_parameters(node)}
     own_default = node.props.get("connect.default")
     made = _default(own_default if default is MISSING else default, node)
-    # A null is a default here, though none that Connect keeps; one that does not fit the type is not.
+    # A null counts as a default here, although Connect does not keep it; a default that does not fit the type does not
+    # count.
     if own_default is None and (default is None or (default is not MISSING and made is not None)):
         parameters[f"{_OWN}.field.default"] = "true"
     name = _name_of(node)
@@ -199,16 +202,16 @@ def _finished(schema: ConnectSchema, node: AvroNode, default: object, *, optiona
 
 
 def union_field_name(branch: AvroNode) -> str:
-    """The field of a union's STRUCT that stands for a branch (`AvroData.unionMemberFieldName`): a record's, enum's or
-    fixed type's name without its namespace, the word of any other type. Of one that a reader's schema
-    promotes, what it becomes.
+    """The field for a branch in a union's STRUCT (`AvroData.unionMemberFieldName`): the name of a record, enum or fixed
+    type without its namespace; the word of any other type. For a type that a reader's schema promotes, it is the
+    reader's type.
     """
     node = branch.read_as or branch
     return node.name.rpartition(".")[2] if node.kind in ("record", "enum", "fixed") else node.kind
 
 
 def map_entry_types(node: AvroNode) -> tuple[AvroNode, AvroNode] | None:
-    """Key and value types of an array that stands for a map; None if it is an array of anything else."""
+    """Key and value types of an array that represents a map; None for any other array."""
     if node.kind != "array" or node.items is None or not node.items.is_map_entry:
         return None
     fields = {part.name: part.node for part in node.items.fields}
@@ -216,7 +219,7 @@ def map_entry_types(node: AvroNode) -> tuple[AvroNode, AvroNode] | None:
 
 
 def _only_branch(union: AvroNode) -> tuple[AvroNode, bool] | None:
-    """The branch that a union stands for and whether null is beside it; None if AvroData makes a STRUCT of it."""
+    """The only branch of a union, and whether null stands beside it; None if AvroData makes a STRUCT of the union."""
     match union.branches:
         case (branch,):
             return branch, False
@@ -227,7 +230,7 @@ def _only_branch(union: AvroNode) -> tuple[AvroNode, bool] | None:
 
 
 def _name_by_unit(type_: ConnectType, node: AvroNode) -> str | None:
-    """The logical type whose column holds the numbers; None where there is none, or no doubt."""
+    """The logical type whose column holds the numbers; None if there is none, or if AvroData already knows it."""
     unit = time_unit(type_, node.logical, node.props.get("connect.name"))
     column = None if unit is None else column_of(unit)
     if column is ScalarType.TIMESTAMP and type_ is ConnectType.INT64 and unit is not None and unit.per_second != NANOS:
@@ -246,7 +249,7 @@ def _scalar(node: AvroNode) -> ConnectSchema:
         parameters[DECIMAL_SCALE] = str(whole(scale) or 0)
         digits = whole(precision)
         if digits is not None:
-            # The default precision leaves no parameter.
+            # For the default precision there is no parameter.
             if digits != NO_PRECISION:
                 parameters[DECIMAL_PRECISION] = str(digits)
         elif "precision" in node.props:
@@ -312,7 +315,7 @@ def _name_of(node: AvroNode) -> str | None:
 
 
 def _default(default: object, node: AvroNode) -> object:
-    """The default as JSON has it, but bytes as bytes; None for one that the type does not have (AvroData ignores it)."""
+    """The default as in JSON, except that bytes are bytes; None if it does not fit the type (AvroData ignores it)."""
     match node.kind:
         case "boolean":
             return default if isinstance(default, bool) else None

@@ -1,4 +1,4 @@
-"""fastavro as the engine: what turns a planned schema into a `Decode` or an `Encode`."""
+"""The engine fastavro: turns a planned schema into a `Decode` or an `Encode`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ from srfix.serde.interface import Value
 ParsedSchema: TypeAlias = dict[str | int, object]
 """A type in fastavro's parsed form; a root is marked as parsed."""
 BodyCheck: TypeAlias = Callable[[bytes, int], object]
-"""Called with a payload and the body's offset; raises a DecodeError if the body must not be, or could not be, read."""
+"""Called with a payload and the body's offset. Raises a DecodeError if the body must not be read, or could not be
+read."""
 
 _PRIMITIVES: Final = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
 
 
 def shortest(schema: ParsedSchema) -> object:
-    """A type as another one refers to it: fastavro is quicker with a bare name where that is all there is."""
+    """The short form of a type within another type: fastavro is faster with a bare name if the type has nothing
+    else."""
     return schema["type"] if len(schema) == 1 and schema["type"] in _PRIMITIVES else schema
 
 
@@ -39,12 +41,12 @@ def fastavro_decoder(
 ) -> Decode:
     """A decoder on fastavro's reader.
 
-    `guard` runs before the reader, `explain` after it failed: it raises what it finds wrong, and `refusal` is asked for
-    the words where it finds nothing. `finish` makes the row out of what the reader gives, or raises a DecodeError.
-    `reader` is the parsed schema that rows are to have; None for the writer's. With `return_record_name` records in
+    `guard` runs before the reader. `explain` runs after the reader has failed, and raises the error that it finds; if
+    it finds none, `refusal` gives the message. `finish` turns the reader's value into the row, or raises a DecodeError.
+    `reader` is the parsed schema of the rows; None for the writer's schema. With `return_record_name`, records in
     unions of records are (name, record).
     """
-    # Locals of a closure are the cheapest names that Python has; this runs once per record.
+    # Local variables of a closure are Python's fastest names, and this runs once per record.
     read = fastavro.schemaless_reader
     parsed, readers = cast("dict[object, object]", schema), cast("dict[object, object] | None", reader)
 
@@ -69,7 +71,7 @@ def fastavro_decoder(
 
 
 def _out_of_range(error: Exception) -> DecodeError:
-    """The bytes are well-formed: a logical type's value is out of Python's range."""
+    """The error if the bytes are well-formed, but a logical type's value is out of Python's range."""
     words = f"{type(error).__name__}: {error}"
     return OutOfRangeError(f"The body is well-formed, but a value of it cannot be represented ({words}).")
 
@@ -82,8 +84,8 @@ def fastavro_encoder(
 ) -> Encode:
     """An encoder on fastavro's writer.
 
-    `prepare` checks the value and says which branch of each union it takes; whatever it or the writer raises,
-    `explain` is asked for the words: it raises what it finds wrong.
+    `prepare` checks the value and chooses the branch of each union. If it or the writer raises an error, `explain` runs
+    and raises the error that it finds.
     """
     write = fastavro.schemaless_writer
     parsed = cast("dict[object, object]", schema)
@@ -102,7 +104,7 @@ def fastavro_encoder(
 
 
 def trailing_bytes(left: int, size: int) -> TrailingBytesError:
-    """The error for a body of so many bytes, of which some are left over."""
+    """The error for a body with surplus bytes."""
     return TrailingBytesError(
         f"{left} of the body's {size} bytes are left over after the last field: the body was written under another "
         "schema, or is corrupt."
@@ -113,8 +115,8 @@ _MARK: Final[ParsedSchema] = {"__fastavro_parsed": True, "__named_schemas": {}}
 
 
 class WriteSchema:
-    """The schema in fastavro's parsed form, without the logical types that the checks have dealt with. `is_free` says
-    whether fastavro chooses the branch of a union of several types; if not, a check has."""
+    """The schema in fastavro's parsed form, without the logical types that the checks handle. `is_free` says whether
+    fastavro chooses the branch of a union of several types; otherwise a check has chosen it."""
 
     def __init__(self, *, is_free: bool) -> None:
         self._is_free = is_free
@@ -127,7 +129,7 @@ class WriteSchema:
         return self._schema(root, is_free=False) | _MARK
 
     def _schema(self, node: AvroNode, *, is_free: bool) -> ParsedSchema:
-        # A type that is referred to twice is the same dict, so the result is cyclic where the schema is.
+        # A type that is referenced twice is the same dict, so the result of a recursive schema is cyclic.
         schema = self._schemas.get((node, is_free))
         if schema is not None:
             return schema
@@ -153,6 +155,6 @@ class WriteSchema:
     def _reference(self, node: AvroNode, *, is_free: bool) -> object:
         if node.kind != "union":
             return shortest(self._schema(node, is_free=is_free))
-        # What is below a union that fastavro chooses from has not been through our checks.
+        # Types below a union whose branch fastavro chooses have not passed srfix's checks.
         is_free = is_free or (self._is_free and nullable_branch(node) is None)
         return [shortest(self._schema(branch, is_free=is_free)) for branch in node.branches]

@@ -1,4 +1,4 @@
-"""What Avro's front answers for the table of formats (`formats.interface`)."""
+"""Avro's implementation of the format interface (`formats.interface`)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def check_schema(schema_text: str, references: tuple[str, ...] = ()) -> None:
 def as_connect(
     schema_text: str, references: tuple[str, ...] = (), *, by_units: bool
 ) -> tuple[ConnectSchema, tuple[Dropped, ...]]:
-    """What AvroData makes of a schema. What it refuses is a null by itself, two branches of one name."""
+    """AvroData's conversion of a schema. AvroData refuses, for example, a standalone null, and two branches with the
+    same name."""
     root = load(schema_text, references)
     try:
         return to_connect(root, by_units=by_units), ()
@@ -57,24 +58,24 @@ def infer_columns(
     """The columns of an Avro schema as ksqlDB infers them, through Connect's (`AvroSchemaTranslator`,
     `ConnectKsqlSchemaTranslator`), and the fields that no column type holds.
 
-    Nullable or not makes no difference: every column may be null. A union of several types is a STRUCT of its branches,
-    an enum a STRING, a fixed type BYTES; a logical type that Connect does not know (timestamp-micros, uuid, …) is its
-    underlying type. What is left out is in maps whose keys are floating-point numbers, bytes or have parts.
+    Nullability makes no difference: every column may be null. A union of several types is a STRUCT of its branches, an
+    enum a STRING, a fixed type BYTES; a logical type that Connect does not know (timestamp-micros, uuid, …) is its
+    underlying type. Left out are only maps whose keys are floating-point numbers or bytes, or have parts.
 
-    :param names: `upper` names columns as unquoted identifiers would, `keep` as the fields are named.
-    :param references: the texts that the schema refers to, in the order of registration.
-    :param role: names the one column of an un-wrapped schema: ROWKEY or ROWVAL.
-    :param wrapped: False takes the whole schema as the type of one column. None is ksqlDB's default: it does so for every
-        key, a record's too, and for no value.
+    :param names: `upper` gives columns upper-case names, like unquoted identifiers; `keep` keeps the fields' names.
+    :param references: the texts to which the schema refers, in the order of registration.
+    :param role: gives the name of the only column of an un-wrapped schema: ROWKEY or ROWVAL.
+    :param wrapped: False treats the whole schema as the type of one column. None is ksqlDB's default, which does so for
+        every key, even a record, and for no value.
     """
     return columns_of(connect_schema(text, references), names=names, role=role, wrapped=wrapped)
 
 
 def columns_from_avro(text: str, *, names: NameRule = "upper", references: tuple[str, ...] = ()) -> Columns:
-    """The columns of a record schema, without a word about the fields that are left out: see `infer_columns`.
+    """The columns of a record schema. Unlike `infer_columns`, this does not report the fields that it leaves out.
 
-    :raises SchemaError: if the text is not an Avro schema, or one that Connect refuses.
-    :raises ColumnError: if it gives no columns.
+    :raises SchemaError: if the text is not an Avro schema, or Connect refuses it.
+    :raises ColumnError: if the schema gives no columns.
     """
     return infer_columns(text, names=names, references=references).columns
 
@@ -96,7 +97,7 @@ def java_text(schema_text: str, *, has_references: bool) -> str:
 def record_name(schema_text: str, references: tuple[str, ...] = ()) -> str | None:
     """The full name of a root that is a record (`AvroSchema.name`); None for any other type.
 
-    confluent-kafka for Python takes the name of a type such as `string` for a record's, too; here that is none.
+    confluent-kafka for Python also treats the name of a type such as `string` as a record name; this function does not.
     """
     root = load(schema_text, references)
     return root.name if root.kind == "record" else None

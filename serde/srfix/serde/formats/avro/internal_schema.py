@@ -1,7 +1,7 @@
-"""The Avro schema that ksqlDB registers for columns: `ConnectSchemas`, then `AvroSchemas`, then `AvroData.fromConnectSchema`,
-and the text that `org.apache.avro.Schema.toString` gives.
+"""The Avro schema that ksqlDB registers for columns: `ConnectSchemas`, then `AvroSchemas`, then
+`AvroData.fromConnectSchema`, and the text of `org.apache.avro.Schema.toString`.
 
-For what columns become: no defaults, no unions, and a name on every STRUCT.
+It handles only schemas of columns: without defaults and unions, and with a name on every STRUCT.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from srfix.serde.subjects.names import Role
 
 
 def internal_schema(spec: WriteSpec, role: Role = Role.VALUE) -> str:
-    """The Avro schema of columns as ksqlDB registers it: compact, always the same text for the same columns.
+    """The Avro schema of columns as ksqlDB registers it: compact, and always the same text for the same columns.
 
     Every field is nullable with the default null; nested records are named by their path, joined with "_"; a MAP is an
-    array of `MapEntry` records. Unless told otherwise it is the one that the runtime serializer wrote up to 0.28:
-    without Connect's properties, but for `connect.internal.type`.
+    array of `MapEntry` records. The default is the schema that the runtime serializer wrote up to 0.28: without
+    Connect's properties, except `connect.internal.type`.
 
     Spaces around the `full_name` are cut off (`KsqlAvroSerdeFactory`); None is `KSQLDB_FULL_NAME`; for keys see
-    `key_full_name`. Un-wrapped, a single column stands without a record around it: its type is the schema then, not
-    nullable. The columns are those of the half `role`: a key holds no MAP.
+    `key_full_name`. If un-wrapped, a single column stands without a record around it: the schema is then its type,
+    which is not nullable. The columns are those of the half `role`: a key holds no MAP.
     """
     half = spec.half(role)
     require_string_keys(half.known_columns, "Avro")
@@ -64,7 +64,7 @@ class _Names:
 
     def root(self, schema: ConnectSchema, full_name: str) -> ConnectSchema:
         if schema.type.is_primitive:
-            # The engine builds the root anew from type, name and parameters: the version of a logical type is lost.
+            # The engine rebuilds the root from type, name and parameters, so the version of a logical type is lost.
             return replace(schema, optional=False, version=None) if schema.optional else schema
         return optional(self._type(schema, full_name, "the root"), optional=False)
 
@@ -87,13 +87,13 @@ class _Names:
         for (name, declared), part in zip(
             avro_names(part.name for part in schema.fields).items(), schema.fields, strict=True
         ):
-            # The path of a nested record has the name as declared, not the one with "." replaced.
+            # The path of a nested record uses the declared name, in which "." is not replaced.
             type_ = self._type(part.schema, f"{path}_{declared}", declared)
             fields.append(ConnectField(check_name(name, column=declared), type_))
         return self._claim(replace(schema, name=path, fields=tuple(fields)), column)
 
     def _claim(self, schema: ConnectSchema, column: str) -> ConnectSchema:
-        """Two nested types may share a name if they are equal: the second refers to the first then."""
+        """Two nested types may share a name if they are equal: the second then refers to the first."""
         full_name = schema.name or ""
         namespace, name = split_full_name(full_name)
         for part in (*filter(None, namespace.split(".")), name):
@@ -133,8 +133,8 @@ _LOGICAL: Final = {
 
 def avro_text(schema: ConnectSchema, *, meta_data: bool) -> str:
     """The schema text, compact, its keys in Avro's order: the type's own, then properties as AvroData adds them.
-    `meta_data` says whether Connect's properties are written (`connect.meta.data`); `connect.internal.type` always
-    is."""
+    `meta_data` says whether Connect's properties are written (`connect.meta.data`); `connect.internal.type` is always
+    written."""
     return json.dumps(_Writer(meta_data=meta_data).type(schema, ""), separators=(",", ":"), ensure_ascii=False)
 
 
@@ -177,11 +177,12 @@ class _Writer:
             self._field("key", schema.keys, own_space),
             self._field("value", schema.values, own_space),
         ]
-        # Not gated by meta data: without it the array would not be a map to any reader.
+        # This is written even without meta data, because without it no reader would treat the array as a map.
         return {**head, "connect.internal.type": "MapEntry"}
 
     def _head(self, schema: ConnectSchema, space: str) -> tuple[str | dict[str, _Json], str]:
-        """How a record begins and the namespace within; its bare name if the same record was written before."""
+        """The beginning of a record, and the namespace within it; only its name if the same record was written
+        before."""
         full_name = schema.name or ""
         namespace, name = split_full_name(full_name)
         if self._written.get(full_name) == schema:

@@ -1,10 +1,11 @@
 """Avro schema text as Java writes it: `Schema.toString()`, which Confluent's `AvroSchema.canonicalString` is.
 
-Attributes stand in a fixed order, names are relative to the enclosing namespace, attributes that say nothing are left out,
-a primitive type in an object is its name, everything else is kept. Java's readers look a schema's version up with that
-text, whatever text the registry answered, and Confluent's registry compares and answers it. No Python library writes it:
-Avro's parsing canonical form drops docs, aliases, defaults and custom attributes, which are part of a schema's identity in
-a registry. Texts are checked on the way as Java's parser of Avro 1.11 does (names in any script, default values unchecked).
+Attributes have a fixed order, names are relative to the enclosing namespace, empty attributes are left out, an object
+that holds only a primitive type becomes the type's name, and everything else is kept. Java's readers look up a schema's
+version with this text, whatever text the registry sent, and Confluent's registry compares and returns this text. No
+Python library writes it: Avro's parsing canonical form drops docs, aliases, defaults and custom attributes, which are
+part of a schema's identity in a registry. This module also checks texts like Java's parser of Avro 1.11 (names in any
+script; default values are not checked).
 """
 
 from __future__ import annotations
@@ -27,29 +28,28 @@ _RESERVED = frozenset({"type", "name", "namespace", "doc", "fields", "items", "v
 _RESERVED_IN_FIELD = frozenset({"name", "type", "doc", "default", "order", "aliases"})
 _NAME = re.compile(r"[^\W\d]\w*")
 _COMMENT: Final = re.compile(r'("(?:[^"\\]|\\.)*(?:"|\\?\Z))|/\*.*?(?:\*/|\Z)|//[^\n]*', re.DOTALL)
-"""A text, which is kept, or a comment, which Avro's parser allows (Jackson's ALLOW_COMMENTS); one without an end goes to the
-end, so that no text is gone through again and again."""
+"""A text, which is kept, or a comment, which Avro's parser allows (Jackson's ALLOW_COMMENTS). A comment without an end
+extends to the end of the text, so that no text is searched again and again."""
 _MARK: Final = f"double {token_hex(8)} "
 _ESCAPED: Final = re.compile(r"\\(?:u(....)|.)")
 _MARKED: Final = re.compile(f'"{_MARK}([^"]*)"')
 
 
 def java_schema(text: str, references: Sequence[str] | None = (), *, inline: bool = False) -> str:
-    """The text that Java writes of a schema. `references` are the texts that it refers to, each after those it refers
-    to itself; None takes every name that nobody defines for one of theirs. `inline` writes a definition of theirs out
-    where it is first used."""
+    """Java's text of a schema. `references` are the referenced texts; each one stands after its own references. None
+    treats every undefined name as a reference. `inline` writes the definition of a reference at its first use."""
     return java_json(_Writer(references or (), inline=inline, is_open=references is None).top(_load(text)))
 
 
 def full_name(name: str, space: str) -> str:
-    """A name, in its namespace unless it has one of its own; `.N` is in none."""
+    """The full name, with this namespace unless the name has its own; `.N` has no namespace."""
     if name.rfind(".") == 0:
         return name[1:]
     return name if "." in name or not space else f"{space}.{name}"
 
 
 def java_json(value: Json) -> str:
-    """JSON as Jackson writes it, without blanks: doubles and decimals as Java has them, escapes in upper case."""
+    """JSON like Jackson's, without blanks: doubles and decimals in Java's form, escapes in upper case."""
     text = json.dumps(_with_java_doubles(value), ensure_ascii=False, separators=(",", ":"))
     return _ESCAPED.sub(_as_jackson, _MARKED.sub(r"\1", text))
 
@@ -60,7 +60,7 @@ def _with_java_doubles(value: Json) -> Json:
     if isinstance(value, float):
         return f"{_MARK}{double_text(value)}"
     if isinstance(value, Decimal):
-        return f"{_MARK}{value or abs(value)}"  # Java's have no negative zero
+        return f"{_MARK}{value or abs(value)}"  # Java's BigDecimal has no negative zero
     if isinstance(value, dict):
         return {key: _with_java_doubles(item) for key, item in value.items()}
     return [_with_java_doubles(item) for item in value] if isinstance(value, list) else value
@@ -79,14 +79,15 @@ def _load(text: str) -> Json:
 
 
 class _Writer:
-    """One pass over one schema: reads names by the namespace they stand in, writes them by where they go."""
+    """One pass over one schema. It reads names relative to their namespace, and writes them relative to their new
+    place."""
 
     def __init__(self, references: Sequence[str], *, inline: bool, is_open: bool) -> None:
         self._inline = inline
         self._is_open = is_open
         self._defined: set[str] = set()
         self._pending: dict[str, dict[str, Json]] = {}
-        # While references are read, their definitions are kept, to be written out where they are first used.
+        # While it reads references, it keeps their definitions, to write each one at its first use.
         self._recording = True
         for reference in references:
             self.top(_load(reference))
@@ -154,7 +155,7 @@ class _Writer:
         _check_name(short)
         if full in self._defined:
             if self._inline and not self._recording:
-                return _relative(full, out_space)  # nested in one reference, and used before it
+                return _relative(full, out_space)  # the type is nested in a reference, and used before that reference
             raise SchemaError(f"Can't redefine: {full}")
         self._defined.add(full)
         if self._recording:
@@ -229,7 +230,7 @@ class _Writer:
 
 
 def _relative(full: str, space: str) -> str:
-    """A name as it is written in a namespace: whole where it would be taken for a type of Avro's
+    """A name relative to a namespace; the full name if the short name is that of an Avro type
     (`Schema.Name.shouldWriteFull`, Avro 1.11.3).
     """
     namespace, _, short = full.rpartition(".")

@@ -1,4 +1,4 @@
-"""Avro names of columns and of the records in them, as ksqlDB and Avro's Java library have them."""
+"""Avro names of columns and of the records in them, as in ksqlDB and Avro's Java library."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Json: TypeAlias = "str | int | list[_Json] | dict[str, _Json] | None"
 
 _NAMESPACE: Final = "io.confluent.ksql.avro_schemas"
 KSQLDB_FULL_NAME: Final = f"{_NAMESPACE}.KsqlDataSourceSchema"
-"""The record name that ksqlDB writes under where nothing else is said (`AvroProperties`)."""
+"""ksqlDB's default record name (`AvroProperties`)."""
 
 
 def key_full_name(source_name: str) -> str:
@@ -26,12 +26,12 @@ def key_full_name(source_name: str) -> str:
 
 
 def avro_fields(columns: Columns) -> dict[str, Column]:
-    """The columns by the names of their Avro fields: see `avro_names`."""
+    """A mapping from Avro field names to columns: see `avro_names`."""
     return dict(zip(avro_names(column.name for column in columns), columns, strict=True))
 
 
 def avro_names(names: Iterable[str]) -> dict[str, str]:
-    """Names as declared by the names of their Avro fields: "." becomes "_", nothing else changes
+    """A mapping from Avro field names to declared names: "." becomes "_", and nothing else changes
     (`AvroSchemas.avroCompatibleFieldName`).
     """
     fields: dict[str, str] = {}
@@ -46,8 +46,8 @@ def avro_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def check_name(name: str, *, column: str) -> str:
-    """:raises ColumnError: unless Avro's Java library allows the name (`Schema.validateName`): letters and digits are
-    Unicode's, outside of surrogate pairs.
+    """:raises ColumnError: unless Avro's Java library allows the name (`Schema.validateName`). Letters and digits are
+    Unicode's, except those of surrogate pairs.
     """
     if not name:
         raise ColumnError(f"The column {column!r} is not compatible with Avro: empty name. Give it another one.")
@@ -62,7 +62,7 @@ def check_name(name: str, *, column: str) -> str:
 
 
 def split_full_name(full_name: str) -> tuple[str, str]:
-    """Namespace, which may be empty, and name."""
+    """The namespace, which may be empty, and the name."""
     namespace, _, name = full_name.rpartition(".")
     return namespace, name
 

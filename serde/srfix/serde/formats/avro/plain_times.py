@@ -1,5 +1,5 @@
-"""A schema whose days, times and instants are the integers that stand in the body (`times="integers"`), and the words for a
-time that no datetime can be."""
+"""The schema for `times="integers"`: days, times and instants are the integers in the body. Also the error for a time
+that a datetime cannot hold."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from srfix.serde.formats.avro.schema import AvroNode
 from srfix.serde.interface import Value
 
 CONNECT_TYPES: Final = {"int": ConnectType.INT32, "long": ConnectType.INT64}
-"""Of the kinds that times stand on."""
+"""The Avro types that carry times."""
 
 
 @lru_cache(maxsize=256)
 def with_plain_times(root: AvroNode) -> AvroNode:
-    """The schema without the logical types of days, times and instants: their integers are what is read and written."""
+    """The schema without the logical types of days, times and instants, so that their integers are read and written."""
     return _copied(root, {})
 
 
 def _copied(node: AvroNode, copies: dict[AvroNode, AvroNode]) -> AvroNode:
     if node in copies:
         return copies[node]
-    # Known before its parts are: a recursive type finds itself.
+    # Stored before its parts are converted, because a recursive type refers to itself.
     copy = copies[node] = replace(node, logical=None if is_time(node) else node.logical)
     copy.fields = tuple(replace(part, node=_copied(part.node, copies)) for part in node.fields)
     copy.defaults = tuple(replace(part, node=_copied(part.node, copies)) for part in node.defaults)
@@ -41,12 +41,12 @@ def _copied(node: AvroNode, copies: dict[AvroNode, AvroNode]) -> AvroNode:
 
 
 def is_time(node: AvroNode) -> bool:
-    """True for an int or a long that is a day, a time of day or an instant, local or not."""
+    """True for an int or a long that means a day, a time of day or an instant, local or not."""
     return time_column(node) is not None
 
 
 def time_column(node: AvroNode) -> ScalarType | None:
-    """The column that holds such times; None if it is none."""
+    """The column type for such times; None if the type is not a time."""
     unit = time_unit(CONNECT_TYPES[node.kind], node.logical, None) if node.kind in CONNECT_TYPES else None
     return None if unit is None else column_of(unit)
 
@@ -61,9 +61,8 @@ _KINDS: Final[dict[str, tuple[type, ...]]] = {
 
 
 def far_time_check(root: AvroNode, plain: Callable[[], Decode]) -> Callable[[bytes, int], None]:
-    """Raises an `OutOfRangeError` for the first time of a body that no datetime can be, with its path and number;
-    returns if there is none. For bodies that are known to be well-formed. `plain` makes what decodes a body with its
-    times as integers."""
+    """A check that raises an `OutOfRangeError`, with path and number, for the first time of a body that a datetime
+    cannot hold. Only for well-formed bodies. `plain` makes a decoder that gives times as integers."""
 
     def check(payload: bytes, body_offset: int) -> None:
         for error in _far(root, plain()(payload, body_offset), ""):
@@ -75,7 +74,7 @@ def far_time_check(root: AvroNode, plain: Callable[[], Decode]) -> Callable[[byt
 def _far(node: AvroNode, value: Value, path: str) -> Iterator[OutOfRangeError]:
     if node.kind == "union":
         for branch in node.branches:
-            # Which branch it was is not in the value; only what could be read as it is looked at.
+            # The value does not show its branch, so only unambiguous values are checked.
             if isinstance(value, _KINDS.get(branch.kind, ())):
                 yield from _far(branch, value, path)
         return

@@ -1,8 +1,8 @@
-"""An Avro schema as a graph: what every reader of writer schemas in this room walks.
+"""An Avro schema as a graph. All code of this package that reads writer schemas walks this graph.
 
-fastavro parses and checks the text; here its result becomes nodes in which a named type is one object wherever it is
-referred to, so a recursive schema is a cyclic graph. Also the bounds that keep a schema from doing harm: fastavro's
-compiled reader recurses on the C stack and does not check it (a linked list of 5,000 levels kills the process).
+fastavro parses and checks the text. This module turns its result into nodes. A named type is one object for all its
+uses, so a recursive schema is a cyclic graph. The module also has the limits against harmful schemas: fastavro's
+compiled reader recurses on the C stack without a check (a linked list of 5,000 levels kills the process).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from srfix.serde.bounds import AVRO_SCHEMA_LEVELS, payload_bounds
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.rows.value_check import MISSING
 
-# AvroData (Connect) knows these four; every other logical type is its underlying type there, and in columns
+# AvroData (Connect) knows these four. It treats every other logical type as its underlying type, and so do columns
 # here.
 _CONNECT_LOGICAL: Final = frozenset(
     {
@@ -39,12 +39,12 @@ class AvroField:
     name: str
     node: AvroNode
     default: object
-    """Its default as JSON; `MISSING` without one."""
+    """Its default as JSON; `MISSING` if it has none."""
     doc: str | None = None
     aliases: tuple[str, ...] = ()
-    """Names that it had before, or has elsewhere."""
+    """Its earlier names, or its names in other schemas."""
     written: str | None = None
-    """The writer's name for it, where a reader's alias gave it another (`avro.read.resolution`)."""
+    """The writer's name, if a reader's alias has replaced it (`avro.read.resolution`)."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -58,32 +58,32 @@ class AvroNode:
     logical: str | None = None
     """The logicalType property, known or not."""
     precision: int = 0
-    """Of a decimal; 0 where the schema gives none."""
+    """The scale of a decimal; 0 if the schema gives none."""
     scale: int = 0
-    """Of a decimal."""
+    """The precision of a decimal."""
     size: int = 0
-    """Bytes of a fixed."""
+    """The number of bytes of a fixed."""
     aliases: tuple[str, ...] = ()
-    """Names that a record, enum or fixed had before, or has elsewhere."""
+    """The earlier names of a record, enum or fixed, or its names in other schemas."""
     symbols: tuple[str, ...] = ()
     written_symbols: tuple[str, ...] = ()
-    """Of an enum that was resolved: the writer's symbols, of which several may be one of the reader's."""
+    """For a resolved enum: the writer's symbols. Several of them may map to one symbol of the reader."""
     fields: tuple[AvroField, ...] = ()
     defaults: tuple[AvroField, ...] = ()
-    """Of a record that was resolved: the reader's fields that the writer lacks, with defaults (`avro.read.resolution`)."""
+    """For a resolved record: the reader's fields that the writer lacks, with defaults (`avro.read.resolution`)."""
     items: AvroNode | None = None
-    """Of an array; the values of a map."""
+    """The items of an array, or the values of a map."""
     branches: tuple[AvroNode, ...] = ()
     wraps_single_type: bool = False
-    """Of a union: one type alone is a branch all the same, as beside others."""
+    """The branches of a union; a single type is also a branch."""
     doc: str | None = None
     """The documentation of a record, enum or fixed."""
     props: Mapping[str, object] = field(default_factory=dict)
-    """The properties that are no part of Avro's own: connect.*, logicalType, scale, precision, an enum's default."""
+    """The properties that are not Avro's own: connect.*, logicalType, scale, precision, an enum's default."""
     read_as: AvroNode | None = None
-    """Of a type that was resolved: the reader's, where Avro promotes the writer's to it and Connect does not."""
+    """For a resolved type: the reader's type, if Avro promotes the writer's type to it and Connect does not."""
     is_map_entry: bool = False
-    """Connect's stand-in for an entry of a map whose keys are not plain strings (`AvroData`)."""
+    """Connect's record for an entry of a map whose keys are not plain strings (`AvroData`)."""
 
     @property
     def connect_logical(self) -> str | None:
@@ -93,17 +93,16 @@ class AvroNode:
 
 @lru_cache(maxsize=256)
 def load(text: str, references: tuple[str, ...] = (), *, wraps_single_types: bool = False) -> AvroNode:
-    """The graph of a schema text. `references` are the texts that it refers to, directly or not, none before those
-    that it refers to itself: what they define is known to the text by its full name, as Java's parser has it
-    (`AvroSchema.rawSchema`). With `wraps_single_types` one type alone in a union is a branch, as it is beside
-    others."""
+    """The graph of a schema text. `references` are the direct and indirect references; each one stands after its own
+    references. The text can use their types by full name, as in Java's parser (`AvroSchema.rawSchema`). With
+    `wraps_single_types`, a single type in a union is also a branch."""
     named: dict[str, object] = {}
     for reference in references:
         _parse(reference, named)
     try:
         root = _Builder(named, wraps_single_types=wraps_single_types).node(_parse(text, named))
     except RecursionError:
-        raise SchemaError("The schema's types nest too deep to be read, references followed.") from None
+        raise SchemaError("The schema's types nest too deep to be read, references included.") from None
     analyse(root)
     return root
 
@@ -117,7 +116,7 @@ def _parse(text: str, named: dict[str, object]) -> object:
         raise SchemaError(f"The schema text is not JSON ({what}): {_excerpt(text)}") from error
     _check_text_depth(raw, text)
     try:
-        # Registries keep schemas whose defaults do not fit, and Java reads under them.
+        # Registries keep schemas whose defaults do not fit their types, and Java reads with them.
         return fastavro.parse_schema(
             cast("dict[str, object]", _without_invalid_decimals(raw)),
             named_schemas=cast("dict[str, dict[object, object]]", named),
@@ -130,10 +129,11 @@ def _parse(text: str, named: dict[str, object]) -> object:
 
 
 def _without_invalid_decimals(part: object) -> object:
-    """The schema with the decimals that Avro ignores, and fastavro refuses, under a name of ours: `_set_logical` puts it right.
+    """The schema, in which invalid decimals (Avro ignores them, fastavro refuses them) get a name of srfix;
+    `_set_logical` restores it.
 
-    Invalid are a scale beyond the precision, numbers that are negative or no integers, and a fixed type that is too small
-    (Avro's specification, "Logical Types": the underlying type counts then).
+    A decimal is invalid if its scale is larger than the precision, if a number is negative or not an integer, or if the
+    fixed type is too small (Avro's specification, "Logical Types": the underlying type then counts).
     """
     if isinstance(part, list):
         return [_without_invalid_decimals(item) for item in part]
@@ -149,7 +149,7 @@ def _without_invalid_decimals(part: object) -> object:
 
 
 def _is_decimal(schema: Mapping[str, object]) -> bool:
-    """True if the precision and the scale are those of a decimal, or are not given."""
+    """True if precision and scale are valid for a decimal, or are not given."""
     precision, scale = (schema.get(name) or 0 for name in ("precision", "scale"))
     if type(precision) is not int or type(scale) is not int or min(precision, scale) < 0:
         return False
@@ -185,7 +185,8 @@ class _Builder:
         self._done: dict[str, AvroNode] = {}
 
     def node(self, parsed: object) -> AvroNode:
-        # Names are interned, here and in columns: fastavro compares them over and over, and identity is quickest.
+        # Names are interned, here and in columns, because fastavro compares them again and again, and a comparison by
+        # identity is the fastest.
         if isinstance(parsed, list):
             branches = tuple(self.node(branch) for branch in parsed)
             return AvroNode(kind="union", branches=branches, wraps_single_type=self._wraps_single_types)
@@ -257,7 +258,7 @@ def _set_logical(node: AvroNode, schema: dict[str, object]) -> None:
 
 
 def whole(value: object) -> int | None:
-    """`Number.intValue` of a JSON number; None of anything else."""
+    """`Number.intValue` of a JSON number; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if isinstance(value, float) and not math.isfinite(value):
@@ -266,10 +267,10 @@ def whole(value: object) -> int | None:
 
 
 _IGNORED: Final = "srfix.ignored"
-"""In place of `logicalType`, where Avro ignores it; Connect does not (`AvroNode.props`)."""
+"""Replaces `logicalType` if Avro ignores it; Connect does not ignore it (`AvroNode.props`)."""
 
 
-# Avro's own words, and the marks of fastavro.
+# Avro's own keys, and fastavro's marks.
 _NO_PROPERTIES: Final = frozenset(
     {"type", "name", "namespace", "doc", "aliases", "fields", "items", "values", "symbols", "size"}
     | {"__fastavro_parsed", "__named_schemas"}
@@ -277,7 +278,7 @@ _NO_PROPERTIES: Final = frozenset(
 
 
 def _field_name(name: object, record: str) -> str:
-    # fastavro takes anything that JSON has.
+    # fastavro accepts any JSON value.
     if isinstance(name, str):
         return name
     raise SchemaError(f"A field of the record {record} has the name {json.dumps(name)}; a name must be a text.")
@@ -292,7 +293,8 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def nullable_branch(node: AvroNode) -> tuple[AvroNode, bool] | None:
-    """The one type that can hold a value, and whether null is allowed beside it; None if there are several, or none."""
+    """The only type that can hold a value, and whether null is allowed beside it; None if there are several such types,
+    or none."""
     if node.kind != "union":
         return None if node.kind == "null" else (node, False)
     if node.wraps_single_type and len(node.branches) == 1:
@@ -302,7 +304,7 @@ def nullable_branch(node: AvroNode) -> tuple[AvroNode, bool] | None:
 
 
 def describe(node: AvroNode) -> str:
-    """A type in an error's words: `record a.B`, `long (timestamp-millis)`, `union of null, int, string`."""
+    """Describes a type for an error: `record a.B`, `long (timestamp-millis)`, `union of null, int, string`."""
     if node.kind == "union":
         return "union of " + ", ".join(describe(branch) for branch in node.branches)
     if node.kind == "array" and node.items is not None and node.items.is_map_entry:
@@ -337,16 +339,16 @@ def every_node(root: AvroNode) -> Iterator[AvroNode]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """What a reader must know before it lets fastavro loose on a body."""
+    """The facts that a reader must know before fastavro reads a body."""
 
     is_recursive: bool
-    """A type can contain itself: the body decides how deep the reader goes."""
+    """True if a type can contain itself: the body then decides how deep the reader recurses."""
     has_unbounded_arrays: bool
-    """An array's items can take no bytes at all: ten bytes can claim 2²⁸ of them."""
+    """True if an array's items can take no bytes: ten bytes can then claim 2²⁸ of them."""
     has_blocks: bool
-    """There are arrays or maps: the body says how many items follow."""
+    """True if there are arrays or maps: the body then says how many items follow."""
     node_count: int
-    """How many types the graph has."""
+    """The number of types in the graph."""
 
 
 def analyse(root: AvroNode) -> Analysis:
@@ -378,14 +380,14 @@ class _Analyser:
         self._open: list[AvroNode] = []
 
     def visits(self, node: AvroNode) -> int:
-        """Upper bound of the types that are visited for one value, arrays and maps taken as empty."""
+        """An upper limit of the types that a reader visits for one value with empty arrays and maps."""
         if node in self._visits:
             return self._visits[node]
         if node in self._open:
             self.is_recursive = True
             loop = self._open[self._open.index(node) :]
             if all(part.kind == "record" for part in loop):
-                raise SchemaError(f"The record {node.name} always contains itself: no value of it ever ends.")
+                raise SchemaError(f"The record {node.name} always contains itself, so its values would be endless.")
             return 1
         self._open.append(node)
         if node.kind == "record":
@@ -406,11 +408,11 @@ class _Analyser:
         return total
 
     def width(self, node: AvroNode) -> int:
-        """Fewest bytes that a value takes."""
+        """The minimal number of bytes of a value."""
         if node in self._widths:
             return self._widths[node]
         if node.kind in ("record", "fixed", "null"):
-            self._widths[node] = 0  # while it is open: a lower bound
+            self._widths[node] = 0  # a lower limit while the type is in progress
             width = node.size + sum(self.width(part.node) for part in node.fields)
         else:
             width = {"float": 4, "double": 8}.get(node.kind, 1)

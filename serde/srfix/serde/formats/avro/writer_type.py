@@ -1,4 +1,4 @@
-"""Avro's types as the projection's walk sees them (`projection.tree`)."""
+"""Avro's types in the form for the projection's walk (`projection.tree`)."""
 
 from __future__ import annotations
 
@@ -29,22 +29,23 @@ _SAME: Final = {
     ScalarType.TIMESTAMP: ("long", "timestamp-millis"),
     ScalarType.TIMESTAMP_NTZ: ("long", "local-timestamp-micros"),
 }
-"""The Avro type and logical type that is the column's."""
+"""The Avro type and logical type of each column type."""
 
 
 class AvroType:
-    """A type of Avro. A record's field (`is_field`) has null as Connect's default (`Struct.get`); nothing else has."""
+    """An Avro type. Only a record's field (`is_field`) replaces null by Connect's default (`Struct.get`)."""
 
     def __init__(self, node: AvroNode, *, is_field: bool = False) -> None:
         branch = nullable_branch(node)
         self._is_field = is_field
         self.node = node
-        """As the schema has it."""
+        """The type in the schema."""
         self.value, self.is_nullable = (node, _has_null(node)) if branch is None else branch
-        """What stands beside null; the union, if that is several types."""
+        """The type beside null; the union, if there are several types."""
         self.is_union = self.value.kind == "union"
 
-    # Asked only of what feeds a column: a type that Connect refuses does no harm where no column reads it.
+    # This is computed only for a type that feeds a column: a type that Connect refuses does no harm if no column reads
+    # it.
     @cached_property
     def _to_connect(self) -> tuple[ConnectType | None, str | None]:
         return connect_type(self.value)
@@ -65,8 +66,8 @@ class AvroType:
 
     @property
     def default(self) -> object:
-        """Connect's own property, on the type beside null: the default of the Avro field is lost there. Of a type with
-        parts null stays null: nobody but a Connect source whose schema says so writes such a default."""
+        """Connect's own property on the type beside null, because Connect loses the Avro field's default. For a type
+        with parts, null stays null: only a Connect source with such a schema writes such a default."""
         has_parts = self.value.kind == "record" or self.value.items is not None
         if not self._is_field or self.value is self.node or not self.is_nullable or has_parts:
             return None
@@ -102,7 +103,7 @@ class AvroType:
         return branches
 
     def branches(self) -> tuple[WriterField[AvroType], ...]:
-        """Of a union, by Connect's names, without null; two may have the same name."""
+        """The branches of a union without null, by Connect's names; two may have the same name."""
         values = [(number, branch) for number, branch in enumerate(self.value.branches) if branch.kind != "null"]
         named = [(number, branch, union_field_name(branch)) for number, branch in values]
         return tuple(
@@ -125,7 +126,8 @@ class AvroType:
         return AvroType(AvroNode(kind="string")), AvroType(self.value.items)
 
     def by_name(self, columns: Columns) -> Mapping[str, Column]:
-        """By their Avro-compatible names, as ksqlDB matches them (`ConnectSchemas.withCompatibleSchema`)."""
+        """The columns by their Avro-compatible names, as ksqlDB matches them
+        (`ConnectSchemas.withCompatibleSchema`)."""
         return avro_fields(columns)
 
     def is_type_of(self, column: ColumnType) -> bool:
@@ -156,8 +158,8 @@ def _has_null(node: AvroNode) -> bool:
 
 
 def connect_type(node: AvroNode) -> tuple[ConnectType | None, str | None]:
-    """The type and the logical name that AvroData gives it; None for null, which it refuses. Of a type that a reader's schema
-    promotes, those of what it becomes."""
+    """The type and the logical name in AvroData; None for null, which AvroData refuses. For a type that a reader's
+    schema promotes, these are of the reader's type."""
     if node.read_as is not None:
         return connect_type(node.read_as)
     match node.kind:

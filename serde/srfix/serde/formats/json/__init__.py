@@ -1,6 +1,6 @@
 """Plain JSON, without a schema: ksqlDB's JSON format.
 
-Reading is `KsqlJsonDeserializer`, writing is Connect's `JsonConverter` with `schemas.enable=false` and
+Reading follows `KsqlJsonDeserializer`; writing follows Connect's `JsonConverter` with `schemas.enable=false` and
 `decimal.format=NUMERIC` (`KsqlJsonSerdeFactory`). The tables are in `formats.json.scalars` and `formats.json.encode`.
 """
 

@@ -1,7 +1,8 @@
-"""What rows made of one JSON body may cost, and how many sets of keys a deserializer remembers.
+"""Limits the cost of rows from one JSON body, and the number of key sets that a deserializer remembers.
 
-The parsed JSON is bounded by the body's size. Rows are not: `{}` in an array becomes a row of all the columns of its STRUCT,
-and a property that is absent the default of its schema. Only what costs more than its fewest bytes are granted is counted.
+The body's size limits the parsed JSON, but not the rows: `{}` in an array becomes a row with all columns of its STRUCT,
+and an absent property becomes its schema's default. Only values that cost more than the allowance for their minimal
+bytes are counted.
 """
 
 from __future__ import annotations
@@ -19,39 +20,39 @@ from srfix.serde.forking import ForkLock
 _CONTAINER: Final = 4
 _CHARACTERS: Final = 32
 _FEWEST_BYTES: Final = 3
-"""Of an item: `{},`."""
+"""The minimal bytes of an item: `{},`."""
 
 _Steps = TypeVar("_Steps")
 
 
 class Budget(local):
-    """How many values may still be made of the body at hand, by each thread."""
+    """The number of values that the present body may still make, for each thread."""
 
     def __init__(self) -> None:
         self._bounds = payload_bounds()
         self._granted = self._bounds.values_per_byte * _FEWEST_BYTES
         self._left = self._size = 0
         self.is_needed = False
-        """Something that is read here is counted: `begin` must be called for each body."""
+        """True if something is counted: then `begin` must be called for each body."""
 
     def begin(self, size: int) -> None:
-        """Another body, of so many bytes."""
+        """Starts another body with this number of bytes."""
         self._size = size
         self._left = self._bounds.budget(size)
 
     def price(self, values: int) -> int:
-        """What is to be spent for something of so many values: nothing if its bytes pay for it."""
+        """The amount to spend for this number of values: nothing if their bytes cover it."""
         if values <= self._granted:
             return 0
         self.is_needed = True
         return values
 
     def price_of_row(self, columns: Iterable[int]) -> int:
-        """What is to be spent for each row. `columns` is what stands in each column where nothing feeds it."""
+        """The amount to spend for each row. `columns` gives each column's value if nothing feeds it."""
         return self.price(_CONTAINER + sum(columns))
 
     def spend(self, values: int) -> None:
-        """:raises PayloadBoundError: if the body makes more values than it may."""
+        """:raises PayloadBoundError: if the body makes more values than allowed."""
         self._left -= values
         if self._left < 0:
             raise PayloadBoundError(
@@ -63,7 +64,7 @@ class Budget(local):
 
 
 def cost_of_default(value: object) -> int:
-    """What a schema's default costs wherever it stands."""
+    """The cost of a schema's default at each use."""
     cost, stack = 0, [value]
     while stack:
         part = stack.pop()
@@ -83,7 +84,7 @@ _Known: TypeAlias = "dict[tuple[str, ...], _Steps]"
 
 
 class Shapes(Generic[_Steps]):
-    """Which sets of keys are remembered, by all readers of a deserializer: the oldest are forgotten first."""
+    """The sets of keys that all readers of a deserializer remember. The oldest are forgotten first."""
 
     def __init__(self) -> None:
         bounds = payload_bounds()
@@ -93,10 +94,10 @@ class Shapes(Generic[_Steps]):
         self._lock = ForkLock()
 
     def put(self, table: _Known[_Steps], keys: tuple[str, ...], steps: _Steps) -> None:
-        """Remembers what is done for a set of keys, in a reader's own table."""
+        """Remembers the steps for a set of keys, in a reader's own table."""
         size = sum(map(sys.getsizeof, keys)) + sys.getsizeof(keys)
         if size > self._most_bytes // self._most:
-            return  # one that all others would be forgotten for
+            return  # a set so large that all others would be forgotten
         with self._lock:
             if keys in table:
                 return

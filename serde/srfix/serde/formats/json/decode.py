@@ -1,8 +1,8 @@
-"""JSON bodies → rows under columns, as `KsqlJsonDeserializer` reads them.
+"""JSON bodies → rows of columns, like `KsqlJsonDeserializer`.
 
-A body is parsed quickly first, with its fractions as doubles. Where that could matter (a DECIMAL column; a fraction for a
-STRING or a whole number) and wherever something does not fit, it is parsed again with every digit, and that reading
-decides. Objects of the same keys share a plan, so a row's keys are matched to columns once, not per row.
+A body is first parsed quickly, with its fractions as doubles. If that could matter (a DECIMAL column; a fraction for a
+STRING or a whole number), or if something does not fit, it is parsed again with every digit, and the second result
+counts. Objects with the same keys share a plan, so keys are matched to columns once, not per row.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from srfix.serde.projection.tree import has_rows_of_nulls, unfed
 from srfix.serde.specs import ReadSpec
 
 _Step: TypeAlias = tuple[str, str, type | None, Convert]
-"""Column, key, the Python type that is taken as it is, and what else is done with its value."""
+"""Column, key, the Python type whose values are used unchanged, and the step for other values."""
 
 _NONE_TYPE: Final = type(None)
 _WHITE_SPACE: Final = b" \t\r\n"
@@ -43,10 +43,10 @@ HAS_LOCAL_TIMES: Final = False
 
 
 def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
-    """A decoder. Without columns it gives the parsed JSON: fractions are floats, whole numbers exact.
+    """Makes a decoder. Without columns it gives the parsed JSON: fractions are floats, whole numbers are exact.
 
-    With columns, a body that is `null` is no row (None), unless the column is un-wrapped: then it is that column's null.
-    The schema and its references have no say: JSON has none.
+    With columns, a body `null` is not a row but None. If the column is un-wrapped, it is that column's null. The schema
+    and its references are ignored, because JSON has none.
     """
     if spec.columns is None:
         return plain_decoder()
@@ -55,13 +55,13 @@ def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...]
 
 
 def plain_decoder() -> Decode:
-    """The parsed JSON as it is."""
+    """A decoder that gives the parsed JSON unchanged."""
     return parse_from  # type: ignore[return-value]  # no Decimals here
 
 
 def column_decoder(spec: ReadSpec, *, is_fed: bool = False) -> Decode:
-    """Rows of the columns; un-wrapped, the body is the bare value of the only one. Where it is known otherwise that the
-    writer feeds columns (`is_fed`), a document without any key of theirs is a row."""
+    """A decoder for rows of the columns. If un-wrapped, the body is the bare value of the only column. If it is already
+    known that the writer feeds columns (`is_fed`), even a document without any of their keys is a row."""
     columns = with_times(spec.known_columns, spec.times)
     single = None if spec.wrapped else columns[0]
     is_fed = is_fed or has_rows_of_nulls(spec.case_rule, strict=spec.strict)
@@ -84,9 +84,9 @@ def column_decoder(spec: ReadSpec, *, is_fed: bool = False) -> Decode:
         except PayloadBoundError:
             raise
         except (DecodeError, Misread, RecursionError):
-            pass  # the exact reading has the words, if it fails too
+            pass  # if the exact reading also fails, it has the error message
         row = exactly(body)
-        # The next row is probably like this one. Reading each twice would cost more than reading all exactly.
+        # The next row is probably similar. Reading each row twice would take longer than reading all rows exactly.
         every_digit = True
         return row
 
@@ -116,7 +116,8 @@ class _Readers:
         self.shapes: Shapes[tuple[_Step, ...]] = Shapes()
 
     def of(self, type_: ColumnType, where: str, *, is_repeated: bool = False) -> Convert:
-        """Of what is in an array or a map there may be many in a body (`is_repeated`): their rows are counted."""
+        """The reader of a type. If values are in an array or a map (`is_repeated`), a body may hold many, so their rows
+        are counted."""
         match type_:
             case Struct():
                 return _StructReader(type_, self, where, is_repeated=is_repeated).read
@@ -167,7 +168,7 @@ class _StructReader:
         self._is_row = where == _ROOT and not readers.is_fed
 
     def read(self, value: object) -> Value:
-        """The row. A key that the object lacks is a null, and so is a null: its type is not looked at."""
+        """The row of an object. A missing key counts as null. The type of a null is not checked."""
         if type(value) is not dict:
             raise Misread.wrong_type(value, self._type)
         keys = tuple(value)
@@ -195,7 +196,7 @@ class _StructReader:
     def _refuse(self, keys: tuple[str, ...], steps: tuple[_Step, ...]) -> None:
         filled = {name for name, *_ in steps}
         absent = [name for name in self._names if name not in filled]
-        # Where the document is known to be a row, or a part of one, one column more is fed than stands here.
+        # If the document is known to be a row, or a part of one, one more column is fed than the keys show.
         root_names = () if self._is_row else (_ROOT,)
         unfed_columns = unfed((*self._names, *root_names), absent, (), keys, strict=self._strict, what=self._where)
         if unfed_columns is not None:
@@ -203,7 +204,7 @@ class _StructReader:
 
     def _plan(self, keys: tuple[str, ...]) -> tuple[_Step, ...]:
         matched = match_keys(self._names, keys, self._case_rule, where=self._where)
-        # In the order of the columns: the engine stops at the first that does not fit.
+        # In the order of the columns, because the engine stops at the first value that does not fit.
         steps = tuple((name, matched[name], *self._readers[name]) for name in self._names if name in matched)
         self._shapes.put(self._plans, keys, steps)
         return steps
@@ -217,7 +218,7 @@ def _array_reader(type_: Array, exact: type | None, convert: Convert) -> Convert
             raise Misread.wrong_type(value, type_)
         items: list[Value] = value
         if exact is not None and as_they_are.issuperset(map(type, items)):
-            return items.copy()  # two columns may be fed by one key
+            return items.copy()  # one key may feed two columns
         converted: list[Value] = []
         append = converted.append
         try:
@@ -258,8 +259,8 @@ def _error(misread: Misread) -> DecodeError:
     what, node = required_type(misread.type), node_class(misread.value)
     if misread.kind is None:
         return IncompatibleTypeError(
-            f"A JSON {node} cannot feed the column type {what}, at {path}. Declare the column as what the writer has, "
-            "or leave it out.",
+            f"A JSON {node} cannot feed the column type {what}, at {path}. Declare the column with the writer's "
+            "type, or leave it out.",
             path=path,
             writer_type=node,
             column_type=what,
@@ -270,7 +271,7 @@ def _error(misread: Misread) -> DecodeError:
 
 
 def node_class(value: object) -> str:
-    """Jackson's class for a value that was parsed exactly."""
+    """Jackson's node class for a value that was parsed exactly."""
     match value:
         case None:
             return "NullNode"
@@ -291,7 +292,7 @@ def node_class(value: object) -> str:
 
 
 def required_type(type_: ColumnType) -> str:
-    """The type as the engine's errors have it: of scalars the base type (INTEGER), of others SQL in the words of
+    """The type as in the engine's errors: for scalars the base type (INTEGER), for others the SQL text of
     `SqlSchemaFormatter` (INT, VARCHAR)."""
     return _sql(type_) if not isinstance(type_, ScalarType) else type_.value
 

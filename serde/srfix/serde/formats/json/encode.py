@@ -1,16 +1,16 @@
-"""Rows under columns → the JSON that ksqlDB writes (Connect's `JsonConverter`, `schemas.enable=false`).
+"""Rows of columns → the JSON that ksqlDB writes (Connect's `JsonConverter`, `schemas.enable=false`).
 
 | column | JSON |
 |---|---|
-| BOOLEAN, INTEGER, BIGINT | itself |
-| DOUBLE | as Java writes it: `1.0E10`; NaN and the infinities as strings |
-| STRING | a string, escaped as Jackson does |
-| DECIMAL(p, s) | a number with s digits behind the point, as BigDecimal has it: `1.50`, `1E-9` |
+| BOOLEAN, INTEGER, BIGINT | the same value |
+| DOUBLE | Java's text: `1.0E10`; NaN and the infinities as strings |
+| STRING | a string, escaped like Jackson's |
+| DECIMAL(p, s) | a number with s digits after the point, in BigDecimal's form: `1.50`, `1E-9` |
 | BYTES | a string of base64 |
 | DATE, TIME, TIMESTAMP | days, milliseconds of the day, milliseconds since the epoch |
 | ARRAY, MAP, STRUCT | an array, objects |
 
-All columns are written, in their order, nulls as `null`. Rows are taken as strictly as Avro's encoder does.
+All columns are written, in their order, with nulls as `null`. Rows are checked as strictly as in Avro's encoder.
 """
 
 from __future__ import annotations
@@ -55,20 +55,22 @@ from srfix.serde.formats.rows.value_check import (
 )
 from srfix.serde.specs import WriteSpec
 
-# What orjson writes otherwise than Jackson: control characters beyond the short escapes, and beyond U+FFFF.
+# Characters that orjson and Jackson write differently: control characters without a short escape, and characters beyond
+# U+FFFF.
 _CONTROL: Final = b"\\u00"
 _BEYOND: Final = re.compile(rb"[\xf0-\xf4]")
-# Only for its words about NaN and the infinities.
+# Used only for its error message about NaN and the infinities.
 _strict: Final = stdlib_json.JSONEncoder(allow_nan=False, check_circular=False, default=lambda _: None).encode
 _OPTIONS: Final = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 _PLAIN_FROM, _PLAIN_BELOW = 1e-3, 1e7
 
 
 def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
-    """An encoder. Without columns it takes whatever has one JSON: no NaN, no bytes, no dates.
+    """Makes an encoder. Without columns it accepts every value with an unambiguous JSON form: no NaN, no bytes, no
+    dates.
 
-    With columns, keys of a row are matched to them by the case rule; a column that the row lacks is written as null.
-    The schema and its references have no say: JSON has none.
+    With columns, the case rule matches a row's keys to the columns; a missing column is written as null. The schema and
+    its references are ignored, because JSON has none.
     """
     if spec.columns is None:
         return plain_encoder()
@@ -77,12 +79,12 @@ def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...
 
 
 def plain_encoder() -> Encode:
-    """Whatever has one JSON, as orjson writes it."""
+    """An encoder for every value with an unambiguous JSON form, in orjson's bytes."""
 
     def encode(value: object, prefix: bytes) -> bytes:
         try:
             body = orjson.dumps(value, _default, _OPTIONS)
-            # orjson writes NaN as null, and says nothing.
+            # orjson silently writes NaN as null.
             if b"null" in body and _has_non_finite(value):
                 _strict(value)
         except orjson.JSONEncodeError:
@@ -95,7 +97,7 @@ def plain_encoder() -> Encode:
 
 
 def _has_non_finite(value: object) -> bool:
-    """Of what orjson has written, so there is an end to it."""
+    """Only for values that orjson has already written, so the recursion ends."""
     parts: Iterable[object]
     if isinstance(value, dict):
         parts = value.values()
@@ -120,7 +122,7 @@ def _default(value: object) -> object:
 
 
 def _carefully(value: object) -> bytes:
-    """What orjson refuses although it has a JSON: integers beyond 64 bits, subclasses."""
+    """Writes values that orjson refuses although they have a JSON form: integers beyond 64 bits, subclasses."""
     try:
         _strict(value)
         return compact_bytes(value)
@@ -136,20 +138,21 @@ def _no_json(error: Exception) -> EncodeError:
 
 
 def column_encoder(spec: WriteSpec, *, maps_as_entries: bool = False) -> Encode:
-    """Rows of the columns; un-wrapped, the bytes are the bare value of the only one. Times finer than milliseconds are
-    cut, if `cut_times`. With `maps_as_entries` a MAP is an array of `{"key": …, "value": …}`, as JSON_SR has it."""
+    """An encoder for rows of the columns. If un-wrapped, the bytes are the bare value of the only column. With
+    `cut_times`, times finer than milliseconds are cut. With `maps_as_entries`, a MAP is an array of `{"key": …,
+    "value": …}`, as in JSON_SR."""
     plan = _Plan(spec.case_rule, maps_as_entries=maps_as_entries, cut_times=spec.cut_times)
     columns = with_times(spec.known_columns, spec.times)
     return check_encoder(plan.of(Struct(columns)), single=None if spec.wrapped else columns[0].name)
 
 
 def column_check(type_: ColumnType, *, cut_times: bool, case_rule: CaseRule = CaseRule.EXACT) -> ValueCheck:
-    """How values of a column's type are checked and turned into what `check_encoder` writes."""
+    """The check for values of a column's type, which also prepares them for `check_encoder`."""
     return _Plan(case_rule, maps_as_entries=False, cut_times=cut_times).of(type_)
 
 
 def check_encoder(check: ValueCheck, *, single: str | None = None) -> Encode:
-    """What a check makes of a row, as JSON; with `single` only the value of that column."""
+    """An encoder that writes a check's result as JSON; with `single`, only the value of that column."""
 
     def encode(row: object, prefix: bytes) -> bytes:
         try:
@@ -185,7 +188,7 @@ class _Plan:
         self._maps_as_entries = maps_as_entries
 
     def of(self, type_: ColumnType) -> ValueCheck:
-        """How values of a type are checked and turned into what is written; null is not looked at here."""
+        """The check for values of a type, which also prepares them for writing. It does not handle null."""
         match type_:
             case Struct(fields):
                 return self._struct([(field.name, self.of(field.type)) for field in fields])
@@ -206,7 +209,7 @@ class _Plan:
         record.set_fields(
             FieldCheck(name=name, field=name, check=or_none(check), when_missing=None) for name, check in fields
         )
-        # The record's own fast way keeps the order of the row's keys; here it must be that of the columns.
+        # The record's own fast way keeps the order of the row's keys; here the order must be that of the columns.
         steps = tuple((name, None if check.is_narrow else check.exact, check.fast) for name, check in fields)
         careful = record.careful
 
@@ -231,7 +234,7 @@ def _same(convert: Convert) -> ValueCheck:
 
 
 def _avro(schema: object, *, cut_times: bool = False) -> ValueCheck:
-    """What Avro takes for the same column, and has on the wire: the number that JSON has."""
+    """Uses Avro's check for the same column. Avro's raw value is the number that JSON needs."""
     return scalar(load(stdlib_json.dumps(schema)), cut_times=cut_times)
 
 
@@ -241,7 +244,7 @@ def _then(check: ValueCheck, finish: Callable[[object], object]) -> ValueCheck:
 
 def _java_double(value: object) -> object:
     assert isinstance(value, float)
-    # In this range orjson writes what Java does.
+    # In this range orjson and Java write the same text.
     if _PLAIN_FROM <= abs(value) < _PLAIN_BELOW:
         return value
     text = double_text(value)
@@ -275,7 +278,7 @@ _LONG: Final = _avro("long")
 _SCALARS: Final[dict[ScalarType, ValueCheck]] = {
     ScalarType.BOOLEAN: _avro("boolean"),
     ScalarType.INTEGER: _avro("int"),
-    # Not as it is: orjson writes integers up to 64 bits without a sign.
+    # The value is checked, because orjson also writes unsigned integers of 64 bits.
     ScalarType.BIGINT: _same(_LONG.fast),
     ScalarType.DOUBLE: _then(_avro("double"), _java_double),
     ScalarType.STRING: _avro("string"),

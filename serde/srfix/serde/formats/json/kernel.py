@@ -1,6 +1,6 @@
-"""Columns of plain JSON as the native kernel takes them: `serde/kernel/src/json/description.rs`.
+"""Describes columns of plain JSON for the native kernel: `serde/kernel/src/json/description.rs`.
 
-The kernel reads what is right, and leaves every other body to the decoder that was made beside it. It knows no case rule: it
+The kernel reads correct bodies, and leaves every other body to the Python decoder beside it. It knows no case rule: it
 asks which column a key feeds, once for each spelling.
 """
 
@@ -22,10 +22,10 @@ from srfix.serde.specs import ReadSpec
 Part: TypeAlias = dict[str, Any]
 """A piece of a description."""
 Ask: TypeAlias = Callable[[int, str], int]
-"""An object's number and a key → which column it feeds; -1 for none, -2 where it is left to Python."""
+"""An object's number and a key → the column that the key feeds; -1 for none, -2 to leave the body to Python."""
 
 MILLIS: Final = 1_000
-"""So many in a second."""
+"""Milliseconds per second."""
 _NOTHING: Final = -1
 _UNSURE: Final = -2
 _LEVELS: Final = 200
@@ -36,8 +36,8 @@ _KEY_BYTES: Final = 256 << 10
 
 
 def native_decoder(describe: Callable[[Description], bytes], otherwise: Decode, ask: Ask | None = None) -> Decode:
-    """The decoder of the kernel, which has `otherwise` for what it does not read; that alone where there is no kernel,
-    or it does not know one of the types. `describe` puts everything into a description, and gives its text."""
+    """The kernel's decoder, which calls `otherwise` for bodies that it does not read; only `otherwise` if there is no
+    kernel, or it does not know one of the types. `describe` fills a description and returns its text."""
     native = kernel()
     if native is None:
         return otherwise
@@ -50,20 +50,20 @@ def native_decoder(describe: Callable[[Description], bytes], otherwise: Decode, 
 
 
 class Description:
-    """What is read, each under its number."""
+    """The types to read, each with its number."""
 
     def __init__(self) -> None:
         self._reads: list[Part] = []
         self.budget = Budget()
-        """Which rows are to be paid for."""
+        """True for rows that count towards the budget."""
 
     def add(self, **read: object) -> int:
-        """Another reading."""
+        """Adds a type."""
         self._reads.append(read)
         return len(self._reads) - 1
 
     def text(self, root: Part, single: str | None) -> bytes:
-        """All of it, as the kernel parses it. `single` is the only column, where bodies are its bare values."""
+        """The whole text for the kernel's parser. `single` is the only column, if bodies are its bare values."""
         bounds = payload_bounds()
         most = {
             "levels": _LEVELS,
@@ -78,14 +78,15 @@ class Description:
 
 
 def native_column_decoder(columns: Columns, spec: ReadSpec, *, is_fed: bool, otherwise: Decode) -> Decode:
-    """As `column_decoder`, which has made `otherwise` of the same spec. `columns` are the spec's, as rows have them."""
+    """Like `column_decoder`, which has made `otherwise` from the same spec. `columns` are the columns of the spec's
+    rows."""
     plain = _Plain(spec.case_rule, strict=spec.strict)
 
     def describe(description: Description) -> bytes:
         plain.description = description
         if spec.wrapped:
             root = plain.struct(columns, is_repeated=False, least=0 if is_fed else 1)
-            # Null is no row, by the caller's rules.
+            # By the caller's rules, null is not a row.
             return description.text({"read": root, "takes_null": False}, None)
         (single,) = columns
         return description.text(plain.part(single.type, is_repeated=False), single.name)
@@ -94,7 +95,7 @@ def native_column_decoder(columns: Columns, spec: ReadSpec, *, is_fed: bool, oth
 
 
 class _Plain:
-    """Columns that keys feed, as `formats.json.decode` reads them."""
+    """Describes columns that keys feed, as in `formats.json.decode`."""
 
     description: Description
 
@@ -104,7 +105,7 @@ class _Plain:
         self._names: dict[int, tuple[str, ...]] = {}
 
     def fed_by(self, number: int, key: str) -> int:
-        """Which column of an object a key feeds, if no other key does."""
+        """The column of an object that a key feeds, if no other key feeds it."""
         names = self._names[number]
         try:
             matched = match_keys(names, (key,), self._case_rule, where="the JSON object")
@@ -119,9 +120,9 @@ class _Plain:
         return {"read": self._read(type_, is_repeated=is_repeated), "takes_null": True}
 
     def struct(self, columns: Columns, *, is_repeated: bool, least: int) -> int:
-        """An object. `least` is how many columns must be fed, where not all of them must."""
+        """Describes an object. `least` is the number of columns that must be fed, if not all of them must."""
         names = tuple(column.name for column in columns)
-        # What one key feeds may then depend on the others.
+        # The column that one key feeds may then depend on the other keys.
         if not are_distinct(names) and self._case_rule is not CaseRule.EXACT:
             raise NotTakenError
         number = self.description.add(
@@ -156,7 +157,7 @@ class _Plain:
 
 
 def price(budget: Budget, columns: Sequence[object], *, is_repeated: bool) -> int:
-    """What a row costs of what its body may make."""
+    """The cost of a row in the body's budget."""
     return budget.price_of_row(1 for _ in columns) if is_repeated else 0
 
 

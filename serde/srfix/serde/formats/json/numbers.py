@@ -1,4 +1,4 @@
-"""Numbers as Java takes them out of JSON: narrowed where they are numbers, parsed where they are texts.
+"""Reads numbers from JSON like Java: JSON numbers are narrowed, texts are parsed.
 
 | engine | number | text |
 |---|---|---|
@@ -7,7 +7,7 @@
 | `JsonSerdeUtils.toDouble` | `JsonNode.doubleValue`: nearest, or infinite | `Double.parseDouble` |
 | `KsqlJsonDeserializer.enforceValidBytes` | `JsonNode.decimalValue` | `new BigDecimal(text)` |
 
-Nothing is trimmed but for `Double.parseDouble`, which also takes NaN, Infinity, hexadecimal, and a suffix (`1.5d`).
+Only `Double.parseDouble` trims blanks; it also accepts NaN, Infinity, hexadecimal, and a suffix (`1.5d`).
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ LONG_BITS: Final = 64
 """Bits of a long."""
 
 _MAX_DIGITS: Final = 1000
-"""Of a whole number: Jackson's `StreamReadConstraints` since 2.15."""
+"""The most digits of a whole number: Jackson's `StreamReadConstraints` since 2.15."""
 _MAX_BITS: Final = 3322
 _MAX_EXPONENT: Final = INT_MAX
-"""Of a BigDecimal, whose scale is an int."""
+"""The range of a BigDecimal's scale, which is an int."""
 
-# Java's digits are those of any script, but only of the Basic Multilingual Plane: it looks at chars.
+# Java accepts the digits of any script, but only in the Basic Multilingual Plane, because it looks at chars.
 _INTEGER: Final = re.compile(r"[+-]?\d+")
-# Possessive, for what is given back is tried again: a long run of digits would take quadratic time.
+# Possessive quantifiers: with backtracking, a long run of digits would take quadratic time.
 _DECIMAL: Final = re.compile(r"[+-]?(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?\d++)?")
 _DOUBLE: Final = re.compile(
     r"[+-]?(?:NaN|Infinity|0[xX](?:[\da-fA-F]++\.?+[\da-fA-F]*+|\.[\da-fA-F]++)[pP][+-]?\d++[fFdD]?"
@@ -43,7 +43,7 @@ _TRIMMED: Final = "".join(map(chr, range(0x21)))
 
 
 def integer_of_number(number: int | decimal.Decimal, bits: int) -> int:
-    """The number cut to whole, and to its low bits."""
+    """The number without its fraction, cut to its low bits."""
     if isinstance(number, decimal.Decimal):
         number = _whole(number)
     elif number.bit_length() > _MAX_BITS:
@@ -59,7 +59,7 @@ def _whole(number: decimal.Decimal) -> int:
     if magnitude > _MAX_DIGITS:
         exponent = number.as_tuple().exponent
         if isinstance(exponent, int) and LONG_BITS <= exponent <= _MAX_EXPONENT:
-            return 0  # divisible by 2^64, and not to be spelt out
+            return 0  # divisible by 2^64, and too long to compute
         raise ValueError
     return int(number)
 

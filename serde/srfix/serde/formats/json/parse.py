@@ -1,20 +1,20 @@
-"""Bytes → JSON values, as Jackson reads them.
+"""Bytes → JSON values, like Jackson.
 
-`parse` is quick: numbers with a fraction or an exponent are doubles. `parse_exact` keeps every digit of them
-(`decimal.Decimal`), as the engine's mapper does (`KsqlJsonDeserializer`: USE_BIG_DECIMAL_FOR_FLOATS and exact
-BigDecimals). Integers are exact in both, whatever their size. Of keys that come twice the last value counts, at the place
-of the first (Jackson's `ObjectNode`).
+`parse` is fast: numbers with a fraction or an exponent are doubles. `parse_exact` keeps all their digits
+(`decimal.Decimal`), like the engine's mapper (`KsqlJsonDeserializer`: USE_BIG_DECIMAL_FOR_FLOATS and exact
+BigDecimals). Integers of any size are exact in both. If a key occurs twice, the last value counts, in the place of the
+first (Jackson's `ObjectNode`).
 
 | body | Jackson 2.10 to 2.16 | here |
 |---|---|---|
 | a byte order mark, UTF-16, UTF-32 | read | read |
 | NaN, Infinity, comments, single quotes, leading zeros, trailing commas | refused | refused |
-| anything but white space behind the value | ignored | `TrailingBytesError`: it is not what was written |
-| half a surrogate pair, over-long UTF-8 | read | refused: no text that can be written again |
+| anything except white space after the value | ignored | `TrailingBytesError`: the body is corrupt |
+| half a surrogate pair, over-long UTF-8 | read | refused: the text could not be written again |
 | deeper than about 1,000 levels | refused since 2.15 | refused |
-| numbers of more than 1,000 characters | refused since 2.15 | refused beyond 4,300, but for fractions read quickly |
+| numbers of more than 1,000 characters | refused since 2.15 | refused beyond 4,300, except fractions in `parse` |
 
-No message quotes the body: it may be personal.
+No message quotes the body, because it may hold personal data.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ from srfix.serde.bounds import payload_bounds
 from srfix.serde.errors import DecodeError, PayloadBoundError, TrailingBytesError, TruncatedBodyError
 
 JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | bool | int | float | decimal.Decimal | None"
-"""A value of JSON. Exact parsing gives no floats, quick parsing no Decimals."""
+"""A JSON value. `parse_exact` gives no floats, `parse` gives no Decimals."""
 
 _Decode: TypeAlias = Callable[[bytes], JsonValue]
 
-# As quick as orjson, which reads integers beyond 64 bits as doubles; with the hook, 3.5 times as quick as json.loads.
+# msgspec is as fast as orjson (which reads integers beyond 64 bits as doubles), and with the hook 3.5 times as fast as
+# json.loads.
 _quick: Final[_Decode] = msgspec.json.Decoder().decode
 _exact: Final[_Decode] = msgspec.json.Decoder(float_hook=decimal.Decimal).decode
 
@@ -65,7 +66,8 @@ def parse(body: bytes) -> JsonValue:
 
 
 def parse_from(payload: bytes, body_offset: int) -> JsonValue:
-    """`parse`, of what stands behind an offset. Not by a call of `parse`: a small body is parsed in the time of three."""
+    """Like `parse`, but from an offset. It does not call `parse`, because three calls take as long as parsing a small
+    body."""
     body = payload[body_offset:] if body_offset else payload
     try:
         return _quick(body)
@@ -75,7 +77,7 @@ def parse_from(payload: bytes, body_offset: int) -> JsonValue:
 
 def parse_exact(body: bytes) -> JsonValue:
     """The value; fractions are Decimals, with all their digits and their exponent."""
-    # A short body has no long number, and a hook in C is quicker.
+    # A short body has no long number, and a hook in C is faster.
     decode = _exact if len(body) <= payload_bounds().number_characters else _exact_bounded
     try:
         return decode(body)
@@ -84,11 +86,11 @@ def parse_exact(body: bytes) -> JsonValue:
 
 
 def _again(body: bytes, decode: _Decode, error: Exception) -> JsonValue:
-    """In another encoding, or the words for why not."""
+    """Parses the body in another encoding, or raises the error with the reason."""
     if not body.startswith(_BYTE_ORDER_MARKS) and b"\0" not in body[:4]:
         raise _refusal(body, error) from error
     try:
-        # Half surrogate pairs fail here, as they do in UTF-8.
+        # Half surrogate pairs fail here, as in UTF-8.
         body = body.decode(json.detect_encoding(body)).encode()
         return decode(body)
     except _FAILURES as second:
@@ -98,10 +100,10 @@ def _again(body: bytes, decode: _Decode, error: Exception) -> JsonValue:
 def _refusal(body: bytes, error: Exception) -> DecodeError:
     beyond = error.__cause__
     if isinstance(beyond, PayloadBoundError):
-        # Another one: raised from what it is the cause of, it would be its own cause.
+        # A new error, because the old one would become its own cause.
         return PayloadBoundError(beyond.message, bound=beyond.bound)
     size = f"a body of {len(body)} bytes"
-    if isinstance(error, UnicodeError) or "UTF-8" in str(error):  # the latter is msgspec's word from 0.23 on
+    if isinstance(error, UnicodeError) or "UTF-8" in str(error):  # msgspec uses the latter word since 0.23
         return DecodeError(
             f"The body is not UTF-8, nor UTF-16 or UTF-32 ({size}). It is corrupt, or its producer does not write JSON."
         )
@@ -111,7 +113,7 @@ def _refusal(body: bytes, error: Exception) -> DecodeError:
                 f"The JSON nests too deep ({size}), deeper than even Jackson reads. It is hostile or corrupt."
             )
         case ArithmeticError() | msgspec.ValidationError():
-            return DecodeError(f"A number of the JSON is larger than anything can hold ({size}).")
+            return DecodeError(f"A number of the JSON is too large for any type ({size}).")
     if _is_half_a_pair(body):
         return DecodeError(
             f"A string of the JSON holds half a surrogate pair as an escape ({size}), so the string could not be "
@@ -130,7 +132,7 @@ def _refusal(body: bytes, error: Exception) -> DecodeError:
 
 def _is_half_a_pair(body: bytes) -> bool:
     try:
-        # The standard library takes what is half a pair; so what it takes now has one.
+        # The standard library accepts half a pair, so a body that it accepts here has one.
         json.loads(body, parse_constant=_refuse, parse_int=str, parse_float=str)
     except (ValueError, RecursionError):
         return False

@@ -1,18 +1,18 @@
-"""One JSON value → one value of a column without parts: what `JsonSerdeUtils` and `KsqlJsonDeserializer` take for it.
+"""One JSON value → one value of a column without parts, like `JsonSerdeUtils` and `KsqlJsonDeserializer`.
 
 | column | JSON |
 |---|---|
 | BOOLEAN | a boolean |
-| INTEGER, BIGINT, DOUBLE | a number, narrowed as Java does; a string that is one |
+| INTEGER, BIGINT, DOUBLE | a number, narrowed like in Java; a string with a number |
 | STRING | a scalar's text; an object's JSON, compact; `[a, b]` for an array, its items as STRING, null as `null` |
 | DATE | days since the epoch, as BIGINT |
 | TIME | milliseconds of the day, as BIGINT, 0 to 86400000 |
 | TIMESTAMP | milliseconds since the epoch, as BIGINT |
-| DECIMAL | a number, or a string that is one; it fits without rounding (`DecimalUtil.ensureFit`) |
+| DECIMAL | a number, or a string with a number; it must fit without rounding (`DecimalUtil.ensureFit`) |
 | BYTES | a string of base64 (Jackson's MIME-NO-LINEFEEDS) |
 
-A function here takes what is not null. It raises `Misread` for what the engine refuses, and for a double where every
-digit may count: the caller then parses again, exactly.
+A function here gets a value that is not null. It raises `Misread` if the engine refuses the value, or if it is a double
+whose exact digits may matter: the caller then parses the body again, exactly.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ Convert: TypeAlias = Callable[[object], Value]
 
 
 class _Missing:
-    """Jackson's MissingNode: what an empty body is."""
+    """Jackson's MissingNode: the value of an empty body."""
 
 
 MISSING: Final = _Missing()
@@ -68,7 +68,7 @@ _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MILLISECOND: Final = datetime.timedelta(milliseconds=1)
 _EPOCH_DAY: Final = datetime.date(1970, 1, 1).toordinal()
 _DAY_MS: Final = 86_400_000
-# Groups of four, white space between them; what is behind a padded group is still read.
+# Groups of four with white space between them. Groups after a padded group are still read.
 _BASE64: Final = re.compile(
     r"(?:[\x00-\x20]*+(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==))*+[\x00-\x20]*+"
 )
@@ -76,7 +76,7 @@ _BASE64_RUN: Final = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 
 
 class Misread(Exception):
-    """A value that does not feed its column. It never leaves the decoder, which knows where it stands."""
+    """A value that does not feed its column. It never leaves the decoder, which adds the path."""
 
     def __init__(
         self, value: object, type_: ColumnType, *, kind: type[CoercionError] | None, sentence: str = ""
@@ -88,33 +88,33 @@ class Misread(Exception):
         """The error to raise; None for a node of the wrong type."""
         self.sentence = sentence
         self.path = ""
-        """From here; every container that it passes puts its own part before it."""
+        """The path from here. Every container puts its own part before it."""
 
     @classmethod
     def wrong_type(cls, value: object, type_: ColumnType) -> Misread:
-        """A node that no value of the column's type is made from."""
+        """A node of a kind that cannot feed the column's type."""
         return cls(value, type_, kind=None)
 
     @classmethod
     def bad_value(cls, value: object, type_: ColumnType, sentence: str) -> Misread:
-        """A node of the right type that does not fit."""
+        """A node of the right kind whose value does not fit."""
         return cls(value, type_, kind=CoercionError, sentence=sentence)
 
     @classmethod
     def out_of_range(cls, value: object, type_: ColumnType, sentence: str) -> Misread:
-        """A value beyond what can be held."""
+        """A value that is out of range."""
         return cls(value, type_, kind=OutOfRangeError, sentence=sentence)
 
 
 def scalar_reader(type_: ScalarType | Decimal) -> Convert:
-    """How values of a column without parts are made."""
+    """The reader of values for a column without parts."""
     if isinstance(type_, Decimal):
         return _decimal_reader(type_)
     return _READERS[type_]
 
 
 def exact_type(type_: ColumnType) -> type | None:
-    """The Python type whose values feed the column as they are; None where each must be looked at."""
+    """The Python type whose values feed the column unchanged; None if each value must be checked."""
     return {STRING: str, BOOLEAN: bool}.get(type_) if isinstance(type_, ScalarType) else None
 
 
@@ -197,10 +197,11 @@ def _time(value: object) -> Value:
         raise Misread.bad_value(
             value,
             TIME,
-            f"is {milliseconds}, not a number of milliseconds from 0 to 86400000 (times='integers' reads it as it is)",
+            f"is {milliseconds}, not a number of milliseconds from 0 to 86400000 (times='integers' reads it as a "
+            "number)",
         )
     if milliseconds == _DAY_MS:
-        # The engine takes the end of the day; there is no such time in Python, and 00:00 would be another row.
+        # The engine accepts the end of the day. Python has no such time, and 00:00 would be another value.
         raise Misread.out_of_range(
             value, TIME, "is the end of the day, 24:00, which Python cannot hold (times='integers' can)"
         )
@@ -220,8 +221,11 @@ def _timestamp(value: object) -> Value:
 
 
 def _far(number: int, what: str) -> str:
-    """A number of days or milliseconds says nothing that is personal."""
-    return f"is {number}, no {what} of the years 1 to 9999, which Python can hold (times='integers' reads it as it is)"
+    """A number of days or milliseconds is not personal data."""
+    return (
+        f"is {number}, which is not a {what} of the years 1 to 9999, Python's range (times='integers' reads it as a "
+        "number)"
+    )
 
 
 def _bytes(value: object) -> Value:
@@ -234,12 +238,12 @@ def _bytes(value: object) -> Value:
 
 
 def base64_bytes(text: str) -> bytes:
-    """The bytes of a text as Jackson's `binaryValue` reads it: spaces between groups of four, and several runs, each with
-    its padding, are taken.
+    """The bytes of a text, like Jackson's `binaryValue`: spaces between groups of four are allowed, and several runs
+    with their own padding.
     """
     try:
         return binascii.a2b_base64(text, strict_mode=True)
-    except ValueError:  # what is not strict may still be what Jackson takes
+    except ValueError:  # Jackson may still accept a text that is not strict base64
         if not _BASE64.fullmatch(text):
             raise
         return b"".join(map(binascii.a2b_base64, _BASE64_RUN.findall(text)))

@@ -1,8 +1,8 @@
-"""JSON values → compact JSON text, as Jackson writes it.
+"""JSON values → compact JSON text, like Jackson's.
 
-Strings as Jackson's generators have them: the short escapes, `\\u001F` with upper-case digits for other control
-characters, nothing else but `"` and `\\`. Its generator of bytes writes characters beyond U+FFFF as two escapes, the
-one of texts as they are.
+Strings have the escapes of Jackson's generators: the short escapes, `\\u001F` with upper-case digits for other control
+characters, and otherwise only `"` and `\\`. Jackson's byte generator writes characters beyond U+FFFF as two escapes; its
+text generator writes them unchanged.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SPECIAL_IN_BYTES: Final = re.compile(r'[\x00-\x1f"\\\U00010000-\U0010ffff]')
 
 
 class Raw:
-    """Text that is JSON already: a number whose digits count."""
+    """Text that is already JSON: a number whose digits must be kept."""
 
     __slots__ = ("text",)
 
@@ -31,7 +31,7 @@ class Raw:
 
 
 def compact_text(value: object) -> str:
-    """The text of a value that was parsed exactly, with the numbers as BigDecimal has them (`ObjectMapper`
+    """The text of a value that was parsed exactly, with numbers in BigDecimal's form (`ObjectMapper`
     .writeValueAsString after .treeToValue).
     """
     parts: list[str] = []
@@ -40,7 +40,7 @@ def compact_text(value: object) -> str:
 
 
 def compact_bytes(value: object) -> bytes:
-    """The bytes of a value (`ObjectMapper.writeValueAsBytes`); a `Raw` stands for its text."""
+    """The bytes of a value (`ObjectMapper.writeValueAsBytes`); a `Raw` is written as its text."""
     parts: list[str] = []
     _write(value, parts, _quoted_in_bytes, _double)
     return "".join(parts).encode()
@@ -79,11 +79,11 @@ def _write(value: object, parts: list[str], quote: _Quote, double: Callable[[flo
         case Raw():
             parts.append(value.text)
         case _:
-            raise TypeError(f"{type(value).__name__} has no JSON")
+            raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
 def _no_double(value: float) -> str:
-    raise TypeError("its digits are lost")
+    raise TypeError("its digits would be lost")
 
 
 def _double(value: float) -> str:

@@ -1,4 +1,4 @@
-"""JSON with a registry: ksqlDB's JSON_SR, and any JSON Schema."""
+"""JSON under a registered JSON Schema, like ksqlDB's JSON_SR."""
 
 from typing import TYPE_CHECKING
 

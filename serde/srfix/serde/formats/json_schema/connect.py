@@ -1,8 +1,8 @@
-"""JSON Schemas as Connect's, and back: `io.confluent.connect.json.JsonSchemaData` with the defaults that ksqlDB leaves
+"""Converts JSON Schemas to Connect's: `io.confluent.connect.json.JsonSchemaData` with the defaults that ksqlDB keeps
 (`JsonSchemaTranslator`; `generalized.sum.type.support=false`, `use.optional.for.nonrequired=false`).
 
-Releases differ in what they refuse, not in what they make: this is the newest one. Those before 7.0 refuse an allOf of
-objects, numbers with an enum, and references to a schema from within it.
+Releases differ only in the schemas that they refuse. This follows the newest one. Releases before 7.0 refuse an allOf
+of objects, numbers with an enum, and references to a schema from within it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from srfix.serde.schemas.references import reference_name
 
 _OWN: Final = "io.confluent.connect.json"
 UNION_NAME: Final = f"{_OWN}.OneOf"
-"""The name of the STRUCT that stands for a oneOf or anyOf of several types (`JsonSchemaData.JSON_TYPE_ONE_OF`)."""
+"""The name of the STRUCT that represents a oneOf or anyOf of several types (`JsonSchemaData.JSON_TYPE_ONE_OF`)."""
 _ENUM: Final = f"{_OWN}.Enum"
 _NO_SYMBOL: Final = "<NULL>"
 _REQUIRED: Final = f"{_OWN}.Required"
@@ -39,14 +39,14 @@ _STRING: Final = primitive(ConnectType.STRING)
 
 
 def is_union(schema: ConnectSchema) -> bool:
-    """Whether a STRUCT stands for a oneOf (`JsonSchemaData.isUnionSchema`)."""
+    """Whether a STRUCT represents a oneOf (`JsonSchemaData.isUnionSchema`)."""
     return schema.name == UNION_NAME
 
 
 def connect_schema(text: str, references: tuple[str, ...] = ()) -> ConnectSchema:
-    """The Connect schema of a JSON Schema text. `references` are the texts that it refers to, by name (`ReferenceText`)
-    or with an `$id`."""
-    # Texts are equal whatever their names, so the names are part of what is remembered.
+    """The Connect schema of a JSON Schema text. `references` are the referenced texts, by name (`ReferenceText`) or
+    with an `$id`."""
+    # Texts compare as equal even if their names differ, so the names are part of the cache key.
     return _remembered(text, references, tuple(map(reference_name, references)))
 
 
@@ -56,7 +56,7 @@ def _remembered(text: str, references: tuple[str, ...], names: tuple[str | None,
 
 
 def to_connect(root: Node) -> ConnectSchema:
-    """`JsonSchemaData.toConnectSchema`. A default is as JSON has it. A recursive schema gives a cyclic one."""
+    """`JsonSchemaData.toConnectSchema`. Defaults are JSON values. A recursive schema gives a cyclic one."""
     try:
         return _Conversion().schema(root, 0)
     except RecursionError:
@@ -69,8 +69,8 @@ def _too_deep() -> SchemaError:
 
 class _Conversion:
     def __init__(self) -> None:
-        # Objects that are being converted, with the references to them from within that wait for their fields, and
-        # those that are done. JsonSchemaData keeps them for the whole schema as well.
+        # Objects in conversion, with the inner references to them that wait for their fields, and converted objects.
+        # JsonSchemaData also keeps them for the whole schema.
         self._open: dict[Node, list[ConnectSchema]] = {}
         self._done: dict[Node, ConnectSchema] = {}
         self._count = 0
@@ -80,7 +80,7 @@ class _Conversion:
         if depth > _MAX_DEPTH:
             raise _too_deep()
         if self._count > _MAX_SCHEMAS:
-            raise SchemaError(f"The schema has more than {_MAX_SCHEMAS:,} types, references followed.")
+            raise SchemaError(f"The schema has more than {_MAX_SCHEMAS:,} types, references included.")
         match node.kind:
             case NodeKind.REFERENCE:
                 return self._referred(node, depth, force_optional)
@@ -115,7 +115,7 @@ class _Conversion:
                 return self._map(_STRING, node.additional, depth)
             case _:
                 raise SchemaError(
-                    f"A part of the schema is a {node.kind.value}, which Connect has no type for. Give it a type."
+                    f"A part of the schema is a {node.kind.value}, but Connect has no type for it. Give it a type."
                 )
 
     def _array(self, node: Node, depth: int) -> ConnectSchema:
@@ -125,7 +125,7 @@ class _Conversion:
         if _connect_type(node) == "map" and items.kind is NodeKind.OBJECT:
             keys = items.properties.get("key")
             if keys is None:
-                raise SchemaError("A part of the schema is a map as an array of entries, and these have no key.")
+                raise SchemaError("A part of the schema is a map as an array of entries, but the entries have no key.")
             return self._map(self.schema(keys, depth + 1), items.properties.get("value"), depth)
         return ConnectSchema(type=ConnectType.ARRAY, value_schema=self.schema(items, depth + 1))
 
@@ -181,7 +181,7 @@ class _Conversion:
         chosen = _chosen(node)
         if chosen is None:
             kinds = ", ".join(part.kind.value for part in node.parts) or "nothing"
-            raise SchemaError(f"A part of the schema is an allOf of {kinds}, which Connect has no type for.")
+            raise SchemaError(f"A part of the schema is an allOf of {kinds}, but Connect has no type for it.")
         return self.schema(chosen, depth + 1, force_optional=force_optional)
 
     def _named(self, schema: ConnectSchema, node: Node, force_optional: bool) -> ConnectSchema:
@@ -208,8 +208,8 @@ class _Conversion:
 
 
 def is_required(schema: ConnectSchema, name: str) -> bool:
-    """Whether a STRUCT's field is among the schema's "required": a word that Connect has no place for, and that ksqlDB
-    does not heed. It is kept as a parameter of our own, which schemas are not written with."""
+    """Whether a STRUCT's field is in the schema's "required". Connect has no such property, and ksqlDB ignores it.
+    srfix keeps it as its own parameter, which is not written to schemas."""
     return f"{_REQUIRED}.{name}" in schema.parameters
 
 
@@ -219,18 +219,18 @@ def _struct_of(fields: tuple[ConnectField, ...], required: frozenset[str]) -> Co
 
 
 def _beside_null(node: Node) -> Node | None:
-    """What a oneOf or anyOf of two allows beside null."""
+    """The alternative beside null in a oneOf or anyOf of two."""
     if len(node.parts) == 2 and any(part.kind is NodeKind.NULL for part in node.parts):
         alternatives = [part for part in node.parts if part.kind is not NodeKind.NULL]
         if not alternatives:
-            raise SchemaError("A part of the schema allows nothing but null, which Connect has no type for.")
+            raise SchemaError("A part of the schema allows only null, but Connect has no type for it.")
         return alternatives[0]
     return None
 
 
 def _by_index(node: Node) -> tuple[tuple[str, Node], ...]:
-    """The properties by their `connect.index`; one without takes the count of those before it. Two with one index: the
-    later one stands for both, as it does in JsonSchemaData's TreeMap."""
+    """The properties by their `connect.index`. A property without one gets the number of properties before it. If two
+    have the same index, the later one replaces the other, as in JsonSchemaData's TreeMap."""
     placed: dict[int, tuple[str, Node]] = {}
     for name, part in node.properties.items():
         index = _integer(part, "connect.index")
@@ -257,7 +257,7 @@ def _collect(node: Node, properties: dict[str, Node], required: dict[str, bool])
 
 
 def _chosen(node: Node) -> Node | None:
-    """What an allOf without properties is taken for (`JsonSchemaData.allOfToConnectSchema`)."""
+    """The schema that is used for an allOf without properties (`JsonSchemaData.allOfToConnectSchema`)."""
     last = {("combined" if part.kind.is_combined else part.kind): part for part in node.parts}
     string, number = last.get(NodeKind.STRING), last.get(NodeKind.NUMBER)
     if "combined" in last:

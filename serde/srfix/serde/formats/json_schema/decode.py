@@ -1,24 +1,25 @@
-"""JSON bodies → rows under columns, through Connect: `JsonSchemaData.toConnectData` under the writer's schema, then
+"""JSON bodies → rows of columns, through Connect: `JsonSchemaData.toConnectData` under the writer's schema, then
 `ConnectDataTranslator`, as ksqlDB reads JSON_SR since 0.28.2 (ksql#9130).
 
 | writer | JSON |
 |---|---|
 | boolean, string | the same |
-| int8 … int64 | a number, cut to whole and to the type's bits, as Java does |
+| int8 … int64 | a number, without its fraction and cut to the type's bits, as in Java |
 | float32, float64 | a number, or one of the strings NaN, Infinity, -Infinity, as Jackson writes them |
 | Date, Time | a whole number of 32 bits; Timestamp: any whole number |
 | bytes | a string of base64 |
 | Decimal | a number with all its digits, or a string of base64 |
 | array, struct | an array, an object |
 | map | an array of `{"key": …, "value": …}`; an object if its keys are strings that cannot be null |
-| a oneOf | what the first alternative takes; among objects the one with most names in common |
+| a oneOf | the value of the first alternative that accepts it; among objects, the alternative with the most names in
+common |
 
-Null is the default of the writer's type, else null if the type allows it, else refused; a property that is absent is the
-default, else null. What ksqlDB does not refuse, but reads as something that is not there, is refused here: a string where
-the schema says number (0 in JsonSchemaData), anything but a string for a string (null), a scalar for an array (empty).
+Null becomes the default of the writer's type, otherwise null if the type allows it; otherwise it is refused. An absent
+property becomes the default, otherwise null. srfix refuses some values for which ksqlDB would invent a value: a string
+for a number (0 in JsonSchemaData), a value that is not a string for a string (null), a scalar for an array (empty).
 
-A body is parsed quickly first, with fractions as doubles. Where that could matter it is parsed again with every digit, and
-that reading decides.
+A body is first parsed quickly, with fractions as doubles. If that could matter, it is parsed again with every digit,
+and the second result counts.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ from srfix.serde.interface import Row, Value
 from srfix.serde.projection.tree import Entries, Fields, Items, Projected, Projection, Refused, Scalar, WriterField
 
 _Step: TypeAlias = tuple[str, str, type | None, bool, Read, bool]
-"""Field, column, the Python type that is taken as it is, whether null is, what reads anything else, and whether it also
-says what an absent property is: null otherwise."""
+"""Field, column, the Python type whose values are used unchanged, whether null is used unchanged, the reader of other
+values, and whether that reader also handles an absent property (otherwise it is null)."""
 
 _MISSING: Final = object()
 _NONE_TYPE: Final = type(None)
@@ -52,7 +53,7 @@ _EXACT: Final[Mapping[tuple[ConnectType, ColumnType], type]] = {
 
 
 def connect_decoder(projection: Projection[JsonType]) -> Decode:
-    """Rows of the columns; un-wrapped, the body is the bare value of the only one."""
+    """A decoder for rows of the columns. If un-wrapped, the body is the bare value of the only column."""
     single = None if projection.is_wrapped else projection.columns[0]
     plan = _Plan()
     read = plan.rows(projection)
@@ -71,7 +72,7 @@ def connect_decoder(projection: Projection[JsonType]) -> Decode:
             except PayloadBoundError:
                 raise
             except (DecodeError, InexactError, RecursionError):
-                pass  # the exact reading has the words, if it fails too
+                pass  # if the exact reading also fails, it has the error message
         try:
             exact = parse_exact(body)
             if begin is not None:
@@ -89,26 +90,26 @@ class _Plan:
         self.budget = Budget()
 
     def rows(self, projection: Projection[JsonType]) -> Read:
-        """The root, as rows or as the bare value. What is no row is refused where it is met."""
+        """The root, as rows or as the bare value. A body that is not a row is refused when it is read."""
         read, unfed = self._read(projection.root), projection.unfed
         if unfed is None:
             return read
 
         def refuse(node: object) -> Value:
-            value = read(node)  # a body that cannot be read at all is bad for that
+            value = read(node)  # if a body cannot be read at all, that error counts
             return None if value is None else unfed.refuse()
 
         return refuse
 
     def _read(self, value: Projected[JsonType], *, is_repeated: bool = False) -> Read:
-        """What reads a node of the writer's type for a column. A type that does not fit is refused when it is called,
-        null or not, as `ConnectDataTranslator.validateSchema` does."""
+        """The reader of a writer's type for a column. For a type that does not fit, the reader raises an error when it
+        is called, null or not, as `ConnectDataTranslator.validateSchema` does."""
         if not isinstance(value.how, Refused):
             return _with_null(value, self._of_node(value, is_repeated=is_repeated), self.budget)
         return value.how.refuse
 
     def _of_node(self, value: Projected[JsonType], *, is_repeated: bool) -> Read:
-        """What reads a node that is not null."""
+        """The reader of a node that is not null."""
         match value.how:
             case Fields():
                 of_fields = self._union if value.writer.is_union else self._struct
@@ -124,7 +125,7 @@ class _Plan:
                 raise AssertionError(value.path)
 
     def _steps(self, of: Fields[JsonType], *, is_repeated: bool) -> tuple[tuple[_Step, ...], int]:
-        """What is done for each column, and what a row costs where nothing is there."""
+        """The steps for each column, and the cost of a row without any values."""
         steps: list[_Step] = []
         costs = {column.name: 1 for column in of.columns}
         for target in of.targets:
@@ -137,7 +138,7 @@ class _Plan:
                 costs[name] = cost_of_default(value.default)
             null_is_null = value.writer.is_nullable and not has_default
             read_by = self._of_node if null_is_null else self._read
-            # A default is read for each row: it may be a list, which the row's owner may change.
+            # A default is read again for each row, because it may be a list, which the row's owner may change.
             read = read_by(value, is_repeated=is_repeated)
             steps.append((field, name, _taken_as_it_is(value), null_is_null, read, has_default))
         return tuple(steps), self.budget.price_of_row(costs.values()) if is_repeated else 0
@@ -159,7 +160,7 @@ class _Plan:
                 if type(member) is exact:
                     row[name] = member  # type: ignore[assignment]  # of a column's type; a cast costs as much as the rest
                 elif member is None and null_is_null:
-                    row[name] = None  # another field may have been there before
+                    row[name] = None  # another field may have fed the column before
                 elif member is not _MISSING:
                     row[name] = value_of(member)
                 else:
@@ -170,7 +171,7 @@ class _Plan:
 
     def _union(self, value: Projected[JsonType], of: Fields[JsonType], *, is_repeated: bool) -> Read:
         steps, price = self._steps(of, is_repeated=is_repeated)
-        # All alternatives are compared with an object's names, and that takes time.
+        # Comparing all alternatives with an object's names takes time.
         alternatives = tuple(field.type.schema for field in of.fields)
         compared = sum(1 + (len(one.fields) if one.type is ConnectType.STRUCT else 0) for one in alternatives)
         price += self.budget.price(compared) if is_repeated else 0
@@ -223,14 +224,14 @@ def _with_null(value: Projected[JsonType], read: Read, budget: Budget) -> Read:
 
 
 def _taken_as_it_is(value: Projected[JsonType]) -> type | None:
-    """The Python type of which every node is the column's value."""
+    """The Python type whose values are the column's values unchanged."""
     if not isinstance(value.how, Scalar) or value.writer.is_logical:
         return None
     return _EXACT.get((value.how.connect, value.column))
 
 
 def _all_taken(items: Projected[JsonType]) -> frozenset[type]:
-    """The Python types of items that are all taken as they are; none where each must be looked at."""
+    """The Python types of items that are used unchanged; none if each item must be checked."""
     exact = _taken_as_it_is(items)
     if exact is None:
         return frozenset()
@@ -243,7 +244,7 @@ def _array(items: Read, as_they_are: frozenset[type], path: str) -> Read:
         if type(node) is not list:
             raise wrong_node(node, "an array", None, path)
         if as_they_are and as_they_are.issuperset(map(type, node)):
-            return node.copy()  # two columns may be fed by one property
+            return node.copy()  # one property may feed two columns
         return [items(item) for item in node]
 
     return read
@@ -267,7 +268,8 @@ def _map(writer: JsonType, keys: Read, values: Read, path: str) -> Read:
         for entry in node:
             if type(entry) is not dict or len(entry) != 2:
                 raise wrong_node(entry, "an entry of two, key and value", None, path)
-            # A key may be null where the schema allows it: the engine's map has it then, as an Avro map entry's.
+            # A key may be null if the schema allows it: the engine's map then has a null key, like that of an Avro map
+            # entry.
             made[keys(entry.get("key"))] = values(entry.get("value"))  # type: ignore[index]  # a string, or null
         return made
 
@@ -275,7 +277,7 @@ def _map(writer: JsonType, keys: Read, values: Read, path: str) -> Read:
 
 
 def _alternative(fields: Sequence[WriterField[JsonType]], node: object) -> str | None:
-    """The field of a union that a node belongs to (`isInstanceOfSchemaTypeForSimpleSchema`, `matchStructSchema`)."""
+    """The field of a union to which a node belongs (`isInstanceOfSchemaTypeForSimpleSchema`, `matchStructSchema`)."""
     best, most = None, -1
     for field in fields:
         schema = field.type.schema

@@ -1,4 +1,4 @@
-"""The texts of a JSON Schema and of those that it refers to: drafts, identifiers, and what a fragment points at."""
+"""The texts of a JSON Schema and its references: drafts, identifiers, and the targets of fragments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHOWN_CHARACTERS: Final = 60
 def parsed(text: str) -> Object:
     """The JSON object of a schema text."""
     try:
-        # Not orjson: a default of a decimal must keep all its digits.
+        # orjson is not used, because a decimal's default must keep all its digits.
         document = json.loads(text, parse_float=Decimal)
     except ValueError as error:
         raise SchemaError(f"The schema is not JSON ({error}).") from error
@@ -32,11 +32,11 @@ def parsed(text: str) -> Object:
 
 def too_deep() -> SchemaError:
     """The error for a schema that nests deeper than `MAX_DEPTH`."""
-    return SchemaError(f"The schema nests deeper than {MAX_DEPTH} levels, references followed.")
+    return SchemaError(f"The schema nests deeper than {MAX_DEPTH} levels, references included.")
 
 
 class Draft(Enum):
-    """The drafts of JSON Schema that Everit and the registry tell apart; MODERN are 2019-09 and 2020-12."""
+    """The drafts of JSON Schema that Everit and the registry distinguish; MODERN means 2019-09 and 2020-12."""
 
     DRAFT_4 = 4
     DRAFT_6 = 6
@@ -70,7 +70,7 @@ def _draft(document: Object) -> Draft:
 
 
 class Document:
-    """A text, with what in it has an identifier of its own."""
+    """A text, with its parts that have their own identifiers."""
 
     def __init__(self, root: Object, base: str) -> None:
         self.root = root
@@ -92,7 +92,7 @@ class Document:
 
 
 def pointed_at(document: Document, fragment: str) -> object:
-    """What a fragment (`#/definitions/a`, `#anchor`) names in a document."""
+    """The target of a fragment (`#/definitions/a`, `#anchor`) in a document."""
     by_id = document.by_id.get(fragment)
     if by_id is not None:
         return by_id
@@ -114,6 +114,6 @@ def pointed_at(document: Document, fragment: str) -> object:
 
 
 def shown(value: object) -> str:
-    """A part of a schema in an error's words."""
+    """Describes a part of a schema for an error."""
     text = repr(value)
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"

@@ -1,12 +1,13 @@
-"""Rows → JSON under a JSON Schema that exists: what ksqlDB does with a KEY_SCHEMA_ID or VALUE_SCHEMA_ID
+"""Rows → JSON under an existing JSON Schema, like ksqlDB with a KEY_SCHEMA_ID or VALUE_SCHEMA_ID
 (`ConnectSRSchemaDataTranslator`, then `JsonSchemaData.fromConnectData`).
 
-Columns and properties are matched by their exact names, and must be of the same Connect type. Where the row has null, the
-property's default is written, else null if the schema allows it; else the row is refused. A property that no column
-feeds gets its default, or null if the schema allows it, else it is left out; a schema that lists such a one as required
-cannot be written under.
+Columns and properties are matched by their exact names, and must have the same Connect type. For a null in the row, the
+property's default is written, otherwise null if the schema allows it; otherwise the row is refused. A property without
+a column gets its default, or null if the schema allows it; otherwise it is left out. If the schema requires such a
+property, nothing can be written under the schema.
 
-ksqlDB refuses a STRUCT whose schema is not its own in every detail; here its fields are matched as those of the row are.
+ksqlDB refuses a STRUCT if its schema differs from its own in any detail; here its fields are matched like those of the
+row.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _LOGICAL: Final = (DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME)
 
 
 def under_encoder(schema: ConnectSchema, spec: WriteSpec) -> Encode:
-    """Rows of the columns, under a schema; un-wrapped, the bare value of the only one."""
+    """An encoder for rows of the columns under a schema. If un-wrapped, it writes the bare value of the only column."""
     if spec.wrapped:
         return check_encoder(_value(schema, Struct(spec.known_columns), "", spec))
     (column,) = spec.known_columns
@@ -41,13 +42,13 @@ def under_encoder(schema: ConnectSchema, spec: WriteSpec) -> Encode:
 
 
 def _value(schema: ConnectSchema, column: ColumnType, path: str, spec: WriteSpec) -> ValueCheck:
-    """How values that are not null are checked."""
+    """The check for values that are not null."""
     wanted = connect_schema_of(column)
     is_other_kind = is_union(schema) or _logical(schema) != _logical(wanted)
     if schema.type is not wanted.type or is_other_kind:
         raise SchemaError(
-            f"The schema has the type {_words(schema)} at {path or 'the root'}, and the column is {type_name(column)}, "
-            f"which is written as {_words(wanted)}. Declare the column as the schema has it."
+            f"The schema has the type {_words(schema)} at {path or 'the root'}, but the column is "
+            f"{type_name(column)}, which is written as {_words(wanted)}. Declare the column with the schema's type."
         )
     match column:
         case Struct():
@@ -112,8 +113,8 @@ def _struct(schema: ConnectSchema, column: Struct, path: str, spec: WriteSpec) -
             defaults[name] = part.default
         elif is_required(schema, name):
             raise SchemaError(
-                f"The schema requires the property {path}->{name}, which has no default, and no column feeds it. "
-                "Declare it as a column."
+                f"The schema requires the property {path}->{name}, but the property has no default, and no column "
+                "feeds it. Declare it as a column."
             )
     order = tuple(name for name in fields if name in types or name in defaults)
 
@@ -126,7 +127,7 @@ def _struct(schema: ConnectSchema, column: Struct, path: str, spec: WriteSpec) -
                 if name in values and values[name] is not None:
                     written[name] = values[name]
                 elif name in types:
-                    # A column that the row lacks is a null: its default, or a refusal.
+                    # A missing column counts as null: its default is written, or the row is refused.
                     try:
                         written[name] = checks[name].fast(None)
                     except Misfit as misfit:

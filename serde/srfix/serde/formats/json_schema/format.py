@@ -1,8 +1,7 @@
-"""JSON with a registry: ksqlDB's JSON_SR, and any JSON Schema.
+"""JSON under a registered JSON Schema, like ksqlDB's JSON_SR.
 
-ksqlDB goes through Connect, as the registry's own converter does (`JsonSchemaConverter`, with
-`decimal.format=NUMERIC`). So a schema is first made Connect's (`json_schema.connect`), and the rules of reading and
-writing are rules on that.
+ksqlDB goes through Connect, like the registry's own converter (`JsonSchemaConverter`, with `decimal.format=NUMERIC`).
+So a schema is first converted to Connect's (`json_schema.connect`), and the rules for reading and writing work on that.
 """
 
 from __future__ import annotations
@@ -36,11 +35,11 @@ from srfix.serde.subjects.names import Role
 EMPTY_SCHEMA: Final = '{"type":"object"}'
 HAS_LOCAL_TIMES: Final = False
 values_decoder: None = None
-"""A JSON body is read into a row alone."""
+"""A JSON body can only be read into a row."""
 
 
 def check_schema(schema_text: str, references: tuple[str, ...] = ()) -> None:
-    """:raises SchemaError: if the text is not a JSON Schema that can be validated against.
+    """:raises SchemaError: if the text is not a JSON Schema that can be used for validation.
     :raises UsageError: if jsonschema-rs is not installed.
     """
     validator(schema_text, references=references)
@@ -49,7 +48,7 @@ def check_schema(schema_text: str, references: tuple[str, ...] = ()) -> None:
 def as_connect(
     schema_text: str, references: tuple[str, ...] = (), *, by_units: bool
 ) -> tuple[ConnectSchema, tuple[Dropped, ...]]:
-    """What JsonSchemaData makes of a schema: all of it, or nothing."""
+    """JsonSchemaData's conversion of a schema. It converts the whole schema or nothing."""
     return connect_schema(schema_text, references), ()
 
 
@@ -64,24 +63,25 @@ def infer_columns(
     """The columns of a JSON Schema as ksqlDB infers them, through Connect's (`JsonSchemaTranslator`,
     `ConnectKsqlSchemaTranslator`), and the properties that no column type holds.
 
-    Required or not makes no difference: every column may be null. An integer is a BIGINT and a number a DOUBLE unless
-    `connect.type` says otherwise; an enum is a STRING; a oneOf or anyOf of several types a STRUCT of them. Properties
-    stand by their `connect.index`, those without one in the order of Java's HashMap, as in the engine.
+    "required" makes no difference: every column may be null. An integer is a BIGINT and a number a DOUBLE, unless
+    `connect.type` says otherwise; an enum is a STRING; a oneOf or anyOf of several types is a STRUCT of them.
+    Properties are in the order of their `connect.index`; those without one are in the order of Java's HashMap, as in
+    the engine.
 
-    :param names: `upper` names columns as unquoted identifiers would, `keep` as the properties are named.
-    :param references: the texts that the schema refers to, by name (`ReferenceText`) or with an `$id`.
-    :param role: names the one column of an un-wrapped schema: ROWKEY or ROWVAL.
-    :param wrapped: False takes the whole schema as the type of one column. None is ksqlDB's default: it does so for every
-        key, a record's too, and for no value.
+    :param names: `upper` gives columns upper-case names, like unquoted identifiers; `keep` keeps the properties' names.
+    :param references: the texts to which the schema refers, by name (`ReferenceText`) or with an `$id`.
+    :param role: gives the name of the only column of an un-wrapped schema: ROWKEY or ROWVAL.
+    :param wrapped: False treats the whole schema as the type of one column. None is ksqlDB's default, which does so for
+        every key, even a record, and for no value.
     """
     return columns_of(connect_schema(text, references), names=names, role=role, wrapped=wrapped)
 
 
 def columns_from_json_schema(text: str, *, names: NameRule = "upper", references: tuple[str, ...] = ()) -> Columns:
-    """The columns of a JSON Schema, without a word about the properties that are left out: see `infer_columns`.
+    """The columns of a JSON Schema. Unlike `infer_columns`, this does not report the properties that it leaves out.
 
-    :raises SchemaError: if the text is not a JSON Schema, or one that Connect refuses.
-    :raises ColumnError: if it gives no columns.
+    :raises SchemaError: if the text is not a JSON Schema, or Connect refuses it.
+    :raises ColumnError: if the schema gives no columns.
     """
     return infer_columns(text, names=names, references=references).columns
 
@@ -92,7 +92,7 @@ def has_hints(schema_text: str, references: tuple[str, ...] = ()) -> bool:
 
 
 def field_names(schema_text: str) -> tuple[str, ...]:
-    """The names of the properties; none of a text that has none."""
+    """The names of the properties; empty if the text has none."""
     try:
         document = json.loads(schema_text)
     except (ValueError, RecursionError):
@@ -110,7 +110,7 @@ def java_text(schema_text: str, *, has_references: bool) -> str:
 
 
 def record_name(schema_text: str, references: tuple[str, ...] = ()) -> str | None:
-    """The schema's `title` (`JsonSchema.name`); None without one."""
+    """The schema's `title` (`JsonSchema.name`); None if it has none."""
     try:
         document = json.loads(schema_text)
     except (ValueError, RecursionError) as error:
@@ -120,12 +120,12 @@ def record_name(schema_text: str, references: tuple[str, ...] = ()) -> str | Non
 
 
 def internal_schema(spec: WriteSpec, role: Role = Role.VALUE) -> str:
-    """The JSON Schema of columns as ksqlDB registers it, to the letter: the same columns give the same id.
+    """The JSON Schema of columns exactly as ksqlDB registers it, so the same columns give the same id.
 
-    Every property is a oneOf with null and has its `connect.index`; properties stand in the order of Java's HashMap. A
-    MAP is an array of entries. The text is the same for all generations, CREATE and serializer.
+    Every property is a oneOf with null and has its `connect.index`; properties are in the order of Java's HashMap. A
+    MAP is an array of entries. The text is the same for all generations, and for CREATE and the serializer.
 
-    Un-wrapped, a single column stands without an object around it; its type, or null, is the schema then. The columns
+    If un-wrapped, a single column stands without an object around it: the schema is then its type, or null. The columns
     are those of the half `role`: a key holds no MAP.
     """
     half = spec.half(role)
@@ -134,7 +134,7 @@ def internal_schema(spec: WriteSpec, role: Role = Role.VALUE) -> str:
 
 
 def projection(schema_text: str, spec: ReadSpec, references: tuple[str, ...] = ()) -> Projection[JsonType] | ByKeys:
-    """How documents are read into columns. By `CaseRule.KSQLDB_2020` the schema does not count."""
+    """How documents are read into columns. Under `CaseRule.KSQLDB_2020` the schema does not count."""
     return _projection(schema_text, spec, references, tuple(map(reference_name, references)))
 
 
@@ -142,7 +142,8 @@ def projection(schema_text: str, spec: ReadSpec, references: tuple[str, ...] = (
 def _projection(
     schema_text: str, spec: ReadSpec, references: tuple[str, ...], names: tuple[str | None, ...]
 ) -> Projection[JsonType] | ByKeys:
-    """:param names: of the references, which are equal if their texts are."""
+    """:param names: the names of the references. They are a separate argument, because references with equal texts
+    compare as equal."""
     writer = JsonType(connect_schema(schema_text, references))
     if spec.case_rule is CaseRule.KSQLDB_2020:
         return ByKeys(expected=tuple(field.name for field in writer.fields("")), holder=writer.holder)
@@ -150,13 +151,13 @@ def _projection(
 
 
 def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
-    """A decoder. Without columns it gives the parsed JSON, whatever the schema says: fractions are floats, whole
-    numbers exact.
+    """Makes a decoder. Without columns it gives the parsed JSON, whatever the schema says: fractions are floats, whole
+    numbers are exact.
 
-    With columns, `CaseRule.KSQLDB_2020` reads as the engine did up to 0.28.1: the JSON behind the schema id, and the
-    schema does not count (`KsqlJsonDeserializer`; it takes objects for a MAP, and not the entries that it writes
-    itself). All other rules read through Connect under the writer's schema (`json_schema.decode`). `references` are the
-    texts that the schema refers to, by name (`ReferenceText`) or with an `$id`.
+    With columns, `CaseRule.KSQLDB_2020` reads like the engine up to 0.28.1: it reads the JSON after the schema id and
+    ignores the schema (`KsqlJsonDeserializer`; as a MAP it accepts objects, not the entries that it writes itself). All
+    other rules read through Connect under the writer's schema (`json_schema.decode`). `references` are the texts to
+    which the schema refers, by name (`ReferenceText`) or with an `$id`.
     """
     if spec.columns is None:
         return plain_decoder()
@@ -172,7 +173,8 @@ def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...]
 
 
 def _feeds_by_keys(schema_text: str | None, references: tuple[str, ...], columns: Columns) -> bool:
-    """True if the schema has a property for any of the columns: a document that leaves it out is a row of theirs."""
+    """True if the schema has a property for any of the columns: then even a document without it is a row of these
+    columns."""
     try:
         writer = connect_schema(schema_text or "{}", references)
     except SchemaError:
@@ -182,11 +184,11 @@ def _feeds_by_keys(schema_text: str | None, references: tuple[str, ...], columns
 
 
 def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
-    """An encoder. Without columns it takes whatever has one JSON: no NaN, no bytes, no dates.
+    """Makes an encoder. Without columns it accepts every value with an unambiguous JSON form: no NaN, no bytes, no
+    dates.
 
-    With columns, the schema is their internal schema: keys of a row are matched to them by the case rule, a column that
-    the row lacks is written as null, and so are nulls; a MAP is an array of entries. For another schema see
-    `encoder_under`.
+    With columns, the schema is their internal schema: the case rule matches a row's keys to the columns, missing
+    columns and nulls are written as null, and a MAP is an array of entries. For another schema see `encoder_under`.
     """
     if spec.columns is None:
         return plain_encoder()
@@ -195,8 +197,8 @@ def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...
 
 
 def encoder_under(schema_text: str, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
-    """An encoder of columns under a schema that exists, as ksqlDB writes with a SCHEMA_ID: exact names, its defaults
-    filled in (`json_schema.encode`).
+    """An encoder of columns under an existing schema, like ksqlDB with a SCHEMA_ID: exact names, and the schema's
+    defaults are filled in (`json_schema.encode`).
     """
     check_json_columns(spec.known_columns, wrapped=spec.wrapped)
     return under_encoder(connect_schema(schema_text, references), spec)

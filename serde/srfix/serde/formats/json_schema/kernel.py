@@ -1,6 +1,6 @@
-"""A projection of a JSON Schema as the native kernel takes it: `serde/kernel/src/json/description.rs`.
+"""Describes a projection of a JSON Schema for the native kernel: `serde/kernel/src/json/description.rs`.
 
-The kernel reads what is right, and leaves every other body to the decoder that was made beside it.
+The kernel reads correct bodies, and leaves every other body to the Python decoder beside it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BITS: Final = {ConnectType.INT8: 8, ConnectType.INT16: 16, ConnectType.INT32: 3
 
 
 def native_connect_decoder(projection: Projection[JsonType], otherwise: Decode) -> Decode:
-    """As `connect_decoder`, which has made `otherwise` of the same projection."""
+    """Like `connect_decoder`, which has made `otherwise` from the same projection."""
 
     def describe(description: Description) -> bytes:
         walk = _Walk(description)
@@ -31,7 +31,7 @@ def native_connect_decoder(projection: Projection[JsonType], otherwise: Decode) 
             return description.text(root, projection.columns[0].name)
         if not isinstance(projection.root.how, Fields):
             raise NotTakenError
-        # Null is no row, by the caller's rules.
+        # By the caller's rules, null is not a row.
         return description.text({**root, "takes_null": False}, None)
 
     return native_decoder(describe, otherwise)
@@ -46,7 +46,7 @@ class _Walk:
         """A place for values of the writer's type."""
         if isinstance(value.how, Refused):
             return {"read": self._add(kind="refused"), "takes_null": False}
-        # A default that stands for null is rare.
+        # A default that replaces null is rare.
         takes_null = value.writer.is_nullable and value.default is None
         return {"read": self._read(value, is_repeated=is_repeated), "takes_null": takes_null}
 
@@ -82,7 +82,7 @@ class _Walk:
                 )
                 continue
             value = targets[column.name].value
-            # A default stands for what is absent, too; and a type that is refused is, whatever is there.
+            # A default also replaces an absent property, and a refused type is refused for any value.
             may_lack = value.default is None and not isinstance(value.how, Refused)
             columns.append(
                 {"name": column.name, "part": self.part(value, is_repeated=is_repeated), "may_lack": may_lack}
@@ -106,7 +106,7 @@ class _Walk:
 
 
 def _scalar(writer: JsonType, scalar: Scalar) -> NativePart:
-    """As `formats.json_schema.leaves`."""
+    """The same conversions as in `formats.json_schema.leaves`."""
     if scalar.refusal is not None:
         return {"kind": "refused"}
     column, is_same = scalar.type, scalar.coercion is Coercion.SAME
@@ -130,7 +130,7 @@ def _scalar(writer: JsonType, scalar: Scalar) -> NativePart:
                 raise NotTakenError
             is_time = scalar.name == TIME_NAME and scalar.connect is ConnectType.INT32
             return number(_becomes(scalar), bits=bits, within_a_day=is_time)
-    raise NotTakenError  # Java's text of a fraction, say
+    raise NotTakenError  # for example, Java's text of a fraction
 
 
 def _becomes(scalar: Scalar) -> object:

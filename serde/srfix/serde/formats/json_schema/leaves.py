@@ -1,4 +1,4 @@
-"""JSON nodes without parts → a column's value: `JsonSchemaData.toConnectData`, then what `ConnectDataTranslator` does."""
+"""JSON nodes without parts → a column's value: `JsonSchemaData.toConnectData`, then `ConnectDataTranslator`."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ _NOT_FINITE: Final = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity"
 
 
 class InexactError(Exception):
-    """A double stands where its digits count."""
+    """A double was read, but its exact digits matter."""
 
 
 def leaf(writer: ConnectSchema, scalar: Scalar, path: str) -> Read:
-    """What reads a node of a type without parts for its column."""
+    """The reader of a node of a type without parts for its column."""
     column = scalar.type
     convert = _convert(writer, column, path)
     coerce: Coerce | None
     if isinstance(column, Decimal) and writer.name == DECIMAL_NAME:
-        coerce = None  # the conversion has made it fit
+        coerce = None  # the conversion has already made the value fit
     else:
         coerce = coercion(writer.type, scalar.name, column, path, per_second=scalar.per_second)
     if coerce is None:
         return convert
     then = coerce
     if writer.type is ConnectType.BYTES:
-        return lambda _: then(None)  # bytes for a DECIMAL, or a Decimal for BYTES: refused, whatever it is
+        return lambda _: then(None)  # bytes for a DECIMAL, or a Decimal for BYTES: every value is refused
     return lambda node: then(convert(node))
 
 
@@ -104,7 +104,7 @@ def _float(is_narrow: bool, column: ColumnType, path: str) -> Read:
     def convert(node: object) -> Value:
         kind = type(node)
         if kind is decimal.Decimal or kind is int or kind is float:
-            # A double is what it is, a negative zero too.
+            # A double is used unchanged, even a negative zero.
             value: float = node if kind is float else _double(node)  # type: ignore[arg-type, assignment]
         elif kind is str and node in _NOT_FINITE:
             value = _NOT_FINITE[node]
@@ -183,9 +183,10 @@ _NODES: Final = {
 
 
 def wrong_node(node: object, wanted: str, column: ColumnType | None, path: str) -> CoercionError:
-    """The body has another kind of JSON than its schema says. It is not quoted: it may be personal."""
+    """The error for a body with another kind of JSON than its schema says. It does not quote the body, which may hold
+    personal data."""
     return CoercionError(
-        f"At {path or 'the root'}, the body has {_NODES.get(type(node), 'something')}, where the writer's schema needs "
+        f"At {path or 'the root'}, the body has {_NODES.get(type(node), 'something')}, but the writer's schema needs "
         f"{wanted}.",
         path=path,
         column_type="" if column is None else type_name(column),

@@ -1,11 +1,11 @@
-"""A JSON Schema text as Everit's loader takes it apart: what JsonSchemaData sees, and where its rules come from.
+"""Loads a JSON Schema text like Everit's loader, because JsonSchemaData and its rules work on Everit's result.
 
-One object may become several schemas: `{"type": "integer", "format": "int32"}` is an allOf of a number and a string, and
-what the loader does not know (`connect.type`) stays with the allOf. So the shapes here are Everit's classes
-(`org.everit.json.schema.*` as `SchemaLoader` 1.14 builds them for `JsonSchema.rawSchema`), without what only validation
-needs.
+One object may become several schemas: `{"type": "integer", "format": "int32"}` is an allOf of a number and a string,
+and properties that the loader does not know (`connect.type`) stay with the allOf. So the classes here are Everit's
+(`org.everit.json.schema.*` as `SchemaLoader` 1.14 builds them for `JsonSchema.rawSchema`), without the parts that only
+validation needs.
 
-References are followed within the text and into the texts that are given, never to a network or a file.
+References are resolved within the text and the given texts, never over a network or from a file.
 """
 
 from __future__ import annotations
@@ -70,29 +70,29 @@ class Node:
     title: str | None = None
     description: str | None = None
     default: object = MISSING
-    """Its default, as JSON; `MISSING` if it has none."""
+    """The schema's default as JSON; `MISSING` if it has none."""
     other: dict[str, object] = field(default_factory=dict)
-    """The properties that are no keywords to Everit: Connect's."""
+    """The properties that are not keywords of Everit: Connect's properties."""
     is_integer: bool = False
-    """Of a NUMBER: the type is "integer"."""
+    """For a NUMBER: True if the type is "integer"."""
     values: Sequence[object] = ()
-    """Of an ENUM."""
+    """For an ENUM: its values."""
     parts: Sequence[Node] = ()
-    """Of a combination, the combinations among them first."""
+    """For a combination: its parts, with inner combinations first."""
     properties: Mapping[str, Node] = field(default_factory=dict)
-    """Of an OBJECT, in the order of Everit's HashMap."""
+    """For an OBJECT: its properties, in the order of Everit's HashMap."""
     required: frozenset[str] = frozenset()
-    """Of an OBJECT."""
+    """For an OBJECT: its required properties."""
     additional: Node | None = None
-    """Of an OBJECT: the schema of its additional properties, if there is one."""
+    """For an OBJECT: the schema of its additional properties, if there is one."""
     items: Node | None = None
-    """Of an ARRAY: the schema of all items, if there is one."""
+    """For an ARRAY: the schema of all items, if there is one."""
     knot: Node | None = None
-    """Of a REFERENCE: what all references to one place share. Its own knot is the schema there."""
+    """For a REFERENCE: the object that all references to one place share. Its `target` is the schema there."""
 
     @property
     def target(self) -> Node | None:
-        """Of a REFERENCE: what it refers to."""
+        """For a REFERENCE: the schema to which it refers."""
         return None if self.knot is None else self.knot.knot
 
 
@@ -109,13 +109,14 @@ _OBJECT_WORDS = (
 _NUMBER_WORDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _STRING_WORDS = ("minLength", "maxLength", "pattern", "format")
 _CONDITIONAL_WORDS = ("if", "then", "else")
-# The order of the HashSet that CombinedSchemaLoader collects them in.
+# The order of the HashSet in which CombinedSchemaLoader collects them.
 _COMBINED_WORDS = hash_map_order(("allOf", "anyOf", "oneOf"))
 
 
 def load(text: str, references: Sequence[str] = ()) -> Node:
-    """The schema. `references` are the texts that it refers to, directly or not. One with a name (`ReferenceText`) is
-    known by it, one without by its `$id`; if neither fits, a single text is taken for a single unknown reference."""
+    """Loads a schema. `references` are its direct and indirect references. A text with a name (`ReferenceText`) is
+    known by the name, another text by its `$id`. If neither fits, a single text is used for a single unknown
+    reference."""
     try:
         return _Loader(parsed(text), [(reference_name(part), parsed(part)) for part in references]).root()
     except RecursionError:
@@ -146,7 +147,7 @@ class _Loader:
         if depth > MAX_DEPTH:
             raise too_deep()
         if self._count > _MAX_NODES:
-            raise SchemaError(f"The schema has more than {_MAX_NODES:,} parts, references followed.")
+            raise SchemaError(f"The schema has more than {_MAX_NODES:,} parts, references included.")
         if isinstance(schema, bool):
             return Node(kind=NodeKind.TRUE if schema else NodeKind.FALSE)
         if not isinstance(schema, dict):
@@ -161,13 +162,13 @@ class _Loader:
         return self._load(schema, document, base, depth + 1)
 
     def reference(self, ref: str, document: Document, base: str, depth: int) -> Node:
-        """A REFERENCE to what `ref` names (`ReferenceLookup.lookup`)."""
+        """A REFERENCE to the schema that `ref` names (`ReferenceLookup.lookup`)."""
         absolute = urljoin(base, ref) if base else ref
         key = (id(document), absolute) if absolute.startswith("#") else (0, absolute)
         knot = self._knots.get(key)
         if knot is not None:
             return Node(kind=NodeKind.REFERENCE, knot=knot)
-        # Known before it is loaded: it may refer to itself.
+        # Stored before it is loaded, because it may refer to itself.
         knot = self._knots[key] = Node(kind=NodeKind.REFERENCE)
         target, holder, scope = self._look_up(ref, absolute, document, base)
         knot.knot = self.child(target, holder, scope, depth)
@@ -215,7 +216,7 @@ class _Object:
                 raise SchemaError(f"A part of the schema refers to {shown(ref)}, which is not a text.")
             nodes = [self._loader.reference(ref, self._document, self._base, self._depth)]
             if self._draft is Draft.MODERN:
-                # From 2019-09 on, what stands beside a reference counts (`SchemaTranslator`).
+                # Since 2019-09, keywords beside a reference count (`SchemaTranslator`).
                 nodes += self._extracted()
         else:
             nodes = self._extracted()
@@ -268,7 +269,7 @@ class _Object:
 
     def _typed(self, word: object) -> Node:
         if isinstance(word, list):
-            # The words of several types are of all of them: each takes a copy.
+            # The keywords of several types belong to all of them, so each type gets a copy.
             before, after = dict(self._rest), dict(self._rest)
             parts: list[Node] = []
             for one in word:
@@ -295,7 +296,7 @@ class _Object:
                 return self._array()
             case "object":
                 return self._object()
-        raise SchemaError(f"A part of the schema is of the type {shown(word)}, which JSON Schema does not have.")
+        raise SchemaError(f"A part of the schema has the type {shown(word)}, but JSON Schema has no such type.")
 
     def _sniffed(self) -> list[Node]:
         nodes: list[Node] = []
@@ -319,7 +320,7 @@ class _Object:
     def _array(self) -> Node:
         items = self._rest.get("items", MISSING)
         self._consume(self._array_words)
-        if items is MISSING or isinstance(items, list):  # a list is a tuple's: no schema of all items
+        if items is MISSING or isinstance(items, list):  # a list describes a tuple, so there is no schema of all items
             return Node(kind=NodeKind.ARRAY)
         if isinstance(items, bool) and self._draft is Draft.MODERN:
             return Node(kind=NodeKind.ARRAY)
@@ -348,7 +349,7 @@ class _Object:
         if self._draft is not Draft.MODERN:
             # Through a JSONObject (`JSONObjectDeserializer`) and a map of its size (`OrgJsonUtil.toMap`).
             names = hash_map_order(hash_map_order(names), capacity=len(names))
-        return hash_map_order(names)  # of `ObjectSchema.Builder`
+        return hash_map_order(names)  # the HashMap of `ObjectSchema.Builder`
 
     def _common(self, node: Node) -> None:
         self._rest.pop(self._draft.id_word, None)

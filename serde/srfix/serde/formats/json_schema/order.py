@@ -1,8 +1,8 @@
-"""The order in which Java's HashMap gives its keys, which registry clients' JSON Schemas inherit.
+"""The iteration order of Java's HashMap, which is also the order in the JSON Schemas of registry clients.
 
 Everit's loader and builders, and org.json's objects, keep properties in HashMaps. So the text of an internal schema,
-and the columns inferred from a schema without `connect.index`, stand in that order: a function of the names, of nothing
-else. Only here can the same columns give the same text, and so the same schema id.
+and the columns inferred from a schema without `connect.index`, are in that order, which depends only on the names. Only
+with this order do the same columns give the same text, and so the same schema id.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 _DEFAULT_CAPACITY = 16
 _LONGEST_CHAIN = 8
-"""Past this a small table grows instead of making a tree of the chain (`HashMap.TREEIFY_THRESHOLD`)."""
+"""With a longer chain, a small table grows instead of turning the chain into a tree (`HashMap.TREEIFY_THRESHOLD`)."""
 _LEAST_FOR_TREES = 64
 
 
@@ -25,8 +25,8 @@ def string_hash(text: str) -> int:
 
 
 def hash_map_order(keys: Iterable[str], *, capacity: int = _DEFAULT_CAPACITY) -> tuple[str, ...]:
-    """The keys as a HashMap iterates them, having got them in the order given. `capacity` is the initial capacity that
-    it was made with."""
+    """The keys in the iteration order of a HashMap that got them in the given order. `capacity` is its initial
+    capacity."""
     hashes = {key: (hash_ := string_hash(key)) ^ hash_ >> 16 for key in keys}
     size = 1 << max(capacity - 1, 0).bit_length()
     buckets: dict[int, list[str]] = {}
@@ -36,7 +36,7 @@ def hash_map_order(keys: Iterable[str], *, capacity: int = _DEFAULT_CAPACITY) ->
         grows = (len(chain) > _LONGEST_CHAIN and size < _LEAST_FOR_TREES) + (count * 4 > size * 3)
         for _ in range(grows):
             size *= 2
-            # A bucket splits into two and keeps its order: the same as placing its keys anew.
+            # A bucket splits into two and keeps its order, which is the same as inserting its keys again.
             split: dict[int, list[str]] = {}
             for placed in buckets.values():
                 for name in placed:

@@ -10,7 +10,7 @@ from srfix.serde.connect.schema import DECIMAL_NAME, ConnectSchema, ConnectType
 from srfix.serde.formats.json_schema.order import hash_map_order
 
 _OWN: Final = "io.confluent.connect.json"
-"""Parameters of such names are not written."""
+"""Parameters with these names are not written."""
 
 _Json: TypeAlias = "str | int | list[_Json] | dict[str, _Json]"
 _NULL: Final[_Json] = {"type": "null"}
@@ -27,16 +27,16 @@ _WORDS: Final[dict[ConnectType, str]] = {
 
 
 def schema_text(schema: ConnectSchema) -> str:
-    """The text that `JsonSchemaData.fromConnectSchema` and `JsonSchema.canonicalString` give.
+    """The text of `JsonSchemaData.fromConnectSchema` and `JsonSchema.canonicalString`.
 
-    For schemas as columns make them: without enums, unions, defaults and recursion. Keys stand where Everit's
-    `ToStringVisitor` writes them, properties in the order of its HashMap.
+    It handles only schemas of columns: without enums, unions, defaults and recursion. Keys are in the order of Everit's
+    `ToStringVisitor`, properties in the order of its HashMap.
     """
     text = json.dumps(_json(schema, None), separators=(",", ":"), ensure_ascii=False)
     return _CONTROL.sub(lambda match: match[0].upper().replace("U", "u"), text)
 
 
-# Jackson writes such an escape with capitals. What stands behind an escaped backslash is no escape.
+# Jackson writes such an escape with capitals. Text after an escaped backslash is not an escape.
 _CONTROL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u00[01][0-9a-f]")
 
 
@@ -82,7 +82,7 @@ def _plain(schema: ConnectSchema, index: int | None) -> _Json:
         other["connect.version"] = schema.version
     parameters = [name for name in schema.parameters if not name.startswith(_OWN)]
     if parameters:
-        # Of a HashMap (`Collectors.toMap`) first, then of a JSONObject made of it.
+        # First the order of a HashMap (`Collectors.toMap`), then that of a JSONObject made from it.
         names = hash_map_order(hash_map_order(parameters), capacity=len(parameters))
         other["connect.parameters"] = {name: schema.parameters[name] for name in names}
     if index is not None:
@@ -93,7 +93,7 @@ def _plain(schema: ConnectSchema, index: int | None) -> _Json:
         titled["title"] = schema.name
     if schema.doc is not None:
         titled["description"] = schema.doc
-    # Only a boolean has its type last.
+    # Only for a boolean, the type stands last.
     return titled | _copied(other) | parts | {"type": word}
 
 
@@ -102,6 +102,6 @@ def _in_order(named: dict[str, _Json]) -> dict[str, _Json]:
 
 
 def _copied(properties: dict[str, _Json]) -> dict[str, _Json]:
-    """In the order of a HashMap that was made of a HashMap (`Schema`'s constructor)."""
+    """In the order of a HashMap that was copied from a HashMap (`Schema`'s constructor)."""
     names = hash_map_order(hash_map_order(properties), capacity=int(len(properties) / 0.75 + 1))
     return {name: properties[name] for name in names}

@@ -1,8 +1,8 @@
 """Validation of bodies and objects against the registered JSON Schema (jsonschema-rs; extra `json-schema`).
 
-References are resolved among the texts that came with the schema, never over a network or from a file. Patterns run with a
-bound on backtracking. What the library cannot bound is time: a schema of nested alternatives may take exponentially long,
-so validate against schemas that you trust.
+References are resolved among the texts that came with the schema, never over a network or from a file. Patterns run
+with a limit on backtracking. But the library cannot limit the time: a schema of nested alternatives may take
+exponential time, so use only schemas that you trust.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 FirstMisfit: TypeAlias = "Callable[[object], tuple[str, str] | None]"
-"""Where (`$.a[0]`) and in which words a document does not fit; None if it does."""
+"""The place (`$.a[0]`) and the reason why a document does not match; None if it matches."""
 
 _PATTERN_SIZE: Final = 1 << 20
 _DEFAULT_DRAFT: Final = "http://json-schema.org/draft-07/schema#"
@@ -36,10 +36,10 @@ _BASE: Final = "json-schema:///"
 
 
 def validator(schema_text: str, *, references: tuple[str, ...] = ()) -> Validate:
-    """What checks bodies (bytes) and objects against a schema; made once per schema.
+    """A check of bodies (bytes) and objects against a schema. It is made once per schema.
 
-    A schema that does not name its draft is one of draft 7, as for the registry. `references` are the texts that the
-    schema refers to, by name (`ReferenceText`) or with an `$id`.
+    A schema that does not name its draft counts as draft 7, as in the registry. `references` are the texts to which the
+    schema refers, by name (`ReferenceText`) or with an `$id`.
     """
     names = tuple(map(reference_name, references))
     checker = _checker(schema_text, references, names)
@@ -52,7 +52,7 @@ def validator(schema_text: str, *, references: tuple[str, ...] = ()) -> Validate
         try:
             error = next(checker.iter_errors(document), None)
         except (ValueError, TypeError, OverflowError) as failed:
-            # Only an object that is not JSON, or half a surrogate pair.
+            # This fails only for an object that is not JSON, or for half a surrogate pair.
             raise _failure(is_body, f"cannot be validated ({type(failed).__name__}: {failed})", "$") from failed
         if error is not None:
             path = _path(error.instance_path)
@@ -62,10 +62,10 @@ def validator(schema_text: str, *, references: tuple[str, ...] = ()) -> Validate
 
 
 def first_misfit_of(document: Json, references: Mapping[str, Json]) -> FirstMisfit:
-    """What checks documents with the verdicts of confluent-kafka, which asks the Python library jsonschema: the newest
-    draft where a schema names none, `format` as an annotation only, nothing unknown refused. Unlike there, patterns are
-    ECMA 262's, as the specification has them, and nothing is fetched. `references` are the schemas that it refers to,
-    by the names that `$ref` has for them."""
+    """A check with the same results as confluent-kafka, which uses the Python library jsonschema: the newest draft if a
+    schema names none, `format` only as an annotation, unknown keywords allowed. Unlike there, patterns follow ECMA 262
+    (as in the specification), and nothing is fetched. `references` are the referenced schemas, by their names in
+    `$ref`."""
 
     def retrieve(uri: str) -> Json:
         # A root with an $id makes a reference's name absolute. Longest first: "b/c.json" before "c.json".
@@ -108,7 +108,7 @@ def _path(parts: Sequence[str | int]) -> str:
 
 
 def _may_nest_deep(value: object) -> bool:
-    """Whether it is worth a walk: few bodies have so many brackets."""
+    """Whether the nesting must be checked: few bodies have so many brackets."""
     return not isinstance(value, bytes) or value.count(b"[") + value.count(b"{") > JSON_LEVELS or b"\0" in value
 
 
@@ -139,11 +139,11 @@ def _compiled(
     sizes: Mapping[str, int] = MappingProxyType({}),
     validate_formats: bool | None = None,
 ) -> jsonschema_rs.Validator:
-    """A validator that fetches nothing, quotes no value, and stops patterns that backtrack for long.
+    """A validator that fetches nothing, quotes no value, and stops patterns that backtrack too long.
 
-    :param retrieve: URI → the document that a schema refers to, where `documents` have none by that URI.
-    :param refusal: what is wrong with a schema → the error's words.
-    :param missing: the words for a missing jsonschema-rs, which is imported here.
+    :param retrieve: URI → the referenced document, if `documents` has none with that URI.
+    :param refusal: the problem of a schema → the error's message.
+    :param missing: the message if jsonschema-rs is missing; it is imported here.
     """
     try:
         import jsonschema_rs
@@ -171,13 +171,13 @@ def _parsed(text: str) -> dict[str, Any]:
         raise SchemaError("The schema is not a JSON object, and registries accept only an object.")
     if nests_deeper(document, JSON_TEXT_LEVELS):
         raise SchemaError(
-            f"The schema nests deeper than {JSON_TEXT_LEVELS} levels; srfix does not validate against that."
+            f"The schema nests deeper than {JSON_TEXT_LEVELS} levels; srfix does not validate with such a schema."
         )
     return document
 
 
 class _Documents:
-    """What the library asks for a document that a schema refers to."""
+    """Gives the library the documents to which a schema refers."""
 
     def __init__(self, documents: Sequence[tuple[str | None, dict[str, Any]]]) -> None:
         self.missed = ""

@@ -1,4 +1,4 @@
-"""JSON Schema's types, as JsonSchemaData makes them Connect's, for the projection's walk (`projection.tree`)."""
+"""JSON Schema's types, converted by JsonSchemaData's rules, for the projection's walk (`projection.tree`)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a row may hold, and what is said where it does not fit."""
+"""Checks the values of rows, and builds the errors for values that do not fit."""

@@ -1,8 +1,8 @@
-"""What the Avro types with parts take from a row: records, arrays, maps, and arrays of map entries.
+"""The checks for Avro types with parts: records, arrays, maps, and arrays of map entries.
 
-Each has two ways. The fast one lets C do the looking: the Python types of all values of a record, or of all items of a
-list, are compared at once, and only what such a comparison cannot settle is checked one by one. The careful one goes
-through everything, takes row keys in other letter case, fills in what is missing, and collects every misfit.
+Each check has two ways. The fast way compares the Python types of all values of a record, or of all items of a list, at
+once in C, and checks only the undecided values one by one. The careful way checks everything, accepts row keys in
+another letter case, fills in missing values, and collects every misfit.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from srfix.serde.formats.rows.value_check import MISSING, NULL, Convert, Misfit,
 from srfix.serde.java_ints import INT_MAX, INT_MIN
 
 _MAX_SHAPES: Final = 512
-"""How many tuples of value types, and of row keys, a record remembers. Rows of still other shapes go the careful way."""
+"""How many tuples of value types, and of row keys, a record remembers. Rows with other shapes use the careful way."""
 
 _MAX_SHAPE_BYTES: Final = payload_bounds().shape_bytes // payload_bounds().shapes * 8
-"""Row keys that take more are not remembered."""
+"""Larger sets of row keys are not remembered."""
 _Of = TypeVar("_Of")
 
 _Pick: TypeAlias = Callable[[Mapping[str, object]], tuple[object, ...]]
@@ -34,20 +34,21 @@ _NO_CONSTANTS: Final[Mapping[str, object]] = MappingProxyType({})
 
 
 class _Recipe(NamedTuple):
-    """What is left to do for rows whose values have certain Python types."""
+    """The remaining steps for rows whose values have certain Python types."""
 
     as_it_is: bool
-    """Nothing: the values are what the writer wants, if the narrow integers fit."""
+    """True if there are no steps: the values are ready for the writer, if the narrow integers fit."""
     narrow: tuple[int, ...]
-    """Integers that must fit 32 bits, by their places among the values. The others have the schema's names besides."""
+    """Integers that must fit 32 bits, by their positions among the values. The other lists also have the schema's
+    names."""
     nulls: Mapping[str, object]
-    """None, in nullable unions, as the writer wants it."""
+    """Nulls in nullable unions, in the writer's form."""
     plain: tuple[tuple[str, int], ...]
-    """Values that are right as they are."""
+    """Values that need no change."""
     tagged: tuple[tuple[str, int, str], ...]
-    """The same in nullable unions: with the branch."""
+    """The same in nullable unions, with the branch."""
     checked: tuple[tuple[str, int, Convert], ...]
-    """Values that must be looked at one by one."""
+    """Values that must be checked one by one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,18 +60,18 @@ class FieldCheck:
     field: str
     """Its name in the schema."""
     check: ValueCheck
-    """How its values are checked."""
+    """The check for its values."""
     when_missing: object
-    """What is written where the row lacks it, as the writer wants it; `MISSING` if nothing can be."""
+    """The value that is written if the row lacks the field, in the writer's form; `MISSING` if there is none."""
 
 
 class _Way(NamedTuple):
-    """How the values of a row are picked."""
+    """How the values of a row are taken."""
 
     pick: _Pick
-    """The values in the fields' order; a KeyError if the row spells its keys otherwise."""
+    """Gives the values in the fields' order; raises KeyError if the row spells its keys differently."""
     is_renamed: bool
-    """The keys are not the schema's names."""
+    """True if the keys are not the schema's names."""
 
 
 class RecordCheck:
@@ -97,8 +98,8 @@ class RecordCheck:
         self.set_fields(())
 
     def set_fields(self, fields: Iterable[FieldCheck], constants: Mapping[str, object] = _NO_CONSTANTS) -> None:
-        """The fields, in the schema's order, and what is written for those that no row has. Apart from the constructor,
-        for a record may contain itself."""
+        """Sets the fields, in the schema's order, and the values for fields that no row has. This is separate from the
+        constructor, because a record may contain itself."""
         self._fields = tuple(fields)
         self._constants = dict(constants)
         self._count = len(self._fields)
@@ -108,14 +109,14 @@ class RecordCheck:
 
     @property
     def check(self) -> ValueCheck:
-        """Its two ways."""
+        """The check's two ways."""
         return ValueCheck(fast=self.fast, careful=self.careful)
 
     def fast(self, row: object) -> object:
         """See `ValueCheck.fast`."""
         if type(row) is not dict or len(row) != self._count:
             return self.careful(row)
-        # One look: another thread may go another way meanwhile.
+        # Read only once, because another thread may change the way in the meantime.
         pick, is_renamed = self._way
         try:
             values = pick(row)
@@ -123,7 +124,7 @@ class RecordCheck:
             way = self._ways(tuple(row))
             if way is None:
                 return self.careful(row)
-            # The next row is probably spelt like this one.
+            # The next row probably has the same spelling.
             self._way = pick, is_renamed = way
             values = pick(row)
         shape = tuple(map(type, values))
@@ -198,12 +199,12 @@ class RecordCheck:
         return written
 
     def renamed(self, row: dict[str, object]) -> dict[str, object] | None:
-        """A row whose keys are spelt otherwise, by the fields' names in the row; None unless each key has its field."""
+        """A row with differently spelt keys, renamed to the fields' names; None unless each key has a field."""
         way = self._ways(tuple(row))
         return None if way is None else dict(zip((part.name for part in self._fields), way.pick(row), strict=True))
 
     def _way_of(self, keys: tuple[object, ...]) -> _Way | None:
-        """For rows of these keys; None unless each has its field, and each field its key."""
+        """The way for rows with these keys; None unless each key has a field and each field has a key."""
         try:
             matched, unknown = self._match_keys(keys)
         except Misfit:
@@ -225,12 +226,13 @@ class RecordCheck:
         except AmbiguousFieldError as error:
             raise Misfit([("", f"has keys that are ambiguous: {error.message}")]) from error
         used = set(matched.values())
-        unknown = tuple((f"->{key}", "has no column or field to go to") for key in keys if key not in used)
+        unknown = tuple((f"->{key}", "feeds no column or field") for key in keys if key not in used)
         return matched, unknown
 
 
 def _remembering(of_keys: Callable[[tuple[object, ...]], _Of]) -> Callable[[tuple[object, ...]], _Of]:
-    """The same, remembered for the latest sets of keys; large ones would be kept alive by it."""
+    """The same function with a cache for the latest sets of keys. Large sets are not cached, because the cache would
+    keep them alive."""
     remembered = lru_cache(maxsize=_MAX_SHAPES)(of_keys)
 
     def of(keys: tuple[object, ...]) -> _Of:
@@ -243,7 +245,7 @@ def _remembering(of_keys: Callable[[tuple[object, ...]], _Of]) -> Callable[[tupl
 
 def _missing(part: FieldCheck) -> object:
     if part.when_missing is MISSING:
-        raise Misfit([("", "is missing, and the schema has no default for it")])
+        raise Misfit([("", "is missing, but the schema has no default for it")])
     return part.when_missing
 
 
@@ -274,7 +276,7 @@ def array_check(items: ValueCheck) -> ValueCheck:
 
 
 def map_check(values: ValueCheck, *, null_keys: bool = False) -> ValueCheck:
-    """Mapping with string keys → dict; None may be among them where entries have keys that may be null."""
+    """Mapping with string keys → dict. If entries' keys may be null, None is also allowed as a key."""
     key_types = {str, _NONE_TYPE} if null_keys else {str}
     check, tag = values.fast, values.tag
     exact = None if values.is_narrow else values.exact
@@ -297,8 +299,8 @@ def map_check(values: ValueCheck, *, null_keys: bool = False) -> ValueCheck:
 
 
 def entries_check(key: ValueCheck, value: ValueCheck, *, null_keys: bool = False) -> ValueCheck:
-    """Mapping, or a list of entries as such → list of entries. `null_keys` says whether a key may be None; so it may
-    where the key is of a nullable union."""
+    """Mapping, or a list of entries → list of entries. `null_keys` says whether a key may be None, which is also
+    allowed if the key has a nullable union."""
     mapping = map_check(value, null_keys=null_keys or key.tag is not None)
 
     def as_entries(values: object, check_key: Convert) -> object:

@@ -1,5 +1,5 @@
-"""How values of one type are checked before they are written, and those that do not fit: collected with their paths, and
-turned into sentences in one place."""
+"""Checks values of one type before they are written. Values that do not fit are collected with their paths, and turned
+into sentences in one place."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHOWN_CHARACTERS = 60
 
 
 class Misfit(Exception):
-    """Values that do not fit, each as path and sentence. It never leaves this room: see `encode_error`."""
+    """Values that do not fit, each as path and sentence. It never leaves this package: see `encode_error`."""
 
     def __init__(self, findings: Iterable[tuple[str, str]]) -> None:
         self.findings = tuple(findings)
@@ -24,22 +24,22 @@ class Misfit(Exception):
 
     @classmethod
     def needs(cls, what: str, value: object) -> Misfit:
-        """One value, at the path that its callers will put before it."""
+        """A misfit of one value. Its callers put the path before it."""
         shown = repr(value)
         if len(shown) > _SHOWN_CHARACTERS:
             shown = f"{shown[:_SHOWN_CHARACTERS]}…"
         return cls([("", f"needs {what}, got {type(value).__name__} {shown}")])
 
     def under(self, label: str) -> Iterable[tuple[str, str]]:
-        """The same findings, seen from one level up."""
+        """The same findings, with the path from one level up."""
         return ((f"{label}{path}", sentence) for path, sentence in self.findings)
 
     def group(self) -> ExceptionGroup[EncodeError]:
-        """The findings as exceptions, one each: the cause of what `encode_error` makes."""
+        """The findings as exceptions, one for each. The group is the cause of the error of `encode_error`."""
         return ExceptionGroup("fields that do not fit", [EncodeError(line) for line in self.lines()])
 
     def lines(self) -> list[str]:
-        """The findings as sentences without their stop."""
+        """The findings as sentences without a full stop."""
         return [f"{path or 'the row'} {sentence}" for path, sentence in self.findings]
 
 
@@ -55,7 +55,7 @@ def encode_error(misfit: Misfit) -> EncodeError:
 
 
 MISSING: Final = object()
-"""Stands for "no default"; None is a default."""
+"""Means "no default"; None is a default."""
 Convert: TypeAlias = Callable[[object], object]
 NULL: Final = ("null", None)
 """The null branch, in fastavro's tuple notation."""
@@ -63,38 +63,39 @@ NULL: Final = ("null", None)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueCheck:
-    """How values of one type are checked and handed to the writer."""
+    """The check for values of one type, which also prepares them for the writer."""
 
     fast: Convert
-    """For a row that is as it should be. Its `Misfit` has no path: `careful` finds the words."""
+    """The way for a correct row. Its `Misfit` has no path: `careful` finds the message."""
     careful: Convert
-    """The same, but it goes on behind a bad field, and names them all with their paths."""
+    """The same, but it continues after a bad field, and names all bad fields with their paths."""
     exact: type | None = None
-    """A value of exactly this Python type needs no further look; None where each value does."""
+    """A value of exactly this Python type needs no further check; None if each value needs one."""
     is_narrow: bool = False
-    """`exact` is int, and the value must fit 32 bits besides: fastavro's writer would write any."""
+    """True if `exact` is int and the value must also fit 32 bits, because fastavro's writer would write any int."""
     tag: str | None = None
     """The name of the union's branch; None outside of a nullable union."""
 
     def within(self, wrap: Callable[[Convert], Convert]) -> ValueCheck:
-        """Both ways, each with something around it that sees every value first."""
+        """Wraps both ways in a function that sees every value first."""
         return ValueCheck(fast=wrap(self.fast), careful=wrap(self.careful))
 
 
 def or_none(check: ValueCheck) -> ValueCheck:
-    """The check for values beside None, which stays None."""
+    """A check that also accepts None, which stays None."""
     made = check.within(lambda convert: lambda value: None if value is None else convert(value))
     return replace(made, exact=check.exact, is_narrow=check.is_narrow)
 
 
 def nullable(check: ValueCheck, tag: str) -> ValueCheck:
-    """The check for a union of null and that type."""
+    """The check for a union of null and this type."""
     made = check.within(lambda convert: lambda value: NULL if value is None else (tag, convert(value)))
     return replace(made, exact=check.exact, is_narrow=check.is_narrow, tag=tag)
 
 
 def check_json_columns(columns: Columns, *, wrapped: bool) -> None:
-    """:raises ColumnError: if the columns cannot be used, a MAP's keys are not STRING, or there are several un-wrapped."""
+    """:raises ColumnError: if the columns cannot be used, a MAP's keys are not STRING, or several columns are
+    un-wrapped."""
     require_string_keys(usable_columns(columns), "JSON")
     if not wrapped:
         only_column(columns)
@@ -116,11 +117,13 @@ def bare_value(row: object, name: str) -> object:
 
 
 def nests_deeper(value: object, levels: int) -> bool:
-    """True if something stands in more than so many containers, one in the other; false for a value in none."""
+    """True if a value stands within more than this number of nested containers; False for a value without
+    containers."""
     layer: dict[int, object] = {id(value): value}
     while layer and levels >= 0:
         levels -= 1
-        # By identity, so that a value which contains itself twice does not double with each level.
+        # Containers are compared by identity, so that the work does not double with each level if a value contains
+        # itself twice.
         layer = {
             id(part): part
             for one in layer.values()

@@ -1,1 +1,1 @@
-"""What Java's configuration files hold: their syntax, ${…} references, JAAS entries, and key and trust stores as PEM."""
+"""Reads Java's configuration files: their syntax, ${…} references, JAAS entries, and key and trust stores (as PEM)."""

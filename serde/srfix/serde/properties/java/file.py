@@ -1,15 +1,16 @@
-"""A `.properties` file, read as `java.util.Properties` reads it: continued lines, escapes, `=`, `:` or a blank between; and the
-references in its values.
+"""Reads a `.properties` file like `java.util.Properties` (continued lines, escapes, and `=`, `:` or a blank as the
+separator), and resolves the references in its values.
 
-The bytes are ISO 8859-1, as `Properties.load(InputStream)` has them, by which Kafka's clients, Connect and ksqlDB read their
-files: an ä in UTF-8 is two characters, to the application too, which logs in with those. Kafka's `FileConfigProvider` reads
-UTF-8.
+The bytes are ISO 8859-1, as in `Properties.load(InputStream)`, with which Kafka's clients, Connect and ksqlDB read
+their files: an ä in UTF-8 is two characters, also for the application, which logs in with them. Kafka's
+`FileConfigProvider` reads UTF-8.
 
-Two differences: a line without any value is refused unless its name is known, for it may be a secret that lost its name; and
-a byte order mark is passed over.
+There are two differences: a line without a value is refused unless its name is known, because it may be a secret that
+lost its name; and a byte order mark is skipped.
 
-`${provider:path:key}` in a value is resolved as Kafka's `ConfigTransformer` does. What it resolves to is not looked at again.
-Names are those that `config.providers` gives to the classes (of `org.apache.kafka.common.config.provider`):
+`${provider:path:key}` in a value is resolved like in Kafka's `ConfigTransformer`; references in the result are not
+resolved. Provider names are those that `config.providers` gives to the classes (of
+`org.apache.kafka.common.config.provider`):
 
 | class | `${file:/run/kafka.properties:password}` gives |
 |---|---|
@@ -37,26 +38,26 @@ if TYPE_CHECKING:
 
 
 _NAME: Final = re.compile(r"[A-Za-z][\w.-]*", re.ASCII)
-"""Anything else is a name and a part of a value."""
+"""Other text is a name with a part of a value."""
 _MOST_CONTINUED_LINES: Final = 1_000
 _MOST_CONTINUED_CHARACTERS: Final = 65_536
-"""Of one property: javaproperties 0.8 looks through all of it again for each further line."""
+"""The most lines of one property: javaproperties 0.8 searches the whole property again for each further line."""
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _NO_TEXT: Final = re.compile(r"[\0-\x08\x0e-\x1a\x1c-\x1e]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PropertiesFile:
-    """What a file holds. Its repr shows no value."""
+    """The content of a file. Its repr shows no value."""
 
     values: Mapping[str, str] = field(repr=False)
-    """Name → value; of a name that stands there twice, the last."""
+    """Name → value; if a name occurs twice, the last value."""
     in_utf_8: tuple[str, ...]
-    """The names whose lines hold what is more than ASCII and looks like UTF-8, but was read as ISO 8859-1."""
+    """The names whose lines are not ASCII and look like UTF-8, but were read as ISO 8859-1."""
 
 
 def read_properties_file(path: str, *, encoding: Literal["iso-8859-1", "utf-8"] = "iso-8859-1") -> PropertiesFile:
-    """The properties of a file. `encoding` is ISO 8859-1 as by a Java stream, UTF-8 as by a reader."""
+    """The properties of a file. `encoding` is ISO 8859-1 like for a Java stream, or UTF-8 like for a Java reader."""
     import javaproperties
 
     try:
@@ -66,19 +67,19 @@ def read_properties_file(path: str, *, encoding: Literal["iso-8859-1", "utf-8"] 
     try:
         text: str | None = content.removeprefix(codecs.BOM_UTF8).decode(encoding)
     except UnicodeDecodeError:
-        text = None  # raised out here: the other error has the content
+        text = None  # raised outside of the handler, because the other error holds the content
     if text is None:
         raise UsageError(
             f"The properties file {path!r} is not UTF-8, as Kafka's FileConfigProvider requires. Save it as UTF-8."
         )
     if _NO_TEXT.search(text):
-        raise UsageError(f"The properties file {path!r} is not text. Write name=value, one to a line.")
+        raise UsageError(f"The properties file {path!r} is not text. Write name=value, one on each line.")
     _refuse_endless(text, path)
     try:
         return _properties(text, path, is_latin=encoding == "iso-8859-1")
     except javaproperties.InvalidUEscapeError:
         pass
-    # Raised out here: the other error has the escape as its context.
+    # Raised outside of the handler, because the other error would be its context and holds the escape.
     raise UsageError(f"The properties file {path!r} holds a \\u that four hexadecimal digits do not follow.")
 
 
@@ -86,7 +87,7 @@ def _refuse_endless(text: str, path: str) -> None:
     lines, characters = 0, 0
     for number, line in enumerate(_LINE_END.split(text), start=1):
         lines, characters = lines + 1, characters + len(line)
-        if (len(line) - len(line.rstrip("\\"))) % 2 == 0:  # else the last backslash continues it
+        if (len(line) - len(line.rstrip("\\"))) % 2 == 0:  # otherwise the last backslash continues the line
             lines, characters = 0, 0
         elif lines > _MOST_CONTINUED_LINES or characters > _MOST_CONTINUED_CHARACTERS:
             raise UsageError(
@@ -122,7 +123,7 @@ def _looks_like_utf_8(latin: str) -> bool:
 
 
 def _is_whole(element: javaproperties.KeyValue) -> bool:
-    """True if an empty value is meant, by a separator or a name that is one."""
+    """True if the value is meant to be empty: the line has a separator, or its name is known."""
     return is_known(element.key) or element.source.strip().endswith(("=", ":"))
 
 
@@ -131,11 +132,11 @@ _WORD: Final = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 
 
 def resolve_references(name: str, value: str, properties: Mapping[str, str]) -> str:
-    """The value with its references resolved. `properties` are the file's, which name the providers."""
+    """The value with its references resolved. `properties` are the file's properties, which name the providers."""
 
     pieces: list[str] = []
     end = 0
-    # As Kafka's pattern \$\{([^}]*?):(([^}]*?):)?([^}]*?)\} matches, which takes cubic time.
+    # Matches like Kafka's pattern \$\{([^}]*?):(([^}]*?):)?([^}]*?)\}, which would take cubic time.
     while (begin := value.find("${", end)) >= 0 and (close := value.find("}", begin)) >= 0:
         parts = value[begin + 2 : close].split(":", 2)
         pieces.append(value[end:begin])
@@ -178,7 +179,7 @@ def _resolved(provider: str, path: str, key: str, properties: Mapping[str, str])
             raise UsageError(f"the folder {path!r} does not provide it: it is not UTF-8 text.")
         case "EnvVarConfigProvider":
             if path or key not in os.environ:
-                raise UsageError(f"{named} does not name an environment variable that is set here.")
+                raise UsageError(f"{named} names an environment variable that is not set here.")
             return os.environ[key]
         case _:
             raise UsageError(

@@ -5,17 +5,19 @@ r"""`sasl.jaas.config` as librdkafka's properties.
 | `PlainLoginModule`, `ScramLoginModule` | `sasl.username`, `sasl.password` |
 | `OAuthBearerLoginModule` with a token endpoint | `sasl.oauthbearer.method=oidc`, `….client.id`, `….client.secret`, … |
 | the same with `unsecuredLoginStringClaim_sub` | `enable.sasl.oauthbearer.unsecure.jwt`, `sasl.oauthbearer.config` |
-| every other | refused with what to give in its place |
+| any other | refused; the error says what to give instead |
 
-The callback handlers that Kafka has for OAUTHBEARER are librdkafka's own way; a foreign one is Java code that nobody runs here.
+Kafka's own callback handlers for OAUTHBEARER correspond to librdkafka's own login. A foreign handler is Java code,
+which srfix does not run.
 
-Its entry is read as text as Kafka's `JaasConfig` reads it with Java's `StreamTokenizer`; never run.
+srfix parses the entry like Kafka's `JaasConfig` with Java's `StreamTokenizer`; it never runs it.
 
     entry   = module flag { name "=" value } ";"
     comment = "/" … end of line | "/*" … "*/"
 
-Words are letters, digits, `.`, `-`, `_`, `$` and what is not ASCII; one that begins with a digit, `-` or `.` is a number, which
-Kafka takes for no value. Everything else stands in `"` or `'`, with `\n`, `\"`, `\\`, `\101`, … in it; a line's end ends it.
+Words consist of letters, digits, `.`, `-`, `_`, `$` and characters beyond ASCII. A word that begins with a digit, `-`
+or `.` is a number, which Kafka does not accept as a value. Other text must stand in `"` or `'`, with the escapes `\n`,
+`\"`, `\\`, `\101`, …; the end of the line ends it.
 """
 
 from __future__ import annotations
@@ -44,17 +46,17 @@ class LoginModule:
     flag: str
     """required, requisite, sufficient or optional, in any letters."""
     options: Mapping[str, str] = field(repr=False)
-    """Passwords are among them."""
+    """The options, which include passwords."""
 
 
 class _Token(NamedTuple):
     text: str | None
-    """A word's or a quoted text; None for a number and for a single character."""
+    """The text of a word or of a quotation; None for a number and for a single character."""
     character: str = ""
 
 
 def parse_jaas(text: str) -> LoginModule:
-    """The one entry of a `sasl.jaas.config`."""
+    """The only entry of a `sasl.jaas.config`."""
     tokens = _tokens(text)
     entries = [_entry(token, tokens) for token in tokens]
     if len(entries) != 1:
@@ -118,12 +120,14 @@ def _after_comment(text: str, at: int) -> int:
     if text.startswith("/*", at):
         closed = text.find("*/", at + 2)
         return len(text) if closed < 0 else closed + 2
-    # What follows the first slash was read before Java knew that this is a comment: a line's end there ends nothing.
+    # Java has read the character after the first slash before it recognises a comment, so a line end there does not end
+    # the comment.
     return next((place for place in range(at + 2, len(text)) if text[place] in _LINE_ENDS), len(text))
 
 
 def _after_number(text: str, at: int) -> int:
-    """Where a number ends that begins here; `at` if none does. A minus alone is to Java no number, and no value either."""
+    """The end of a number that begins here; `at` if there is none. For Java, a minus alone is neither a number nor a
+    value."""
     place, dots = at + text.startswith("-", at), 0
     if place >= len(text) or text[place] not in "0123456789.":
         return place
@@ -134,7 +138,7 @@ def _after_number(text: str, at: int) -> int:
 
 
 def _quoted(text: str, at: int, quote: str) -> tuple[str, int]:
-    """What stands within quotes, and where it goes on behind them."""
+    """The text within quotes, and the position after them."""
     characters: list[str] = []
     while at < len(text) and text[at] != quote and text[at] not in _LINE_ENDS:
         if text[at] != "\\":
@@ -155,7 +159,7 @@ def _quoted(text: str, at: int, quote: str) -> tuple[str, int]:
 
 _KAFKA: Final = "org.apache.kafka.common.security."
 _SHADED: Final = "kafkashaded."
-"""What stands before Kafka's own names in Databricks' build."""
+"""The prefix of Kafka's class names in Databricks' build."""
 _OTHERS: Final = (
     (
         re.compile(r".*Krb5LoginModule"),
@@ -181,7 +185,7 @@ _SASL_EXTENSION: Final = "unsecuredLoginExtension_"
 
 
 def from_jaas(config: Mapping[str, str]) -> dict[str, str]:
-    """What the `sasl.jaas.config` among these properties says, and the callback handler beside it."""
+    """The librdkafka properties for the `sasl.jaas.config` among these properties, and for its callback handler."""
     module = parse_jaas(config["sasl.jaas.config"])
     name = module.name.removeprefix(_SHADED).removeprefix(_KAFKA)
     mechanism = config.get("sasl.mechanism", config.get("sasl.mechanisms"))
@@ -273,7 +277,7 @@ def _unsecured(module: LoginModule) -> dict[str, str]:
 
 
 def _extensions(options: dict[str, str], prefix: str) -> dict[str, str]:
-    """Takes out the options that begin so."""
+    """Removes and returns the options with this prefix."""
     return {name.removeprefix(prefix): options.pop(name) for name in sorted(options) if name.startswith(prefix)}
 
 

@@ -1,14 +1,16 @@
-"""Key and trust stores as PEM texts: JKS, PKCS#12, and PEM itself. What a store is, its first bytes say, as Java goes by them.
+"""Key and trust stores as PEM texts: JKS, PKCS#12, and PEM itself. The first bytes decide the kind of store, as in
+Java.
 
-Nothing is written anywhere: the texts stay in memory.
+Nothing is written to disk: the texts stay in memory.
 
-JKS is as `sun.security.provider.JavaKeyStore` writes it:
+The format of JKS, as `sun.security.provider.JavaKeyStore` writes it:
 
     store = 0xFEEDFEED version count { entry } SHA-1(password, "Mighty Aphrodite", all before)
     entry = 1 alias time key count { certificate } | 2 alias time certificate
 
-By hand: the one library for it (pyjks) is from 2020, and what it needs does not build everywhere. Numbers are big-endian, texts
-are behind their lengths. A key is hidden by a key stream of SHA-1 over password and salt (`KeyProtector`).
+It is parsed by hand, because the only library for it (pyjks) is from 2020, and its dependencies do not build
+everywhere. Numbers are big-endian; each text follows its length. A key is encrypted with a key stream of SHA-1 over
+password and salt (`KeyProtector`).
 """
 
 from __future__ import annotations
@@ -50,24 +52,24 @@ class WrongPasswordError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyEntry:
-    """A private key, hidden, and the certificates that vouch for it, its own first; DER."""
+    """An encrypted private key and its certificate chain, its own certificate first; DER."""
 
     hidden_key: bytes = field(repr=False)
-    """As the store holds it: an `EncryptedPrivateKeyInfo`."""
+    """The key in the store's form: an `EncryptedPrivateKeyInfo`."""
     chain: tuple[bytes, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JavaKeyStore:
-    """What a store holds."""
+    """The content of a store."""
 
     keys: tuple[KeyEntry, ...]
     trusted: tuple[bytes, ...]
-    """The certificates that stand alone; DER."""
+    """The certificates without a key; DER."""
 
 
 def read_jks(content: bytes, password: str | None) -> JavaKeyStore:
-    """The entries. Without a password it is not looked at whether the store was changed, as Java does it."""
+    """The entries. Without a password it does not check whether the store was changed, as in Java."""
     body, digest = content[:-_DIGEST], content[-_DIGEST:]
     if password is not None:
         expected = hashlib.sha1(_utf16(password) + _WHITENER + body, usedforsecurity=False).digest()
@@ -107,7 +109,7 @@ class _Reader:
         return int(value)
 
     def bytes_(self, form: str) -> bytes:
-        """What stands behind its length."""
+        """The bytes after their length."""
         length = self.number(form)
         content = self._content[self._at : self._at + length]
         if len(content) != length:
@@ -119,11 +121,11 @@ class _Reader:
 def _read(reader: _Reader) -> JavaKeyStore:
     magic, version = reader.number("I"), reader.number("I")
     if magic != int.from_bytes(MAGIC, "big") or version not in (1, 2):
-        raise ValueError("it is no Java key store of version 1 or 2")
+        raise ValueError("it is not a Java key store of version 1 or 2")
 
     def certificate() -> bytes:
         if version == 2 and reader.bytes_("H") != b"X.509":
-            raise ValueError("it holds a certificate that is no X.509")
+            raise ValueError("it holds a certificate that is not X.509")
         return reader.bytes_("I")
 
     keys: list[KeyEntry] = []
@@ -143,7 +145,7 @@ def _read(reader: _Reader) -> JavaKeyStore:
 
 
 def _octets(der: bytes) -> bytes:
-    """Of SEQUENCE { SEQUENCE algorithm, OCTET STRING } the octets."""
+    """The octets of SEQUENCE { SEQUENCE algorithm, OCTET STRING }."""
     outer, _ = _element(der, 0x30)
     _, behind = _element(outer, 0x30)
     octets, _ = _element(behind, 0x04)
@@ -153,7 +155,7 @@ def _octets(der: bytes) -> bytes:
 
 
 def _element(der: bytes, tag: int) -> tuple[bytes, bytes]:
-    """The content of a DER element, and what stands behind it."""
+    """The content of a DER element, and the bytes after it."""
     if len(der) < 2 or der[0] != tag:
         raise ValueError("its key is protected in a way that JKS does not define")
     length, start = der[1], 2
@@ -170,8 +172,8 @@ def _utf16(password: str) -> bytes:
 _DER: Final = b"\x30"
 _PEM: Final = b"-----BEGIN"
 _MOST_ITERATIONS: Final = 5_000_000
-"""As Java (`sun.security.pkcs12.PKCS12KeyStore.MAX_ITERATION_COUNT`). OpenSSL takes 2^31, which is an hour that nothing
-interrupts."""
+"""The same limit as Java's (`sun.security.pkcs12.PKCS12KeyStore.MAX_ITERATION_COUNT`). OpenSSL accepts 2^31, which
+takes an hour that nothing can interrupt."""
 _SALT: Final = re.compile(rb"\x04[\x01-\x7f]", re.DOTALL)
 """The head of a short octet string."""
 _SEQUENCE: Final = b"\x30"
@@ -180,7 +182,7 @@ _TO_PKCS12: Final = "keytool -importkeystore -srckeystore STORE -destkeystore ST
 
 
 def is_pem(content: bytes) -> bool:
-    """True for PEM, a comment before it or not."""
+    """True for PEM, with or without a comment before it."""
     return _PEM in content and content[:1] != _DER and not content.startswith(MAGIC)
 
 
@@ -204,7 +206,7 @@ def trusted_certificates(content: bytes, password: str | None) -> str:
             for certificate in ([key_certificate] if key_certificate is not None else []) + other_certificates
         ]
     if not certificates:
-        raise ValueError("it holds no certificate (without the store's password Java sees none either)")
+        raise ValueError("it holds no certificate (without the store's password, Java also sees none)")
     return _certificates_pem(certificates)
 
 
@@ -233,7 +235,8 @@ def private_key_and_chain(content: bytes, password: str | None, key_password: st
 
 
 def pem_blocks(text: str, label: str) -> str:
-    """The blocks whose label ends so, each on lines of its own: Java takes them on one line too, OpenSSL does not."""
+    """The blocks whose label ends with this text, each on its own lines: Java also accepts them on one line, OpenSSL
+    does not."""
     blocks: list[str] = []
     behind = text
     while True:
@@ -257,14 +260,14 @@ def _pkcs12(
     content: bytes, password: str | None
 ) -> tuple[PrivateKeyTypes | None, x509.Certificate | None, list[x509.Certificate]]:
     if not content.startswith(_DER):
-        raise ValueError(f"it is neither JKS nor PKCS#12 nor PEM. Java itself turns it into PKCS#12: {_TO_PKCS12}")
+        raise ValueError(f"it is neither JKS nor PKCS#12 nor PEM. Java can convert it to PKCS#12: {_TO_PKCS12}")
     if password is None:
-        raise ValueError("it is PKCS#12, and its password is missing")
+        raise ValueError("it is PKCS#12, but its password is missing")
     rounds = max(_iteration_counts(content), default=0)
     if rounds > _MOST_ITERATIONS:
         raise ValueError(
             f"it asks for {rounds:,} rounds of its password's hash, but Java allows at most {_MOST_ITERATIONS:,}: it "
-            "is hostile or corrupt, or not a store of Java's"
+            "is hostile or corrupt, or not a store of Java"
         )
     try:
         store = pkcs12.load_pkcs12(content, password.encode("utf-8"))
@@ -280,8 +283,8 @@ def _pkcs12(
 
 
 def _iteration_counts(content: bytes) -> Iterator[int]:
-    """In DER a number behind the octets of a salt, which begins a sequence (RFC 8018, PBEParameter and PBKDF2-params) or
-    follows a digest (RFC 7292, MacData)."""
+    """The iteration counts: in DER, a number after the octets of a salt. The salt begins a sequence (RFC 8018,
+    PBEParameter and PBKDF2-params) or follows a digest (RFC 7292, MacData)."""
     for salt in _SALT.finditer(content):
         start, at = salt.start(), salt.end() + content[salt.end() - 1]
         begins = content[start - 2 : start - 1] == _SEQUENCE and content[start - 1] > salt.end() - start
@@ -291,7 +294,7 @@ def _iteration_counts(content: bytes) -> Iterator[int]:
 
 
 def _chain(key_certificate: x509.Certificate, other_certificates: list[x509.Certificate]) -> list[x509.Certificate]:
-    """From the own certificate up, as far as the store goes."""
+    """The chain from its own certificate upwards, as far as the store has it."""
     chain, left = [key_certificate], list(other_certificates)
     while above := next((certificate for certificate in left if certificate.subject == chain[-1].issuer), None):
         left.remove(above)

@@ -1,4 +1,4 @@
-"""Java's properties for key and trust stores as librdkafka's, of Kafka's clients and of the registry's.
+"""Converts Java's properties for key and trust stores to librdkafka's, for Kafka's clients and the registry's.
 
 | Java | librdkafka |
 |---|---|
@@ -7,7 +7,7 @@
 | `ssl.keystore.location` (PEM) | `ssl.certificate.location`, `ssl.key.location` |
 | `ssl.keystore.location` (JKS, PKCS#12) | `ssl.certificate.pem`, `ssl.key.pem` |
 | `ssl.keystore.certificate.chain`, `ssl.keystore.key` | `ssl.certificate.pem`, `ssl.key.pem` |
-| `ssl.truststore.type`, `ssl.keystore.type` | nothing: the file's first bytes say it |
+| `ssl.truststore.type`, `ssl.keystore.type` | nothing: the file's first bytes decide |
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ STORE_NAMES: Final = frozenset(
         "ssl.keystore.type",
     }
 )
-"""Java's names, taken by `from_stores`."""
+"""Java's names, which `from_stores` converts."""
 OWN_TRUST_NAMES: Final = frozenset({"ssl.ca.location", "ssl.ca.pem"})
-"""librdkafka's names for whom to trust: they win over Java's."""
+"""librdkafka's names for trusted certificates; they win over Java's."""
 OWN_KEY_NAMES: Final = frozenset({"ssl.certificate.location", "ssl.certificate.pem", "ssl.key.location", "ssl.key.pem"})
-"""librdkafka's names for a client certificate: they win over Java's."""
+"""librdkafka's names for a client certificate; they win over Java's."""
 _KEY_PASSWORD: Final = "ssl.key.password"  # noqa: S105 - a property's name
 _TRUST_ADVICE: Final = "You can also give PEM: keytool -list -rfc -keystore STORE > ca.pem, and ssl.ca.location=ca.pem."
 _KEY_ADVICE: Final = (
@@ -45,9 +45,9 @@ _KEY_ADVICE: Final = (
 
 
 def from_stores(config: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """The properties without Java's names for stores, librdkafka's in their place; and what is wrong, in sentences.
+    """The properties with librdkafka's names instead of Java's names for stores, and the problems as sentences.
 
-    A password among them may be `env:NAME` or `file:PATH`.
+    A password may be `env:NAME` or `file:PATH`.
     """
     taken = {name: value for name, value in config.items() if name not in STORE_NAMES}
     stores = {name: value for name, value in config.items() if name in STORE_NAMES and value}
@@ -108,11 +108,11 @@ def _key(stores: Mapping[str, str], taken: dict[str, str]) -> None:
     taken["ssl.key.pem"], taken["ssl.certificate.pem"] = _convert_property(
         f"The key store {location!r}", lambda: private_key_and_chain(content, password, key_password)
     )
-    taken.pop(_KEY_PASSWORD, None)  # the key is opened
+    taken.pop(_KEY_PASSWORD, None)  # the key is already decrypted
 
 
 def _refuse_without_store(stores: Mapping[str, str], prefix: str) -> None:
-    """As Java does."""
+    """Refuses a password without a store, as Java does."""
     if f"{prefix}password" in stores:
         raise UsageError(f"{prefix}password is given without {prefix}location, to which it belongs.")
 
@@ -128,5 +128,5 @@ def _convert_property(what: str, convert: Callable[[], _T]) -> _T:
         return convert()
     except ValueError as error:
         why = str(error).rstrip(".")
-    # Raised out here: a library's error may hold what it read.
+    # Raised outside of the handler, because a library's error may hold the content.
     raise UsageError(f"{what} cannot be used: {why}.")

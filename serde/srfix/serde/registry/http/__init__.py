@@ -1,1 +1,1 @@
-"""Requests to a registry, and answers that are bounded in size and time."""
+"""Requests to a registry, with limits on the size and time of answers."""

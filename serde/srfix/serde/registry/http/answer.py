@@ -1,4 +1,4 @@
-"""An HTTP answer, and the error that it stands for if it is not a registry's good one."""
+"""An HTTP answer, and the error for it if it is not a registry's good answer."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from srfix.serde.schemas.errors import RegistryProtocolError, answer_error_class
 from srfix.serde.schemas.models import Json
 
 _BEGINNING = 80
-"""Printable characters of a foreign body that a message shows."""
+"""The number of printable characters of a foreign body that a message shows."""
 _NOT_JSON: Final = object()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What one URL answered."""
+    """The answer of one URL."""
 
     method: str
     url: str
     """The request's URL, without secrets."""
     context: str | None
-    """The context that the URL leads into; None for the default one."""
+    """The URL's context; None for the default context."""
     credentials: Credentials
-    """What went along with the request, to be taken out of what came back."""
+    """The credentials of the request, to remove them from the answer's text."""
     status: int
     content_type: str = field(repr=False)
-    """The Content-Type header, or nothing. Not in the repr, as the next two: they are not scrubbed."""
+    """The Content-Type header, or empty. Not in the repr, like the next two, because they are not scrubbed."""
     location: str = field(repr=False)
-    """The Location header, or nothing."""
+    """The Location header, or empty."""
     retry_after_s: float | None
     """The wait in seconds that the answer asks for."""
     body: bytes = field(repr=False)
@@ -46,12 +46,12 @@ class Answer:
 
     @property
     def names_no_leader(self) -> bool:
-        """True for 50003 and 50004: the registry cannot write yet, for its nodes have no leader."""
+        """True for 50003 and 50004: the registry cannot write yet, because its nodes have no leader."""
         return self.status >= 500 and self._error_code() in (50003, 50004)
 
     @property
     def may_be_a_followers(self) -> bool:
-        """True for 42205, 50003 and 50004: a node that may not write itself says so, and another one may write."""
+        """True for 42205, 50003 and 50004: a node sends these if it may not write itself, but another node may."""
         return self.status >= 400 and self._error_code() in (42205, 50003, 50004)
 
     @property
@@ -61,13 +61,13 @@ class Answer:
 
     @property
     def is_final(self) -> bool:
-        """False if another URL may do better (502, 503, 504): the node is out of work, not the request."""
+        """False if another URL may succeed (502, 503, 504): the node is down, but the request is fine."""
         return self.status not in (502, 503, 504)
 
     @property
     def is_lost(self) -> bool:
-        """True if the registry may have done what was asked without saying so: 5xx, as a gateway's 502 and 504, or the
-        registry's own 50002 and 50003, whose write may sit in its Kafka topic."""
+        """True if the registry may have carried out the request without a confirmation: 5xx, such as a gateway's 502
+        and 504, or the registry's own 50002 and 50003, whose write may be in its Kafka topic."""
         return self.status >= 500
 
     def json(self) -> Json:
@@ -78,7 +78,7 @@ class Answer:
         return cast(Json, document)
 
     def error(self, *, earlier_attempt_lost: bool) -> RegistryError:
-        """The error that this answer stands for."""
+        """The error for this answer."""
         document, code = self._document(), self._error_code()
         if not isinstance(code, int) and self.status not in (401, 403):
             return self.foreign(self._what_is_wrong(document))
@@ -93,12 +93,12 @@ class Answer:
         )
 
     def foreign(self, problem: str) -> RegistryProtocolError:
-        """The error that says that no registry answers like this."""
+        """The error for an answer that does not come from a registry."""
         text = "".join(c if is_printable(c) else " " for c in self.body[: 20 * _BEGINNING].decode("utf-8", "replace"))
         return RegistryProtocolError(
             status=self.status,
             content_type=self._scrub(self.content_type),
-            # Scrubbed before it is cut: half a secret would not be found.
+            # The text is scrubbed before it is cut, because half a secret would not be found.
             beginning=self._scrub(" ".join(text.split()))[:_BEGINNING],
             url=self.url,
             method=self.method,
@@ -107,7 +107,7 @@ class Answer:
 
     @property
     def reason(self) -> str:
-        """A few words for a list of what each URL answered."""
+        """A few words for the list of each URL's answer."""
         document = self._document()
         if isinstance(document, dict) and isinstance(document.get("error_code"), int):
             words = one_line(self._scrub(_sentence(document.get("message")))[:_BEGINNING].rstrip(". "))
@@ -128,7 +128,9 @@ class Answer:
     def _what_is_wrong(self, document: object) -> str:
         if 300 <= self.status < 400:
             target = foreign(self._scrub(without_user_info(self.location))) or "nowhere"
-            return f"it redirects to {target}, and redirects are not followed, for credentials would go along"
+            return (
+                f"it redirects to {target}, but srfix follows no redirects, because they would get the credentials, too"
+            )
         if self.status == 407:
             return "a proxy wants other credentials than those in `proxy`"
         if document is _NOT_JSON:
@@ -140,7 +142,7 @@ class Answer:
 
 
 def _sentence(message: object) -> str:
-    """The registry's words; Karapace's 422 has a list of them."""
+    """The registry's message; in Karapace's 422 it is a list."""
     if isinstance(message, str):
         return message
     return "" if message is None else json.dumps(message, ensure_ascii=False)

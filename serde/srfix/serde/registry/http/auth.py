@@ -1,4 +1,4 @@
-"""Who asks: basic authentication and bearer tokens, made anew for each request."""
+"""Credentials: basic authentication and bearer tokens, made again for each request."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from srfix.serde.registry.secret import HIDDEN, Secret, carried
 
 
 class Credentials:
-    """What goes along with one request, and takes itself out of what comes back. Shown nowhere, and never pickled.
+    """The credentials of one request, which also remove themselves from the answer's text. They are never shown and
+    never pickled.
 
-    Kept with the answer: a token that has been rotated meanwhile is still found in a page that echoes the request.
+    They are kept with the answer, so that even a rotated token is found in a page that echoes the request.
     """
 
     __slots__ = ("_headers", "_secrets")
 
     def __init__(self, headers: Mapping[str, str], secrets: Iterable[str]) -> None:
-        """`secrets` in every form in which they may come back, besides percent-encoded."""
+        """`secrets` are all forms in which the secrets may come back, except the percent-encoded form."""
         self._headers = dict(headers)
         self._secrets = {form for secret in secrets if secret for form in (secret, _percent_encoded(secret))}
 
@@ -31,13 +32,13 @@ class Credentials:
         return self._headers
 
     def scrub(self, text: str) -> str:
-        """A text from outside (a proxy's page that echoes the request, say) without the secrets."""
+        """A foreign text (for example a proxy's page that echoes the request) without the secrets."""
         for secret in sorted(self._secrets, key=len, reverse=True):
             text = text.replace(secret, HIDDEN)
         return text
 
     def without_headers(self, *more: Credentials) -> Credentials:
-        """These and others for scrubbing alone."""
+        """These credentials together with others, only for scrubbing."""
         return Credentials({}, {secret for one in (self, *more) for secret in one._secrets})
 
     def __repr__(self) -> str:
@@ -50,12 +51,12 @@ class Credentials:
 
 
 def _percent_encoded(secret: str) -> str:
-    # The environment's undecodable bytes arrive as surrogates, and an encoding error would hold the whole secret.
+    # The environment's undecodable bytes become surrogates, and an encoding error would hold the whole secret.
     return quote(secret, safe="", errors="surrogateescape")
 
 
 NO_CREDENTIALS = Credentials({}, ())
-"""Nothing to send, nothing to hide."""
+"""Credentials without anything to send or to hide."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -68,8 +69,8 @@ class BasicAuth:
     username: str
     """The user name; Confluent Cloud's API key."""
     password: Secret | Callable[[], str]
-    """The password; Confluent Cloud's API secret. Or what gives it (a cluster's secret scope): called for each request, from
-    any thread; it caches what is dear."""
+    """The password; Confluent Cloud's API secret. Or a function that returns it (for example from a cluster's secret
+    scope). It is called for each request, from any thread, so it should cache a slow result."""
 
     def __post_init__(self) -> None:
         if ":" in self.username:
@@ -83,7 +84,7 @@ class BasicAuth:
         """
         username, colon, password = text.partition(":")
         if not colon:
-            # The text is not shown: it may be the password alone.
+            # The text is not shown, because it may be only the password.
             raise UsageError(
                 "Credentials must be USER:PASSWORD, but this text has no colon. The password may be env:NAME or "
                 "file:PATH."
@@ -98,7 +99,7 @@ class BasicAuth:
         return self.credentials().headers["Authorization"]
 
     def credentials(self, *, header: str = "Authorization") -> Credentials:
-        """What to send with one request, the password read now; a proxy's go into another header.
+        """The credentials for one request. The password is read now. A proxy's credentials go into another header.
 
         :raises SecretError: if the password cannot be read.
         """
@@ -113,7 +114,7 @@ class BasicAuth:
         if isinstance(password, str):
             return password
         kind = type(password).__name__
-        del password  # a traceback shows the variables of this frame
+        del password  # deleted, because a traceback shows the variables of this frame
         raise SecretError(
             f"The registry's password from {_origin(self.password)} cannot be used: it is a {kind}, not a text. Check where "
             "it comes from."
@@ -129,22 +130,23 @@ class BasicAuth:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BearerAuth:
-    """A bearer token (RFC 6750), asked for anew for each request, so that a rotated one is picked up.
+    """A bearer token (RFC 6750). It is read again for each request, so that a rotated token is used.
 
-    Pickles if its token does: a `Secret` that is a reference, or a function at the level of a module.
+    It can be pickled if its token can: a `Secret` that is a reference, or a module-level function.
     """
 
     token: Secret | Callable[[], str]
-    """The token, or what gives it: called for each request, from any thread; it caches what is dear."""
+    """The token, or a function that returns it. The function is called for each request, from any thread, so it should
+    cache a slow result."""
     logical_cluster: str | None = None
     """Confluent Cloud's registry, `lsrc-…`: the header `target-sr-cluster`; None to send none."""
     identity_pool: str | None = None
     """Confluent Cloud's identity pool, `pool-…`: the header `Confluent-Identity-Pool-Id`; None to send none."""
 
     def credentials(self) -> Credentials:
-        """What to send with one request.
+        """The credentials for one request.
 
-        :raises SecretError: if the token cannot be had, or no header can carry it.
+        :raises SecretError: if the token is not available, or no header can carry it.
         """
         token = self._current()
         if not isinstance(token, str):
@@ -152,10 +154,10 @@ class BearerAuth:
         elif not token:
             problem = "it is empty"
         elif not all("!" <= character <= "~" for character in token):
-            problem = "it holds blanks, line breaks or characters beyond ASCII, which no header carries"
+            problem = "it contains blanks, line breaks or characters beyond ASCII, which a header cannot carry"
         else:
             return Credentials({"Authorization": f"Bearer {token}", **self._more_headers()}, (token,))
-        del token  # a traceback shows the variables of this frame
+        del token  # deleted, because a traceback shows the variables of this frame
         raise SecretError(
             f"The bearer token from {_origin(self.token)} cannot be used: {problem}. Check where it comes from."
         )
@@ -185,17 +187,18 @@ def _call_secret(function: Callable[[], str], what: str) -> str:
     except Exception as error:  # noqa: BLE001  (whatever a foreign function raises; its text may hold the secret)
         kind = type(error).__name__
     origin = _origin(function)
-    del function  # a traceback shows the variables of this frame, and a functools.partial its arguments
-    # Raised out here: that error's frames and text may hold secrets, and would come along as context.
+    # A traceback shows the variables of this frame, and a functools.partial its arguments.
+    del function
+    # Raised outside of the handler: the other error would be its context, and its frames and text may hold secrets.
     raise SecretError(f"{what} is not available: {origin} raised {kind}. Call it by itself to see the whole error.")
 
 
 def _origin(secret: Secret | Callable[[], str]) -> str:
     if isinstance(secret, Secret):
         return str(secret)
-    # Not its repr: a functools.partial shows its arguments.
+    # The repr is not used, because a functools.partial shows its arguments.
     return str(getattr(secret, "__qualname__", type(secret).__name__))
 
 
 Auth: TypeAlias = BasicAuth | BearerAuth
-"""Who asks."""
+"""The credentials of a client."""

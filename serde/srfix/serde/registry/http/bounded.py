@@ -1,10 +1,10 @@
-"""Answers over HTTP that end: bounded in size, after decompression too, and in time, whatever the server sends.
+"""HTTP answers with a limited size (also after decompression) and a limited time, whatever the server sends.
 
-requests and urllib3 know a time-out between two bytes, and no other bound. So bodies are read and decompressed here, and
-every byte of an answer, its head included, is received under the deadline and counted (`_Received`): that holds for heads
-without end, `100 Continue` without end, chunks, trailers, proxies and TLS alike.
+requests and urllib3 only limit the time between two bytes. So this module reads and decompresses bodies itself. It
+counts every byte of an answer, including its head, and receives it under the deadline (`_Received`). This covers
+endless heads, endless `100 Continue`, chunks, trailers, proxies and TLS.
 
-The registry's client and ksqlDB's send by `exchange`; nothing else here talks to a server.
+The registry's client and ksqlDB's client send requests through `exchange`.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from srfix.serde.bounds import AnswerBounds
 
 ACCEPT_ENCODING: Final = "gzip, deflate"
-"""What the client asks for, and all that it decompresses."""
+"""The encodings that the client asks for; it decompresses no others."""
 _PIECE: Final = 64 * 2**10
 _SENT_AT_ONCE: Final = 16 * 2**10
 _MOST_MEMBERS: Final = 64
 _SLACK_S: Final = 0.05
-"""A socket's time-out may come this much before the deadline that it was set for."""
+"""A socket's time-out may come earlier than its deadline by this time."""
 _FRAMING: Final = 2
-"""Bytes on the wire for each of a body that has come: chunk sizes and trailers count there."""
+"""Bytes on the wire for each received byte of a body; these include chunk sizes and trailers."""
 _TOO_MUCH_FRAMING: Final = (
-    "its answer is mostly chunk sizes and trailers, beyond the room that headers have, and was not read on "
+    "its answer is mostly chunk sizes and trailers, more than is allowed for headers, so srfix stopped reading "
     "(http.answer.max.head.bytes)"
 )
 _GZIP: Final = 16 + zlib.MAX_WBITS
 
 
 class AnswerBoundError(Exception):
-    """An answer beyond a bound. Its text is a few words without what the server sent; the caller says of which URL.
+    """An answer that exceeds a limit. The text is short and quotes nothing from the server; the caller adds the URL.
 
-    No subclass of OSError: urllib3 would take it for a connection that was cut, and wrap it.
+    It is not a subclass of OSError, because urllib3 would treat it as a cut connection, and wrap it.
     """
 
 
 class _Exchange(threading.local):
-    """What bounds the answer that this thread waits for."""
+    """The limits of the answer for which this thread waits."""
 
     bounds = AnswerBounds()
     allowed_s = bounds.deadline_s
@@ -60,7 +60,7 @@ class _Exchange(threading.local):
     clock: Callable[[], float]
 
     def left_s(self, *, slack_s: float = 0.0) -> float:
-        """Seconds for the next receive or send."""
+        """The seconds left for the next receive or send."""
         left = self.read_timeout_s if self.ends == float("inf") else self.ends - self.clock()
         if left <= slack_s:
             raise AnswerBoundError(
@@ -74,7 +74,7 @@ _current: Final = _Exchange()
 
 
 class _Received(io.RawIOBase):
-    """What comes from a socket, under the deadline, and counted."""
+    """Reads from a socket under the deadline, and counts the bytes."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
@@ -97,7 +97,7 @@ class _Received(io.RawIOBase):
         try:
             received = self._raw.readinto(buffer)
         except TimeoutError:
-            _current.left_s(slack_s=_SLACK_S)  # the deadline's own words, if it was that
+            _current.left_s(slack_s=_SLACK_S)  # raises the deadline's own error, if the deadline is over
             raise
         self._bytes += received or 0
         return received
@@ -131,18 +131,18 @@ class _Response(http.client.HTTPResponse):
         self.allow(0)
 
     def allow(self, body_bytes: int) -> None:
-        """As much of a body has come; allows for its framing, and for the next piece."""
+        """Notes the received bytes of a body, and allows more bytes for its framing and the next piece."""
         self._received.most = 2 * _current.bounds.head_bytes + _FRAMING * (body_bytes + _PIECE)
 
 
 class _Bounded:
-    """What both kinds of connections share."""
+    """The part that both kinds of connections share."""
 
     def send(self, data: Any) -> None:
         if not isinstance(data, bytes):
             super().send(data)  # type: ignore[misc]
             return
-        # In pieces: over TLS the time-out holds for each record by itself.
+        # Sent in pieces, because over TLS the time-out applies to each record separately.
         for start in range(0, len(data), _SENT_AT_ONCE):
             sock = getattr(self, "sock", None)
             if sock is not None:
@@ -174,7 +174,7 @@ _POOLS: Final = {"http": _Pool, "https": _TlsPool}
 
 
 class BoundedAdapter(HTTPAdapter):
-    """Connections whose answers end. What is sent over them must go by `exchange`."""
+    """Connections with limited answers. Requests over them must go through `exchange`."""
 
     def send(self, request: requests.PreparedRequest, *arguments: Any, **options: Any) -> requests.Response:
         _current.read_timeout_s = options["timeout"][1]
@@ -191,7 +191,8 @@ class BoundedAdapter(HTTPAdapter):
 
 
 class BoundedSession(requests.Session):
-    """Nothing from the environment, no cookies kept, and no redirect looked into: requests would read its whole body."""
+    """A session that uses nothing from the environment, keeps no cookies, and ignores redirects, because requests would
+    read their whole body."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -201,7 +202,7 @@ class BoundedSession(requests.Session):
             self.mount(scheme, BoundedAdapter())
 
     def get_redirect_target(self, resp: requests.Response) -> str | None:
-        """None: redirects are answers like any others here."""
+        """Always None, because redirects are treated like other answers."""
         return None
 
 
@@ -216,9 +217,9 @@ def exchange(
     clock: Callable[[], float] = time.monotonic,
     **more: Any,
 ) -> tuple[requests.Response, bytes]:
-    """Sends a request; the answer's head, and its body, decompressed. The connection is free for the next one then.
-    `deadline_s` are seconds for the whole, where that is less than the bounds say. `more` is what
-    `requests.Session.send` takes besides: `verify`, `proxies`."""
+    """Sends a request, and returns the answer's head and its decompressed body. Then the connection is free for the
+    next request. `deadline_s` limits the whole exchange in seconds, if it is less than the configured limit. `more` are
+    other arguments of `requests.Session.send`: `verify`, `proxies`."""
     _current.bounds, _current.clock = bounds, clock
     allowed_s = bounds.deadline_s if deadline_s is None else min(bounds.deadline_s, deadline_s)
     _current.allowed_s, _current.ends = allowed_s, clock() + allowed_s
@@ -231,13 +232,13 @@ def exchange(
         is_read = True
     finally:
         if not is_read:
-            response.raw.close()  # what is left would be taken for the next answer
+            response.raw.close()  # otherwise the rest would be read as the next answer
         response.close()
     return response, body
 
 
 def check_json_parts(body: bytes, bounds: AnswerBounds) -> None:
-    """Whether a JSON body may be parsed: its values take up to twenty times the room of their text."""
+    """Checks whether a JSON body may be parsed, because its values take up to twenty times the memory of its text."""
     if len(body) <= bounds.json_parts:
         return
     parts = body.count(b",") + body.count(b"[") + body.count(b"{")
@@ -267,7 +268,7 @@ def _body(response: requests.Response, bounds: AnswerBounds) -> bytes:
 
 
 class _Decompressor:
-    """One layer of gzip or deflate, a piece at a time, never more of it than there is room for."""
+    """Decompresses one layer of gzip or deflate, piece by piece, and never more than there is room for."""
 
     def __init__(self, coding: str) -> None:
         self._is_gzip = coding == "gzip"
@@ -275,11 +276,11 @@ class _Decompressor:
         self._members = 0
 
     def __call__(self, piece: bytes, room: int) -> bytes:
-        """`room` is at least 1: one byte more than may come is enough to see that it is too much."""
+        """`room` is at least 1: one byte beyond the limit is enough to see that the body is too large."""
         made = bytearray()
         while len(made) < room:
             if self._stream is None:
-                if self._members:  # gzip's may follow one another, and padding the last one
+                if self._members:  # gzip members may follow one another, with padding after the last one
                     piece = piece.lstrip(b"\0") if self._is_gzip else b""
                 if not piece:
                     break
@@ -290,9 +291,9 @@ class _Decompressor:
             try:
                 made += self._stream.decompress(piece, room - len(made))
             except zlib.error:
-                raise urllib3.exceptions.DecodeError("not what its Content-Encoding says") from None
+                raise urllib3.exceptions.DecodeError("it does not match its Content-Encoding") from None
             if not self._stream.eof:
-                break  # all of the piece is used, or there is no room for more
+                break  # the whole piece is used, or there is no room for more
             piece, self._stream = self._stream.unused_data, None
         return bytes(made)
 
@@ -316,10 +317,13 @@ def _decompressor(content_encoding: str) -> _Decompressor | None:
 
 
 def _window_bits(piece: bytes) -> int:
-    """deflate comes with zlib's header, as it should (RFC 1950: method 8, a multiple of 31), or bare."""
+    """deflate may have zlib's header, as it should (RFC 1950: method 8, a multiple of 31), or none."""
     has_header = len(piece) > 1 and piece[0] & 0x0F == 8 and int.from_bytes(piece[:2], "big") % 31 == 0
     return zlib.MAX_WBITS if has_header else -zlib.MAX_WBITS
 
 
 def _too_big(bounds: AnswerBounds) -> str:
-    return f"its answer has more than {bounds.body_bytes:,} bytes, decompressed, and was not read on (http.answer.max.bytes)"
+    return (
+        f"its answer has more than {bounds.body_bytes:,} bytes after decompression, so srfix stopped reading "
+        "(http.answer.max.bytes)"
+    )

@@ -1,6 +1,7 @@
-"""Why a request got no answer: the one place that knows the exceptions of requests, urllib3 and ssl.
+"""Why a request got no answer. Only this module knows the exceptions of requests, urllib3 and ssl.
 
-Only the kind of an exception and the system's words are taken over, never its text: it may quote URLs and headers.
+srfix uses only the kind of an exception and the system's message, never the exception's text, because it may quote URLs
+and headers.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ import requests
 import urllib3.exceptions
 
 TRANSPORT_ERRORS = (requests.RequestException, urllib3.exceptions.HTTPError, OSError)
-"""What sending can raise. OSError: a CA file that is not there."""
+"""The exceptions of sending. OSError: a missing CA file."""
 
 
 _TUNNEL_REFUSED = re.compile(r"Tunnel connection failed: (\d{3})")
-"""http.client's words when a proxy answers CONNECT with an error."""
+"""http.client's message if a proxy answers CONNECT with an error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,13 +29,13 @@ class Failure:
     """A request that got no answer."""
 
     reason: str
-    """Why, in a few words."""
+    """The reason, in a few words."""
     is_worth_repeating: bool
-    """False for what stays as it is: a refused certificate."""
+    """False if a repetition cannot help: a refused certificate."""
     is_lost: bool
-    """True if the registry may have got the request, and so may have carried it out."""
+    """True if the registry may have received the request, and so may have carried it out."""
     is_final: ClassVar = False
-    """Another URL may do better."""
+    """True if another URL may succeed."""
     may_be_a_followers: ClassVar = False
     names_no_leader: ClassVar = False
 
@@ -47,7 +48,7 @@ def failure_of(
     ca_file: str | None,
     proxy_url: str | None = None,
 ) -> Failure:
-    """What an exception of `TRANSPORT_ERRORS` means."""
+    """The failure for an exception of `TRANSPORT_ERRORS`."""
     chain = list(_chain(error))
 
     def first(*kinds: type[BaseException]) -> BaseException | None:
@@ -57,15 +58,17 @@ def failure_of(
         words = getattr(cause, "verify_message", "") or "it cannot be verified"
         return _never_sent(f"its TLS certificate is not accepted ({words}); name the CA that signed it", again=False)
     if first(ssl.SSLEOFError, ssl.SSLZeroReturnError):
-        # As a registry does that was killed, and one that misses a client certificate: which, OpenSSL does not say.
-        return _perhaps_sent("the connection was cut within TLS; does it ask for a client certificate?")
+        # A killed registry does this, and so does one that wants a client certificate; OpenSSL does not say which.
+        return _perhaps_sent("the connection was cut within TLS; maybe the registry wants a client certificate")
     if cause := first(ssl.SSLError) or first(requests.exceptions.SSLError):
-        # As OpenSSL spells it, to be searched for. An alert about a certificate comes from the registry: it is about
-        # ours.
+        # In OpenSSL's spelling, so that users can search for it. An alert about a certificate comes from the registry,
+        # so it is about the client's certificate.
         words = str(getattr(cause, "reason", "") or "handshake failed").replace("_", " ")
         if ("ALERT" in words and "CERT" in words) or "UNKNOWN CA" in words:
             return _never_sent(f"it does not accept the client certificate, or wants one ({words})", again=False)
-        return _never_sent(f"TLS failed ({words}); is it http:// rather than https://?", again=False)
+        return _never_sent(
+            f"TLS failed ({words}); maybe the URL must begin with http:// instead of https://", again=False
+        )
     if first(urllib3.exceptions.ProxyError, requests.exceptions.ProxyError):
         return _never_sent(f"the proxy {proxy_url} does not pass the request on ({_proxy_words(chain)})")
     if first(urllib3.exceptions.NameResolutionError):
@@ -83,7 +86,7 @@ def failure_of(
     if first(requests.ConnectionError, requests.exceptions.ChunkedEncodingError, urllib3.exceptions.ProtocolError):
         return _perhaps_sent("the connection was cut before the answer was complete")
     if ca_file is not None and not Path(ca_file).is_file():
-        return _never_sent(f"the CA file {ca_file!r} is not there any more", again=False)
+        return _never_sent(f"the CA file {ca_file!r} no longer exists", again=False)
     return _never_sent(_system_words(chain) or f"the request could not be sent ({type(error).__name__})", again=False)
 
 
@@ -101,7 +104,7 @@ def _system_words(chain: list[BaseException]) -> str:
 
 
 def _proxy_words(chain: list[BaseException]) -> str:
-    """Why: of the proxy's own words only the status, for the rest may hold what we sent."""
+    """The reason: only the status of the proxy's message, because the rest may quote the request."""
     if any(isinstance(link, urllib3.exceptions.NameResolutionError) for link in chain):
         return "its host name cannot be resolved"
     refusal = next((match for link in chain if (match := _TUNNEL_REFUSED.search(str(link)))), None)
@@ -111,7 +114,8 @@ def _proxy_words(chain: list[BaseException]) -> str:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The exception and all it wraps: urllib3 and requests hand causes on as arguments and as `reason`, too."""
+    """The exception and all exceptions that it wraps. urllib3 and requests also pass causes as arguments and as
+    `reason`."""
     waiting: list[object] = [error]
     seen: set[int] = set()
     while waiting:

@@ -1,4 +1,4 @@
-"""How often, and how long apart, a request to a registry is repeated."""
+"""How often a request to a registry is repeated, and with which waits."""
 
 from __future__ import annotations
 
@@ -12,28 +12,29 @@ from srfix.serde.errors import UsageError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """Full jitter: before repetition n the wait is random between 0 and min(max_wait_s, initial_wait_s * 2**(n-1)).
+    """Uses full jitter: the wait before repetition n is random between 0 and min(max_wait_s, initial_wait_s *
+    2**(n-1)).
 
     A Retry-After header replaces the random wait, up to `max_wait_s`. A write that finds a registry without a leader
     (50003, 50004: Karapace for 15 s after its start, Confluent during an election) is repeated beyond `max_attempts`,
-    until the waits have added up to `leader_patience_s`. Repeated are transport errors other
-    than a refused TLS certificate, and the statuses 408, 429 and 5xx.
+    until the waits have added up to `leader_patience_s`. A request is repeated after a transport error, except a
+    refused TLS certificate, and after the statuses 408, 429 and 5xx.
 
     :raises UsageError: if a number makes no sense.
     """
 
     max_attempts: int = 4
-    """Attempts in all, the first one included; an attempt tries each URL of the list once."""
+    """The number of attempts, including the first one. An attempt tries each URL of the list once."""
     initial_wait_s: float = 1.0
-    """Upper end of the first wait, in seconds."""
+    """The upper limit of the first wait, in seconds."""
     max_wait_s: float = 20.0
-    """No single wait is longer than this, in seconds, whatever Retry-After says."""
+    """The longest single wait, in seconds, whatever Retry-After says."""
     leader_patience_s: float = 30.0
-    """Seconds that a write waits in all for a leader; 0 counts such answers like any others."""
+    """The total seconds that a write waits for a leader; 0 treats such answers like any others."""
     sleep: Callable[[float], None] = time.sleep
-    """What waits; tests put in something that does not."""
+    """The function that waits; tests pass one that does not."""
     clock: Callable[[], float] = time.time
-    """Seconds since the epoch; asked only for a Retry-After date in an answer that has no Date header."""
+    """Gives seconds since the epoch; called only for a Retry-After date in an answer without a Date header."""
 
     def __post_init__(self) -> None:
         if self.max_attempts < 1 or min(self.initial_wait_s, self.max_wait_s, self.leader_patience_s) < 0:
@@ -47,8 +48,8 @@ class RetryPolicy:
 def retry_after_s(headers: Mapping[str, str], clock: Callable[[], float]) -> float | None:
     """The wait in seconds that an answer's Retry-After asks for (RFC 9110, 10.2.3); None if it asks for none.
 
-    It is a number of seconds or a date. A date is measured from the answer's own Date, so that clocks that
-    differ do no harm. What cannot be read counts as not there.
+    It is a number of seconds or a date. A date is measured from the answer's own Date, so that different clocks do no
+    harm. An unreadable value is ignored.
     """
     value = headers.get("Retry-After", "").strip()
     if value.isascii() and value.isdigit():

@@ -1,4 +1,4 @@
-"""TLS files: whom to trust, and the certificate that says who asks."""
+"""TLS files: the trusted certificate authorities, and the client certificate."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from srfix.serde.registry.secret import Secret
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientCertificate:
-    """The certificate that a registry asks its clients for (mTLS). Read when connections are opened."""
+    """The client certificate for a registry with mTLS. The files are read when connections are opened."""
 
     certificate_file: str
-    """PEM file of the certificate and those that signed it."""
+    """PEM file of the certificate and its chain."""
     key_file: str | None = None
     """PEM file of the private key; None if it is in the certificate's file."""
     key_password: Secret | None = None
@@ -30,10 +30,10 @@ class ClientCertificate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientCertificateText:
-    """The same as texts, of a Java key store say. It pickles as its key's `Secret` does."""
+    """The same as texts, for example from a Java key store. It can be pickled if its key's `Secret` can."""
 
     chain: str
-    """The certificate and those that signed it; PEM."""
+    """The certificate and its chain; PEM."""
     key: Secret = field(repr=False)
     """The private key; PEM."""
     key_password: Secret | None = field(default=None, repr=False)
@@ -41,7 +41,7 @@ class ClientCertificateText:
 
 
 def check_ca_file(ca_file: str) -> None:
-    """Makes sure that the certificate authorities can be read."""
+    """Checks that the file of certificate authorities can be read."""
     try:
         refuse_what_is_no_file(ca_file)
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(ca_file)
@@ -53,18 +53,18 @@ def check_ca_file(ca_file: str) -> None:
 
 
 def check_ca_text(ca_pem: str) -> None:
-    """Makes sure that these are certificates in PEM."""
+    """Checks that the text holds certificates in PEM."""
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=ca_pem)
     except (ssl.SSLError, ValueError):
         pass
     else:
         return
-    raise UsageError("The certificates of ssl.ca.pem for the registry cannot be used: they are no PEM certificates.")
+    raise UsageError("The certificates of ssl.ca.pem for the registry cannot be used: they are not PEM certificates.")
 
 
 def client_context(certificate: ClientCertificate | ClientCertificateText) -> ssl.SSLContext:
-    """A TLS context that shows the certificate. Whom it trusts is set for each connection."""
+    """A TLS context with the client certificate. The trusted authorities are set for each connection."""
     if isinstance(certificate, ClientCertificateText):
         return _context_of_texts(certificate)
     context = create_urllib3_context()
@@ -79,7 +79,7 @@ def client_context(certificate: ClientCertificate | ClientCertificateText) -> ss
         for path in (certificate.certificate_file, certificate.key_file):
             if path is not None:
                 refuse_what_is_no_file(path)
-        # A function even where there is no password: without one OpenSSL would ask at the terminal.
+        # A function even if there is no password, because OpenSSL would otherwise ask at the terminal.
         context.load_cert_chain(certificate.certificate_file, certificate.key_file, password)
     except OSError as error:
         key = certificate.key_file or certificate.certificate_file
@@ -97,8 +97,8 @@ def client_context(certificate: ClientCertificate | ClientCertificateText) -> ss
 
 
 def _context_of_texts(certificate: ClientCertificateText) -> ssl.SSLContext:
-    """OpenSSL reads certificates from files alone: for that moment there is one, private, its key under a password that
-    nobody is told."""
+    """OpenSSL reads certificates only from files. So a private temporary file exists for a moment; its key is encrypted
+    with a random password."""
     from cryptography.hazmat.primitives.serialization import (
         BestAvailableEncryption,
         Encoding,
@@ -127,7 +127,7 @@ def _context_of_texts(certificate: ClientCertificateText) -> ssl.SSLContext:
 
 
 def _with_file(content: bytes, use: Callable[[str], None]) -> None:
-    descriptor, path = tempfile.mkstemp(prefix="srfix-")  # for its owner alone
+    descriptor, path = tempfile.mkstemp(prefix="srfix-")  # readable only by its owner
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)

@@ -1,4 +1,4 @@
-"""Requests to a list of URLs: one attempt after the other until one answers for good."""
+"""Sends requests to a list of URLs, one attempt after the other, until one gives a final answer."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class RegistrySession(BoundedSession):
-    """Connections with a client certificate and through a proxy, and nothing from the environment."""
+    """Connections with a client certificate and a proxy. Uses nothing from the environment."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class RegistrySession(BoundedSession):
         proxy: Endpoint | None,
         ca_pem: str | None = None,
     ) -> None:
-        """`ca_pem` is whom to trust, and nobody else; None if each request says it (`verify`)."""
+        """`ca_pem` holds the only trusted authorities; None if each request passes them (`verify`)."""
         super().__init__()
         self.proxy_credentials = NO_CREDENTIALS
         if proxy is not None and isinstance(proxy.auth, BasicAuth):
@@ -56,7 +56,7 @@ class RegistrySession(BoundedSession):
 
 
 class _Adapter(BoundedAdapter):
-    """Takes a TLS context (a key with a password) and a proxy's credentials that stand in no URL."""
+    """Accepts a TLS context (a key with a password), and a proxy's credentials that are not in a URL."""
 
     def __init__(self, context: ssl.SSLContext | None, proxy_credentials: Credentials, ca_pem: str | None) -> None:
         self._tls: dict[str, Any] = {} if context is None else {"ssl_context": context}
@@ -82,7 +82,7 @@ class _Adapter(BoundedAdapter):
     def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
         super().cert_verify(conn, url, verify, cert)  # type: ignore[no-untyped-call]
         if self._has_ca_pem:
-            conn.ca_certs = conn.ca_cert_dir = None  # certifi's would be trusted beside the text's
+            conn.ca_certs = conn.ca_cert_dir = None  # otherwise certifi's authorities would also be trusted
 
     def proxy_headers(self, proxy: str) -> dict[str, str]:
         return dict(self._proxy_credentials.headers)
@@ -98,42 +98,43 @@ _HEADERS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransportSettings:
-    """All that a transport is made from; it pickles if no secret in it is a literal."""
+    """The settings of a transport. They can be pickled if no secret in them is a literal."""
 
     endpoints: tuple[Endpoint, ...]
-    """The URLs, in the order in which they are tried first."""
+    """The URLs, in the order of the first attempt."""
     ca_file: str | None
-    """PEM file of the certificate authorities to trust; None for those of certifi."""
+    """PEM file of the trusted certificate authorities; None for certifi's."""
     ca_pem: str | None
-    """The same as a PEM text; None if it is not given so."""
+    """The same as a PEM text; None if there is none."""
     client_certificate: ClientCertificate | ClientCertificateText | None
-    """Shown to registries that ask for one; None for none."""
+    """The client certificate for registries that ask for one; None for none."""
     proxy: Endpoint | None
-    """The proxy that all requests go through; None for none."""
+    """The proxy for all requests; None for none."""
     connect_timeout_s: float
     read_timeout_s: float
-    """Seconds of silence that end the wait for an answer."""
+    """After this number of silent seconds, the wait for an answer ends."""
     retry: RetryPolicy
     bounds: AnswerBounds
     unknown_ids: UnknownIdBounds
     """How long it is remembered that the registry does not know an id."""
     clock: Callable[[], float]
-    """Seconds, for deadlines and for what is remembered for a while."""
+    """Gives seconds, for deadlines and caches."""
 
 
 class _Try(NamedTuple):
-    """One URL, asked once."""
+    """One request to one URL."""
 
     endpoint: Endpoint
     outcome: Answer | Failure
 
 
 class Transport:
-    """Sends requests, each thread over its own connections; their answers are bounded. Thread-safe.
+    """Sends requests. Each thread has its own connections, and answers are limited. Thread-safe.
 
-    An attempt asks the URL that answered last; on a transport error and on 502, 503, 504 the next, once round the list. A
-    write goes on to the next also where a node says that it may not write (42205, 50003, 50004). Attempts follow the
-    `RetryPolicy`. Redirects are not followed. Nothing is read from the environment (proxies, .netrc): what counts is given.
+    An attempt first asks the URL that answered last. After a transport error and after 502, 503, 504 it asks the next
+    URL, once through the list. A write also asks the next URL if a node says that it may not write (42205, 50003,
+    50004). Attempts follow the `RetryPolicy`. Redirects are not followed. Nothing is read from the environment
+    (proxies, .netrc); only the given settings count.
     """
 
     def __init__(self, settings: TransportSettings) -> None:
@@ -180,7 +181,7 @@ class Transport:
             wait=lambda state: self._wait_s(state, write=write),
             sleep=retry.sleep,
             retry=retry_if_result(_is_worth_repeating),
-            retry_error_callback=_result,  # attempts used up: the last one's outcome stands
+            retry_error_callback=_result,  # no attempts left: the last outcome counts
         )
         urls = " or ".join(endpoint.url for endpoint in self.settings.endpoints)
         try:
@@ -188,7 +189,7 @@ class Transport:
                 last = retrying(attempt)
         finally:
             if write:
-                note_write()  # what was asked meanwhile may have been asked too early
+                note_write()  # requests in the meantime may have been too early
         final = last[-1].outcome
         if isinstance(final, Answer) and (final.is_final or len(self.settings.endpoints) == 1):
             if final.is_good:
@@ -220,7 +221,7 @@ class Transport:
         session = self._session()
         url = request_url(endpoint, path, query)
         prepared = session.prepare_request(requests.Request(method, url, headers=_HEADERS, data=content))
-        # requests decodes %2E and urllib3 then resolves the dots: what goes out is the URL as it was built.
+        # requests decodes %2E, and urllib3 then resolves the dots, so the URL is set again to its original form.
         prepared.url = url
         if content is not None:
             prepared.headers["Content-Type"] = _CONTENT_TYPE
@@ -239,10 +240,10 @@ class Transport:
             )
             check_json_parts(received, self.settings.bounds)
         except AnswerBoundError as error:
-            # Another time it would be the same, and take as long.
+            # A repetition would give the same result and take as long.
             return _Try(endpoint, Failure(reason=str(error), is_worth_repeating=False, is_lost=True))
         except TRANSPORT_ERRORS as error:
-            # Turned into a value, so that no later error drags this one along as its context: it holds the
+            # Turned into a value, so that this error does not become the context of a later error: it holds the
             # request.
             failure = failure_of(
                 error,
@@ -266,7 +267,7 @@ class Transport:
         return _Try(endpoint, answer)
 
     def _session(self) -> RegistrySession:
-        """This thread's session; a new one after a fork, whose child must not share its parent's sockets."""
+        """This thread's session; a new one after a fork, because a child must not share its parent's sockets."""
         session: PerProcess[RegistrySession] | None = getattr(self._local, "session", None)
         if session is None:
             session = self._local.session = PerProcess(self._open)
@@ -279,14 +280,14 @@ class Transport:
         return session
 
     def _is_patient(self, state: RetryCallState, *, write: bool) -> bool:
-        """True if a write should go on waiting for a leader."""
+        """True if a write should continue to wait for a leader."""
         waited = state.idle_for < self.settings.retry.leader_patience_s
         return write and waited and any(one.outcome.names_no_leader for one in _result(state))
 
     def _wait_s(self, state: RetryCallState, *, write: bool) -> float:
         seconds = self._ordinary_wait_s(state)
         if self._is_patient(state, write=write):
-            # The last wait ends with the patience; the shortest keeps waits of next to nothing from going on for ever.
+            # The last wait ends when the patience is over. A minimum wait prevents an endless series of tiny waits.
             left = self.settings.retry.leader_patience_s - state.idle_for
             return min(max(seconds, _SHORTEST_WAIT_FOR_A_LEADER_S), left)
         return seconds
@@ -305,7 +306,7 @@ class Transport:
 def _is_worth_repeating(tries: list[_Try]) -> bool:
     outcomes = [one.outcome for one in tries]
     last = outcomes[-1]
-    # One node refuses as a follower (42205) while another waits for its leader (50003).
+    # One node may refuse as a follower (42205) while another waits for a leader (50003).
     waits = last.may_be_a_followers and any(one.names_no_leader for one in outcomes)
     if last.is_final and not waits:
         return last.is_worth_repeating

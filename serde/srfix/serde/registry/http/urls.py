@@ -1,4 +1,4 @@
-"""The registry's URLs, and the paths below them."""
+"""The registry's URLs, and the paths under them."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class Endpoint:
     """One URL of the list."""
 
     url: str
-    """Scheme, host, port and base path; no user info, no slash at the end."""
+    """Scheme, host, port and base path, without user info and without a slash at the end."""
     auth: Auth | None
-    """What is sent to this URL, and to no other."""
+    """The credentials for only this URL."""
 
     @property
     def context(self) -> str | None:
-        """The context that the URL leads into, `http://host/contexts/.ctx` (Confluent's `ContextFilter`, 7.0 on).
+        """The URL's context, `http://host/contexts/.ctx` (Confluent's `ContextFilter`, since 7.0).
 
-        None for the default one. Subjects that name no context are that one's there.
+        None for the default context. At such a URL, subjects that name no context belong to it.
         """
         before, _, name = self.url.rpartition("/")
         context = unquote(name).strip(":")
@@ -38,26 +38,30 @@ class Endpoint:
 
 
 def parse_urls(urls: str | Sequence[str], auth: Auth | None) -> tuple[Endpoint, ...]:
-    """The URLs of a list, comma-separated or a sequence; user info in a URL becomes credentials for that URL alone."""
+    """The URLs of a list (comma-separated, or a sequence). User info in a URL becomes credentials for only that URL."""
     parts = urls.split(",") if isinstance(urls, str) else list(urls)
     texts = [text.strip() for text in parts if text.strip()]
     if not texts:
         raise UsageError("No registry URL was given; it looks like http://registry:8081.")
-    # With an @ anywhere, a text may be part of a password (one with a comma in it, say): then none is shown.
+    # If there is an @ anywhere, a text may be part of a password (for example one with a comma), so no text is shown.
     show = all(names_servers(text) for text in texts)
     endpoints = []
     for number, text in enumerate(texts, start=1):
         endpoint = _parse(text, auth)
         if isinstance(endpoint, str):
-            name = repr(text) if show else f"number {number} of {len(texts)} (not shown, for it may hold a password)"
+            name = (
+                repr(text)
+                if show
+                else f"number {number} of {len(texts)} (not shown, because it may contain a password)"
+            )
             raise UsageError(f"The registry URL {name} cannot be used: {endpoint}")
         endpoints.append(endpoint)
     return tuple(endpoints)
 
 
 def parse_proxy(text: str) -> Endpoint:
-    """The proxy that a text names: `http://HOST:PORT`, with user info if it asks for some, whose password may be
-    `env:NAME` or `file:PATH` (percent-encoded).
+    """The proxy in a text: `http://HOST:PORT`, with user info if the proxy needs it. The password may be `env:NAME` or
+    `file:PATH` (percent-encoded).
     """
     endpoint = _parse(text.strip(), None, secret=Secret.parse)
     problem = (
@@ -68,34 +72,35 @@ def parse_proxy(text: str) -> Endpoint:
         else ""
     )
     if isinstance(endpoint, str) or problem:
-        name = repr(text) if names_servers(text) else "(not shown, for it may hold a password)"
+        name = repr(text) if names_servers(text) else "(not shown, because it may contain a password)"
         raise UsageError(f"The proxy {name} for the registry cannot be used: {problem}")
     return endpoint
 
 
 def _parse(text: str, auth: Auth | None, *, secret: Callable[[str], Secret] = Secret) -> Endpoint | str:
-    """The endpoint, or what is wrong: no exception of a parser, whose message would hold the URL."""
+    """The endpoint, or the problem as a text. A parser's exception is not used, because its message would hold the
+    URL."""
     try:
         parts = urlsplit(text)
         has_port = parts.port is not None or not parts.netloc.endswith(":")
     except ValueError:
-        return "its host or port cannot be read. Percent-encode what is special in a user name or password."
+        return "its host or port cannot be read. Percent-encode special characters in a user name or password."
     if parts.scheme not in ("http", "https") or not parts.hostname or not has_port:
         return "it needs the form http://host:port or https://host:port."
     if "@" in parts.path:
-        return "there is an @ behind its host. Percent-encode what is special in a user name or password."
+        return "there is an @ after its host. Percent-encode special characters in a user name or password."
     if parts.query or parts.fragment:
         return "it has a query or a fragment; the registry's address has neither."
     if parts.username is not None:
         if auth is not None:
-            return "it has a user name, and credentials are given besides. Give them once."
+            return "it has a user name, but credentials are also given separately. Give them only once."
         name = unquote(parts.username)
         if ":" in name:
-            return "its user name holds a colon, which basic authentication cannot carry (RFC 7617)."
+            return "its user name has a colon, which basic authentication does not allow (RFC 7617)."
         auth = BasicAuth(name, secret(unquote(parts.password or "")))
     bare = parts._replace(netloc=parts.netloc.rpartition("@")[2], path=parts.path.rstrip("/"))
     try:
-        # requests' own preparation, once: IDNA host names, percent-encoding in the base path.
+        # requests prepares the URL once here: IDNA host names, percent-encoding in the base path.
         prepared = requests.Request("GET", bare.geturl()).prepare().url or ""
     except requests.RequestException:
         prepared = ""
@@ -105,10 +110,10 @@ def _parse(text: str, auth: Auth | None, *, secret: Callable[[str], Secret] = Se
 
 
 def path_of(*segments: str | int) -> str:
-    """A path whose segments mean themselves, whatever they hold.
+    """A path whose segments are taken literally, whatever they contain.
 
-    Everything but RFC 3986's unreserved characters is percent-encoded. Dots too where they are the whole
-    segment: `.` and `..` would be taken for steps in the path.
+    All characters except RFC 3986's unreserved ones are percent-encoded. If a segment is only `.` or `..`, its dots are
+    also encoded, because they would be steps in the path.
     """
     return "".join(f"/{_segment(str(segment))}" for segment in segments)
 
@@ -126,16 +131,16 @@ def _segment(text: str) -> str:
 
 
 def request_url(endpoint: Endpoint, path: str, query: Mapping[str, str | Sequence[str]]) -> str:
-    """The whole URL of a request; a key with several values stands in it several times."""
+    """The full URL of a request; a key with several values occurs several times."""
     if not query:
         return f"{endpoint.url}{path}"
     return f"{endpoint.url}{path}?{urlencode(query, doseq=True, quote_via=quote, safe='')}"
 
 
 def without_user_info(url: str) -> str:
-    """A URL from outside (a Location header) without user name and password."""
+    """A foreign URL (a Location header) without user name and password."""
     try:
         parts = urlsplit(url)
     except ValueError:
-        return "an address that cannot be read"
+        return "an unreadable address"
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

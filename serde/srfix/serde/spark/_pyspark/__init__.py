@@ -1,1 +1,1 @@
-"""What needs pyspark to be imported. Loaded by the functions of `srfix.serde.spark` when they are called."""
+"""The modules that import pyspark. The functions of `srfix.serde.spark` load them when they are called."""

@@ -1,4 +1,4 @@
-"""Payloads → rows as an expression, for `select` and `withColumn`: without a frame of their own."""
+"""Payloads → rows as an expression for `select` and `withColumn`, without a separate frame."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from srfix.serde.spark.read.jvm.read import EngineChoice
 from srfix.serde.spark.read.plan import ReadPlan
 
 _NO_BINARY: Final = (
-    "from_registry was given a column of the type {}, and payloads are binary: read them as they came, before any cast."
+    "from_registry was given a column of the type {}, but payloads are binary: pass the original bytes, before any "
+    "cast."
 )
 
 
@@ -37,14 +38,14 @@ def decoded_column(
 
 
 def judged_payloads(decoding: Decoding, payload: Column, headers: Column | None = None) -> Column:
-    """An array of one struct: the row, reason and message, and the payload if it is bad."""
+    """An array with one struct: the row, reason and message, and the payload if it is bad."""
     framed = payload
     problem: list[Column] = []
     if headers is not None and not decoding.reads_headers:
         by_header = framed_by_header(payload, headers, decoding.plan.role)
         framed, problem, headers = by_header[PAYLOAD], [by_header[PROBLEM].alias(PROBLEM)], None
     made = decoding.made(Payload.of(framed), headers).alias("made")
-    # A lambda's variable is what can be looked at several times, and is computed once.
+    # A lambda's variable is computed once and can be used several times.
     parts = F.array(F.struct(made, framed.alias("framed"), payload.alias("payload"), *problem))
 
     def judged(one: Column) -> Column:
@@ -89,7 +90,7 @@ def _result(one: Column, plan: ReadPlan, on_error: OnBadRow) -> Column:
 
 
 def _binary(column: Column) -> Column:
-    """The column; an error where it is of another type. Spark knows the type before it runs, and looks at no row for it."""
+    """The column; an error if it has another type. Spark knows the type before it runs, so this reads no row."""
     before, behind = _NO_BINARY.split("{}")
     message = F.concat(F.lit(before), F.typeof(column), F.lit(behind))
     return F.when(F.typeof(column) == "binary", column.cast("binary")).otherwise(F.raise_error(message).cast("binary"))
@@ -101,9 +102,9 @@ def _column(column: str | Column) -> Column:
 
 def _session() -> SparkSession:
     try:
-        return SparkSession.active()  # the thread's, else the one that was started in another
+        return SparkSession.active()  # the thread's session, otherwise one that another thread started
     except PySparkException:
         raise UsageError(
-            "There is no active Spark session, and srfix needs one to choose a column's engine. Start a session "
-            "first, or use df.transform(from_registry(plan)), which uses the frame's."
+            "There is no active Spark session, but srfix needs one to choose a column's engine. Start a session "
+            "first, or use df.transform(from_registry(plan)), which uses the frame's session."
         ) from None

@@ -1,5 +1,6 @@
-"""The engine for a frame or a column, and what it makes of payloads. The arrow engine is the serde, in Arrow batches, on the
-workers; one in the JVM is given no headers, so a schema that is named there is brought to the payload's front."""
+"""The engine for a frame or a column, and its result for payloads. The arrow engine runs the serde on Arrow batches, on
+the workers. The engine in the JVM gets no headers, so a schema identity in a header is moved to the front of the
+payload."""
 
 from __future__ import annotations
 
@@ -28,8 +29,9 @@ PROBLEM: Final = "problem"
 
 
 def framed_by_header(payload: Column, headers: Column, role: Role) -> Column:
-    """`struct<payload: binary, problem: string>`: the payload with the header's magic byte and GUID before it, and as it is
-    where there is no such header; or no payload and, in the words of `wire.header_guid`, why the header cannot be read."""
+    """`struct<payload: binary, problem: string>`: the payload with the header's magic byte and GUID before it, or
+    unchanged if there is no such header; or no payload and the reason (from `wire.header_guid`) why the header cannot
+    be read."""
     name = schema_id_header(role)
     header = F.try_element_at(F.filter(headers, lambda one: one["key"] == name), F.lit(-1))  # the last one counts
     value = header["value"]
@@ -40,7 +42,7 @@ def framed_by_header(payload: Column, headers: Column, role: Role) -> Column:
     plain = F.struct(payload.alias(PAYLOAD), F.lit(None).cast("string").alias(PROBLEM))
     by_guid = F.struct(F.concat(value, payload).alias(PAYLOAD), F.lit(None).cast("string").alias(PROBLEM))
     unreadable = F.struct(F.lit(None).cast("binary").alias(PAYLOAD), problem.alias(PROBLEM))
-    # Most records have no headers at all: nothing is searched for them.
+    # Most records have no headers, so nothing is searched for them.
     return (
         F.when(payload.isNull() | headers.isNull() | header.isNull(), plain)
         .when(is_guid, by_guid)
@@ -53,22 +55,22 @@ def _malformed(role: Role) -> str:
         header_guid({schema_id_header(role): b""}, role)
     except MalformedHeaderError as error:
         return error.message
-    raise WireError("An empty header is no GUID.")
+    raise WireError("An empty header is not a GUID.")
 
 
 def arrow_decoded(
     plan: ReadPlan, payload: Column, *, headers: Column | None = None, behind_barrier: bool = False
 ) -> Column:
-    """`struct<row: struct<the plan's columns>, reason: string, message: string>` for payloads in binary, and for the
-    records' headers (`array<struct<key: string, value: binary>>`), of which only those that name a schema travel.
+    """`struct<row: struct<the plan's columns>, reason: string, message: string>` for binary payloads and the records'
+    headers (`array<struct<key: string, value: binary>>`); only headers that name a schema are sent to the workers.
 
-    The row is null where there is a reason, a `batches.Reason`'s word (TOMBSTONE too), and only there. Nothing about a row
-    raises: a job fails of it only if the registry cannot be asked, or a worker lacks srfix. Several such columns in one
-    projection travel to the workers together.
+    The row is null if and only if there is a reason (a `batches.Reason`'s word, also TOMBSTONE). A bad row raises
+    nothing: a job fails only if the registry cannot be asked, or a worker lacks srfix. Several such columns in one
+    projection are sent to the workers together.
 
-    Behind a barrier, in a generator (`frames`), nothing is pushed through that needs the column. Else Spark is told that it
-    is not deterministic, so that no filter on it becomes a second decoding; then filters on other columns have to wait for
-    it too.
+    After a barrier, in a generator (`frames`), Spark pushes no filter on the column through. Otherwise the column is
+    marked as not deterministic, so that no filter on it causes a second decoding; then filters on other columns also
+    run only after it.
     """
     columns = [payload]
     if headers is not None:
@@ -78,8 +80,8 @@ def arrow_decoded(
 
 
 def arrow_fallback(plan: ReadPlan, payload: Column) -> Column:
-    """As `arrow_decoded` behind a barrier, but for payloads that are null where nothing is to be done: null for null, and a
-    batch of nothing else takes no time.
+    """Like `arrow_decoded` after a barrier, but payloads are null if there is nothing to do. It gives null for null,
+    and a batch with only nulls takes no time.
     """
     return _called("fallback_decoder", plan, payload, is_deterministic=True)
 
@@ -93,7 +95,7 @@ def _called(factory: str, plan: ReadPlan, *columns: Column, is_deterministic: bo
 
 
 def decoded_type(plan: ReadPlan) -> StructType:
-    """The type of what both engines give."""
+    """The result type of both engines."""
     return StructType(
         [
             StructField("row", struct_type(plan.spark_schema())),
@@ -105,34 +107,35 @@ def decoded_type(plan: ReadPlan) -> StructType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decoding:
-    """An engine, made for a plan."""
+    """An engine for a plan."""
 
     plan: ReadPlan
     read: JvmRead | None
-    """What the jvm engine is told; None for the arrow engine."""
+    """The jvm engine's instructions; None for the arrow engine."""
     fallback: Callable[[Column], Column] | None = None
-    """What reads payloads that the jvm engine knows nothing about (`jvm.jvm_rows`)."""
+    """The reader of payloads that the jvm engine does not know (`jvm.jvm_rows`)."""
 
     @property
     def reads_headers(self) -> bool:
-        """False if it is to be given none."""
+        """False if the engine must get no headers."""
         return self.read is None
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The fields of what it makes."""
+        """The fields of its result."""
         if self.read is None:
             return ("row", "reason", "message")
         return ("row",) if self.fallback is None else ("row", "left")
 
     def made(self, payload: Payload, headers: Column | None = None) -> Column:
-        """A struct of `names`, to be computed once a row: behind the barrier of `frames`, or in a lambda's array."""
+        """A struct with the fields `names`. It must be computed once per row: after the barrier of `frames`, or in a
+        lambda's array."""
         if self.read is None:
             return arrow_decoded(self.plan, payload.bytes_, headers=headers, behind_barrier=True)
         return jvm_rows(self.read, payload, fallback=self.fallback)
 
     def is_good(self, row: Column) -> Column:
-        """Whether there is a row, with nothing but what Python has too; never null. Worth a column of its own."""
+        """Whether there is a row, and Python can hold all its values; never null. It deserves its own column."""
         holds = None if self.read is None else is_pythons(self.plan.columns, row)
         return row.isNotNull() if holds is None else row.isNotNull() & holds
 
@@ -144,7 +147,7 @@ class Decoding:
         is_good: Column,
         problem: Column | None = None,
     ) -> Judged:
-        """What is said of what `made` gave; a `problem` is what is wrong with the payload's framing, in words."""
+        """The judgement on the result of `made`. A `problem` is the error of the payload's framing, in words."""
         row = made["row"]
         if self.read is not None:
             return judged(self.read, payload, row=row, left=made.get("left"), is_good=is_good, problem=problem)

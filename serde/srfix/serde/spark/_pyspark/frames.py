@@ -1,4 +1,4 @@
-"""A frame's payloads become rows: around the struct column of either engine."""
+"""Turns a frame's payloads into rows, with the struct column of either engine."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from srfix.serde.subjects.names import Role
 _REFUSED: Final = (Reason.UNKNOWN_ID.value, Reason.NOT_UNDER_SUBJECT.value)
 _TRACKED: Final = 10 * MAX_UNKNOWN_IDS
 _HAS_TOP_K: Final = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= (4, 1)
-"""Whether Spark has `approx_top_k`, which begins with 4.1."""
+"""Whether Spark has `approx_top_k`, which exists since 4.1."""
 
 
 def count_columns(reason: Column, payload: Column, *, is_of_topics: bool = False) -> list[Column]:
-    """`rows`, `tombstones`, `bad`, one for each `Reason` of an error, `unknown_ids`. Each aggregate costs time for each
-    row."""
+    """The counts `rows`, `tombstones`, `bad`, one for each `Reason` of an error, and `unknown_ids`. Each aggregate
+    costs time for each row."""
     never = {Reason.ENCODE_FAILED} if is_of_topics else {Reason.ENCODE_FAILED, Reason.NO_PLAN}
     errors = [one for one in Reason if one.is_error and one not in never]
     return [
@@ -43,7 +43,7 @@ def count_columns(reason: Column, payload: Column, *, is_of_topics: bool = False
 
 
 def default_columns(reason: Column) -> list[Column]:
-    """What a stream counts that was asked for nothing: `rows`, `tombstones`, `bad`. Each aggregate costs time for each row."""
+    """The counts of a stream without `observe`: `rows`, `tombstones`, `bad`. Each aggregate costs time for each row."""
     return count_columns(reason, F.lit(b""))[:3]
 
 
@@ -52,7 +52,8 @@ def _count(condition: Column) -> Column:
 
 
 def _ids(refused: Column) -> Column:
-    # Not collect_set: garbage carries millions of ids, and a set of them all would be held. These hold `_TRACKED` at most.
+    # collect_set is not used, because garbage carries millions of ids, and it would hold all of them. These aggregates
+    # hold at most `_TRACKED` ids.
     if not _HAS_TOP_K:
         return _ids_of_bins(refused)
     frequent = F.call_function("approx_top_k", refused, F.lit(MAX_UNKNOWN_IDS + 1), F.lit(_TRACKED))
@@ -61,9 +62,9 @@ def _ids(refused: Column) -> Column:
 
 
 def _ids_of_bins(refused: Column) -> Column:
-    """The same without `approx_top_k`. A bin is an id as long as there are fewer ids than bins; then bins are put together,
-    and what is known of the ids is the least and the greatest. As text, `7,8`: that PySpark's `Observation` does not turn the
-    JVM's arrays into lists."""
+    """The same without `approx_top_k`. A bin is one id while there are fewer ids than bins; then bins are merged, and
+    only the smallest and the greatest id are known. The result is a text such as `7,8`, because the `Observation` of
+    these PySpark versions does not turn the JVM's arrays into lists."""
     bins = F.histogram_numeric(refused.cast("double"), F.lit(_TRACKED))
     few = F.get(F.transform(F.array(bins), _if_few), F.lit(0))
     ends = F.array_compact(F.array_distinct(F.array(F.min(refused), F.max(refused))))
@@ -71,8 +72,8 @@ def _ids_of_bins(refused: Column) -> Column:
 
 
 def _if_few(bins: Column) -> Column:
-    """The most frequent ids; null if there are so many that bins were put together."""
-    # What several partitions counted of one id are bins of their own: they are put together before any others are.
+    """The most frequent ids; null if there are so many that bins were merged."""
+    # Several partitions may count one id in separate bins, so these are merged first.
     ids = F.array_distinct(F.transform(bins, lambda one: one["x"]))
 
     def count(number: Column) -> Column:
@@ -95,7 +96,7 @@ _MADE: Final = "_srfix_made_"
 _OK: Final = "_srfix_ok"
 _WHY: Final = "_srfix_why"
 FINE: Final = "_srfix_fine"
-"""What `raised_where` adds: drop it."""
+"""The column that `raised_where` adds; it must be dropped."""
 _HEADER: Final = "_srfix_header"
 _MARKED: Final = "_srfix_marked"
 _OURS: Final = (
@@ -109,7 +110,7 @@ _OURS: Final = (
 )
 _HEADERS: Final = "headers"
 _named_metrics: Final[WeakKeyDictionary[SparkSession, Counter[str]]] = WeakKeyDictionary()
-"""How often a name was given to the counts of a session's streams."""
+"""How often a session's streams got a name for their counts."""
 
 
 def decode_frame(
@@ -122,14 +123,14 @@ def decode_frame(
     observe: str | Observation | None,
     counts_unasked: bool = True,
 ) -> DataFrame:
-    """See `reading.from_registry`. Where `counts_unasked` is false, the caller counts a stream's rows."""
+    """See `reading.from_registry`. If `counts_unasked` is false, the caller counts a stream's rows."""
     role, names = plan.role, reason_columns(plan.role)
     column = role.value if column is None else column
     check_payloads(df, column, (*_OURS, names.tombstone, names.reason, names.message, names.payload))
     if df.isStreaming and isinstance(observe, Observation):
         raise UsageError(
-            "A stream has no Observation: its micro-batches are counted one by one. Give observe a name, and look it up in "
-            "the observedMetrics of the query's progress."
+            "A stream cannot use an Observation, because its micro-batches are counted one by one. Give observe a "
+            "name, and look it up in the observedMetrics of the query's progress."
         )
     source = _framed(df, decoding, column)
 
@@ -145,10 +146,10 @@ def decode_frame(
         row = parts["row"] if "left" not in parts else F.coalesce(parts["row"], parts["left"]["row"])
         rows, row = raised_where(rows, judged.is_bad, raised(judged.words), row)
         return rows.withColumns({column: row, names.tombstone: row.isNull()}).drop(*_OURS)
-    # A column of its own: looked at once, and written once in the query's text.
+    # A separate column, so that it is computed once, and occurs once in the query's text.
     rows = rows.withColumn(_OK, decoding.is_good(parts["row"]))
     judged = decoding.judged(parts, source.payload, is_good=F.col(_OK), problem=source.problem)
-    # A null struct is a tombstone or a bad row, and whatever becomes of the reasons, the frame can tell them apart.
+    # A null struct is a tombstone or a bad row. This column distinguishes them, even if the reasons are dropped.
     added = {names.tombstone: judged.is_tombstone}
     is_counted = counts_unasked and df.isStreaming and on_error != "fail"
     if on_error != "null" or observe is not None or is_counted:
@@ -169,27 +170,28 @@ def decode_frame(
 
 
 def raised_where(rows: DataFrame, is_bad: Column, raised: Column, row: Column) -> tuple[DataFrame, Column]:
-    """The rows and the row's column, of which bad ones raise."""
-    # Behind a generator, as `_behind_barrier`: Spark would write the look at the row once into the filter and once for the row.
+    """The frame and the row's column; bad rows raise an error."""
+    # After a generator, like `_behind_barrier`, because Spark would otherwise write the check of the row twice: for the
+    # filter and for the row.
     rows = rows.select("*", F.inline(F.array(F.struct((~is_bad).alias(FINE)))))
     return rows.where(F.when(F.col(FINE), F.lit(True)).otherwise(raised.cast("boolean"))), F.when(F.col(FINE), row)
 
 
 def _behind_barrier(frame: DataFrame, made: Column, names: Iterable[str]) -> DataFrame:
-    # Spark may put a column's expression wherever the column is used, and decode for every filter on it; a generator's it
-    # computes once for each row. Of one struct it makes one row, of a null struct too.
+    # Spark may copy a column's expression to every use of the column, and so decode for every filter on it. But it
+    # computes a generator only once for each row. From one struct the generator makes one row, also from a null struct.
     return frame.select("*", F.inline(F.array(made)).alias(*(_MADE + name for name in names)))
 
 
 class _Framed(NamedTuple):
-    """A frame, and what is decoded of it."""
+    """A frame, and its payload columns."""
 
     frame: DataFrame
     payload: Payload
     headers: Column | None
-    """For an engine that reads them."""
+    """The headers, for an engine that reads them."""
     problem: Column | None
-    """What is wrong with them, for one that does not."""
+    """The error of the headers, for an engine that does not read them."""
 
 
 def _framed(df: DataFrame, decoding: Decoding, column: str) -> _Framed:
@@ -197,7 +199,7 @@ def _framed(df: DataFrame, decoding: Decoding, column: str) -> _Framed:
     if decoding.reads_headers:
         return _Framed(df, Payload.of(payload), F.col(_HEADERS) if has_headers else None, None)
     if has_headers:
-        # A column of its own: the engine looks at the payload in many places.
+        # A separate column, because the engine uses the payload in many places.
         df = df.withColumn(_FRAMED, framed_by_header(payload, F.col(_HEADERS), decoding.plan.role))
         payload, problem = F.col(_FRAMED)[PAYLOAD], F.col(_FRAMED)[PROBLEM]
     frame, in_columns = Payload.of(payload).in_columns(df, _HEADER, _MARKED)
@@ -205,7 +207,7 @@ def _framed(df: DataFrame, decoding: Decoding, column: str) -> _Framed:
 
 
 def metrics_name(df: DataFrame, role: Role, topic: str) -> str:
-    """What a stream's counts are called that nobody gave a name: Spark takes no name twice in one query."""
+    """The name of a stream's counts without a user's name. Spark refuses the same name twice in one query."""
     name = f"srfix {role.value}s of {topic}"
     uses = _named_metrics.setdefault(df.sparkSession, Counter())
     uses[name] += 1
@@ -224,12 +226,12 @@ def bad_rows(df: DataFrame, role: Role) -> DataFrame:
 
 
 def payloads_again(df: DataFrame, role: Role, column: str) -> DataFrame:
-    """The bad rows, with their bytes in the column once more, and without the columns of reasons and marks."""
+    """The bad rows with their bytes back in the payload's column, and without the columns of reasons and marks."""
     names = reason_columns(role)
     bad = bad_rows(df, role)
     if names.payload not in df.columns:
         raise UsageError(
-            f"The frame has no column {names.payload}, which has the bytes of bad {role.value}s. Keep it together with "
+            f"The frame has no column {names.payload} with the bytes of bad {role.value}s. Keep it together with "
             f"{names.reason}: bad_rows(df) has both."
         )
     added = (names.reason, names.message, names.payload, names.tombstone)
@@ -247,7 +249,7 @@ def _reason(df: DataFrame, role: Role) -> Column:
 
 
 def is_bad_row(reason: Column) -> Column:
-    """Whether a reason is one of a bad row; false for null."""
+    """Whether a reason means a bad row; false for null."""
     return reason.isNotNull() & (reason != Reason.TOMBSTONE.value)
 
 
@@ -256,7 +258,7 @@ def _named(column: str) -> Column:
 
 
 def check_payloads(df: DataFrame, column: str, ours: tuple[str, ...]) -> None:
-    """That the frame has the payloads, once and in binary, and no column that is to be added."""
+    """Checks that the frame has the payloads, once and as binary, and none of the columns that srfix adds."""
     fields = [field for field in df.schema.fields if field.name == column]
     if not fields:
         raise UsageError(
@@ -270,8 +272,8 @@ def check_payloads(df: DataFrame, column: str, ours: tuple[str, ...]) -> None:
     if not isinstance(fields[0].dataType, BinaryType):
         type_text = fields[0].dataType.simpleString()
         raise UsageError(
-            f"The column {column!r} holds {type_text[:100]}, not binary: payloads are read as they came, before any cast. Was "
-            "it read already?"
+            f"The column {column!r} holds {type_text[:100]}, not binary. Pass the original bytes, before any cast. "
+            "Maybe the column was already decoded."
         )
     if taken := [name for name in df.columns if name in ours]:
         raise UsageError(
@@ -281,7 +283,7 @@ def check_payloads(df: DataFrame, column: str, ours: tuple[str, ...]) -> None:
 
 
 def failure(columns: Sequence[str], role: Role, words: Column) -> Column:
-    """What is said for a bad row, with its place as far as the columns have it, and why. `errors` reads it."""
+    """The message for a bad row, with its place as far as the columns have it, and the reason. `errors` parses it."""
     place = [
         F.coalesce(F.concat(F.lit(before), _named(name).cast("string"), F.lit(after)), F.lit(""))
         for name, before, after in (

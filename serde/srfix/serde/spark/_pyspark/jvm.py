@@ -1,7 +1,7 @@
-"""The jvm engine: Spark's own Avro, a branch for each shape of writer schemas.
+"""The jvm engine: Spark's own Avro, with a branch for each shape of writer schemas.
 
-A row is read once (`jvm_rows`), behind a barrier or in a lambda's array; everything else is said of what was read, and costs
-a good row nothing but the look at it (`judged`).
+A row is read once (`jvm_rows`), after a barrier or in a lambda's array. Everything else is computed from that result,
+and a good row costs only a check (`judged`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from srfix.serde.wire import (
 )
 
 _Verdict: TypeAlias = tuple[Column, Reason, str]
-"""When, why, and why in full: a text in which `_arguments` are named as Java's Formatter has them (`%2$s`)."""
+"""Condition, reason and message. The message is a text with `_arguments` in the notation of Java's Formatter
+(`%2$s`)."""
 _ROW: Final = "row"
 _LEFT: Final = "left"
 
@@ -45,31 +46,33 @@ _FAILED: Final = (
     "Spark's Avro could not read the body under its writer schema, or bytes are left over after it. "
     f"{arrow_or('srfix decode', advice='The arrow engine')} shows what is wrong."
 )
-_NEWER: Final = "Read these rows with Spark 4.1 or newer, whose arrow engine does, or see them with srfix decode."
+_NEWER: Final = (
+    "Read these rows with Spark 4.1 or newer, whose arrow engine can read them, or show them with srfix decode."
+)
 _PLAN_AGAIN: Final = (
     'If its schema is registered by now, plan.refreshed(registry) knows it; unknown_ids="resolve" or engine="arrow" asks the '
     "registry where such an id is met."
 )
 _UNKNOWN: Final = "The plan does not know the schema id %4$s. " + arrow_or("Plan again.", advice=_PLAN_AGAIN)
-_GUID: Final = "The payload names its schema by the GUID %3$s, and the jvm engine knows ids only. " + arrow_or(
+_GUID: Final = "The payload names its schema by the GUID %3$s, but the jvm engine knows only ids. " + arrow_or(
     _NEWER, advice="Read these rows with the arrow engine."
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Payload:
-    """Payloads, and what every branch looks at. HotSpot compiles no method of more than 8,000 bytes (`HugeMethodLimit`), and a
-    query's stage may be one: a frame has the other two as columns of their own (`in_columns`), or each of tens of branches
-    would hold their code.
+    """Payloads, and the parts that every branch uses. HotSpot does not compile methods of more than 8,000 bytes
+    (`HugeMethodLimit`), and a query's stage may be one method. So a frame has the other two as separate columns
+    (`in_columns`); otherwise each of tens of branches would contain their code.
     """
 
     bytes_: Column
     header: Column
-    """The first bytes, which name the schema id."""
+    """The first bytes, with the schema id."""
     marked: Column
     """The bytes and `AFTER`."""
     header_name: str | None = None
-    """The header in SQL, where it is a column."""
+    """The header as SQL, if it is a column."""
 
     @classmethod
     def of(cls, bytes_: Column) -> Payload:
@@ -77,33 +80,35 @@ class Payload:
         return cls(bytes_=bytes_, header=header, marked=marked)
 
     def in_columns(self, frame: DataFrame, header: str, marked: str) -> tuple[DataFrame, Payload]:
-        """The frame with two columns of these names, and the payload that looks at them."""
+        """The frame with two more columns of these names, and the payload that uses them."""
         frame = frame.withColumns({header: self.header, marked: self.marked})
         return frame, replace(self, header=F.col(header), marked=F.col(marked), header_name=header)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """What is known of a payload. The first three are short."""
+    """The judgement on a payload. The first three expressions are short."""
 
     row: Column
-    """Null where it is bad, or a tombstone."""
+    """Null for a bad payload or a tombstone."""
     is_bad: Column
     """Never null."""
     is_tombstone: Column
     """Never null."""
     why: Column
-    """`struct<reason: string, message: string>` of a bad one, a `batches.Reason`'s word; anything of others. Long."""
+    """`struct<reason: string, message: string>` for a bad payload, with a `batches.Reason`'s word; undefined for
+    others. Long."""
     words: Column
     """The same as one text (`in_words`)."""
 
 
 def jvm_rows(read: JvmRead, payload: Payload, *, fallback: Callable[[Column], Column] | None = None) -> Column:
-    """Payloads → `struct<row: struct<…>>`, null where Spark's Avro could not read it: one call of `from_avro` for each
-    shape, and no other look at the payload than at its first bytes. With a fallback `struct<row, left>`.
+    """Payloads → `struct<row: struct<…>>`; the row is null if Spark's Avro could not read it. There is one call of
+    `from_avro` for each shape, and otherwise only the payload's first bytes are checked. With a fallback it is
+    `struct<row, left>`.
 
-    The fallback decodes, to struct<row, reason, message>, payloads that this engine knows nothing about; it is given null
-    for all others, for which it gives null. Without one they are bad rows.
+    The fallback decodes the payloads that this engine does not know to struct<row, reason, message>. For all others it
+    gets null and gives null. Without a fallback, such payloads are bad rows.
     """
     row = _rows(read, payload).alias(_ROW)
     return F.struct(row) if fallback is None else F.struct(row, _left(read, payload, fallback).alias(_LEFT))
@@ -118,8 +123,8 @@ def judged(
     is_good: Column,
     problem: Column | None = None,
 ) -> Judged:
-    """What is said of what `jvm_rows` gave: `row`, and `left` with a fallback. `is_good` says whether the row is there and
-    holds nothing that Python does not have (`strict`), and is never null; a `problem` is what is wrong with the framing, in
+    """The judgement on the result of `jvm_rows`: `row`, and `left` with a fallback. `is_good` says whether there is a
+    row whose values Python can all hold (`strict`); it is never null. A `problem` is the error of the framing, in
     words."""
     is_tombstone = payload.bytes_.isNull() if problem is None else payload.bytes_.isNull() & problem.isNull()
     is_bad = ~is_good & ~is_tombstone
@@ -147,7 +152,7 @@ def judged(
 
 def _rows(read: JvmRead, payload: Payload) -> Column:
     type_ = struct_type(read.row_schema)
-    # The null says the type, with all that may be null, which no shape says by itself.
+    # The null carries the full type with its nullability, which no single shape has.
     null = F.lit(None).cast(type_)
     if not read.shapes:
         return null
@@ -160,13 +165,13 @@ def _rows(read: JvmRead, payload: Payload) -> Column:
 
 
 def _left(read: JvmRead, payload: Payload, fallback: Callable[[Column], Column]) -> Column:
-    """What the fallback makes of what is left to it."""
+    """The fallback's result for the payloads that are left to it."""
     final = _has(payload, read.schema_ids) if read.schema_ids else F.lit(False)
     return fallback(F.when(~final, payload.bytes_))
 
 
 def _verdicts(read: JvmRead, payload: Payload, left: Column | None) -> list[_Verdict]:
-    """Why a payload that was not read is bad. The first one that holds counts, and one does."""
+    """Why a payload that was not read is bad. The first true condition counts, and one is always true."""
     verdicts = [
         (_has(payload, verdict.schema_ids), verdict.reason, _template(verdict.message))
         for verdict in read.verdicts
@@ -187,7 +192,8 @@ def _why(reason: Column, message: Column) -> Column:
 
 
 def _arguments(payload: Payload) -> tuple[Column, ...]:
-    """What the texts of verdicts name: 1 the size, 2 the first byte, 3 a GUID, 4 a schema id, 5 what it would be to Java."""
+    """The arguments of the verdicts' texts: 1 the size, 2 the first byte, 3 a GUID, 4 a schema id, 5 the id as Java
+    would read it."""
     size = F.length(payload.bytes_)
     schema_id = F.conv(F.hex(F.substring(payload.header, 2, PREFIX_ID_SIZE - 1)), 16, 10).cast("bigint")
     return (
@@ -200,12 +206,12 @@ def _arguments(payload: Payload) -> tuple[Column, ...]:
 
 
 def _formatted(texts: Iterable[tuple[Column, str]], arguments: Sequence[Column]) -> Column:
-    # One call for all texts: see `Payload` for the size of a query's method.
+    # One call for all texts, because of the size of a query's method (see `Payload`).
     return F.call_function("format_string", _case((when, F.lit(text)) for when, text in texts), *arguments)
 
 
 def _template(text: str, **named: int) -> str:
-    """The text with the arguments of these numbers in place of some words of it, each once."""
+    """The text, in which the arguments with these numbers replace some words, each once."""
     text = text.replace("%", "%%")
     for words, number in named.items():
         before, behind = text.split(words, 1)
@@ -221,7 +227,7 @@ def in_words(reason: Column, message: Column) -> Column:
 def require_avro(spark: SparkSession) -> None:
     """:raises JarMissingError: if the session has no spark-avro."""
     try:
-        # Looking at the schema runs no job, but finds the functions; Spark Connect looks no earlier.
+        # Reading the schema runs no job, but resolves the functions; Spark Connect resolves them no earlier.
         _ = spark.range(1).select(from_avro(F.lit(b""), '"int"')).schema
     except (PySparkException, TypeError) as error:  # a TypeError on Spark 3.5
         missing = missing_jar(str(error), spark.version)
@@ -231,15 +237,15 @@ def require_avro(spark: SparkSession) -> None:
 
 
 def _case(cases: Iterable[tuple[Column, Column]]) -> Column:
-    """The value of the first condition that holds, else null."""
+    """The value of the first true condition, otherwise null."""
     first, *more = cases
     return reduce(lambda when, case: when.when(*case), more, F.when(*first))
 
 
 def _has(payload: Payload, schema_ids: Collection[SchemaId]) -> Column:
-    """Whether a payload has one of some ids, in front of its body."""
+    """Whether a payload has one of these ids before its body."""
     if payload.header_name is not None and len(schema_ids) >= _MANY_IDS:
-        # A call of the JVM for each literal takes seconds for a thousand of them.
+        # A JVM call for each literal would take seconds for a thousand literals.
         literals = ", ".join(f"X'{prefix_id_bytes(schema_id).hex()}'" for schema_id in schema_ids)
         return F.expr(f"{payload.header_name} IN ({literals})")
     headers = [F.lit(prefix_id_bytes(schema_id)) for schema_id in schema_ids]
@@ -251,7 +257,7 @@ def _read(shape: JvmShape, payload: Payload, row: StructType) -> Column:
     read = _with_frame(shape, payload).getField(ROW)
     fix = shape.fix
     if fix is not None:
-        # A lambda's variable is what can be looked at several times, and is read once.
+        # A lambda's variable is read once and can be used several times.
         good = F.filter(F.array(read), lambda one: _holds(fix, one))
         if makes(fix):
             good = F.transform(good, lambda one: _made(fix, one))
@@ -260,17 +266,17 @@ def _read(shape: JvmShape, payload: Payload, row: StructType) -> Column:
 
 
 def _with_frame(shape: JvmShape, payload: Payload) -> Column:
-    """The record of a payload and what is `AFTER` it; null if it cannot be read."""
+    """The record of a payload, and the bytes `AFTER` it; null if it cannot be read."""
     return from_avro(
         payload.marked,
         shape.writer_schema,
-        # Rebased, an ancient date would be another one than its number says.
+        # With rebasing, an ancient date would differ from its number.
         {"mode": "PERMISSIVE", "avroSchema": shape.reader_schema, "datetimeRebaseMode": "CORRECTED"},
     )
 
 
 def _holds(fix: Fix | None, value: Column) -> Column:
-    """Whether the value is as it must be; true for null."""
+    """Whether the value is valid; true for null."""
     match fix:
         case None:
             return F.lit(True)
@@ -294,7 +300,7 @@ def _entry_holds(entry: Column, key: str, field: str, values: Fix | None) -> Col
 
 
 def _made(fix: Fix | None, value: Column) -> Column:
-    """The value with its entries as maps."""
+    """The value with its map entries turned into maps."""
     if not makes(fix):
         return value
     match fix:
@@ -312,7 +318,7 @@ def _made(fix: Fix | None, value: Column) -> Column:
 
 
 def _map_of(fix: EntriesToMap, entries: Column) -> Column:
-    # `map_from_entries` raises for a key that comes twice, or keeps the first, as the session says.
+    # If a key occurs twice, `map_from_entries` raises an error or keeps the first entry, depending on the session.
     def key(entry: Column) -> Column:
         return entry.getField(fix.key).cast("string")
 
@@ -326,7 +332,7 @@ def _map_of(fix: EntriesToMap, entries: Column) -> Column:
 
 
 def _unframed(payload: Payload) -> Iterable[_Verdict]:
-    """Payloads without a schema id that could be one, in the words of `wire.parse`."""
+    """Payloads without a possible schema id, with the messages of `wire.parse`."""
     first, size = F.substring(payload.header, 1, 1), F.length(payload.bytes_)
     has_id, has_guid = first == F.lit(b"\0"), first == F.lit(b"\1")
     yield size == 0, Reason.TOO_SHORT, _template(_words(b""))
@@ -337,7 +343,7 @@ def _unframed(payload: Payload) -> Iterable[_Verdict]:
     is_json = first.isin([F.lit(looks) for looks in _LIKE_JSON])
     yield is_json, Reason.BAD_MAGIC, _template(_words(like_json), **{like_json.hex(): 2})
     yield ~has_id, Reason.BAD_MAGIC, _template(_words(b"\2"), **{"02": 2})
-    # Ids that no registry gives. Bytes compare as unsigned ones, from the first on.
+    # Ids that no registry assigns. Bytes are compared as unsigned numbers, from the first byte on.
     below = payload.header < F.lit(prefix_id_bytes(MIN_SCHEMA_ID))
     yield below, Reason.BAD_ID, _template(_words(bytes(PREFIX_ID_SIZE)))
     first_id = MAX_SCHEMA_ID + 1

@@ -1,4 +1,4 @@
-"""What Spark tells of its progress."""
+"""Spark's reports about its progress."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class ProgressListener(StreamingQueryListener):
         """Nothing has changed."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
-        """The query says that itself."""
+        """The query reports this itself."""
 
 
 def job_progress(spark: SparkSession) -> JobProgress | None:
-    """What runs now; None on Spark Connect, which does not tell."""
+    """The running jobs; None on Spark Connect, which does not report them."""
     try:
-        tracker = spark.sparkContext.statusTracker()  # there is no public way that Connect has too
+        tracker = spark.sparkContext.statusTracker()  # there is no public way that also works with Connect
     except (AttributeError, PySparkException):
         return None
     jobs = tracker.getActiveJobsIds()

@@ -1,10 +1,11 @@
-"""What a running session is asked: the jars that its threads see, the system properties of the JVMs that run its tasks, and
-what its Kafka source finds of a topic.
+"""Facts about a running session: the jars that its threads see, the system properties of the JVMs that run its tasks,
+and what its Kafka source finds for a topic.
 
-Spark gives an added jar to a class loader of the session, and makes that the context class loader of the calling thread alone
-(`SessionResourceLoader.addJar`); a local executor has another. A format that is asked for by name (`format("kafka")`,
-`from_avro`) is looked up with the context class loader of the thread that asks: in others, there is no such format. And a
-second session loads classes anew, of which those of Kafka's configuration may be loaded once (`ConfigEntry.registerEntry`).
+Spark gives an added jar to a class loader of the session, and makes this the context class loader of only the calling
+thread (`SessionResourceLoader.addJar`); a local executor has another one. Spark looks up a format by name
+(`format("kafka")`, `from_avro`) with the context class loader of the calling thread, so other threads do not find the
+format. Also, a second session loads classes again, but those of Kafka's configuration may be loaded only once
+(`ConfigEntry.registerEntry`).
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from srfix.serde.casing import is_among
 from srfix.serde.spark.errors import is_sparks
 
 _own_jars: Final[list[str]] = []
-"""Where the jars lie that were put on the JVM's class path, as URLs."""
+"""The URLs of the jars that were put on the JVM's class path."""
 
 
 @contextmanager
 def on_the_class_path(spark: SparkSession) -> Iterator[None]:
-    """Jars that are added within stand on the class path of the driver's JVM as well, before anything is loaded from them: all
-    threads find them there, and all sessions that come later. On Connect, and in a JVM that spark-submit did not start, they
-    are where Spark puts them.
+    """Jars that are added within the block are also put on the class path of the driver's JVM, before anything is
+    loaded from them, so that all threads and all later sessions find them. On Connect, and in a JVM that spark-submit
+    did not start, they stay where Spark puts them.
     """
     jvm = getattr(spark, "_jvm", None)
     base = None if jvm is None else _base(_loader(jvm))
@@ -48,7 +49,8 @@ def on_the_class_path(spark: SparkSession) -> Iterator[None]:
 
 
 def add_own_jars(spark: SparkSession) -> None:
-    """Gives a session the jars that an earlier one of this JVM put on the class path: executors in other JVMs ask theirs."""
+    """Adds to a session the jars that an earlier session of this JVM put on the class path, because executors in other
+    JVMs get only the jars of their session."""
     if _own_jars and hasattr(spark, "_jvm"):
         listed = {Path(row[0]).name for row in spark.sql("LIST JARS").collect()}
         for url in _own_jars:
@@ -57,7 +59,8 @@ def add_own_jars(spark: SparkSession) -> None:
 
 
 def this_threads_jars(spark: SparkSession) -> Callable[[], None]:
-    """What makes the thread that calls it see the jars that this one sees: those that a user has added, say."""
+    """A function that lets its calling thread see the jars that this thread sees, for example those that a user has
+    added."""
     jvm = getattr(spark, "_jvm", None)
     if jvm is None:
         return lambda: None
@@ -71,7 +74,7 @@ def _loader(jvm: Any) -> Any:
 
 
 def _base(loader: Any) -> Any:
-    """The class loader that spark-submit made, which the ones of all sessions and executors of the JVM ask first."""
+    """The class loader of spark-submit, which the class loaders of all sessions and executors of the JVM ask first."""
     base = None
     while loader is not None:
         if loader.getClass().getName() == "org.apache.spark.util.MutableURLClassLoader":
@@ -82,7 +85,8 @@ def _base(loader: Any) -> Any:
 
 @contextmanager
 def without_ivys_words(spark: SparkSession) -> Iterator[None]:
-    """What is added within is added in silence: Ivy says a hundred lines of each jar. On Connect its server says them."""
+    """Silences Ivy within the block, because it prints a hundred lines for each jar. On Connect the server prints
+    them."""
     jvm = getattr(spark, "_jvm", None)
     if jvm is None:
         yield
@@ -103,18 +107,19 @@ _PROBES: Final = 4
 _MOST_SAID: Final = 200
 _NUMBER: Final = re.compile("[0-9]{1,18}")
 _KNOWS_ITEMS: Final = "org.apache.avro.SystemLimitException"
-"""The class that came with the bound on items, in Avro 1.11.3."""
+"""A class that exists since Avro 1.11.3, which has the limit on items."""
 _ENDS_SKIPPING: Final = "org.apache.avro.SchemaFormatter"
-"""A class that came with Avro 1.12, which skips no array backwards."""
+"""A class that exists since Avro 1.12, which skips no array backwards."""
 _properties_by_session: Final[WeakKeyDictionary[SparkSession, Mapping[str, int]]] = WeakKeyDictionary()
-"""What was found. A JVM's properties were read once, when Avro began: they do not change for a reader."""
+"""The results so far. Avro reads a JVM's properties once, at its start, so they do not change for a reader."""
 
 
 def read_jvm_properties(spark: SparkSession, names: tuple[str, ...]) -> Mapping[str, int] | str:
-    """The properties that are numbers in every JVM that a small job reaches, each with the greatest; or why none can be asked.
+    """The properties that are numbers in every JVM that a small job reaches, each with the greatest value; or the
+    reason why they cannot be read.
 
-    Asked where tasks run, not on the driver: a session's configuration can be changed after its JVM has started.
-    `java_method` is not computed beforehand, for Spark holds that it answers anew each time.
+    They are read where tasks run, not on the driver, because a session's configuration can change after its JVM has
+    started. Spark does not compute `java_method` in advance, because it assumes that the result may differ each time.
     """
     entry = _properties_by_session.get(spark)
     if entry is not None:
@@ -133,17 +138,17 @@ def read_jvm_properties(spark: SparkSession, names: tuple[str, ...]) -> Mapping[
 
 
 def bounds_items(spark: SparkSession) -> bool:
-    """Whether the session's Avro knows a bound on the items of arrays and maps."""
+    """Whether the session's Avro has a limit on the items of arrays and maps."""
     return _has(spark, _KNOWS_ITEMS, "'checkMaxStringLength', 1L")
 
 
 def ends_its_skipping(spark: SparkSession) -> bool:
-    """Whether the session's Avro comes to an end when it skips an array or map, whatever size it claims."""
+    """Whether the session's Avro always terminates when it skips an array or map, whatever size the data claims."""
     return _has(spark, _ENDS_SKIPPING, "'getInstance', 'json'")
 
 
 def _has(spark: SparkSession, name: str, call: str) -> bool:
-    """Whether Spark finds a class. It looks for it when it is asked for a schema, and runs no job."""
+    """Whether Spark finds a class. It searches for the class to compute a schema, and runs no job."""
     try:
         return bool(spark.range(1).select(F.expr(f"java_method('{name}', {call})")).schema)
     except Exception as error:
@@ -158,7 +163,7 @@ _IMPATIENT: Final = {
     "kafka.request.timeout.ms": _MS,
     "fetchOffset.numRetries": "1",
 }
-"""Kafka's and Spark's own are three times a minute."""
+"""The default time limits of Kafka and Spark are three times a minute."""
 _STREAMS: Final = (
     "startingOffsets",
     "endingOffsets",
@@ -166,19 +171,19 @@ _STREAMS: Final = (
     "minOffsetsPerTrigger",
     "maxTriggerDelay",
 )
-"""What means nothing, or another thing, to a read that is no stream."""
+"""Options that have no meaning, or another one, in a batch read."""
 
 
 def look(spark: SparkSession, options: Mapping[str, str], *, is_stream: bool) -> None:
-    """Has Spark plan the read, which asks the brokers, and throws the plan away. Raises what Spark raises."""
+    """Lets Spark plan the read, which asks the brokers, and discards the plan. Raises Spark's errors."""
     spark_options = {name: value for name, value in options.items() if not (is_stream and is_among(name, _STREAMS))}
     if "assign" in spark_options and spark_options.get("startingOffsets", "earliest") in ("earliest", "latest"):
-        # A partition that its topic lacks is left out without a word, unless offsets are given.
+        # Without offsets, Spark silently leaves out a partition that its topic lacks.
         starts = {
             topic: dict.fromkeys(map(str, which), -2) for topic, which in json.loads(spark_options["assign"]).items()
         }
         spark_options["startingOffsets"] = json.dumps(starts)
-    # Spark takes an option's name in any letters.
+    # Spark ignores the letter case of an option's name.
     spark_options |= {name: value for name, value in _IMPATIENT.items() if not is_among(name, options)}
     df = spark.read.format("kafka").options(**spark_options).load()
     if hasattr(df, "_jdf"):

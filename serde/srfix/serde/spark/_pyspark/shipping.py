@@ -1,10 +1,11 @@
-"""Code for the workers, and what they need to run it.
+"""Sends code to the workers, and checks what they need to run it.
 
-A function that is pickled by reference needs its module where it is unpickled: a worker without srfix would say
-`ModuleNotFoundError: No module named 'srfix'` and no more. So what travels is this module, by value: it needs only
-Python's own modules, asks for the others, and says what is missing and how to bring it there.
+A function that is pickled by reference needs its module where it is unpickled: a worker without srfix would only report
+`ModuleNotFoundError: No module named 'srfix'`. So this module is sent by value. It needs only Python's own modules,
+imports the others on the worker, and says what is missing and how to install it.
 
-Each function here imports what it uses, and names nothing but others of this module: that is what "by value" carries.
+Each function here imports what it uses, and otherwise refers only to functions of this module, because only these are
+sent by value.
 """
 
 from __future__ import annotations
@@ -26,22 +27,22 @@ _PROBES: Final = 4
 
 
 class Shipped:
-    """A function that is made on the worker, of bytes.
+    """A function that the worker makes from bytes.
 
-    `Shipped("srfix.serde.spark.worker.decode:plan_decoder", plan)` calls, on the worker, what `plan_decoder(plan)` gives. It is
-    made as soon as it gets there, so that what is missing shows first.
+    `Shipped("srfix.serde.spark.worker.decode:plan_decoder", plan)` calls the function `plan_decoder(plan)` on the
+    worker. The worker makes the function on arrival, so that a missing package shows first.
     """
 
     def __init__(self, factory: str, frozen: bytes) -> None:
-        """`factory` is where the worker finds what makes the function: module, colon, name. It is asked once per task: what
-        is to last longer it keeps itself. What it is made of is bytes, since unpickling anything of srfix's would need
-        srfix."""
+        """`factory` names the function's factory on the worker: module, colon, name. It is called once per task, and
+        must itself cache anything that should last longer. Its argument is bytes, because unpickling an object of srfix
+        would need srfix."""
         self._factory = factory
         self._frozen = frozen
         self._function: Callable[..., object] | None = None
-        self.__name__ = factory.rpartition(":")[2]  # what Spark's plans call it
+        self.__name__ = factory.rpartition(":")[2]  # its name in Spark's plans
 
-    # Without annotations: Spark takes those of a function for the kind of function that it is.
+    # Without annotations, because Spark uses them to decide the kind of function.
     def __call__(self, *columns):  # type: ignore[no-untyped-def]
         try:
             return self._made()(*columns)
@@ -79,7 +80,7 @@ def _explained(error: ModuleNotFoundError) -> ModuleNotFoundError:
 
 
 def _advice(missing: str) -> str:
-    """What is missing here, and how it gets here."""
+    """A text about the missing packages, and how to install them."""
     import platform
     import sys
 
@@ -94,17 +95,18 @@ def _advice(missing: str) -> str:
         wheel = _zip_without_folders()
         if wheel is not None:
             advice.append(
-                f"{wheel} is on its path and holds srfix, but no entries for its folders, as a wheel that was renamed: "
-                "Python finds no namespace package in it."
+                f"{wheel} is on its path and contains srfix, but no entries for its folders (like a renamed wheel), "
+                "so Python finds no namespace package in it."
             )
         advice.append(
-            "Install srfix there (pip install 'srfix[arrow]'), or ship it with the job: make pyfiles, then spark-submit "
-            "--py-files dist/srfix-pyfiles.zip, or spark.addArtifacts('dist/srfix-pyfiles.zip', pyfile=True) in a session, "
-            "of Spark Connect too; fastavro, pyarrow and requests must be installed on the workers then."
+            "Install srfix there (pip install 'srfix[arrow]'), or ship it with the job: make pyfiles, then "
+            "spark-submit --py-files dist/srfix-pyfiles.zip, or spark.addArtifacts('dist/srfix-pyfiles.zip', "
+            "pyfile=True) in a session (also of Spark Connect). Then fastavro, pyarrow and requests must be "
+            "installed on the workers."
         )
     elif other_packages:
         advice.append(
-            f"Install it there (pip install {' '.join(other_packages)}): a zip of Python files cannot bring it."
+            f"Install it there (pip install {' '.join(other_packages)}): a zip of Python files cannot contain it."
         )
     advice.append('In from_registry and read_topic, engine="jvm" decodes with no Python on the workers.')
     return " ".join(advice)
@@ -120,7 +122,7 @@ def _is_missing(name: str) -> bool:
 
 
 def _zip_without_folders() -> str | None:
-    """A zip on the path that holds srfix and cannot be imported from."""
+    """A zip on the path that contains srfix, but from which Python cannot import it."""
     import sys
     import zipfile
 
@@ -134,9 +136,10 @@ def _zip_without_folders() -> str | None:
 
 
 def probe(spark: SparkSession) -> str | None:
-    """Whether the workers can run srfix: None, or what keeps them from it. One small job: ask once per session.
+    """Checks whether the workers can run srfix: None, or the reason why they cannot. This runs a small job, so call it
+    once per session.
 
-    Only workers that the job happens to reach are asked, four at most.
+    It asks at most four workers, those that the job happens to reach.
     """
     from pyspark.sql import functions as F
 

@@ -1,7 +1,7 @@
 """Spark's side of `format("srfix")`: readers and writers.
 
-They go to the workers by value, and what they read or write with goes as bytes (`shipping.Shipped`): so a worker without srfix
-gets as far as our message on how to bring it there.
+They are sent to the workers by value, and their readers and writers as bytes (`shipping.Shipped`), so that a worker
+without srfix can show srfix's message about the installation.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _WRITER: Final = "srfix.serde.spark.source.write:task_writer"
 
 
 def source_schema(options: Mapping[str, str]) -> StructType:
-    """What a frame has if the user gave no schema."""
+    """The schema of a frame if the user gave none."""
     settings = source_options(options, Use.SCHEMA)
     return _struct_type(frame_of(columns_of_topics(settings)))
 
@@ -76,7 +76,7 @@ def stream_reader(options: Mapping[str, str], schema: StructType) -> DataSourceS
 
 
 def _frame(options: SourceOptions, schema: StructType) -> SourceFrame:
-    """The frame of a schema, whether the user gave it or `source_schema`."""
+    """The frame for a schema of the user or of `source_schema`."""
     if options.is_raw or options.columns is None:
         return frame_of(options, schema.jsonValue())
     default = frame_of(options)
@@ -88,7 +88,7 @@ def _struct_type(frame: SourceFrame) -> StructType:
 
 
 class WorkerReader(DataSourceReader):
-    """The part of a reader that travels to the workers."""
+    """The part of a reader that is sent to the workers."""
 
     def __init__(self, read: Shipped) -> None:
         self._read = read
@@ -102,7 +102,7 @@ class WorkerReader(DataSourceReader):
 
 
 class BatchReader(WorkerReader):
-    """Reads parts that were decided on."""
+    """Reads the planned parts."""
 
     def __init__(self, read: BatchRead) -> None:
         super().__init__(Shipped(_READER, read.task))
@@ -113,7 +113,7 @@ class BatchReader(WorkerReader):
 
 
 class AnyStreamReader(DataSourceStreamReader):
-    """Reads on and on."""
+    """Reads a stream."""
 
     def __init__(self, read: StreamRead | StreamReads) -> None:
         self._stream = read
@@ -133,7 +133,7 @@ class AnyStreamReader(DataSourceStreamReader):
 
 
 class StreamReader(AnyStreamReader):
-    """Reads all there is, each time: as PySpark 4.1 has it."""
+    """Reads all available records each time, as in PySpark 4.1."""
 
     def latestOffset(self) -> dict[str, object]:  # type: ignore[override]
         return self._stream.latest()
@@ -142,18 +142,18 @@ class StreamReader(AnyStreamReader):
 if HAS_ADMISSION_CONTROL:
 
     class LimitedStreamReader(AnyStreamReader, SupportsTriggerAvailableNow):
-        """Reads on and on, so many offsets at a time; knows how to stop at what there is."""
+        """Reads a stream, at most a number of offsets at a time; it can stop at the records that are there now."""
 
         def __init__(self, read: StreamRead | StreamReads, limit: int | None) -> None:
             super().__init__(read)
             self._limit = limit
 
         def latestOffset(self, start: dict[str, object], limit: ReadLimit) -> dict[str, object]:
-            """Where the next micro-batch ends."""
+            """The end of the next micro-batch."""
             return self._stream.latest(start, limit.max_rows if isinstance(limit, ReadMaxRows) else None)
 
         def getDefaultReadLimit(self) -> ReadLimit:
-            """What the option maxOffsetsPerTrigger says."""
+            """The limit of the option maxOffsetsPerTrigger."""
             return ReadAllAvailable() if self._limit is None else ReadMaxRows(self._limit)
 
         def prepareForTriggerAvailableNow(self) -> None:
@@ -161,7 +161,7 @@ if HAS_ADMISSION_CONTROL:
             self._stream.until_now()
 
         def reportLatestOffset(self) -> dict[str, object]:
-            """Where the topic ends: what progress reports show the lag by."""
+            """The end of the topic, from which progress reports compute the lag."""
             return self._stream.behind()
 
 
@@ -192,7 +192,8 @@ class BatchWriter(DataSourceArrowWriter):
         self._write = write
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """Writes what one task has. When it returns, every record is acknowledged: there is nothing left to commit."""
+        """Writes the rows of one task. When it returns, every record is acknowledged, so there is nothing left to
+        commit."""
         self._write(iterator)
         return WriterCommitMessage()
 
@@ -210,7 +211,7 @@ if HAS_STREAM_WRITER:
             return self._batch.write(iterator)
 
         def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
-            """Nothing is left to do."""
+            """Does nothing, because nothing is left to commit."""
 
         def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
-            """What was written stays: the batch is written again."""
+            """Written records stay; the batch will be written again."""

@@ -1,5 +1,6 @@
-"""Spark's own types, and what Spark's own Avro reads and Python does not: strings that are not UTF-8, and days and instants
-outside of the years 1 to 9999. Looked at in the rows, behind the barrier, where they are read already."""
+"""Spark's own types, and the values that Spark's own Avro reads but Python cannot hold: strings that are not UTF-8, and
+days and instants outside of the years 1 to 9999. They are checked in the rows, after the barrier, when the rows have
+been read."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from srfix.serde.spark.releases import arrow_or
 
 
 def struct_type(schema: str) -> StructType:
-    """The type of a struct's JSON text, as `columns.spark_schema` gives it."""
+    """The type for a struct's JSON text from `columns.spark_schema`."""
     return StructType.fromJson(json.loads(schema))
 
 
@@ -29,10 +30,10 @@ BEYOND_PYTHON: Final = (
     f"{arrow_or('srfix decode', advice='The arrow engine')} shows which; a plan with times='integers' reads times as "
     "integers."
 )
-"""What a row is bad for."""
+"""The reason of such bad rows."""
 
 _MANY_STRINGS: Final = 24
-"""Of one row. Below that a look at each is cheaper."""
+"""The number of values in one row. With fewer values, separate checks are faster."""
 _DAYS: Final = (-719_162, 2_932_896)
 """0001-01-01 and 9999-12-31, in days since 1970."""
 _LOCAL: Final = ("0001-01-01 00:00:00", "9999-12-31 23:59:59.999999")
@@ -40,8 +41,8 @@ _MICROSECONDS: Final = (_DAYS[0] * 86_400_000_000, (_DAYS[1] + 1) * 86_400_000_0
 
 
 def is_pythons(columns: Columns, row: Column) -> Column | None:
-    """Whether a row, null or not, has no such value; None if no row of the columns can have one. Never null. The row is a
-    column of a frame, for it is looked at in many places."""
+    """Whether a row, null or not, has no such value; None if no row of the columns can have one. Never null. The row
+    must be a column of a frame, because it is used in many places."""
     return _of_fields(columns, row)
 
 
@@ -68,7 +69,7 @@ def _of(type_: ColumnType, value: Column) -> Column | None:
 def _of_fields(fields: Columns, value: Column) -> Column | None:
     names = [field.name for field in fields]
     if not are_distinct(names):
-        # Spark finds a field by its name, and ignores case if it is told to: a cast goes by position.
+        # Spark finds a field by its name, and may ignore case, so a cast is used, which goes by position.
         names = [f"c{number}" for number in range(len(fields))]
         types = struct_type(spark_schema(fields)).fields
         value = value.cast(
@@ -78,16 +79,17 @@ def _of_fields(fields: Columns, value: Column) -> Column | None:
     strings = [part for field, part in values.items() if field.type is ScalarType.STRING]
     if len(strings) < _MANY_STRINGS:
         return _all(_of(field.type, part) for field, part in values.items())
-    # In one look, as those of an array: a query's method has no room for one at each of tens (`jvm.Payload`).
+    # In one check, like the items of an array, because a query's method has no room for tens of separate checks
+    # (`jvm.Payload`).
     others = (_of(field.type, part) for field, part in values.items() if field.type is not ScalarType.STRING)
     return _all((_is_utf8(F.concat_ws(",", *strings)), *others))
 
 
 def _of_items(type_: ColumnType, values: Column) -> Column | None:
-    # A lambda is interpreted, item by item; these are not.
+    # A lambda is interpreted for each item; these functions are not.
     match type_:
         case ScalarType.STRING:
-            # A comma ends whatever a broken character has begun.
+            # A comma ends any broken character before it.
             return _or_null(_is_utf8(F.array_join(values, ",")))
         case ScalarType.DATE | ScalarType.TIMESTAMP | ScalarType.TIMESTAMP_NTZ:
             return _all((_of(type_, F.array_min(values)), _of(type_, F.array_max(values))))
@@ -105,7 +107,7 @@ def _of_items(type_: ColumnType, values: Column) -> Column | None:
 def _is_utf8(value: Column) -> Column:
     if hasattr(F, "is_valid_utf8"):
         return F.is_valid_utf8(value)
-    # Spark 3.5 has no such function, and its decode puts U+FFFD in place of what is wrong.
+    # Spark 3.5 has no such function, and its decode replaces wrong bytes by U+FFFD.
     as_bytes = value.cast("binary")
     return F.encode(F.decode(as_bytes, "UTF-8"), "UTF-8") == as_bytes
 

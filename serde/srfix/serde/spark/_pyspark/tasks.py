@@ -1,8 +1,8 @@
-"""What others run on the workers and keep no rows of: a function once for each number from 0 on, each time in a task of its
-own; whether payloads can be read by a reader's policy.
+"""Work on the workers for other modules that keeps no rows: calls a function once for each number from 0 on, each in
+its own task; and checks whether payloads can be read with a reader's policy.
 
-What such a function is made of goes as bytes in the function (`shipping.Shipped`), so no plan, log or event log shows it, and
-works the same way on Spark Connect.
+The data of such a function is sent as bytes within the function (`shipping.Shipped`), so no plan, log or event log
+shows it, and it also works on Spark Connect.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ _ANSWER: Final = "number long, piece int, answer binary"
 
 
 def one_task_each(spark: SparkSession, factory: str, frozen: bytes, count: int) -> list[bytes]:
-    """What a function answers to each of `count` numbers, in their order, a task for each.
+    """The answers of a function to each of `count` numbers, in their order, with a task for each.
 
-    `factory` is where the worker finds what makes the function, of `frozen`: module, colon, name. The function takes an
-    iterator of batches with the column `id`, and gives batches with `number`, `piece` and `answer`: answers come in pieces.
+    `factory` names the function's factory on the worker (module, colon, name); it is called with `frozen`. The function
+    takes an iterator of batches with the column `id`, and gives batches with `number`, `piece` and `answer`, because
+    answers come in pieces.
     """
     if not count:
         return []
@@ -42,7 +43,7 @@ def one_task_each(spark: SparkSession, factory: str, frozen: bytes, count: int) 
         yield from shipped(batches)
 
     answers: dict[int, dict[int, bytes]] = {number: {} for number in range(count)}
-    # A range of so many numbers in so many partitions has one in each, whatever Spark is told of shuffles.
+    # A range with as many numbers as partitions has one number in each, whatever Spark's shuffle settings are.
     for row in spark.range(0, count, 1, count).mapInArrow(run, _ANSWER).collect():
         answers[row["number"]][row["piece"]] = bytes(row["answer"])
     return [b"".join(pieces[piece] for piece in sorted(pieces)) for pieces in answers.values()]
@@ -52,8 +53,8 @@ _VERDICT = StructType([StructField("reason", StringType()), StructField("message
 
 
 def judged(reader: JudgedReader, payload: Column, headers: Column) -> Column:
-    """`struct<reason: string, message: string>`: a `batches.Reason`'s word and the error's; both null where the payload can
-    be read. Several such columns in one projection travel to the workers together."""
+    """`struct<reason: string, message: string>`: a `batches.Reason`'s word and the error's message; both are null if
+    the payload can be read. Several such columns in one projection are sent to the workers together."""
     if (lacking := lacks_arrow()) is not None:
         raise EngineRefusedError(
             f"The check whether rows can be read runs in srfix on Spark's workers. {lacking}. Verify without Spark "

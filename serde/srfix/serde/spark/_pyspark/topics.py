@@ -1,4 +1,4 @@
-"""Payloads of several topics in one frame: each row is read by its topic's plan, and the frame is read once."""
+"""Reads payloads of several topics in one frame: each row with its topic's plan, and the frame only once."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from srfix.serde.spark.read.topics import TopicPlans
 
 _PART: Final = "_srfix_topic_"
 _NO_PLAN: Final = (
-    "The read has no plan for this topic. Plan it (plan_read), give that plan with the others, and start again: a stream goes "
-    "on from its checkpoint."
+    "The read has no plan for this topic. Plan it (plan_read), pass that plan with the others, and start again: a "
+    "stream continues from its checkpoint."
 )
 
 
@@ -46,8 +46,8 @@ def decode_topics(
     on_error: OnBadRow,
     observe: str | Observation | None,
 ) -> DataFrame:
-    """See `reading.from_registry`. Each plan is given the payloads of its topics, and null for the others, which costs it
-    next to nothing."""
+    """See `reading.from_registry`. Each plan gets the payloads of its topics, and null for the others, which costs
+    almost nothing."""
     role, names = plans.role, reason_columns(plans.role)
     column = role.value if column is None else column
     _check_topic(df)
@@ -55,7 +55,8 @@ def decode_topics(
     of = [F.col("topic").isin(*topics) for _, topics in shared]
     parts = [f"{_PART}{number}" for number in range(len(shared))]
     check_payloads(df, column, (*parts, names.tombstone, names.reason, names.message, names.payload))
-    # Counting and keeping need the reasons; where a query does neither, bad rows raise as they are read.
+    # Only counting and quarantine need the reasons. If a query does neither, bad rows raise an error when they are
+    # read.
     inner: OnBadRow = "fail" if on_error == "fail" and observe is None else "quarantine"
     rows, payload = df, F.col(quoted(column))
     for (plan, topics), part, is_its in zip(shared, parts, of, strict=True):
@@ -106,7 +107,7 @@ def _decoding(plan: ReadPlan, topics: Sequence[str], decoding_of: Callable[[Read
 
 
 def _row(plan: ReadPlan, plans: TopicPlans, part: str) -> Column:
-    """A plan's row, with the columns of all of them."""
+    """A plan's row with the columns of all plans."""
     if plan.columns == plans.columns:
         return F.col(part)
     plan_names = {column.name for column in plan.columns}
@@ -121,7 +122,7 @@ def _row(plan: ReadPlan, plans: TopicPlans, part: str) -> Column:
 
 
 def _by_topic(of: Sequence[Column], parts: Sequence[str], name: str, otherwise: Column) -> Column:
-    """What the row's own plan says: to the others it is a tombstone."""
+    """The result of the row's own plan; for the other plans it is a tombstone."""
     chosen = F.when(of[0], F.col(parts[0] + name))
     for is_its, part in zip(of[1:], parts[1:], strict=True):
         chosen = chosen.when(is_its, F.col(part + name))
@@ -132,6 +133,6 @@ def _check_topic(df: DataFrame) -> None:
     fields = [field for field in df.schema.fields if field.name == "topic"]
     if len(fields) != 1 or not isinstance(fields[0].dataType, StringType):
         raise UsageError(
-            "Plans of several topics read each row by its topic, and the frame has no column 'topic' of strings, or several. "
-            "Spark's Kafka source has one: keep it until the rows are read."
+            "Plans of several topics need one column 'topic' of strings, but the frame has none, or several. "
+            "Spark's Kafka source has this column: keep it until the rows are read."
         )

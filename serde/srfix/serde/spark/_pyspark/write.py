@@ -26,18 +26,19 @@ _PAYLOAD = "_srfix_encoded_payload"
 _MESSAGE = "_srfix_encoded_message"
 _SINK = ("key", "value", "partition", "headers")
 _NOT_ASKED = (
-    "The row is null. If it is written, it deletes its key. If it should, set null_rows='tombstone'; if not, leave "
-    "the row out."
+    "The row is null. If it is written, it deletes its key. If you want that, set null_rows='tombstone'; otherwise "
+    "leave the row out."
 )
 _NOT_MARKED = (
-    "The row is null, and is not marked as a tombstone: it may be one that could not be read, or that a join made, and written "
-    "it would delete its key. Leave it out; if it is to delete, set the column of the mark to true."
+    "The row is null, but not marked as a tombstone. It may be a row that could not be read, or that a join made. "
+    "If srfix wrote it, it would delete its key. Leave it out; or, if it should delete its key, set the column with "
+    "the mark to true."
 )
 _HEADERS = "array<struct<key: string, value: binary>>"
 
 
 def arrow_written(plan: WritePlan, row: FrameRow) -> Column:
-    """`struct<payload: binary, message: string>`: of a row one is null, of a null row both."""
+    """`struct<payload: binary, message: string>`: one of them is null; for a null row, both."""
     encode = F.arrow_udf(  # type: ignore[attr-defined]
         Shipped("srfix.serde.spark.worker.encode:plan_encoder", pickle.dumps(plan)), _ENCODED
     )
@@ -65,18 +66,19 @@ def encode_frame(
     may_be_tombstones: bool,
     is_quarantine: bool,
 ) -> DataFrame:
-    """See `writing.to_registry`; `write` is how Spark writes, None for the arrow engine."""
+    """See `writing.to_registry`; `write` are the instructions for Spark's Avro; None for the arrow engine."""
     names = reason_columns(plan.role)
     message: Column | None = None
     rows = df
     if write is not None:
         payload = jvm_written(plan, write)
     elif is_quarantine:
-        # The barrier keeps a filter on the reason from encoding twice: Spark computes a generator's struct once for each row.
+        # Because of the barrier, a filter on the reason does not encode twice: Spark computes a generator's struct once
+        # for each row.
         rows = df.select("*", F.inline(F.array(arrow_written(plan, row))).alias(_PAYLOAD, _MESSAGE))
         payload, message = F.col(_PAYLOAD), F.col(_MESSAGE)
     else:
-        # Without one, key and value travel to the workers together.
+        # Without the barrier, key and value are sent to the workers together.
         encoded = arrow_written(plan, row)
         payload, message = encoded["payload"], encoded["message"]
     if row.is_null is not None:
@@ -100,8 +102,9 @@ def encode_frame(
 def taken_apart(
     df: DataFrame, own_columns: Sequence[str], written: Mapping[str, str], reasons: Sequence[ReasonColumns]
 ) -> tuple[DataFrame, DataFrame]:
-    """A frame of written rows in quarantine: what Kafka's sink takes of those that could be, and the others, as they came
-    (`own_columns` are the columns of then). `written` says of `key` and `value` which column has the payloads."""
+    """Splits a frame of written rows in quarantine: the good rows with the columns for Kafka's sink, and the bad rows
+    in their original form (`own_columns` are their original columns). `written` names the payload columns of `key` and
+    `value`."""
     is_written = reduce(and_, (F.col(names.reason).isNull() for names in reasons))
     sink = [F.col(written.get(name, name)).alias(name) for name in _SINK if name in written or name in df.columns]
     quarantine_columns = [
@@ -112,8 +115,8 @@ def taken_apart(
 
 
 def _why_not(row: FrameRow, *, may_be_tombstones: bool) -> Column:
-    """Why a row that is none does not delete its key; null where it is to. Only what was a tombstone when it was read is: a
-    row that could not be read is null as well, and so may be one that a join or an expression made."""
+    """Why a null row does not delete its key; null if it does. Only a row that was a tombstone when it was read deletes
+    its key: a row that could not be read is also null, and so may be a row of a join or an expression."""
     refused = F.expr(sql_text(_NOT_ASKED))
     if may_be_tombstones:
         assert row.is_marked is not None
@@ -126,7 +129,8 @@ def _why_not(row: FrameRow, *, may_be_tombstones: bool) -> Column:
 
 
 def _with_header(df: DataFrame, plan: WritePlan, into: str) -> DataFrame:
-    """The schema's GUID in the records' headers: behind the others, instead of one that was there, not on a tombstone."""
+    """Adds the schema's GUID to the records' headers: after the others, replacing an existing one, and not on a
+    tombstone."""
     assert plan.record_header is not None
     name, value = plan.record_header
     ours = F.array(F.struct(F.lit(name).alias("key"), F.lit(value).alias("value"))).cast(_HEADERS)

@@ -1,1 +1,1 @@
-"""Payloads → typed rows: the plan, its text, and frames made of it."""
+"""Payloads → typed rows: the plan and its text."""

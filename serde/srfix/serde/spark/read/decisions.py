@@ -1,4 +1,4 @@
-"""What a read plan decides, as values: what explains, fills or translates a plan is given these."""
+"""The decisions of a read plan, as values. Code that explains, fills or translates a plan gets these values."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 def digest_of(value: object) -> str:
-    """SHA-256 of a value's structure, as 64 hexadecimal digits, the same in every process. Literal secrets, which do not
-    travel, are left out.
+    """The SHA-256 of a value's structure, as 64 hexadecimal digits, the same in every process. Literal secrets are left
+    out, because they are not sent to other processes.
 
-    Pickled bytes are not the same: they hold which parts are one object. So a value is taken apart as pickle would take it,
-    into plain parts, and those are hashed.
+    Pickled bytes can differ, because they also record which parts are the same object. So a value is split into plain
+    parts like in pickle, and these are hashed.
     """
     made = hashlib.sha256()
     for part in _parts(value, ()):
@@ -96,7 +96,7 @@ def _object(value: object, within: tuple[int, ...]) -> Iterator[str]:
         yield "secret"
         return
     except TypeError:
-        # Nothing that travels: a lock, a connection.
+        # Objects that are not pickled: a lock, a connection.
         yield _ADDRESS.sub("", repr(value))
         return
     yield _name(type(value))
@@ -111,7 +111,7 @@ _T = TypeVar("_T")
 
 
 class Kept:
-    """Results by name. They are not pickled: a pickled plan stays small."""
+    """Results by name. They are not pickled, so that a pickled plan stays small."""
 
     __slots__ = ("_made",)
 
@@ -128,7 +128,7 @@ class Kept:
 
 
 class PlannedResolver:
-    """Answers what the plan found, for its topic and role; asks its policy, which then remembers, for everything else.
+    """Gives the plan's results for its topic and role. For everything else it asks its policy, which caches the answer.
 
     Picklable if the policy is.
     """
@@ -149,36 +149,36 @@ class PlannedResolver:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class ReadDecisions:
-    """How payloads are read: all of a `ReadPlan` but what explains it and makes it anew."""
+    """How payloads are read: everything of a `ReadPlan` except the methods that explain it or make it again."""
 
     topic: str
-    """The topic, by which subjects are named."""
+    """The topic after which subjects are named."""
     role: Role
     """Keys or values."""
     format: Format | None
-    """What bodies are written in; None where each schema's type says it (Avro and JSON_SR in one topic)."""
+    """The format of bodies; None if each schema's type decides it (Avro and JSON_SR in one topic)."""
     spec: ReadSpec
-    """How bodies are read: the columns of this half as they were declared, which decides what feeds them."""
+    """How bodies are read: the columns of this half as declared, which decide what feeds them."""
     policy: Resolver | None
-    """What is asked for an id that the plan does not hold; None for a format without schemas."""
+    """The policy to ask for an id that the plan does not have; None for a format without schemas."""
     subjects: tuple[Subject, ...] = ()
     """The subjects whose versions were listed."""
     listed: tuple[ListedVersion, ...] = ()
     """Their versions, live and soft-deleted."""
     schemas: tuple[PlannedSchema, ...] = ()
-    """By ascending id."""
+    """The writer schemas, by ascending id."""
     refusals: tuple[PlannedRefusal, ...] = ()
     """Ids that the policy did not accept, ascending."""
     newest: NewestSchema | None = None
-    """Where the columns are from, if they are `NEWEST`."""
+    """The schema of the columns, if they are `NEWEST`."""
     bounds: PayloadBounds = field(default_factory=payload_bounds, compare=False)
-    """What a payload may take in a worker (`srfix.serde.bounds`): the driver's, when the plan was made."""
+    """The limits for a payload in a worker (`srfix.serde.bounds`): the driver's limits when the plan was made."""
     kept: Kept = field(default_factory=Kept, init=False, compare=False)
-    """What engines have made of the plan, in this process."""
+    """The engines' results for the plan, in this process."""
 
     @property
     def columns(self) -> Columns:
-        """What a row has, in this order: the columns of this half."""
+        """The columns of a row, in order: the columns of this half."""
         columns = self.spec.row_columns
         assert columns is not None
         return columns
@@ -190,26 +190,28 @@ class ReadDecisions:
 
     @property
     def case_rule(self) -> CaseRule:
-        """Which field feeds which column."""
+        """The rule that decides which field feeds which column."""
         return self.spec.case_rule
 
     @property
     def strict(self) -> bool:
-        """True if a row of which any column is not fed is bad; False if one of which none is."""
+        """True if a row with any unfed column is bad; False if only a row with all columns unfed is bad."""
         return self.spec.strict
 
     @property
     def reader(self) -> ReaderSchema | None:
-        """The Avro schema whose aliases, defaults and promotions count: the one that was given, or with `NEWEST` the newest."""
+        """The Avro schema whose aliases, defaults and promotions count: the given schema, or with `NEWEST` the newest
+        schema."""
         return self.spec.reader_schema
 
     @property
     def times(self) -> Times:
-        """`"integers"` if a DATE, TIME or TIMESTAMP is the integer that stands in the record."""
+        """`"integers"` if a DATE, TIME or TIMESTAMP is the integer in the record."""
         return self.spec.times
 
     def deserializer(self) -> Deserializer:
-        """What reads a payload, in this process: rows are dicts of `columns`. Both engines give the same rows."""
+        """The deserializer for payloads in this process: rows are dicts of `columns`. Both engines give the same
+        rows."""
         if self.policy is None:
             return deserializer_of(self.format, self.spec, None)
         resolved_schemas = (schema.resolved for schema in self.schemas)
@@ -225,7 +227,7 @@ class ReadDecisions:
 
     @property
     def schema(self) -> StructType:
-        """The rows' schema, as Spark's own: what the struct has that a reader makes. Needs pyspark.
+        """The rows' schema as a Spark object: the fields of the struct that a reader makes. Needs pyspark.
 
         :raises ColumnError: if Spark has no such type.
         """
@@ -235,7 +237,7 @@ class ReadDecisions:
 
     @property
     def digest(self) -> str:
-        """64 hexadecimal digits: a hash of all that decides how a payload is read, the same in every process."""
+        """64 hexadecimal digits: a hash of everything that decides how a payload is read, the same in every process."""
         schemas = [
             (
                 planned.schema_id,

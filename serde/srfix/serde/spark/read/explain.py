@@ -1,4 +1,4 @@
-"""A read plan as a text for a person: ten lines at most (`summary`), or all of it (`explanation`)."""
+"""A read plan as a text: at most ten lines (`summary`), or the whole plan (`explanation`)."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from srfix.serde.specs import ReaderSchema
 _WIDTH: Final = 120
 _TYPE_WIDTH: Final = 30
 _RULES: Final = {
-    CaseRule.UNIQUE: "the field of exactly the column's name, else the only one that equals it ignoring case",
-    CaseRule.EXACT: "the field of exactly the column's name",
-    CaseRule.KSQLDB: "as ksqlDB since 0.13: a field goes to the column of its name, else to that of its upper case; the "
-    "last one counts",
+    CaseRule.UNIQUE: "the field with exactly the column's name, otherwise the only field with that name ignoring case",
+    CaseRule.EXACT: "the field with exactly the column's name",
+    CaseRule.KSQLDB: "as ksqlDB since 0.13: a field feeds the column with its name, otherwise the column with its upper-case "
+    "name; the last field counts",
     CaseRule.KSQLDB_2020: "as ksqlDB up to 0.12: srfix compares the names in upper case; if several fields match, the last "
     "one counts",
 }
 
 
 def explanation(plan: ReadDecisions) -> str:
-    """What `ReadPlan.explain(extended=True)` gives: the same text for equal plans, without a line's end at its own."""
+    """The text of `ReadPlan.explain(extended=True)`: the same text for equal plans, without a line break at its end."""
     blocks = [_head(plan), *_schemas(plan)]
     if plan.refusals:
         blocks.append(_refused(plan.refusals))
@@ -68,17 +68,17 @@ def format_words(plan: ReadDecisions) -> str:
 
 
 def resolution_words(plan: ReadDecisions) -> str | None:
-    """Whether aliases, defaults and promotions count; None where there are none."""
+    """Whether aliases, defaults and promotions count; None if there are none."""
     newest = plan.newest
     if plan.reader is not None and (newest is None or _has_any(plan.reader)):
         whose = (
             "the reader's schema" if newest is None else f"version {newest.version} of {newest.subject!r}, the newest,"
         )
-        return f"as Avro's: aliases, defaults and promotions of {whose} count"
+        return f"as in Avro: aliases, defaults and promotions of {whose} count"
     if plan.reader is not None or not any(map(_has_hints, plan.schemas)):
         return None
     if plan.case_rule in (CaseRule.KSQLDB, CaseRule.KSQLDB_2020):
-        return "as ksqlDB's: aliases and defaults in the schemas do not count"
+        return "as in ksqlDB: aliases and defaults in the schemas do not count"
     return (
         "by the columns: aliases and defaults in the schemas do not count, as in ksqlDB. NEWEST or reader_schema= makes them "
         "count"
@@ -100,7 +100,7 @@ def _has_hints(planned: PlannedSchema) -> bool:
 
 
 def policy_words(plan: ReadDecisions) -> str:
-    """Which ids it accepts, in words."""
+    """The accepted ids, in words."""
     policy, role = plan.policy, plan.role
     kind = type(policy).__name__
     if isinstance(policy, ById):
@@ -110,15 +110,15 @@ def policy_words(plan: ReadDecisions) -> str:
         case UnderOneSubject(), (subject,):
             return f"an id whose schema is registered under {subject!r} ({kind})"
         case DualSubject(), (first, second):
-            return f"an id whose schema is registered under {first!r}, or else {second!r} ({kind})"
+            return f"an id whose schema is registered under {first!r}, otherwise {second!r} ({kind})"
         case UnderOneSubject() | DualSubject(), _:
-            return f"an id whose schema is registered under a subject of its record's name ({kind})"
+            return f"an id whose schema is registered under a subject with its record's name ({kind})"
         case _:
             return kind
 
 
 def versions_words(plan: ReadDecisions) -> Iterator[str]:
-    """The subjects, each with how many versions it has."""
+    """The subjects, each with its number of versions."""
     for subject in plan.subjects:
         count = sum(version.subject == subject for version in plan.listed)
         yield f"{subject!r} ({_number(count, 'version') if count else 'no such subject'})"
@@ -148,7 +148,7 @@ def _title(planned: PlannedSchema) -> str:
 
 
 def _places(planned: PlannedSchema, listed: Iterable[ListedVersion]) -> Iterator[str]:
-    """Where it is, and who accepts it."""
+    """The schema's subjects and versions, and the policy that accepts it."""
     places = [
         f"version {place.version} of {place.subject!r}" for place in listed if place.schema_id == planned.schema_id
     ]
@@ -218,11 +218,11 @@ def _engines(plan: ReadDecisions) -> list[str]:
 def _arrow(plan: ReadDecisions) -> str:
     if plan.policy is None:
         return "reads all of it"
-    return "reads all of it; asks the policy about other ids, refused ones and GUIDs where it meets them"
+    return "reads all of it; if it meets other ids, refused ids or GUIDs, it asks the policy about them"
 
 
 def _kernel(plan: ReadDecisions) -> Iterator[str]:
-    """What an executor's native kernel reads of Avro, and why it leaves the rest to Python."""
+    """Which Avro rows an executor's native kernel reads, and why it leaves the others to Python."""
     avro = [one for one in plan.schemas if one.format is Format.AVRO and one.problem is None]
     left: dict[str, list[int]] = {}
     for planned in avro:
@@ -230,7 +230,7 @@ def _kernel(plan: ReadDecisions) -> Iterator[str]:
         if why is not None:
             left.setdefault(why, []).append(planned.schema_id)
     if avro:
-        yield "natively where an executor has srfix-kernel; by Python where it has not" + (", and:" if left else "")
+        yield "natively if an executor has srfix-kernel, otherwise by Python" + (", and:" if left else "")
     for why, ids in left.items():
         yield f"- {_and(map(str, ids))}: {why}"
 
@@ -250,11 +250,11 @@ def _and(words: Iterable[str]) -> str:
 
 
 _IDS: Final = 8
-"""How many ids a line names."""
+"""The most ids that a line names."""
 
 
 def summary(plan: ReadDecisions) -> str:
-    """What `ReadPlan.explain()` gives: the same text for equal plans, without a line's end at its own."""
+    """The text of `ReadPlan.explain()`: the same text for equal plans, without a line break at its end."""
     rule = "" if plan.format is not None and plan.format.needs_columns else f", case rule {plan.case_rule.value}"
     return short_text(f"The {plan.role.value}s of topic {plan.topic!r}: {format_words(plan)}{rule}", _entries(plan))
 
@@ -288,7 +288,7 @@ def _entries(plan: ReadDecisions) -> Iterator[tuple[str, str]]:
 
 
 def _empty(plan: ReadDecisions) -> Iterator[str]:
-    """Columns that no field feeds, with the ids of whose rows that is so."""
+    """Columns without a field, with the schema ids for which this is so."""
     for column in plan.columns:
         ids = [
             planned.schema_id

@@ -1,8 +1,8 @@
-"""Which schemas a plan holds: those of its subjects' versions, and of the ids that were named; and which writer field feeds
-which column, a projection read aloud.
+"""Fills a plan with schemas (those of its subjects' versions, and of the named ids), and describes which writer field
+feeds which column.
 
-A plan is of no use with columns that no version feeds, misspelt or of another topic, which would be null in every row; or with
-columns of days, times and instants that no schema of it has.
+It refuses plans with columns that no version feeds (misspelt, or of another topic), because they would be null in every
+row. It also refuses columns of days, times and instants that no schema has.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Feeds:
     feeds: tuple[Feed, ...]
     unused: tuple[str, ...] = ()
     problem: DecodeError | None = None
-    """What no row of the schema comes past: a type, or that no column is fed."""
+    """The problem that affects every row of the schema: a type, or that no column is fed."""
 
 
 def planned_feeds(format_: Format, resolved: ResolvedSchema, spec: ReadSpec) -> Feeds:
@@ -58,7 +58,7 @@ def planned_feeds(format_: Format, resolved: ResolvedSchema, spec: ReadSpec) -> 
 
 
 def _by_keys(documents: ByKeys, spec: ReadSpec) -> Feeds:
-    """The schema does not count. It tells which keys are to be expected."""
+    """The schema does not count; it only shows the expected keys."""
     columns = [column.name for column in spec.known_columns]
     if not spec.wrapped:
         return Feeds(feeds=(Feed(column=columns[0], field="", detail=_BY_KEYS),))
@@ -74,7 +74,7 @@ def _feeds(projection: Projection[W]) -> Feeds:
         walk.value(root, "", is_certain=is_certain)
     elif isinstance(root.how, Fields):
         walk.fields(root.how, "", "", is_certain=True)
-        # Beside null a body may be no row at all, which is a tombstone.
+        # If null is allowed, a body may be null, which is a tombstone.
         if projection.unfed is not None and is_certain:
             walk.problem = projection.unfed.error()
     elif isinstance(root.how, Refused):
@@ -86,14 +86,14 @@ def _feeds(projection: Projection[W]) -> Feeds:
 class _Walk:
     def __init__(self) -> None:
         self.bare = ""
-        """The column that the root feeds, if that is no record of columns."""
+        """The column that the root feeds, if the root is not a record of columns."""
         self.feeds: list[Feed] = []
         self.unused: list[str] = []
         self.problem: DecodeError | None = None
 
     def value(self, value: Projected[W], field: str, *, is_certain: bool, over: Sequence[str] = ()) -> None:
-        """What feeds a column, and all inside, by the writer's field at a path to which each row comes, or not. Its value
-        replaces those of the fields `over`, which are read before."""
+        """Describes what feeds a column and its inner fields. The writer's field stands at a path that every row, or
+        only some rows, reach. Its value replaces those of the fields `over`, which are read before."""
         how, is_value = value.how, is_certain and not value.writer.is_nullable
         if isinstance(how, Refused):
             self._feed(value, field, over, how.error, is_certain=is_certain)
@@ -109,7 +109,7 @@ class _Walk:
                 self._inside(values, _joined(field, "MAP_VAL"))
 
     def _inside(self, value: Projected[W], field: str) -> None:
-        """Items, keys and values have a line of their own only where there is something to say of them."""
+        """Items, keys and values have their own line only if there is something to say about them."""
         first = len(self.feeds)
         self.value(value, field, is_certain=False)
         feed = self.feeds[first]
@@ -134,7 +134,7 @@ class _Walk:
                 if target.counts:
                     self.value(target.value, written, is_certain=is_certain, over=over)
                 elif isinstance(target.value.how, Refused):
-                    # It is looked at all the same.
+                    # Its type is checked nevertheless.
                     self._feed(target.value, written, (), target.value.how.error, is_certain=is_certain)
 
     def _feed(
@@ -182,7 +182,7 @@ P = TypeVar("P", bound=ReadDecisions)
 
 
 def filled(plan: P, lookups: PlanLookups, ids: Iterable[SchemaId]) -> P:
-    """The plan with all versions of its subjects, and with these ids; what it holds already is kept."""
+    """The plan with all versions of its subjects, and with these ids. Schemas that it already has are kept."""
     versions = tuple(listed(lookups, plan.subjects, plan.listed))
     schemas = {planned.schema_id: planned for planned in plan.schemas}
     refusals: list[PlannedRefusal] = []
@@ -203,7 +203,8 @@ def filled(plan: P, lookups: PlanLookups, ids: Iterable[SchemaId]) -> P:
 def _resolved(
     plan: ReadDecisions, lookups: PlanLookups, schema_id: SchemaId
 ) -> tuple[ResolvedSchema, SecondAnswered | None] | PlannedRefusal:
-    """What the policy says of an id; of a policy of this package's a copy for each id, so that none waits for another."""
+    """The policy's answer for an id. For a policy of this package, each id uses a copy, so that no id waits for
+    another."""
     seconds: list[SecondAnswered] = []
     policy = plan.policy
     assert policy is not None
@@ -249,8 +250,8 @@ _INSIDE: Final = re.compile(r"->(?:ARRAY|MAP_KEY|MAP_VAL)$")
 
 
 def check_fed(plan: ReadDecisions) -> None:
-    """Checks nothing where no version is known, or no version's fields are."""
-    # A root that feeds no columns at all says nothing about one of them; nor does a schema that cannot be walked.
+    """Does nothing if no version, or no version's field list, is known."""
+    # A root that feeds no columns says nothing about a single column; neither does a schema that cannot be walked.
     schemas = [
         planned
         for planned in plan.schemas
@@ -263,19 +264,19 @@ def check_fed(plan: ReadDecisions) -> None:
     more = f" and {len(missing) - _SHOWN_COLUMNS:,} more" if len(missing) > _SHOWN_COLUMNS else ""
     one = len(missing) == 1
     raise ColumnError(
-        f"No version of the {plan.role.value}s of topic {plan.topic!r} feeds {'the column' if one else 'the columns'} "
-        f"{shown}{more}: {'it' if one else 'they'} would be null in every row.{_near(missing, schemas)} srfix looked "
-        f"under {', '.join(map(repr, plan.subjects)) or 'no subject, only for ids'}. "
-        "Use the field names that the writers have, give subjects= whose versions have these fields, or set "
-        "missing_columns='null'."
+        f"No version of the {plan.role.value}s of topic {plan.topic!r} feeds "
+        f"{'the column' if one else 'the columns'} {shown}{more}: {'it' if one else 'they'} would be null in every "
+        f"row.{_near(missing, schemas)} srfix looked under "
+        f"{', '.join(map(repr, plan.subjects)) or 'no subject, only for ids'}. Use the writers' field names, give "
+        "subjects= whose versions have these fields, or set missing_columns='null'."
     )
 
 
 def _missing(schemas: list[PlannedSchema]) -> list[str]:
-    """Paths, without those inside of others."""
+    """The missing paths, without those within other missing paths."""
     unfed = [{feed.column for feed in planned.feeds if not _is_fed(feed)} for planned in schemas]
     fed = {feed.column for planned in schemas for feed in planned.feeds if _is_fed(feed)}
-    # Where a version does not feed a STRUCT, the fields inside are not listed.
+    # If a version does not feed a STRUCT, its inner fields are not listed.
     every = dict.fromkeys(feed.column for planned in schemas for feed in planned.feeds)
     return [path for path in every if path not in fed and any(path in one for one in unfed)]
 
@@ -301,8 +302,8 @@ def _fields(planned: PlannedSchema) -> Iterator[str]:
 
 
 def check_times(schemas: Iterable[PlannedSchema], topic: str) -> None:
-    """Refuses a plan in which a column, or a part of one, is fed by numbers of other times only. Where another schema feeds
-    it, the rows of the first are bad, and those of the other are read.
+    """Refuses a plan in which only numbers of another kind of time feed a column, or a part of a column. If another
+    schema can feed it, the rows of the first schema are bad, and those of the other are read.
     """
     by_schema = [(planned, {feed.column: feed for feed in planned.feeds}) for planned in schemas]
     for planned, feeds in by_schema:
@@ -316,14 +317,14 @@ def check_times(schemas: Iterable[PlannedSchema], topic: str) -> None:
 
 
 def _by_ksqldb(column_type: str) -> str:
-    """ksqlDB takes a number for a day, a time or an instant, and has no local times."""
+    """ksqlDB treats a number as a day, a time or an instant, and has no local times."""
     if column_type == ScalarType.TIMESTAMP_NTZ.value:
         return ""
     return f" To read the number as ksqlDB does, use the case rule {CaseRule.KSQLDB.value!r}."
 
 
 def _check_numbers(by_schema: Sequence[tuple[PlannedSchema, dict[str, Feed]]], topic: str) -> None:
-    """A column of numbers that are milliseconds in one row and microseconds in the next says nothing."""
+    """A column is useless if its numbers are milliseconds in one row and microseconds in the next."""
     numbers_by_column: dict[str, dict[str, int]] = {}
     for planned, feeds in by_schema:
         for column, feed in feeds.items():
@@ -333,9 +334,9 @@ def _check_numbers(by_schema: Sequence[tuple[PlannedSchema, dict[str, Feed]]], t
         if len(numbers) > 1:
             kinds = ", ".join(f"{kind} (schema id {schema_id})" for kind, schema_id in numbers.items())
             raise ColumnError(
-                f"The column {column} would hold numbers of different units, and no row would show which: in topic "
-                f"{topic!r} they are {kinds}. Declare a column that is read by the unit (DATE, TIME, TIMESTAMP), or "
-                f"leave it out. To read the numbers as they are, use the case rule {CaseRule.KSQLDB.value!r}."
+                f"The column {column} would hold numbers with different units, and a row would not show its unit: in "
+                f"topic {topic!r} they are {kinds}. Declare a column that uses the unit (DATE, TIME, TIMESTAMP), or "
+                f"leave it out. To read the numbers unchanged, use the case rule {CaseRule.KSQLDB.value!r}."
             )
 
 
@@ -343,6 +344,6 @@ def _feeds_time(feeds: dict[str, Feed], column: str) -> bool:
     feed = feeds.get(column)
     if feed is not None:
         return feed.field is not None and feed.refusal is None
-    # Items, keys and values have a line of their own only where there is something to say of them.
+    # Items, keys and values have their own line only if there is something to say about them.
     outer = _INSIDE.sub("", column)
     return outer != column and _feeds_time(feeds, outer)

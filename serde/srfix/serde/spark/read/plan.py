@@ -1,11 +1,11 @@
-"""How a topic's payloads become rows: decided once, on the driver, in plain Python.
+"""How a topic's payloads become rows. This is decided once, on the driver, in plain Python.
 
-A plan holds every schema that the payloads are known to carry, under which subject it was found, and which writer field
-feeds which column. It is picklable, printable (`explain`), and works without Spark.
+A plan holds every known schema of the payloads, its subject, and the writer field for each column. It can be pickled
+and printed (`explain`), and works without Spark.
 
-The schemas are those of all versions, live and soft-deleted, of the policy's subjects (the topic's own, for `ById` and
-for strategies that make subjects of records' names), of `subjects`, and those of `ids`. What is not among them, a GUID in
-a header above all, is resolved where it is met.
+The schemas are those of all versions, live and soft-deleted, of the policy's subjects (of the topic's own subject, for
+`ById` and for strategies that use record names), of `subjects`, and those of `ids`. Other schemas, above all a GUID in
+a header, are resolved when they occur.
 """
 
 from __future__ import annotations
@@ -52,26 +52,27 @@ from srfix.serde.wire import given_schema_id
 class ReadPlan(ReadDecisions):
     """How payloads are read. Made by `plan_read`.
 
-    Plans are equal if they decide the same (`digest`). Picklable if the policy is; literal secrets refuse to travel.
+    Plans are equal if their decisions are the same (`digest`). A plan can be pickled if its policy can; literal secrets
+    cannot be pickled.
     """
 
     def _repr_html_(self) -> str:
         return preformatted(self.explain())
 
     def explain(self, extended: bool = False) -> str:
-        """The plan for a person, in at most ten lines: columns, which ids are read, whose rows are bad and why, which
-        columns stay null.
+        """The plan as a text of at most ten lines: the columns, the ids that are read, the ids whose rows are bad and
+        why, and the columns that stay null.
 
-        :param extended: True for all of it: which writer field feeds which column, for which id, under which subject; what
-            was refused, and what each engine makes of it.
+        :param extended: True for the whole plan: the writer field for each column, for each id and subject; the refused
+            ids; and the result of each engine.
         """
         return explanation(self) if extended else summary(self)
 
     def refreshed(self, registry: PlanRegistry | AnyClient) -> ReadPlan:
-        """The plan with the versions that its subjects have got since; asks for those alone, and again for the ids that
-        were refused. Columns stay as they are, `NEWEST` ones too.
+        """The plan with the new versions of its subjects. It requests only those, and the refused ids again. Columns
+        stay the same, also `NEWEST` ones.
 
-        :raises ColumnError: if a version feeds a column in other units, as of `plan_read`.
+        :raises ColumnError: if a version feeds a column in other units, as in `plan_read`.
         :raises RegistryError: if the registry could not be asked.
         """
         if self.policy is None:
@@ -85,12 +86,12 @@ class ReadPlan(ReadDecisions):
 def newest_half(
     lookups: PlanLookups, subjects: Iterable[Subject], spec: ReadSpec, *, format_: Format | None, role: Role
 ) -> tuple[ReadSpec, NewestSchema]:
-    """The spec with the columns of the highest live version of the first subject that has one, in its own letters; and with
-    the schema itself, if it has aliases or defaults, which count then.
+    """The spec with the columns of the highest live version of the first subject that has one, in its own letter case.
+    If that schema has aliases or defaults, they count, and the spec also has the schema.
 
-    ksqlDB's own case rules take instants in microseconds for numbers, as it does; `times="integers"` keeps times of day,
-    whose numbers Spark holds; `wrap=None` takes the fields of a record or an object, and anything else as the one column
-    ROWKEY or ROWVAL.
+    Under ksqlDB's own case rules, instants in microseconds are plain numbers, as in ksqlDB. `times="integers"` keeps
+    times of day, because Spark can hold their numbers. `wrap=None` uses the fields of a record or an object; any other
+    type becomes the column ROWKEY or ROWVAL.
     """
     names = tuple(subjects)
     for subject in names:
@@ -137,7 +138,7 @@ def _half(
 
 
 def reader_half(spec: ReadSpec, role: Role) -> ReadSpec:
-    """The spec with the columns that the reader's schema has, in its own letters."""
+    """The spec with the columns of the reader's schema, in its own letter case."""
     reader = spec.reader_schema
     assert reader is not None
     try:
@@ -151,7 +152,7 @@ def reader_half(spec: ReadSpec, role: Role) -> ReadSpec:
 def _half_of(
     format_: Format, text: str, references: tuple[str, ...], spec: ReadSpec, role: Role
 ) -> tuple[ReadSpec, tuple[Dropped, ...]]:
-    """The spec with the columns, and the fields that are left out."""
+    """The spec with the columns, and the fields that were left out."""
     module = schema_module_of(format_)
     connect, dropped = module.as_connect(text, references, by_units=reads_units(spec.case_rule))
     is_record = connect.type is ConnectType.STRUCT and connect.name != module.UNION_NAME
@@ -171,13 +172,14 @@ class Newest:
 
 
 NEWEST: Final = Newest()
-"""The columns that the newest schema has, in its own letters: the highest live version of the subject that writers use.
+"""The columns of the newest schema, in its own letter case. The newest schema is the highest live version of the
+subject that writers use:
 
-That is the policy's last one (the second of a `DualSubject`: the source's), else the first of `subjects` that has one.
-Decided when the plan is made: a running stream's columns do not change. What no column of Spark's holds is left out and
-named (`ReadPlan.newest`): TIME (but with `times="integers"`), decimals beyond 38 digits, maps with other keys than strings,
-types that contain themselves.
-Instants in microseconds are TIMESTAMP, and local times TIMESTAMP_NTZ, but under ksqlDB's own case rules.
+the policy's last subject (for a `DualSubject` the second one, the source's), otherwise the first of `subjects` that has
+a live version. This is decided when the plan is made, so a running stream's columns do not change. Fields that Spark
+cannot hold are left out and named (`ReadPlan.newest`): TIME (except with `times="integers"`), decimals beyond 38
+digits, maps with other keys than strings, and types that contain themselves. Instants in microseconds are TIMESTAMP,
+and local times TIMESTAMP_NTZ, except under ksqlDB's own case rules.
 """
 
 
@@ -201,36 +203,37 @@ def plan_read(
     times: Times = "datetimes",
     delimiter: str | None = None,
 ) -> ReadPlan:
-    """Asks the registry for all that the payloads of a topic may carry. Nothing is written: a policy's
-    `register_missing` and `on_second` are for ids that the plan does not hold, where they are met. What a second subject
-    answered is in the plan (`PlannedSchema.second`).
+    """Asks the registry for all schemas that the payloads of a topic may carry. Nothing is written: a policy's
+    `register_missing` and `on_second` apply only later, to ids that the plan does not have. The answers of a second
+    subject are in the plan (`PlannedSchema.second`).
 
-    :param registry: None is enough for JSON, KAFKA and DELIMITED, which have no schemas.
-    :param columns: the columns, parsed or in ksqlDB's words; a StructType, or its JSON (its names stay as they are); or
-        `NEWEST`. Those marked as KEY make keys, the others values.
-    :param format: None takes Avro and JSON_SR, as each schema says.
-    :param wrap: False says that bodies are the bare value of the only column. None is ksqlDB's default; with `NEWEST`, as
-        the schema is.
-    :param policy: which ids are accepted; None is by id alone, in the context that `subjects` name.
-    :param subjects: subjects beside the policy's own, whose schemas the payloads may carry.
-    :param ids: ids beside those of the subjects.
-    :param reader_schema: an Avro schema whose aliases, defaults and promotions count, as in Avro's schema resolution; with
-        `NEWEST` they do without being asked for, unless the case rule is ksqlDB's own. If no columns are named, a row has its
-        fields.
-    :param reader_version: the same of a schema that the registry has: a version of the topic's own subject.
-    :param reader_id: the same, by a schema id.
-    :param missing_columns: what a column, or a field inside one, is that none of the versions feeds: `error`, as one that is
-        misspelt would be null in every row; or `null`.
-    :param strict: a row is bad (COLUMN_NOT_FED) unless its writer feeds every column and every field inside one. Otherwise a
-        column that it does not feed is null; a row of which no column is fed is bad (NOTHING_FED) either way; by a
-        case rule of ksqlDB's it is a row of nulls, as in the engine.
-    :param times: `"integers"` makes DATE int, TIME and TIMESTAMP long: the integer that stands in the record, in the unit that
-        the writer's schema declares; one column is never fed in several units.
-    :param delimiter: DELIMITED: what stands between fields, as ksqlDB's VALUE_DELIMITER; None for a comma.
-    :raises ColumnError: if the columns cannot be used, or the format cannot hold them, or no version feeds one of them; if
-        all that feeds a column of days, times or instants are numbers of something else (a local timestamp for a TIMESTAMP).
-    :raises UsageError: if a registry or a newest schema is needed, and there is none; if a subject strategy has no subject
-        for the topic; if there can be no schema with one of the ids.
+    :param registry: may be None for JSON, KAFKA and DELIMITED, which have no schemas.
+    :param columns: the columns, parsed or as a text in ksqlDB's notation; a StructType, or its JSON (its names stay
+        unchanged); or `NEWEST`. Columns marked as KEY belong to keys, the others to values.
+    :param format: None accepts Avro and JSON_SR, by each schema's type.
+    :param wrap: False means that bodies are the bare value of the only column. None is ksqlDB's default; with `NEWEST`,
+        the schema decides.
+    :param policy: decides which ids are accepted; None accepts by id only, in the context of `subjects`.
+    :param subjects: more subjects, besides the policy's own, whose schemas the payloads may carry.
+    :param ids: more ids, besides those of the subjects.
+    :param reader_schema: an Avro schema whose aliases, defaults and promotions count, as in Avro's schema resolution.
+        With `NEWEST` those of the newest schema count automatically, unless the case rule is ksqlDB's own. If no
+        columns are named, a row has this schema's fields.
+    :param reader_version: the same for a schema in the registry: a version of the topic's own subject.
+    :param reader_id: the same with a schema id.
+    :param missing_columns: the handling of a column, or an inner field, that no version feeds: `error`, because a
+        misspelt column would be null in every row; or `null`.
+    :param strict: True makes a row bad (COLUMN_NOT_FED) unless its writer feeds every column and every inner field.
+        With False, an unfed column is null. If no column is fed, the row is bad in both cases (NOTHING_FED); but under
+        ksqlDB's case rules without strict it is a row of nulls, as in the engine.
+    :param times: `"integers"` turns DATE into int, and TIME and TIMESTAMP into long: the integer in the record, in the
+        unit that the writer's schema declares. A column is never fed in several units.
+    :param delimiter: DELIMITED: the separator between fields, like ksqlDB's VALUE_DELIMITER; None for a comma.
+    :raises ColumnError: if the columns cannot be used, or the format cannot hold them, or no version feeds one of them;
+        if a column of days, times or instants would only get numbers of another kind (a local timestamp for a
+        TIMESTAMP).
+    :raises UsageError: if a registry or a newest schema is needed but missing; if a subject strategy has no subject for
+        the topic; if one of the ids is impossible.
     :raises RegistryError: if the registry could not be asked.
     """
     if not isinstance(topic, str) or not topic:
@@ -310,8 +313,8 @@ def newest_columns(
     format: Format | None,  # noqa: A002 - its name everywhere
     policy: Resolver,
 ) -> tuple[ReadSpec, NewestSchema]:
-    """What `plan_read` takes for `NEWEST`: the columns, the schema itself if its aliases and defaults count, and whose they
-    are. Two requests, however many versions there are."""
+    """The meaning of `NEWEST` for `plan_read`: the columns, the schema itself if its aliases and defaults count, and
+    the schema's subject and version. It takes two requests, however many versions there are."""
     own_subjects = _own_subjects(policy, topic, role)[-1:]
     lookups = PlanLookups(cast("PlanRegistry", usable_registry(registry)))
     return newest_half(lookups, own_subjects, spec, format_=format, role=role)
@@ -331,7 +334,7 @@ def _is_one_given(**arguments: object) -> bool:
 def _registered_reader(
     lookups: PlanLookups, subject: Subject, *, version: int | None, schema_id: int | None
 ) -> ReaderSchema:
-    """A schema of the registry's, as a reader's."""
+    """A schema from the registry as the reader's schema."""
     if version is not None:
         schema = lookups.version(subject, version).schema
     else:
@@ -350,7 +353,7 @@ def _schemaless(topic: str, columns: GivenColumns | Newest, spec: ReadSpec, *, r
 
 
 def _check_columns(spec: ReadSpec, format_: Format | None) -> None:
-    """What a format cannot hold is said at once, whatever schemas there are."""
+    """Columns that a format cannot hold raise an error at once, whatever schemas there are."""
     spec = ReadSpec(columns=spec.columns, wrap=spec.wrap, case_rule=CaseRule.EXACT)
     for schema_format in SCHEMA_FORMATS:
         if format_ is schema_format or (format_ is None and schema_format.is_installed):
@@ -364,11 +367,11 @@ def _own_subjects(policy: Resolver, topic: str, role: Role) -> tuple[Subject, ..
 
 
 def _context_of(subjects: Iterable[Subject]) -> str:
-    """The context whose ids the payloads carry."""
+    """The context of the payloads' ids."""
     contexts = sorted({split_context(subject)[0] for subject in subjects})
     if len(contexts) > 1:
         raise UsageError(
-            f"The subjects are in several registry contexts ({', '.join(contexts)}), and each context has its own ids. "
-            "Plan one context at a time, or pass a policy that names the one to ask: ById(registry, context=…)."
+            f"The subjects are in several registry contexts ({', '.join(contexts)}), and each context has its own "
+            "ids. Plan one context at a time, or pass a policy that names the context: ById(registry, context=…)."
         )
     return contexts[0] if contexts else DEFAULT_CONTEXT

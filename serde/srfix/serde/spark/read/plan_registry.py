@@ -1,4 +1,4 @@
-"""A registry that is asked nothing twice, and which versions of which subjects there are."""
+"""A registry with a cache for planning, and the list of the subjects' versions."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from srfix.serde.wire import SchemaId
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 _FEW: Final = 2
-"""Questions from which on threads are worth their start."""
+"""From this number of requests on, starting threads is worthwhile."""
 
 
 def side_by_side(ask: Callable[[_T], _R], questions: Iterable[_T]) -> list[_R]:
-    """The answers, in the questions' order; `bounds.PLANNING_REQUESTS` are asked at a time.
+    """The answers in the requests' order; `bounds.PLANNING_REQUESTS` requests are sent at a time.
 
-    An error is that of the first question that has one. What was not asked by then is not asked: a registry that does not
-    answer is waited for as long as one request waits.
+    If requests fail, the error of the first failed request is raised, and requests that were not yet sent are skipped.
+    So if a registry does not answer, the wait is only as long as for one request.
     """
     question_list = list(questions)
     if len(question_list) < _FEW:
@@ -43,7 +43,7 @@ def side_by_side(ask: Callable[[_T], _R], questions: Iterable[_T]) -> list[_R]:
 
 
 class PlanRegistry(SerdeRegistry, Protocol):
-    """What a plan asks: `RegistryClient` is one."""
+    """The registry methods that a plan needs; `RegistryClient` has them."""
 
     def versions(self, subject: str, *, deleted: bool = False) -> tuple[int, ...]:
         """The version numbers of a subject."""
@@ -55,14 +55,14 @@ class _Forgetful(Protocol):
 
 
 class PlanLookups:
-    """What a plan's policies ask while it is made, from several threads. What a version's answer said is not asked again by
-    id, where that would be the same text; nothing is registered."""
+    """The requests of a plan's policies while the plan is made, from several threads. If a version's answer has the
+    same text, the id is not requested again. Nothing is registered."""
 
     def __init__(self, registry: PlanRegistry) -> None:
         self._registry = registry
         if isinstance(registry, _Forgetful):
-            registry.forget_unknown_ids()  # whoever plans, or plans again, wants to know what is there now
-        # By context: an id means one schema in each.
+            registry.forget_unknown_ids()  # a new plan needs the registry's present state
+        # Keyed by context, because each context has its own ids.
         self._by_id: dict[tuple[str, int], RegisteredSchema] = {}
         self._versions: dict[tuple[str, int | str], SchemaVersion] = {}
         self._lock = Lock()
@@ -70,7 +70,7 @@ class PlanLookups:
 
     @contextmanager
     def _alone(self, *question: Hashable) -> Iterator[None]:
-        """Who asks the same waits for the answer."""
+        """Threads with the same request wait for the first one's answer."""
         with self._lock:
             lock = self._asking[question]
         with lock:
@@ -96,33 +96,34 @@ class PlanLookups:
             return answer
 
     def versions(self, subject: str, *, deleted: bool = False) -> tuple[int, ...]:
-        """The version numbers of a subject; none where there is no such subject."""
+        """The version numbers of a subject; empty if there is no such subject."""
         try:
             return self._registry.versions(subject, deleted=deleted)
         except SubjectNotFoundError:
             return ()
 
     def latest(self, subject: str) -> SchemaVersion | None:
-        """The highest live version of a subject; None where there is none."""
+        """The highest live version of a subject; None if there is none."""
         try:
             return self.version(subject, "latest")
         except (SubjectNotFoundError, VersionNotFoundError):
             return None
 
     def lookup(self, subject: str, schema: Schema, *, deleted: bool = False) -> SchemaVersion:
-        """See `SchemaLookup.lookup`. Always asked: that a subject lists an id does not say that it is found by its content."""
+        """See `SchemaLookup.lookup`. Always sent to the registry, because a subject that lists an id may still not be
+        found by the content."""
         return self._registry.lookup(subject, schema, deleted=deleted)
 
     def register(self, subject: str, schema: Schema) -> SchemaId:
-        """Refuses: planning writes nothing."""
+        """Always refuses, because planning writes nothing."""
         raise UsageError(f"A plan registers no schemas, but something tried to register one under {subject!r}.")
 
 
 def listed(
     lookups: PlanLookups, subjects: Iterable[Subject], known_versions: Iterable[ListedVersion] = ()
 ) -> Iterator[ListedVersion]:
-    """Every version of the subjects, soft-deleted ones too, for readers accept those; only versions that are not known
-    are asked for.
+    """Every version of the subjects, including soft-deleted ones, because readers accept them. Only unknown versions
+    are requested.
     """
     by_place = {(entry.subject, entry.version): entry for entry in known_versions}
 
@@ -141,8 +142,8 @@ def listed(
 
 
 def _is_compact(text: str) -> bool:
-    """Whether the text has no blanks. Where it has some (Apicurio), the id's text is another one, and readers look that
-    one up."""
+    """Whether the text has no blanks. If it has blanks (Apicurio), the id's text differs, and readers look up that
+    text."""
     try:
         return text == json.dumps(json.loads(text), separators=(",", ":"), ensure_ascii=False)
     except (ValueError, RecursionError):

@@ -1,19 +1,20 @@
-"""Several topics in one read: which plan reads which topic, and what their rows have in common; and the options of
-Spark's Kafka source and sink. In pure Python.
+"""Several topics in one read: the plan for each topic, and the common columns of their rows. Also the options of
+Spark's Kafka source and sink. Pure Python.
 
-A plan is one topic's, since its subjects are. So several topics take a plan each, and a row is read by the plan of the
-topic that it came from:
+A plan belongs to one topic, because its subjects do. So each of several topics needs a plan, and a row is read with the
+plan of its topic:
 
 | plans | topics that are read |
 |---|---|
 | one plan | its topic |
 | a sequence of plans | each plan's topic |
-| a mapping | its keys, each by its plan: a retry topic by the plan of the topic whose records it holds |
-| one, which looks ids up without a subject (`ById`) or has no schemas | any topic, by `subscribe_pattern` or `assign` |
+| a mapping | its keys, each with its plan: a retry topic with the plan of the topic whose records it holds |
+| one plan that looks up ids without a subject (`ById`) or has no schemas | any topic, with `subscribe_pattern` or
+`assign` |
 
-Topics are told apart by letter case, as Kafka does: `Users` is not `users`. A row has the columns of all plans, in the plans'
-order; those that its own plan lacks are null in it. What two plans call alike must be alike: another type is refused,
-and so are names that differ in letter case alone, which Spark would not tell apart.
+Letter case distinguishes topics, as in Kafka: `Users` is not `users`. A row has the columns of all plans, in the plans'
+order; columns that its own plan lacks are null. If two plans have a column with the same name, its type must be the
+same. Names that differ only in letter case are refused, because Spark would not distinguish them.
 """
 
 from __future__ import annotations
@@ -36,26 +37,26 @@ from srfix.serde.spark.short_text import first_ones
 from srfix.serde.subjects.names import Role
 
 Plans: TypeAlias = "ReadPlan | Sequence[ReadPlan] | Mapping[str, ReadPlan]"
-"""One plan, or one for each topic: in a sequence each is its own topic's, in a mapping that of the key."""
+"""One plan, or one for each topic: in a sequence, each plan is for its own topic; in a mapping, for the key."""
 
 Assignment: TypeAlias = Mapping[str, Iterable[int]]
-"""Topic → the partitions that are read."""
+"""Topic → the partitions to read."""
 
 _NAMED: Final = 3
-"""How many topics a name of counts holds."""
+"""The most topics in the name of counts."""
 _NO_PATTERN: Final = re.compile(r"(?m)^[^\n]*?([A-Z][^\n:]*) near index [0-9]+$")
-"""What Java says of a regular expression that is none."""
+"""Java's message about an invalid regular expression."""
 _LAST_PARTITION: Final = INT_MAX
-"""Kafka's number of a partition is an int."""
+"""A partition's number is an int in Kafka."""
 _OTHER_PARTITIONS: Final = "Partitions specified for Kafka start offsets don't match"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPlans:
-    """Which plan reads which topic."""
+    """The plan for each topic."""
 
     by_topic: Mapping[str, ReadPlan]
-    """Topic → its plan, in the order in which they were given."""
+    """Topic → its plan, in the given order."""
     columns: Columns
 
     @property
@@ -72,34 +73,33 @@ class TopicPlans:
 
     @property
     def name(self) -> str:
-        """The topics, for a person: the first ones, if they are many."""
+        """The topics as a text; only the first ones if there are many."""
         return first_ones(self.by_topic, _NAMED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicsAsked:
-    """What Spark's Kafka source is told to read."""
+    """The topics that Spark's Kafka source must read."""
 
     option: str
     """`subscribe`, `subscribePattern` or `assign`."""
     value: str
     topics: tuple[str, ...]
-    """The topics, as far as they are named: none for a pattern."""
+    """The named topics; none for a pattern."""
 
     @property
     def words(self) -> str:
-        """What an error calls them."""
+        """The words for the topics in an error."""
         if not self.topics:
             return f"a topic that matches {foreign(self.value)!r}"
         named = ", ".join(repr(foreign(topic)) for topic in self.topics)
         return f"the topic {named}" if len(self.topics) == 1 else f"one of the topics {named}"
 
     def error_of(self, text: str) -> UsageError | None:
-        """What is wrong with the pattern or the partitions, by what Spark said; None if that is about neither."""
+        """The error of the pattern or the partitions, from Spark's message; None if the message is about neither."""
         if self.option == "subscribePattern" and (match := _NO_PATTERN.search(text)) is not None:
             return UsageError(
-                f"subscribe_pattern= is not a regular expression of Java's: {foreign(match[1])}, in "
-                f"{foreign(self.value)!r}."
+                f"subscribe_pattern= is not a Java regular expression: {foreign(match[1])}, in {foreign(self.value)!r}."
             )
         if self.option == "assign" and _OTHER_PARTITIONS in text:
             return UsageError(
@@ -112,7 +112,7 @@ class TopicsAsked:
 def topic_plans(plans: Sequence[ReadPlan] | Mapping[str, ReadPlan]) -> TopicPlans:
     pairs = list(plans.items()) if isinstance(plans, Mapping) else [(plan_given(plan).topic, plan) for plan in plans]
     if not pairs:
-        raise UsageError("There is no plan: give one for each topic that is read.")
+        raise UsageError("There is no plan: give one for each topic.")
     by_topic: dict[str, ReadPlan] = {}
     for topic, plan in pairs:
         _check_topic(topic, "A mapping of plans")
@@ -123,8 +123,8 @@ def topic_plans(plans: Sequence[ReadPlan] | Mapping[str, ReadPlan]) -> TopicPlan
         by_topic[topic] = plan_given(plan)
     if len({plan.role for plan in by_topic.values()}) > 1:
         raise UsageError(
-            "Some plans read keys, others values. Read the values of all topics, and transform the frame once more by the "
-            "plans of their keys: df.transform(from_registry(key_plans))."
+            "Some plans read keys, others values. Read the values of all topics, and then transform the frame again "
+            "with the plans of their keys: df.transform(from_registry(key_plans))."
         )
     return TopicPlans(by_topic=by_topic, columns=_together(by_topic))
 
@@ -132,7 +132,7 @@ def topic_plans(plans: Sequence[ReadPlan] | Mapping[str, ReadPlan]) -> TopicPlan
 def topics_asked(
     plans: Plans, *, subscribe_pattern: str | None = None, assign: Assignment | None = None
 ) -> TopicsAsked:
-    """What is read: the plans' topics, unless a pattern or an assignment says so."""
+    """The topics to read: the plans' topics, or those of a pattern or an assignment."""
     if subscribe_pattern is not None and assign is not None:
         raise UsageError("subscribe_pattern= and assign= each choose the topics to read. Give only one of them.")
     all_plans = topic_plans([plans] if isinstance(plans, ReadPlan) else plans)
@@ -143,7 +143,7 @@ def topics_asked(
         if not isinstance(subscribe_pattern, str):
             raise UsageError(f"subscribe_pattern= is a string, not {type(subscribe_pattern).__name__}.")
         if not subscribe_pattern:
-            raise UsageError("subscribe_pattern= is empty, and matches no topic. Give a regular expression of Java's.")
+            raise UsageError("subscribe_pattern= is empty, and matches no topic. Give a Java regular expression.")
         return TopicsAsked(option="subscribePattern", value=subscribe_pattern, topics=())
     if assign is None:
         topics = tuple(all_plans.by_topic)
@@ -165,15 +165,15 @@ def topics_asked(
 
 
 def plan_given(plan: object, more: str = "") -> ReadPlan:
-    """The plan, if it is one; else an error, which ends in `more`."""
+    """The plan, if the value is one; otherwise an error that ends with `more`."""
     if not isinstance(plan, ReadPlan):
-        raise UsageError(f"A plan must be what plan_read gives, not {type(plan).__name__}. {more}".rstrip())
+        raise UsageError(f"A plan must come from plan_read, but this is {type(plan).__name__}. {more}".rstrip())
     return plan
 
 
 def _check_topic(topic: object, who: str) -> None:
     if not isinstance(topic, str) or not topic:
-        raise UsageError(f"{who} must name topics by strings, and {topic!r} is not a topic's name.")
+        raise UsageError(f"{who} must name topics by strings, but {topic!r} is not a topic's name.")
 
 
 def _partitions(assign: Assignment) -> dict[str, list[int]]:
@@ -194,15 +194,15 @@ def _partitions(assign: Assignment) -> dict[str, list[int]]:
 
 
 def _is_of_any_topic(plan: ReadPlan) -> bool:
-    """Whether it asks no subject that is named by the topic."""
+    """Whether the plan asks no subject that is named after the topic."""
     return plan.policy is None or isinstance(plan.policy, ById)
 
 
 def _of_one_topic(plan: ReadPlan, parameter: str) -> UsageError:
     return UsageError(
-        f"{parameter}= may bring rows of any topic, and this plan asks subjects of the topic {plan.topic!r} "
-        f"({type(plan.policy).__name__}). Give a plan for each topic, {{topic: plan}}, or one whose policy is ById: it looks "
-        "ids up without a subject."
+        f"{parameter}= may give rows of any topic, but this plan asks subjects of the topic {plan.topic!r} "
+        f"({type(plan.policy).__name__}). Give a plan for each topic, {{topic: plan}}, or one plan with the policy ById, "
+        "which looks up ids without a subject."
     )
 
 
@@ -214,7 +214,8 @@ def _together(by_topic: Mapping[str, ReadPlan]) -> Columns:
             if first_column.type != column.type:
                 raise ColumnError(
                     f"The column {column.name} is {print_type(first_column.type)} in the topic {first!r} and "
-                    f"{print_type(column.type)} in {topic!r}. Plan both with one type, or read the topics one by one."
+                    f"{print_type(column.type)} in {topic!r}. Plan both with the same type, or read the topics one "
+                    "by one."
                 )
     if len(by_topic) > 1:
         _check_letters(by_topic, by_name)
@@ -222,7 +223,7 @@ def _together(by_topic: Mapping[str, ReadPlan]) -> Columns:
 
 
 def _check_letters(by_topic: Mapping[str, ReadPlan], by_name: Mapping[str, tuple[str, Column]]) -> None:
-    """Two names in one plan are its user's; in two plans nobody meant them to be two columns."""
+    """Within one plan, such names are the user's choice. In two plans, nobody meant them to be two columns."""
     by_letters: dict[str, str] = {}
     for name, (topic, _) in by_name.items():
         other = by_letters.setdefault(declared_name(name), name)
@@ -230,14 +231,14 @@ def _check_letters(by_topic: Mapping[str, ReadPlan], by_name: Mapping[str, tuple
             {name, other} <= {column.name for column in plan.columns} for plan in by_topic.values()
         ):
             raise ColumnError(
-                f"The column {other} of the topic {by_name[other][0]!r} and {name} of {topic!r} differ in letter case alone, "
-                "which Spark does not tell apart. Use the same spelling in the plans of both topics: the case of the writer's "
-                "field names does not matter."
+                f"The column {other} of the topic {by_name[other][0]!r} and {name} of {topic!r} differ only in "
+                "letter case, and Spark does not distinguish them. Use the same spelling in the plans of both "
+                "topics: the case of the writer's field names does not matter."
             )
 
 
 def is_topic_of(pattern: str, topic: str) -> bool:
-    """Whether a pattern is all of a topic's name, as Spark's Kafka source matches them."""
+    """Whether a pattern matches a topic's whole name, as in Spark's Kafka source."""
     try:
         return re.fullmatch(pattern, topic) is not None
     except re.error as error:
@@ -245,7 +246,7 @@ def is_topic_of(pattern: str, topic: str) -> bool:
 
 
 Offsets: TypeAlias = str | Mapping[int, int] | Mapping[str, Mapping[int, int]]
-"""`earliest`, `latest`, or an offset for each partition; of several topics, for each topic such a mapping."""
+"""`earliest`, `latest`, or an offset for each partition; for several topics, such a mapping for each topic."""
 
 Options: TypeAlias = Mapping[str, str | int | bool]
 
@@ -257,7 +258,7 @@ _SOURCES: Final = {
     "subscribepattern": "subscribe_pattern=",
     "assign": "assign=",
 }
-"""Option of the source, in any letters → the parameter that sets it here."""
+"""Option of the source, in any letter case → the parameter that sets it here."""
 _SINKS: Final = {"kafka.bootstrap.servers": "bootstrap_servers", "topic": "the plan"}
 """The same for the sink."""
 
@@ -272,8 +273,8 @@ def kafka_options(
     ending_offsets: Offsets | None,
     options: Options,
 ) -> dict[str, str]:
-    """All options of the source; without ending offsets, of a stream. Headers are read, for schemas that are named there;
-    lost data fails the job."""
+    """All options of the source; without ending offsets, those of a stream. Headers are read, because they may name
+    schemas. Lost data fails the job."""
     _check(options, _SOURCES)
     spark_options = {
         "kafka.bootstrap.servers": bootstrap_servers,
@@ -284,7 +285,7 @@ def kafka_options(
     }
     if ending_offsets is not None:
         spark_options["endingOffsets"] = _offsets("ending_offsets", selection, ending_offsets)
-    # Spark takes an option's name in any letters.
+    # Spark ignores the letter case of an option's name.
     ours = {name: value for name, value in spark_options.items() if not is_among(name, options)}
     return ours | {name: _text(value) for name, value in options.items()}
 
@@ -311,7 +312,7 @@ def _offsets(parameter: str, selection: TopicsAsked, offsets: Offsets) -> str:
     if len(by_topic) < len(offsets) or not offsets:
         if len(selection.topics) != 1:
             raise UsageError(
-                f"{parameter}= names no topics, and several are read: give {{topic: {{0: 23, 1: -2}}}} for each of them."
+                f"{parameter}= names no topics, but several are read: give {{topic: {{0: 23, 1: -2}}}} for each of them."
             )
         by_topic = {selection.topics[0]: cast("Mapping[int, int]", offsets)}
     return json.dumps(

@@ -1,4 +1,5 @@
-"""What a frame of `format("srfix")` has: a row's columns, why there is no row, and the record's own columns."""
+"""The columns of a frame of `format("srfix")`: a row's columns, the reason for a missing row, and the record's own
+columns."""
 
 from __future__ import annotations
 
@@ -34,15 +35,15 @@ _METADATA_TYPES: Final[Mapping[str, FrameType]] = {
         "containsNull": True,
     },
 }
-"""As the frames of Spark's Kafka source (`KafkaRecordToRowConverter`)."""
+"""The record's columns as in Spark's Kafka source (`KafkaRecordToRowConverter`)."""
 
 
 _NEWEST: Final = "srfix.newest"
-"""Under which the metadata of a row's columns say whose they are."""
+"""The metadata key of a row's columns that names their schema."""
 
 
 class FieldKind(Enum):
-    """Where a field's values come from."""
+    """The source of a field's values."""
 
     ROW = "row"
     REASON = "reason"
@@ -68,19 +69,19 @@ class SourceFrameField:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFrame:
-    """All fields, in order, and the columns of the rows."""
+    """All fields in order, and the columns of the rows."""
 
     fields: tuple[SourceFrameField, ...]
     columns: Columns
-    """The columns that rows are decoded into; none for raw records."""
+    """The columns for decoded rows; none for raw records."""
     wrap: bool | None = None
-    """Whether a single column stands in a record, where the columns alone do not say: where some were left out."""
+    """Whether a single column is wrapped in a record, if the columns do not show it because some were left out."""
     newest: Mapping[str, tuple[str, int]] = default_field(default_factory=dict, hash=False)
     """Topic → subject and id of the newest schema whose columns these are, if its aliases and defaults count."""
 
 
 def frame_of(options: SourceOptions, schema: Mapping[str, object] | None = None) -> SourceFrame:
-    """The fields of the frame. A schema that the user gave, in Spark's JSON form, says which there are, in which order."""
+    """The fields of the frame. The user's schema, in Spark's JSON form, chooses and orders them."""
     if options.is_raw:
         return SourceFrame(fields=_records(options), columns=()) if schema is None else _chosen_raw(schema)
     declared = None if options.columns is None else half_of(given_columns(options.columns), options.role, options.wrap)
@@ -121,8 +122,8 @@ def spark_json(frame: SourceFrame) -> str:
 
 
 def _newest_of(schema: Mapping[str, object]) -> Mapping[str, tuple[str, int]]:
-    """Which schemas the columns are noted to be of (`spark_json`): all of them of the same, or of none. Whoever names
-    columns of a schema that was printed names columns."""
+    """The schemas in the columns' metadata (`spark_json`): they count only if all columns have the same ones. Columns
+    from a printed schema have no metadata, so they count as columns that the user named."""
     noted = {
         str(cast("Mapping[str, object]", one.get("metadata") or {}).get(_NEWEST, ""))
         for one in cast("Sequence[Mapping[str, object]]", schema["fields"])
@@ -183,7 +184,7 @@ def _chosen_raw(schema: Mapping[str, object]) -> SourceFrame:
 def _chosen(options: SourceOptions, schema: Mapping[str, object]) -> SourceFrame:
     schema_fields = _given_fields(schema)
     records = {field.name: field for field in _records(options)}
-    # The names of the reason columns depend on the others'; of a given schema the plain ones are taken.
+    # The names of the reason columns depend on the other columns; for a given schema, the plain names are used.
     abouts = {field.name: field for field in _about(options, ())}
     rows = [field for field in schema_fields if field.name not in records and field.name not in abouts]
     if options.metadata is None:
@@ -221,27 +222,27 @@ def _refuse_unclear(rows: Sequence[FrameField]) -> None:
 def _columns(rows: Sequence[FrameField]) -> Columns:
     if not rows:
         raise UsageError(
-            "The schema has no column of the rows. Name one at least, or read format=raw, which decodes nothing."
+            "The schema has no column of the rows. Name at least one, or read format=raw, which decodes nothing."
         )
     columns = columns_from_spark(struct_of(rows), names="keep")
     exact = _row_types(columns)
     for field in rows:
         if not _same(field.type, exact[field.name]):
             raise UsageError(
-                f"The schema's column {field.name!r} is {_named(field.type)}, which rows do not have; they have "
-                f"{_named(exact[field.name])}. Read that and cast it."
+                f"The schema's column {field.name!r} is {_named(field.type)}, but rows do not have this type; they "
+                f"have {_named(exact[field.name])}. Read that type and cast it."
             )
     return columns
 
 
 def _among(columns: Columns, declared: Columns) -> Columns:
-    """Columns of a schema that are all among the declared ones."""
+    """Checks that the columns of a schema are all among the declared ones."""
     types = {column.name: column.type for column in declared}
     for column in columns:
         if types.get(column.name) != column.type:
             raise UsageError(
-                f"The schema's column {column.name!r} is not among those of the option columns, or has another type there. "
-                "Leave the option out, or make them agree (letter case too)."
+                f"The schema's column {column.name!r} is not among those of the option columns, or has another type "
+                "there. Leave out the option, or make both agree (also in letter case)."
             )
     return columns
 
@@ -250,7 +251,7 @@ def _given_fields(schema: Mapping[str, object]) -> tuple[FrameField, ...]:
     for field in cast("Sequence[Mapping[str, object]]", schema["fields"]):
         if field["nullable"] is False:
             raise UsageError(
-                f"The schema's field {field['name']!r} is NOT NULL; every field of such a frame may be null, for "
+                f"The schema's field {field['name']!r} is NOT NULL, but every field of such a frame may be null, for "
                 "example in a tombstone. Declare it nullable."
             )
     return fields_of(schema)
@@ -259,11 +260,11 @@ def _given_fields(schema: Mapping[str, object]) -> tuple[FrameField, ...]:
 def _distinct(frame: SourceFrame) -> SourceFrame:
     rows = {declared_name(field.name) for field in frame.fields if field.kind is FieldKind.ROW}
     for field in frame.fields:
-        # Spark does not tell names apart by letter case.
+        # Spark does not distinguish names by letter case.
         if field.kind is not FieldKind.ROW and declared_name(field.name) in rows:
             raise UsageError(
-                f"Two columns are called {field.name!r}, letter case apart: the row's and the record's. Set a prefix, "
-                'for example .option("metadata.prefix", "_record_"), or leave the record\'s out of metadata.'
+                f"Two columns have the name {field.name!r} (ignoring case): the row's and the record's. Set a prefix, "
+                'for example .option("metadata.prefix", "_record_"), or leave the record\'s column out of metadata.'
             )
     return frame
 
@@ -273,7 +274,7 @@ def _same(one: FrameType, other: FrameType) -> bool:
 
 
 def _bare(type_: object) -> object:
-    """A type without what makes no difference: nullability, metadata."""
+    """A type without the parts that make no difference: nullability and metadata."""
     if isinstance(type_, Mapping):
         return {
             name: _bare(value)

@@ -1,4 +1,4 @@
-"""A topic's partitions and the ends of its logs, asked on the driver."""
+"""A topic's partitions and the ends of its logs, requested on the driver."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
 _KAFKAS_OWN: Final = frozenset({"__consumer_offsets", "__transaction_state"})
-"""What `exclude.internal.topics` leaves out of a consumer's pattern."""
+"""The topics that `exclude.internal.topics` excludes from a consumer's pattern."""
 _TIMEOUT_S: Final = 30.0
 _PATIENCE_S: Final = 10.0
 _FOR_CONSUMERS: Final = frozenset({"group.id", "enable.auto.commit", "enable.auto.offset.store"})
@@ -25,12 +25,13 @@ _Answer = TypeVar("_Answer")
 
 
 def kafka_config(properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties, with what `env:NAME` and `file:PATH` stand for in this process."""
+    """The properties, with `env:NAME` and `file:PATH` replaced by their values in this process."""
     return {name: revealed(value) for name, value in properties.items()}
 
 
 def topic_names(properties: Mapping[str, str]) -> tuple[str, ...]:
-    """The topics that this user may see, without Kafka's own. All are listed: to ask for one by name may create it."""
+    """The topics that this user may see, without Kafka's internal ones. It lists all topics, because asking for one by
+    name may create it."""
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 
@@ -46,12 +47,13 @@ def topic_names(properties: Mapping[str, str]) -> tuple[str, ...]:
 
 
 class TopicLog:
-    """Asks for one topic, again and again. No group is joined, no topic is created."""
+    """Asks about one topic repeatedly. It joins no group and creates no topic."""
 
     def __init__(
         self, properties: Mapping[str, str], topic: str, isolation: Isolation, *, only: Sequence[int] | None = None
     ) -> None:
-        """Properties have librdkafka's names, and may be `env:NAME` or `file:PATH`; `only` are the partitions that count."""
+        """Properties have librdkafka's names; their values may be `env:NAME` or `file:PATH`. `only` are the partitions
+        that count."""
         self._client = ReadOnlyClient(kafka_config(properties))
         self._topic = topic
         self._isolation = isolation
@@ -59,7 +61,7 @@ class TopicLog:
         self._admin: AdminClient | None = None
 
     def now(self) -> Log:
-        """The topic's partitions, its id, and where its logs start and end now."""
+        """The topic's partitions and id, and the present start and end of its logs."""
         from confluent_kafka.admin import OffsetSpec
 
         topic_id, partitions = self._described()
@@ -71,7 +73,7 @@ class TopicLog:
         )
 
     def partitions(self) -> Sequence[int]:
-        """The topic's partitions; otherwise as `now`."""
+        """The topic's partitions; otherwise like `now`."""
         return self._described()[1]
 
     def _described(self) -> tuple[str | None, list[int]]:
@@ -105,8 +107,8 @@ class TopicLog:
             return numbers
         if lacking := sorted(set(self._only) - set(numbers)):
             raise UsageError(
-                f"The topic {self._topic!r} has no partition {lacking[0]}, which the option assign names; it has "
-                f"{', '.join(map(str, numbers))}."
+                f"The option assign names partition {lacking[0]} of the topic {self._topic!r}, but the topic has "
+                f"only {', '.join(map(str, numbers))}."
             )
         return list(self._only)
 
@@ -158,7 +160,7 @@ class TopicLog:
 
 
 class _UnansweredError(Exception):
-    """What to raise, and librdkafka's code for why."""
+    """The error to raise, and librdkafka's code for the reason."""
 
     def __init__(self, error: ClusterError, code: int | None) -> None:
         super().__init__(error)
@@ -167,5 +169,5 @@ class _UnansweredError(Exception):
 
 
 def _for_admins(client: ReadOnlyClient) -> dict[str, Any]:
-    # librdkafka warns of a consumer's properties on other clients.
+    # librdkafka warns about a consumer's properties on other clients.
     return {name: value for name, value in client.config().items() if name not in _FOR_CONSUMERS}

@@ -1,4 +1,4 @@
-"""Which options of `format("srfix")` there are, what each is for and how it is read, and a user's by our names for them."""
+"""The options of `format("srfix")`: name, purpose and parser of each; and a user's options under srfix's names."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Tombstones(Enum):
 
 
 class Use(Enum):
-    """What the options are for."""
+    """The use of the options."""
 
     SCHEMA = "a read"
     BATCH = "a batch read"
@@ -88,7 +88,7 @@ _OPTIONS: Final[Mapping[str, Setting[Use]]] = {
     "assign": Setting(of=_TOPIC_READS),
     "bootstrap.servers": Setting(of=_ALL),
     "case.rule": Setting(of=_ALL, check=word(CaseRule), default=CaseRule.UNIQUE, field="case_rule"),
-    "checkpointLocation": Setting(of=frozenset({Use.WRITE})),  # Spark's own, which it shows to sinks
+    "checkpointLocation": Setting(of=frozenset({Use.WRITE})),  # Spark's own option, which it also passes to sinks
     "columns": Setting(of=_ALL, field="columns"),
     "delimiter": Setting(of=_ALL, field="delimiter"),
     "endingOffsets": Setting(of=frozenset({Use.SCHEMA, Use.BATCH}), field="ending_offsets"),
@@ -131,12 +131,12 @@ _OTHERS_NAMES: Final = {"schema": "columns"}
 
 
 class GivenOptions:
-    """The options by our names for them."""
+    """The user's options under srfix's names."""
 
     use: Final[Use]
 
     def __init__(self, options: Mapping[str, str], use: Use) -> None:
-        """:raises UsageError: if one is unknown, or not for this use."""
+        """:raises UsageError: if an option is unknown, or not for this use."""
         own_options = {name: value for name, value in options.items() if not _is_property(name)}
         names = match_fields(tuple(_OPTIONS), tuple(own_options), CaseRule.UNIQUE, where="the options")
         unknown = sorted(own_options.keys() - set(names.values()))
@@ -150,11 +150,11 @@ class GivenOptions:
                 raise UsageError(f"The option {name} is not for {use.value}. Leave it out. {_options_sentence(use)}")
 
     def get(self, name: str) -> str | None:
-        """The value; None if the user did not say."""
+        """The value; None if the user did not give the option."""
         return self._values.get(name)
 
     def fields(self) -> dict[str, Any]:
-        """The fields of `SourceOptions` that one option each says, with their defaults."""
+        """The fields of `SourceOptions` that correspond to one option each, with their defaults."""
         return fields_of(_OPTIONS, self._values)
 
     def kafka(self) -> dict[str, str]:
@@ -171,7 +171,8 @@ class GivenOptions:
         return to_librdkafka(client_properties | ({} if servers is None else {"bootstrap.servers": servers}))
 
     def registry(self) -> RegistrySettings:
-        """:raises UsageError: if a property of the registry's client is unknown, or they do not go together."""
+        """:raises UsageError: if a property of the registry's client is unknown, or properties contradict each
+        other."""
         client_properties = {
             name.removeprefix(_REGISTRY): value
             for name, value in self._properties.items()
@@ -183,7 +184,8 @@ class GivenOptions:
 
 @contextmanager
 def in_options_words() -> Iterator[None]:
-    """An error that speaks of a Python argument, `missing_columns='null'`, speaks of the option missing.columns (null)."""
+    """Rewrites an error: a Python argument such as `missing_columns='null'` becomes the option missing.columns
+    (null)."""
     try:
         yield
     except SrfixError as error:

@@ -1,7 +1,8 @@
-"""Which records a read takes: ranges of offsets, computed without asking the cluster.
+"""The records of a read: ranges of offsets, computed without asking the cluster.
 
-An offset is where a record stands in its partition; a range has its start and lacks its end. What a stream's checkpoint
-keeps of it is JSON: `{"topic": "users", "topic_id": "…", "offsets": {"0": 17, "1": 4}}`, the next offset of each partition.
+An offset is a record's position in its partition; a range includes its start and excludes its end. A stream's
+checkpoint is JSON: `{"topic": "users", "topic_id": "…", "offsets": {"0": 17, "1": 4}}`, with the next offset of each
+partition.
 """
 
 from __future__ import annotations
@@ -15,33 +16,33 @@ from typing import Final, Literal, TypeAlias, TypeVar
 from srfix.serde.errors import DataLossError, UsageError
 
 _Place = TypeVar("_Place", int, tuple[str, int])
-"""A partition, or a topic's."""
+"""A partition, or the partitions of a topic."""
 End: TypeAlias = Literal["earliest", "latest"]
 _WORDS: Final[Mapping[int, End]] = {-2: "earliest", -1: "latest"}
-"""As in Spark's Kafka source (`KafkaOffsetRangeLimit`)."""
+"""The numbers for earliest and latest, as in Spark's Kafka source (`KafkaOffsetRangeLimit`)."""
 ENDS: Final[Mapping[str, End]] = {end: end for end in _WORDS.values()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
-    """A topic as it was found."""
+    """The state of a topic."""
 
     topic: str
     topic_id: str | None
-    """Its id, by which a recreated topic is told (KIP-516); None if the broker gives none."""
+    """Its id, which shows whether the topic was recreated (KIP-516); None if the broker gives none."""
     starts: Mapping[int, int]
-    """Partition → the first offset that is still there."""
+    """Partition → the first offset that still exists."""
     ends: Mapping[int, int]
-    """Partition → the offset behind the last record: the last stable one where open transactions are not read."""
+    """Partition → the offset after the last record; the last stable offset if open transactions are not read."""
 
     def at(self, end: End) -> Mapping[int, int]:
-        """Partition → the offset at that end."""
+        """Partition → the offset at that end of the log."""
         return self.starts if end == "earliest" else self.ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class OffsetRange:
-    """Some records of one partition: offsets from `start` on, without `end`."""
+    """Some records of one partition: offsets from `start` (inclusive) to `end` (exclusive)."""
 
     partition: int
     start: int
@@ -49,13 +50,13 @@ class OffsetRange:
 
     @property
     def length(self) -> int:
-        """How many offsets: at least as many as records."""
+        """The number of offsets, which is at least the number of records."""
         return self.end - self.start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamCheckpoint:
-    """Where a stream has got to."""
+    """The position of a stream."""
 
     topic: str
     topic_id: str | None
@@ -64,12 +65,12 @@ class StreamCheckpoint:
 
     @classmethod
     def of(cls, log: Log, offsets: Mapping[int, int]) -> StreamCheckpoint:
-        """Offsets of a topic as it was found."""
+        """A checkpoint for a topic's state."""
         return cls(topic=log.topic, topic_id=log.topic_id, offsets=offsets)
 
     @classmethod
     def from_json(cls, document: Mapping[str, object], topic: str) -> StreamCheckpoint:
-        """What `to_json` gave."""
+        """Reads the result of `to_json`."""
         offsets = document.get("offsets")
         if not isinstance(offsets, Mapping):
             raise UsageError(
@@ -88,7 +89,7 @@ class StreamCheckpoint:
         )
 
     def to_json(self) -> dict[str, object]:
-        """For Spark, which compares what it gets by its text: always in the same order."""
+        """The JSON for Spark, always in the same order, because Spark compares the text."""
         document: dict[str, object] = {"topic": self.topic}
         if self.topic_id is not None:
             document["topic_id"] = self.topic_id
@@ -106,8 +107,8 @@ def json_or_none(text: str) -> object:
 
 
 def stated_offsets(option: str, text: str, log: Log) -> Mapping[int, int]:
-    """Partition → the offset that an option says, for every partition of the topic: `earliest`, `latest`, or JSON as Spark's
-    Kafka source takes it, `{"users": {"0": 23, "1": -2}}`, where -2 is earliest and -1 latest."""
+    """Partition → the offset in an option, for every partition of the topic. The option is `earliest`, `latest`, or
+    JSON as in Spark's Kafka source, `{"users": {"0": 23, "1": -2}}`, where -2 is earliest and -1 latest."""
     if text in ENDS:
         return dict(log.at(ENDS[text]))
     stated = _parsed(option, text, log.topic)
@@ -158,7 +159,7 @@ def _partitions(numbers: Sequence[int]) -> str:
 def ranges_of(
     log: Log, starts: Mapping[int, int], ends: Mapping[int, int], *, fail_on_data_loss: bool
 ) -> tuple[OffsetRange, ...]:
-    """What is to be read of the partitions that have an end; one without a start is read from its first offset."""
+    """The ranges to read of the partitions with an end. A partition without a start is read from its first offset."""
     ranges = []
     for partition, end in sorted(ends.items()):
         start = starts.get(partition, log.starts.get(partition, 0))
@@ -174,7 +175,7 @@ def ranges_of(
 
 
 def _loss(log: Log, partition: int, start: int, end: int) -> str | None:
-    """What is missing of a range; None if nothing is."""
+    """The missing part of a range; None if nothing is missing."""
     if start >= end:
         return None if start == end else f"the log goes back from offset {start} to {end}"
     first, last = log.starts.get(partition), log.ends.get(partition)
@@ -188,12 +189,12 @@ def _loss(log: Log, partition: int, start: int, end: int) -> str | None:
 
 
 def is_recreated(checkpoint: StreamCheckpoint, log: Log) -> bool:
-    """True if the topic is not the one that the checkpoint is of, as far as ids tell."""
+    """True if the topic's id shows that it is not the checkpoint's topic."""
     return None not in (checkpoint.topic_id, log.topic_id) and checkpoint.topic_id != log.topic_id
 
 
 def check_not_recreated(checkpoint: StreamCheckpoint, log: Log) -> None:
-    """:raises DataLossError: if the topic is not the one that the checkpoint is of, or its log went back."""
+    """:raises DataLossError: if the topic is not the checkpoint's topic, or its log is shorter than before."""
     if is_recreated(checkpoint, log):
         raise _data_loss(f"the topic {log.topic!r} was deleted and created again (it has another id)", log.topic, None)
     for partition, offset in checkpoint.offsets.items():
@@ -201,8 +202,8 @@ def check_not_recreated(checkpoint: StreamCheckpoint, log: Log) -> None:
         if end is None or end < offset:
             where = "is gone" if end is None else f"ends at {end} now"
             raise _data_loss(
-                f"the stream has read {log.topic}[{partition}] up to offset {offset}, and the partition {where}: the topic "
-                "was recreated or truncated",
+                f"the stream has read {log.topic}[{partition}] up to offset {offset}, but the partition {where}: the "
+                "topic was recreated or truncated",
                 log.topic,
                 partition,
             )
@@ -218,15 +219,16 @@ def _data_loss(what: str, topic: str, partition: int | None) -> DataLossError:
 
 
 def limited(starts: Mapping[_Place, int], ends: Mapping[_Place, int], limit: int) -> dict[_Place, int]:
-    """New ends, so that no more than `limit` offsets lie between: shared out by what each partition has, and never nothing
-    where there is something (as `KafkaMicroBatchStream.rateLimit`). Every partition of `ends` has a start."""
+    """New ends, so that at most `limit` offsets lie between starts and ends. The limit is divided in proportion to each
+    partition's offsets, and a partition with offsets gets at least one (as in `KafkaMicroBatchStream.rateLimit`). Every
+    partition of `ends` has a start."""
     waiting = {partition: max(0, end - starts[partition]) for partition, end in ends.items()}
     total = sum(waiting.values())
     if total <= limit:
         return dict(ends)
     new_ends: dict[_Place, int] = {}
     left, waiting_left = limit, total
-    # The smallest first: what rounding takes from them is left for the others, and nothing is given twice.
+    # The smallest come first, so that rounding leaves the rest for the others, and nothing is given twice.
     for partition, count in sorted(waiting.items(), key=lambda item: (item[1], item[0])):
         share = -(-left * count // waiting_left) if waiting_left else 0
         share = min(share, left, count)
@@ -237,7 +239,8 @@ def limited(starts: Mapping[_Place, int], ends: Mapping[_Place, int], limit: int
 
 
 def split_ranges(ranges: Iterable[OffsetRange], *, at_least: int, longest: int | None) -> tuple[OffsetRange, ...]:
-    """The same offsets in more ranges: of `longest` offsets at most, and `at_least` of them if there are as many offsets."""
+    """The same offsets in more ranges: each has at most `longest` offsets, and there are `at_least` ranges if there are
+    as many offsets."""
     some = list(ranges)
     total = sum(range_.length for range_ in some)
     if longest is not None:

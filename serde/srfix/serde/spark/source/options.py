@@ -22,44 +22,44 @@ from srfix.serde.spark.source.offsets import json_or_none
 from srfix.serde.subjects.names import Role
 
 METADATA: Final = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
-"""A record's columns, as Spark's Kafka source calls them."""
+"""A record's columns, with the names of Spark's Kafka source."""
 
 _RAW: Final = "raw"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
-    """What the user asked for: a field is the option of its name, None where the option has no default. Its repr shows no
+    """The user's options. Each field is the option with its name; None if the option has no default. The repr shows no
     secret."""
 
     topic: str | None
-    """The topic; None if files are read raw, or there may be several."""
+    """The topic; None if files are read raw, or if there may be several topics."""
     topics: Mapping[str, tuple[int, ...] | None]
-    """Several topics, each with the partitions that are read, None for all; empty if there is one."""
+    """Several topics, each with the partitions to read (None for all); empty if there is only one topic."""
     pattern: str | None
-    """What the whole name of a topic is to match; None if topics are named."""
+    """The pattern for whole topic names; None if topics are named."""
     partitions: tuple[int, ...] | None
-    """The partitions that are read (`assign`), ascending; None for all."""
+    """The partitions to read (`assign`), ascending; None for all."""
     path: str | None
-    """Where the files of a captured topic are; None to read the topic itself."""
+    """The path of a captured topic's files; None to read the topic itself."""
     kafka: Mapping[str, str] = field(repr=False)
-    """Client properties, librdkafka's names; values may be `env:NAME` or `file:PATH`. No `isolation.level`."""
+    """Client properties with librdkafka's names; values may be `env:NAME` or `file:PATH`. Without `isolation.level`."""
     isolation: Isolation
     """Whether records of open and aborted transactions are read."""
     registry: RegistrySettings
     columns: str | None
     format: Format | None
-    """What bodies are written in; None to leave the bytes alone (raw)."""
+    """The format of bodies; None to leave the bytes unchanged (raw)."""
     role: Role
     case_rule: CaseRule
     wrap: bool | None
     policy: Policy
     subjects: tuple[str, ...]
-    """The subjects that the policy asks, or the one that is written under; none for the topic's own."""
+    """The subjects that the policy asks, or the subject to write under; empty for the topic's own subject."""
     on_error: OnBadRow
     tombstones: Tombstones
     metadata: tuple[str, ...] | None
-    """Columns of the record beside those of its row; None if the user did not say."""
+    """Columns of the record besides those of its row; None if the user did not name any."""
     metadata_prefix: str
     starting_offsets: str | None
     ending_offsets: str | None
@@ -94,14 +94,14 @@ class SourceOptions:
 
 
 def source_options(options: Mapping[str, str], use: Use) -> SourceOptions:
-    """Reads options, whose names may come in any letter case."""
+    """Reads options; their names may have any letter case."""
     use = Use.FILES if use is Use.BATCH and is_among("path", options) else use
     given_options = GivenOptions(options, use)
     kafka = given_options.kafka()
     isolation = word(Isolation)("kafka.isolation.level", kafka.pop("isolation.level", "read_committed"))
     fields, format_, place = given_options.fields(), _format(given_options), _place(given_options)
     if fields["columns"] is not None and fields["times"] == "integers":
-        # A frame has the integers' columns.
+        # With integers, a frame has integer columns.
         fields["columns"] = print_columns(with_times(given_columns(fields["columns"]), fields["times"]))
     one = len(place) == 1
     settings = SourceOptions(
@@ -122,8 +122,8 @@ def source_options(options: Mapping[str, str], use: Use) -> SourceOptions:
 
 
 def _place(given_options: GivenOptions) -> dict[str, tuple[int, ...] | None]:
-    """The topics and, if they were named, their partitions, by one of the names that ours and Spark's Kafka source have; none
-    for a pattern."""
+    """The topics, and their partitions if they were named, from one of the option names of srfix and of Spark's Kafka
+    source; empty for a pattern."""
     topic_options = [
         name for name in ("topic", "subscribe", "subscribePattern", "assign") if given_options.get(name) is not None
     ]
@@ -197,9 +197,9 @@ def _subjects(given_options: GivenOptions, policy: Policy) -> tuple[str, ...]:
             )
         return first, second
     if first is not None or second is not None:
-        raise UsageError("The options subject.first and subject.second go with policy=dual-subject.")
+        raise UsageError("The options subject.first and subject.second need policy=dual-subject.")
     if subject is not None and policy is Policy.BY_ID and given_options.use is not Use.WRITE:
-        raise UsageError("The option subject goes with policy=one-subject.")
+        raise UsageError("The option subject needs policy=one-subject.")
     return () if subject is None else (subject,)
 
 
@@ -214,7 +214,7 @@ def _metadata(given_options: GivenOptions, *, is_raw: bool) -> tuple[str, ...] |
         has_headers = flag("includeHeaders", given_options.get("includeHeaders") or "false")
         return tuple(name for name in METADATA if name != "headers" or has_headers)
     if given_options.get("includeHeaders") is not None:
-        raise UsageError("The option includeHeaders goes with format=raw; otherwise name headers in metadata.")
+        raise UsageError("The option includeHeaders needs format=raw; otherwise name headers in metadata.")
     if value is None:
         return None
     words = [word.strip() for word in value.split(",") if word.strip()]
@@ -228,7 +228,9 @@ def _metadata(given_options: GivenOptions, *, is_raw: bool) -> tuple[str, ...] |
 
 def _check_together(options: SourceOptions, use: Use) -> None:
     if options.path is not None and options.kafka:
-        raise UsageError("Give path, to read files, or bootstrap.servers and topic, to read a topic: not both.")
+        raise UsageError(
+            "Give either path, to read files, or bootstrap.servers and topic, to read a topic, but not both."
+        )
     if options.path is not None and options.is_several:
         raise UsageError(
             "A read of files returns the rows of one topic, or raw records of all topics. Read each topic separately, "

@@ -1,4 +1,4 @@
-"""What `format("srfix")` decides on the driver: the plan, which parts there are, how far a micro-batch goes. No pyspark."""
+"""The decisions of `format("srfix")` on the driver: the plan, the parts, and the end of a micro-batch. No pyspark."""
 
 from __future__ import annotations
 
@@ -50,19 +50,19 @@ def registry_of(options: SourceOptions) -> RegistryClient | None:
     except SecretError as error:
         raise SecretError(
             f"{error.message} As an option: registry.basic.auth.user.info=USER:env:NAME, or "
-            "registry.bearer.auth.token=file:PATH; the workers read it for themselves. A client certificate in a Java key "
-            "store does not travel either: give it as PEM files, registry.ssl.certificate.location and "
-            "registry.ssl.key.location."
+            "registry.bearer.auth.token=file:PATH; the workers read it for themselves. A client certificate in a "
+            "Java key store cannot be sent to the workers either: give it as PEM files, "
+            "registry.ssl.certificate.location and registry.ssl.key.location."
         ) from None
     return client
 
 
 def with_columns(options: SourceOptions) -> SourceOptions:
-    """The options with columns: those that were given, or the newest schema's, as `read.plan.NEWEST`."""
+    """The options with columns: the user's columns, or the newest schema's, as in `read.plan.NEWEST`."""
     registry = registry_of(options)  # first: it refuses a literal password
     if options.columns is not None or options.format not in SCHEMA_FORMATS:
         return options
-    assert registry is not None  # source_options looked
+    assert registry is not None  # source_options has checked this
     half, newest = newest_columns(
         registry,
         options.required_topic(),
@@ -72,7 +72,7 @@ def with_columns(options: SourceOptions) -> SourceOptions:
         policy=_policy(options, registry),
     )
     columns = half.known_columns
-    # What reads is given the frame's columns alone, and takes ksqlDB's default.
+    # The reader gets only the frame's columns, and uses ksqlDB's default.
     if options.wrap is None and half_of(columns, options.role, None).wrapped != half.wrapped:
         raise UsageError(
             f"The newest schema for the {options.role.value}s of topic {options.topic!r} has one column, "
@@ -89,7 +89,7 @@ def with_columns(options: SourceOptions) -> SourceOptions:
 
 
 def plan_of(options: SourceOptions, frame: SourceFrame) -> ReadPlan | None:
-    """How the payloads become rows; None for raw records."""
+    """The plan that turns payloads into rows; None for raw records."""
     if options.format is None:
         return None
     registry = registry_of(options) if options.format in SCHEMA_FORMATS else None
@@ -174,12 +174,12 @@ def _task(options: SourceOptions, frame: SourceFrame, names: tuple[str, ...], *,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchRead:
-    """One read: what all tasks are given, and the part that each of them reads."""
+    """One read: the data for all tasks, and the part that each of them reads."""
 
     task: bytes
     """The pickled `ReadTask`."""
     parts: tuple[Part, ...]
-    """What each task reads. Never empty: Spark makes a task of nothing otherwise."""
+    """The part that each task reads. It is never empty, because Spark would otherwise make an empty task."""
 
     @classmethod
     def planned(cls, options: SourceOptions, frame: SourceFrame) -> BatchRead:
@@ -201,7 +201,7 @@ def _parts(options: SourceOptions) -> tuple[Part, ...]:
     starts = stated_offsets("startingOffsets", options.starting_offsets or "earliest", log)
     ends = stated_offsets("endingOffsets", options.ending_offsets or "latest", log)
     if options.starting_offsets == "latest" or options.ending_offsets == "earliest":
-        raise UsageError("A batch read does not start at latest, nor end at earliest: there would be nothing in it.")
+        raise UsageError("A batch read cannot start at latest or end at earliest, because it would be empty.")
     return _split(options, log, starts, ends)
 
 
@@ -221,19 +221,19 @@ class OffsetSpan:
 
     log: Log
     begun: Mapping[int, int]
-    """Partition → its next offset, as the checkpoint has it."""
+    """Partition → its next offset in the checkpoint."""
     starts: Mapping[int, int]
-    """Partition → where to begin, for every partition of `ends`."""
+    """Partition → the first offset to read, for every partition of `ends`."""
     ends: Mapping[int, int]
-    """Partition → where its records end."""
+    """Partition → the end of its records (exclusive)."""
 
     def until(self, ends: Mapping[int, int]) -> dict[str, object]:
-        """What a checkpoint keeps of a micro-batch that ends there."""
+        """The checkpoint for a micro-batch with this end."""
         return StreamCheckpoint.of(self.log, {**self.begun, **ends}).to_json()
 
 
 class StreamRead:
-    """A stream's offsets, on the driver. Offsets are the JSON of a `StreamCheckpoint`; nothing is committed anywhere else."""
+    """A stream's offsets, on the driver. They are the JSON of a `StreamCheckpoint`; nothing is committed elsewhere."""
 
     def __init__(self, options: SourceOptions, frame: SourceFrame) -> None:
         names = tuple(dict.fromkeys((*needed_names(frame, options.role), *useful_names(frame))))
@@ -244,13 +244,13 @@ class StreamRead:
         self.task = _task(options, frame, names, with_records=True)
 
     def initial(self) -> dict[str, object]:
-        """Where a new stream begins."""
+        """The start of a new stream."""
         log = self._log.now()
         starts = stated_offsets("startingOffsets", self._options.starting_offsets or "earliest", log)
         return StreamCheckpoint.of(log, starts).to_json()
 
     def latest(self, start: Mapping[str, object] | None = None, limit: int | None = None) -> dict[str, object]:
-        """Where the next micro-batch ends: no more than `limit` offsets behind `start`."""
+        """The end of the next micro-batch: at most `limit` offsets after `start`."""
         if start is None:
             self._last_log = log = self._log.now()
             return StreamCheckpoint.of(log, log.ends).to_json()
@@ -259,16 +259,16 @@ class StreamRead:
         return span.until(ends)
 
     def offset_span(self, start: Mapping[str, object]) -> OffsetSpan:
-        """What may be read from `start` on."""
+        """The records that may be read from `start` on."""
         self._last_log = log = self._log.now()
         begun = self._begun(start, log, log.ends)
-        # Partitions that appeared since `until_now` are for the next run.
+        # Partitions that appear after `until_now` are left for the next run.
         ends = {
             partition: end if self._until is None else min(end, self._until[partition])
             for partition, end in log.ends.items()
             if self._until is None or partition in self._until
         }
-        # A partition that is new begins at its first record.
+        # A new partition begins at its first record.
         starts = {partition: begun.get(partition, log.starts[partition]) for partition in ends}
         ends = {partition: max(end, starts[partition]) for partition, end in ends.items()}
         return OffsetSpan(log=log, begun=begun, starts=starts, ends=ends)
@@ -282,7 +282,7 @@ class StreamRead:
         self._until = self._log.now().ends
 
     def behind(self) -> dict[str, object]:
-        """Where the topic ended when it was last looked at, whatever was read."""
+        """The end of the topic at the last look, whatever was read."""
         log = self._last_log or self._log.now()
         return StreamCheckpoint.of(log, log.ends).to_json()
 
@@ -292,7 +292,8 @@ class StreamRead:
         return _split(self._options, log, self._begun(start, log, ends), ends)
 
     def _begun(self, start: Mapping[str, object], log: Log, ends: Mapping[int, int]) -> Mapping[int, int]:
-        """Where the partitions that are still there go on; one that went back begins anew, if that is no error."""
+        """The next offsets of the remaining partitions. A partition whose log is shorter than before starts again, if
+        that is not an error."""
         begun = StreamCheckpoint.from_json(start, log.topic)
         if self._options.fail_on_data_loss:
             check_not_recreated(begun, log)

@@ -1,5 +1,5 @@
-"""Ranges of offsets → records, some at a time, as columns; and captured topics, Parquet files with the columns of Spark's Kafka
-source, as `df.write.parquet(…)` writes such a frame. Runs in Spark's workers."""
+"""Ranges of offsets → records, some at a time, as columns. Also captured topics: Parquet files with the columns of
+Spark's Kafka source, as `df.write.parquet(…)` writes such a frame. Runs in Spark's workers."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 
 _PREFETCH: Final = {"queued.max.messages.kbytes": "4096", "fetch.queue.backoff.ms": "20"}
-"""librdkafka's defaults fetch 64 MiB ahead and then look again after a second. The user's settings go before."""
+"""librdkafka's defaults fetch 64 MiB ahead and then check again after a second. The user's settings win."""
 _AT_A_TIME: Final = 500
-"""Where `consume` costs least per record."""
+"""With this number, `consume` takes the least time per record."""
 _POLL_S: Final = 0.1
 _MOST_BYTES: Final = 2**25
-"""A batch is not made longer from this many bytes of values on."""
+"""A batch ends when its values have this number of bytes."""
 _Headers: TypeAlias = "list[tuple[str, bytes | None]]"
 
 
 def record_type(name: str) -> pa.DataType:
-    """The Arrow type of a record's column, as Spark's Kafka source has it."""
+    """The Arrow type of a record's column, as in Spark's Kafka source."""
     pa = pyarrow()
     return {
         "key": pa.binary(),
@@ -52,8 +52,8 @@ def record_type(name: str) -> pa.DataType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordReader:
-    """Reads ranges of one topic, each with a consumer of its own: assigned, never subscribed, nothing committed. Its fields
-    are the options of those names."""
+    """Reads ranges of one topic, each with its own consumer. A consumer is assigned, never subscribed, and commits
+    nothing. The fields are the options with the same names."""
 
     topic: str
     kafka: Mapping[str, str] = field(repr=False)
@@ -62,9 +62,9 @@ class RecordReader:
     poll_timeout_s: float
 
     def read(self, range_: OffsetRange, names: Collection[str], at_a_time: int) -> Iterator[pa.RecordBatch]:
-        """The records of a range, in order: batches with the columns of these names.
+        """The records of a range, in order, as batches with the named columns.
 
-        A range ends by position, so markers of transactions and compacted records at its end are not waited for.
+        A range ends by position, so it does not wait for transaction markers or compacted records at its end.
         """
         client = ReadOnlyClient({**_PREFETCH, **kafka_config(self.kafka)})
         consumer = self._open(client, range_)
@@ -87,8 +87,8 @@ class RecordReader:
             from confluent_kafka import Consumer, KafkaException, TopicPartition
         except ImportError as error:
             raise UsageError(
-                f"Reading a topic needs confluent-kafka on the workers, which cannot be imported ({error}). Install it "
-                "there, or read the topic by Spark's own Kafka source."
+                f"Reading a topic needs confluent-kafka on the workers, which cannot be imported ({error}). Install "
+                "it there, or read the topic with Spark's own Kafka source."
             ) from error
         try:
             consumer = Consumer(
@@ -131,7 +131,7 @@ class RecordReader:
                     position = max(position, self._heeded(client, event, position, range_))
 
     def _heeded(self, client: ReadOnlyClient, event: Message, position: int, range_: OffsetRange) -> int:
-        """Where the read stands after what is not a record."""
+        """The position after an event that is not a record."""
         from confluent_kafka import KafkaError
 
         error = event.error()
@@ -145,7 +145,7 @@ class RecordReader:
         if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
             raise self._lost(f"the offset {position} of {where} is gone", range_)
         if error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED or error.retriable():
-            return position  # a group is named to please librdkafka only
+            return position  # a group is named only because librdkafka requires one
         raise client.failed(f"reading {where} at offset {position}", error, acl=f"Read on topic {self.topic!r}")
 
     def _lost(self, what: str, range_: OffsetRange) -> DataLossError:
@@ -157,8 +157,8 @@ class RecordReader:
         )
 
 
-# Functions of the class: columns are made by `map`, since a loop in Python costs as much as the read. What every record has
-# and only an event lacks, the types do not tell apart.
+# Functions of the class, so that `map` makes the columns: a Python loop would take as long as the read. The types do
+# not distinguish records from events, which lack some values.
 _error = cast("Callable[[Message], object]", methodcaller("error"))
 _offset = cast("Callable[[Message], int]", methodcaller("offset"))
 
@@ -185,15 +185,15 @@ def _batch(topic: str, partition: int, messages: Sequence[Message], names: Colle
 
 
 def _timestamps(messages: Sequence[Message]) -> tuple[list[int], list[int]]:
-    """Types and times in microseconds."""
+    """Timestamp types, and times in microseconds."""
     kinds, milliseconds = zip(*map(methodcaller("timestamp"), messages), strict=True)
-    # librdkafka counts types from 0 for none, Kafka and Spark from -1. Without a timestamp both say -1 ms.
+    # librdkafka's number for "no timestamp" is 0, Kafka's and Spark's is -1. Without a timestamp, both give -1 ms.
     times = [time_ms * 1000 if kind else -1000 for kind, time_ms in zip(kinds, milliseconds, strict=True)]
     return [kind - 1 for kind in kinds], times
 
 
 def _headers(messages: Sequence[Message]) -> list[list[dict[str, object]] | None]:
-    """None where there are none, as Spark's source has it."""
+    """None if there are no headers, as in Spark's source."""
     headers = list(map(cast("Callable[[Message], _Headers | None]", methodcaller("headers")), messages))
     if not any(headers):
         return [None] * len(messages)
@@ -205,18 +205,18 @@ class CapturedTopic:
     """The files of a captured topic."""
 
     parts: tuple[bytes, ...]
-    """Their row groups, one by one: what `read_part` takes."""
+    """Their row groups, one by one, for `read_part`."""
     names: frozenset[str]
-    """The columns that they have; a folder may have them in its name (`topic=users/`)."""
+    """The columns of the files; a folder's name may also give a column (`topic=users/`)."""
 
 
 def captured_topic(path: str, names: Collection[str]) -> CapturedTopic:
-    """A file, or all Parquet files below a folder: a path on this machine and on the workers', or the URI of a file system
-    that pyarrow knows (s3, gs, hdfs). The names are those of the record's columns that are needed."""
+    """A file, or all Parquet files in a folder: a path on this machine and on the workers, or the URI of a file system
+    that pyarrow knows (s3, gs, hdfs). The names are the needed columns of the record."""
     dataset = _dataset()
     place = path if "://" in path else str(Path(path.removeprefix("file:")).absolute())
     try:
-        # Spark's own files (_SUCCESS, .crc) are passed over.
+        # Spark's own files (_SUCCESS, .crc) are skipped.
         files = dataset.dataset(place, format="parquet", partitioning="hive")
     except (OSError, ValueError, pyarrow().ArrowException) as error:
         raise UsageError(
@@ -236,7 +236,7 @@ def captured_topic(path: str, names: Collection[str]) -> CapturedTopic:
 
 
 def read_part(part: bytes, names: Sequence[str], at_a_time: int, topic: str | None) -> Iterator[pa.RecordBatch]:
-    """The records of one row group, in batches; of the topic alone, where the files say theirs."""
+    """The records of one row group, in batches; if the files have topics, only those of the topic."""
     dataset = _dataset()
     fragment = pickle.loads(part)  # noqa: S301 - the driver's, by the same way as the code that is running
     schema = _with_partitions(fragment)
@@ -269,7 +269,7 @@ def _cast(array: pa.Array, name: str) -> pa.Array:
     type_ = record_type(name)
     try:
         if pa.types.is_timestamp(array.type) and array.type.tz is None:
-            # INT96, in which Spark writes times unless told otherwise, is UTC.
+            # INT96, in which Spark writes times by default, is UTC.
             array = array.cast(pa.timestamp("us")).cast(type_)
         return array if array.type == type_ else array.cast(type_)
     except pa.ArrowException as error:

@@ -1,4 +1,5 @@
-"""What a task of `format("srfix")` does: records, decoded under a plan, as batches of the frame. Runs in Spark's workers."""
+"""The work of a task of `format("srfix")`: it decodes records with a plan, and gives batches of the frame. Runs in
+Spark's workers."""
 
 from __future__ import annotations
 
@@ -22,35 +23,35 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Part: TypeAlias = "tuple[int, int, int] | bytes | tuple[int, Part] | None"
-"""What one task reads: partition, start and end; a part of a file; the number of a topic and a part of it; or nothing. It
-unpickles without srfix."""
+"""The part that one task reads: partition, start and end; a part of a file; the number of a topic and a part of it; or
+nothing. It can be unpickled without srfix."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadTask:
-    """What a task reads, and how. Picklable."""
+    """What a task reads, and how it reads. Picklable."""
 
     frame: SourceFrame
     plan: bytes | None
     """The pickled `ReadPlan`; None for raw records."""
     role: Role
     names: tuple[str, ...]
-    """The record's columns that are read."""
+    """The record's columns to read."""
     topic: str | None
-    """The topic; None for files of whatever topics."""
+    """The topic; None for files with any topics."""
     records: RecordReader | None
-    """What reads the topic; None for files."""
+    """The reader of the topic; None for files."""
     on_error: OnBadRow
     drops_tombstones: bool
     at_a_time: int
-    """Records of a batch."""
+    """The number of records in a batch."""
 
     def read(self, part: Part) -> Iterator[pa.RecordBatch]:
         """The batches of one part, each exactly of the frame's Arrow schema."""
         schema = _arrow_schema(self.frame)
         for records in self._records(part):
             batch = self._framed(records)
-            # Spark takes nothing but this very schema.
+            # Spark accepts only exactly this schema.
             yield batch.cast(schema)
 
     def _records(self, part: Part) -> Iterator[pa.RecordBatch]:
@@ -84,7 +85,7 @@ class ReadTask:
     def _table(self, records: pa.RecordBatch, decoded: pa.StructArray) -> pa.RecordBatch:
         pa, compute = pyarrow(), pyarrow_compute()
         row, reasons = decoded.field("row"), decoded.field("reason")
-        # flatten, unlike field, lets the null of a struct be the null of its fields
+        # unlike field, flatten makes the fields of a null struct null
         columns = dict(zip((column.name for column in self.frame.columns), row.flatten(), strict=True))
         arrays = []
         for field in self.frame.fields:
@@ -105,13 +106,13 @@ class ReadTask:
 
 
 def needed_names(frame: SourceFrame, role: Role) -> tuple[str, ...]:
-    """The record's columns that the frame cannot do without."""
+    """The record's columns that the frame needs."""
     shown = tuple(dict.fromkeys(field.source for field in frame.fields if field.kind is FieldKind.METADATA))
     return tuple(dict.fromkeys((role.value, *shown))) if frame.columns else shown
 
 
 def useful_names(frame: SourceFrame) -> tuple[str, ...]:
-    """The record's columns that help if they are there: to say where a bad row is, and which schema a header names."""
+    """The record's columns that help if they are there: they give a bad row's place, and schemas in headers."""
     return ("partition", "offset", "headers") if frame.columns else ()
 
 
@@ -163,7 +164,7 @@ class ReadTasks:
     by_topic: tuple[ReadTask, ...]
 
     def read(self, part: Part) -> Iterator[pa.RecordBatch]:
-        """The batches of one part of one topic; otherwise as `ReadTask.read`."""
+        """The batches of one part of one topic; otherwise like `ReadTask.read`."""
         if part is None:
             return iter(())
         number, inner = cast("tuple[int, Part]", part)

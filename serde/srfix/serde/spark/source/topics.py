@@ -1,7 +1,7 @@
 """Several topics in one read of `format("srfix")`: each has its plan, its task and its offsets. No pyspark.
 
-What a stream's checkpoint keeps is `{"topics": {"users": …, "orders": …}}`, for each topic what the checkpoint of a
-stream of that topic alone keeps. A checkpoint of one topic is taken too, so that a query may be given more topics.
+A stream's checkpoint is `{"topics": {"users": …, "orders": …}}`, with the checkpoint of a single-topic stream for each
+topic. A checkpoint of one topic is also accepted, so that a query can get more topics later.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TOPICS: Final = "topics"
 
 
 def each_topic(options: SourceOptions) -> dict[str, SourceOptions]:
-    """Topic → the options of a read of it alone, by name."""
+    """Topic → the options of a read of only this topic, by name."""
     places = dict(options.topics)
     if options.pattern is not None:
         places = dict.fromkeys(_matching(options))
@@ -52,7 +52,7 @@ def each_topic(options: SourceOptions) -> dict[str, SourceOptions]:
 
 
 def columns_of_topics(options: SourceOptions) -> SourceOptions:
-    """As `with_columns`; the newest schemas of several topics must have the same columns."""
+    """Like `with_columns`; the newest schemas of several topics must have the same columns."""
     if not options.is_several or options.columns is not None:
         return with_columns(options)
     by_topic = {topic: with_columns(one) for topic, one in each_topic(options).items()}
@@ -60,16 +60,17 @@ def columns_of_topics(options: SourceOptions) -> SourceOptions:
     for topic in other_topics:
         if by_topic[topic].columns != by_topic[first].columns:
             raise UsageError(
-                f"The newest schemas of the topics {first!r} and {topic!r} have other columns: {by_topic[first].columns}, "
-                f"and {by_topic[topic].columns}. Name the columns to read with the option columns (and set "
-                "missing.columns=null if a topic lacks one of them), or read the topics one by one."
+                f"The newest schemas of the topics {first!r} and {topic!r} have different columns: "
+                f"{by_topic[first].columns}, and {by_topic[topic].columns}. Name the columns to read with the option "
+                "columns (and set missing.columns=null if a topic lacks one of them), or read the topics one by "
+                "one."
             )
     newest = {topic: place for one in by_topic.values() for topic, place in one.newest.items()}
     return replace(options, columns=by_topic[first].columns, newest=newest)
 
 
 def batch_read(options: SourceOptions, frame: SourceFrame) -> BatchRead:
-    """What is read once, of one topic or several; errors as `BatchRead.planned`."""
+    """A batch read of one or several topics; errors as in `BatchRead.planned`."""
     if not options.is_several:
         return BatchRead.planned(options, frame)
     reads = [BatchRead.planned(one, frame) for one in each_topic(options).values()]
@@ -80,12 +81,12 @@ def batch_read(options: SourceOptions, frame: SourceFrame) -> BatchRead:
 
 
 def stream_read(options: SourceOptions, frame: SourceFrame) -> StreamRead | StreamReads:
-    """What is read on and on, of one topic or several."""
+    """A stream of one or several topics."""
     return StreamReads(options, frame) if options.is_several else StreamRead(options, frame)
 
 
 class StreamReads:
-    """The offsets of several topics, on the driver; as `StreamRead` of one."""
+    """The offsets of several topics, on the driver; like `StreamRead` for one."""
 
     def __init__(self, options: SourceOptions, frame: SourceFrame) -> None:
         self._options = options
@@ -97,7 +98,7 @@ class StreamReads:
         return {_TOPICS: {topic: read.initial() for topic, read in self._reads.items()}}
 
     def latest(self, start: Mapping[str, object] | None = None, limit: int | None = None) -> dict[str, object]:
-        """Where the next micro-batch ends: no more than `limit` offsets behind `start`, of all topics."""
+        """The end of the next micro-batch: at most `limit` offsets after `start`, for all topics together."""
         self._check_born()
         if start is None:
             return {_TOPICS: {topic: read.latest() for topic, read in self._reads.items()}}
@@ -112,7 +113,7 @@ class StreamReads:
         }
 
     def until_now(self) -> None:
-        """Stops the stream at the records that are there now; topics that are born later are for the next run."""
+        """Stops the stream at the records that are there now; later topics are left for the next run."""
         self._is_until_now = True
         for read in self._reads.values():
             read.until_now()
@@ -134,9 +135,9 @@ class StreamReads:
         gone = sorted(by_topic.keys() - self._reads.keys())
         if gone and self._options.fail_on_data_loss:
             raise DataLossError(
-                f"The checkpoint contains the topic {gone[0]!r}, but the query no longer reads it: it is not named, or "
-                "is gone. Name it, start with a new checkpoint location, or set failOnDataLoss=false to continue "
-                "without it.",
+                f"The checkpoint contains the topic {gone[0]!r}, but the query no longer reads it: it is not named, "
+                "or no longer exists. Name it, start with a new checkpoint location, or set failOnDataLoss=false to "
+                "continue without it.",
                 topic=gone[0],
                 partition=None,
             )
@@ -167,19 +168,19 @@ def _by_topic(document: Mapping[str, object]) -> Mapping[str, Mapping[str, objec
     topics = document.get(_TOPICS)
     if isinstance(topics, Mapping):
         return topics
-    if isinstance(document.get("topic"), str) and "offsets" in document:  # of a stream of one topic
+    if isinstance(document.get("topic"), str) and "offsets" in document:  # a checkpoint of a stream of one topic
         return {cast("str", document["topic"]): document}
-    raise UsageError("The checkpoint was not written by this source. Give the query a checkpoint location of its own.")
+    raise UsageError("The checkpoint was not written by this source. Give the query its own checkpoint location.")
 
 
 def _shared(option: str, text: str | None, topics: Mapping[str, object]) -> dict[str, str | None]:
-    """Topic → what an option says of it alone."""
+    """Topic → the option's value for only this topic."""
     if text is None or text in ENDS:
         return dict.fromkeys(topics, text)
     document = json_or_none(text)
     if not isinstance(document, dict) or document.keys() != topics.keys():
         raise UsageError(
-            f"The option {option} is earliest, latest, or JSON of the offsets of every topic that is read: "
+            f"The option {option} must be earliest, latest, or JSON with the offsets of every topic: "
             f"{', '.join(sorted(topics))}."
         )
     return {topic: json.dumps({topic: document[topic]}) for topic in topics}

@@ -1,6 +1,6 @@
-"""Rows → a topic: what `format("srfix")` decides before it writes, and what its tasks do then. No pyspark here.
+"""Rows → a topic: the decisions of `format("srfix")` before it writes, and the work of its tasks. No pyspark here.
 
-A record is written at least once: a task that fails half-way is run again from its start.
+A record is written at least once: a task that fails half-way runs again from its start.
 """
 
 from __future__ import annotations
@@ -45,13 +45,14 @@ _FORCED: Final[Mapping[str, str | bool]] = {
     "log_level": "0",
 }
 _DEFAULTS: Final[Mapping[str, str]] = {"partitioner": "murmur2_random", "linger.ms": "50"}
-"""Java's partitioner, so that records go where those of other writers of the same keys are. The user's go before."""
+"""Java's partitioner, so that records go to the same partitions as those of other writers with the same keys. The
+user's settings win."""
 _SHOWN_FAILURES: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteTask:
-    """What a task writes, and how. Picklable."""
+    """What a task writes, and how it writes. Picklable."""
 
     topic: str
     kafka: Mapping[str, str] = field(repr=False)
@@ -63,19 +64,19 @@ class WriteTask:
     metadata: Mapping[str, str]
     """The record's column → the frame's."""
     reason: str | None
-    """The frame's column that says why there is no row; None if it has none."""
+    """The frame's column with the reason for a missing row; None if there is none."""
     mark: str | None
-    """The frame's column that is true for a tombstone; None if it has none."""
+    """The frame's column that is true for a tombstone; None if there is none."""
     writes_tombstones: bool
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> int:
-        """Writes all rows of a task and waits until each is acknowledged; how many there were."""
+        """Writes all rows of a task, waits until each is acknowledged, and returns their number."""
         delivery = _Delivery(self.topic, self.kafka)
         try:
             for batch in batches:
                 delivery.send(self._records(batch))
         finally:
-            # What was sent before an error stays sent; nothing is left in flight either way.
+            # Records that were sent before an error stay sent. In both cases no record stays in flight.
             delivery.flush()
         return delivery.done()
 
@@ -112,7 +113,7 @@ class WriteTask:
         return encoder.payloads(rows, nothing)
 
     def _tombstones(self, batch: pa.RecordBatch, empty: list[bool]) -> list[bool]:
-        """Which rows are tombstones: those that are marked as such, and are null in every column."""
+        """The tombstones: rows that are marked as tombstones, and are null in every column."""
         words = [None] * len(empty) if self.reason is None else batch.column(self.reason).to_pylist()
         marks = [None] * len(empty) if self.mark is None else batch.column(self.mark).to_pylist()
         for position, word in enumerate(words):
@@ -146,15 +147,15 @@ def _is_nothing(rows: pa.RecordBatch) -> list[bool]:
 
 
 class _Delivery:
-    """A producer, and how many of its records were sent and failed."""
+    """A producer, with the numbers of its sent and failed records."""
 
     def __init__(self, topic: str, properties: Mapping[str, str]) -> None:
         try:
             from confluent_kafka import KafkaException, Producer
         except ImportError as error:
             raise UsageError(
-                f"Writing a topic needs confluent-kafka on the workers, which cannot be imported ({error}). Install it "
-                "there, or write by Spark's own Kafka sink."
+                f"Writing a topic needs confluent-kafka on the workers, which cannot be imported ({error}). Install "
+                "it there, or write with Spark's own Kafka sink."
             ) from error
         self._topic = topic
         self._sent = 0
@@ -167,7 +168,7 @@ class _Delivery:
             raise ReadOnlyClient(config).refused_config(error) from None  # it hides secrets
 
     def send(self, records: Iterator[dict[str, Any]]) -> None:
-        """Hands records over. Errors show at once, or in `done`."""
+        """Passes records to the producer. Errors show at once, or in `done`."""
         for record in records:
             while True:
                 try:
@@ -201,14 +202,14 @@ class _Delivery:
 
 
 def _ignored(error: KafkaError) -> None:
-    """Ignored: a client-level error shows up as failed deliveries."""
+    """Does nothing, because a client-level error shows up as failed deliveries."""
 
 
 def planned_write(options: SourceOptions, schema: Mapping[str, object], *, overwrite: bool) -> bytes:
-    """The pickled `WriteTask` for a frame's schema in Spark's JSON form, the schema of its payloads registered: when this
-    returns, the subject holds it and the topic is there."""
+    """The pickled `WriteTask` for a frame's schema in Spark's JSON form. It registers the schema of the payloads: when
+    this returns, the subject holds the schema, and the topic exists."""
     if overwrite:
-        raise UsageError('A topic is not overwritten, only added to. Give .mode("append").')
+        raise UsageError('srfix cannot overwrite a topic, only append to it. Give .mode("append").')
     fields = {field.name: field for field in fields_of(schema)}
     metadata = _raw_metadata(fields) if options.is_raw else _metadata(options, fields)
     for name, column in metadata.items():
@@ -281,14 +282,15 @@ def _metadata(options: SourceOptions, fields: Mapping[str, FrameField]) -> dict[
                 f"{', '.join(sorted(writable))}. Drop the column {column!r} and leave it out of metadata."
             )
         if column not in fields:
-            raise UsageError(f"The frame has no column {column!r}, which metadata names. It has {', '.join(fields)}.")
+            raise UsageError(f"metadata names the column {column!r}, but the frame has only {', '.join(fields)}.")
     if options.role is Role.KEY and "value" not in columns:
         raise UsageError("A record with only a key would be a tombstone. Add value to metadata.")
     return columns
 
 
 def _abouts(fields: Mapping[str, object]) -> tuple[str, ...]:
-    """The columns about bad rows that the frame has, if it has that of reasons: as this source gave them."""
+    """The columns about bad rows in the frame, if it has the column of reasons; their names are those of this
+    source."""
     names = reason_fields(())
     if names.reason not in fields:
         return ()
@@ -296,7 +298,7 @@ def _abouts(fields: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def _mark(options: SourceOptions, fields: Mapping[str, FrameField]) -> str | None:
-    """The column by which `from_registry` marks tombstones, if the frame has it."""
+    """The column with which `from_registry` marks tombstones, if the frame has it."""
     name = reason_columns(options.role).tombstone
     return name if name in fields and fields[name].type == "boolean" else None
 

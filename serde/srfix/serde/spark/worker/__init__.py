@@ -1,1 +1,1 @@
-"""What runs in Spark's Python workers. No pyspark here."""
+"""Code that runs in Spark's Python workers. No pyspark here."""

@@ -1,12 +1,12 @@
-"""What runs in Spark's Python workers: payloads → rows, reasons and messages, an Arrow batch at a time. No pyspark here.
+"""Runs in Spark's Python workers: payloads → rows, reasons and messages, one Arrow batch at a time. No pyspark here.
 
-A worker's process keeps what it has made of a plan, across batches, tasks and jobs. So the registry is asked once for an
-id that the plan does not hold, and never again once it is known. That an id is refused is remembered for half a minute
-only: a schema that is born while a stream runs is read, and garbage does not become a storm of questions. A registry that
-cannot be asked is an error, always: the task fails, and Spark runs it again.
+A worker's process keeps its decoder for a plan across batches, tasks and jobs. So the registry is asked only once for
+an id that the plan does not have. A refused id is remembered for only half a minute: a schema that is registered while
+a stream runs is then read, and garbage does not cause a storm of requests. If the registry cannot be asked, this is
+always an error: the task fails, and Spark runs it again.
 
-Where rows are judged, not kept, they are read as their writers have them: no columns, so nothing is coerced. Whoever judges
-asks because something may have changed (a repair): a worker remembers what the registry said for the length of a job only.
+If rows are only judged and not kept, they are read without columns, so nothing is coerced. A judgement is wanted
+because something may have changed (a repair), so a worker remembers the registry's answers for only one job.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ if TYPE_CHECKING:
 
 
 FORGET_REFUSALS_AFTER_S: Final = 30.0
-"""For how long an id that was refused is not asked for again, in seconds."""
+"""The time in seconds for which a refused id is not requested again."""
 _MOST_PLANS: Final = 16
 
 
 class RememberedRefusals:
-    """A policy, and what it refused a moment ago. What it accepted it remembers itself."""
+    """A policy with a memory of its recent refusals. The policy itself remembers accepted ids."""
 
     def __init__(
         self,
@@ -93,9 +93,9 @@ class PlanDecoder:
     def __init__(self, plan: ReadPlan) -> None:
         """:raises ColumnError: if Spark's Arrow cannot hold a column."""
         pa = pyarrow()
-        bound_payloads(plan.bounds)  # of the process: its deserializers are made with them, as they meet schemas
+        bound_payloads(plan.bounds)  # set for the process, because deserializers use them when they meet schemas
         patient = plan if plan.policy is None else replace(plan, policy=RememberedRefusals(plan.policy))
-        # Each executor has the kernel, or has not.
+        # Only some executors may have the kernel.
         engine: BatchEngine = KernelWise if kernel() else ValueWise
         self._decode = engine(patient.deserializer(), plan.columns, plan.role)
         self._topic, self._role = plan.topic, plan.role
@@ -113,8 +113,8 @@ class PlanDecoder:
         return pyarrow().struct(self._result)
 
     def __call__(self, payloads: pa.Array, headers: pa.Array | None = None) -> pa.Array:
-        """`struct<row, reason, message>`, as long as the payloads: the row is null where there is a reason, a
-        `batches.Reason`'s word (TOMBSTONE too), and only there; the message is null for a tombstone."""
+        """`struct<row, reason, message>`, as long as the payloads. The row is null if and only if there is a reason (a
+        `batches.Reason`'s word, also TOMBSTONE); the message is null for a tombstone."""
         pa = pyarrow()
         context = self._context if headers is None else contexts_with(headers, self._topic, self._role)
         decoded = self._decode(payloads, context)
@@ -136,14 +136,14 @@ class PlanDecoder:
 
 
 class FallbackDecoder:
-    """What decodes the rows that another engine leaves: nulls are rows that it has read, and cost nothing."""
+    """Decodes the rows that another engine leaves. Nulls are rows that the other engine has read, and cost nothing."""
 
     def __init__(self, decode: PlanDecoder) -> None:
         self._decode = decode
         self._nothing: pa.Array | None = None
 
     def __call__(self, payloads: pa.Array) -> pa.Array:
-        """As `PlanDecoder`, but null for null: no row, reason or message."""
+        """Like `PlanDecoder`, but null gives null: no row, reason or message."""
         size = len(payloads)
         if payloads.null_count == size:
             return self._nulls(size)
@@ -156,7 +156,7 @@ class FallbackDecoder:
         return decoded.take(pa.array([next(number) if one else None for one in validity], pa.int64()))
 
     def _nulls(self, size: int) -> pa.Array:
-        """Batches are of one size, but for the last: the array is made once."""
+        """All batches except the last have the same size, so the array is made once."""
         if self._nothing is None or len(self._nothing) < size:
             self._nothing = pyarrow().nulls(size, self._decode.type)
         return self._nothing[:size] if len(self._nothing) > size else self._nothing
@@ -164,37 +164,37 @@ class FallbackDecoder:
 
 @lru_cache(maxsize=_MOST_PLANS)
 def fallback_decoder(pickled: bytes) -> FallbackDecoder:
-    """What decodes under a pickled `ReadPlan` where another engine leaves rows: one for each plan and process."""
+    """The decoder for a pickled `ReadPlan` for rows that another engine leaves; one for each plan and process."""
     return FallbackDecoder(plan_decoder(pickled))
 
 
 @lru_cache(maxsize=_MOST_PLANS)
 def plan_decoder(pickled: bytes) -> PlanDecoder:
-    """What decodes under a pickled `ReadPlan`: one for each plan and process."""
+    """The decoder for a pickled `ReadPlan`; one for each plan and process."""
     plan: ReadPlan = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
     return PlanDecoder(plan)
 
 
 def spark_type(columns: Columns) -> pa.StructType:
-    """Rows of the columns as Spark takes them from Python: as `arrow_schema` has them."""
+    """The Arrow type of rows that Spark accepts from Python, as in `arrow_schema`."""
     return pyarrow().struct(list(arrow_schema(columns)))
 
 
 FACTORY: Final = "srfix.serde.spark.worker.decode:row_judge"
-"""What `Shipped` is told."""
+"""The data for `Shipped`."""
 _MOST_READERS: Final = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedReader:
-    """Whose reading is judged. Picklable, if the policy is."""
+    """The reader to judge by. Picklable if the policy is."""
 
     policy: Resolver
-    """Which ids it accepts, under which subjects."""
+    """The policy, which decides the accepted ids and subjects."""
     topic: str
     role: Role
     job: str
-    """What tells this job from others of the same reader: what a worker was refused in an earlier one does not count."""
+    """The identity of this job, so that refusals in an earlier job of the same reader do not count."""
 
 
 class RowJudge:
@@ -203,8 +203,8 @@ class RowJudge:
         self._topic, self._role = reader.topic, reader.role
 
     def __call__(self, payloads: pa.Array, headers: pa.Array) -> pa.Array:
-        """`struct<reason, message>`, as long as the payloads: both null where the row can be read, and for a tombstone; else
-        a `batches.Reason`'s word and the error's."""
+        """`struct<reason, message>`, as long as the payloads. Both are null if the row can be read, and for a
+        tombstone; otherwise they are a `batches.Reason`'s word and the error's message."""
         pa = pyarrow()
         reasons: list[str | None] = [None] * len(payloads)
         messages: list[str | None] = [None] * len(payloads)
@@ -221,6 +221,6 @@ class RowJudge:
 
 @lru_cache(maxsize=_MOST_READERS)
 def row_judge(pickled: bytes) -> RowJudge:
-    """What judges for a pickled `JudgedReader`: one for each reader, job and process."""
+    """The judge for a pickled `JudgedReader`; one for each reader, job and process."""
     reader: JudgedReader = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
     return RowJudge(reader)

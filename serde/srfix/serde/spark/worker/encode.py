@@ -1,5 +1,5 @@
-"""What runs in Spark's Python workers: rows → payloads, an Arrow batch at a time. No pyspark here, and no registry: the
-plan has been under its subject since before the job."""
+"""Runs in Spark's Python workers: rows → payloads, one Arrow batch at a time. No pyspark here, and no registry, because
+the plan's schema was registered before the job."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class PlanEncoder:
         self._is_bare_value = not plan.wrapped and plan.role is Role.VALUE
 
     def __call__(self, rows: pa.StructArray) -> pa.StructArray:
-        """`struct<payload: binary, message: string>`, as long as the rows: of each row one is null, of a null row both."""
+        """`struct<payload: binary, message: string>`, as long as the rows. For each row one of them is null; for a null
+        row both are."""
         pa, compute = pyarrow(), pyarrow_compute()
         is_null = compute.is_null(rows)
         if self._is_bare_value and rows.type.num_fields == 1:
@@ -47,12 +48,12 @@ class PlanEncoder:
         return pa.StructArray.from_arrays([payloads, pa.array(messages, pa.string())], ["payload", "message"])
 
     def payloads(self, rows: pa.RecordBatch, tombstones: Sequence[bool]) -> pa.Array:
-        """The payloads of all rows; errors as `from_arrow`."""
+        """The payloads of all rows; errors as in `from_arrow`."""
         return from_arrow(rows, self._serializer, self._context, tombstones=tombstones)
 
 
 @lru_cache(maxsize=_MOST_PLANS)
 def plan_encoder(pickled: bytes) -> PlanEncoder:
-    """What encodes under a pickled `WritePlan`: one for each plan and process."""
+    """The encoder for a pickled `WritePlan`; one for each plan and process."""
     plan: WritePlan = pickle.loads(pickled)  # noqa: S301 - the driver's, by the same way as the code that is running
     return PlanEncoder(plan)

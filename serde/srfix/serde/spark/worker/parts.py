@@ -1,4 +1,4 @@
-"""What the workers' halves of reading, judging and writing share."""
+"""The common code of the workers for reading, judging and writing."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class _Header(TypedDict):
 
 
 def contexts_with(headers: pa.Array, topic: str, role: Role) -> Contexts:
-    """The contexts that a deserializer is called with, of each record's headers, lists of structs of key and value: one
-    context for all records if none has any."""
+    """The contexts for a deserializer, from each record's headers (lists of structs of key and value); one context for
+    all records if none has headers."""
     plain = SerdeContext(topic, role)
     if not len(headers.flatten()):
         return plain
@@ -29,5 +29,5 @@ def contexts_with(headers: pa.Array, topic: str, role: Role) -> Contexts:
 
 
 def words_of(bad: BadRow) -> str:
-    """The error's words. An error may quote half of a surrogate pair, which no Arrow string holds."""
+    """The error's message. An error may quote half of a surrogate pair, which an Arrow string cannot hold."""
     return bad.error.message.encode(errors="backslashreplace").decode()

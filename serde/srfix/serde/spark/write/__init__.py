@@ -1,1 +1,1 @@
-"""Typed rows → payloads: the plan, its text, and frames made of it."""
+"""Typed rows → payloads: the plan and its text."""

@@ -1,4 +1,4 @@
-"""What a write plan decides, as values: what explains or translates a plan is given these."""
+"""The decisions of a write plan, as values. Code that explains or translates a plan gets these values."""
 
 from __future__ import annotations
 
@@ -19,28 +19,29 @@ from srfix.serde.wire import Framing, SchemaId, frame_guid, prefix_id_bytes, sch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteDecisions:
-    """How rows are written: all of a `WritePlan` but what explains it."""
+    """How rows are written: everything of a `WritePlan` except the methods that explain it."""
 
     topic: str
-    """The topic, by which the subject was named."""
+    """The topic after which the subject was named."""
     role: Role
     """Keys or values."""
     format: Format
-    """What bodies are written in."""
+    """The format of bodies."""
     spec: WriteSpec
     """How rows are written: the columns of this half, and how a row's names are matched to them."""
     framing: Framing = Framing.PREFIX_ID
-    """Where the schema's id or GUID stands."""
+    """The place of the schema's id or GUID."""
     settled: SettledSchema | None = None
-    """The schema, as the registry knows it; None for JSON and KAFKA, which have none."""
+    """The schema in the registry; None for JSON and KAFKA, which have none."""
     subject: Subject | None = None
     """The subject that holds it."""
     is_given: bool = False
-    """True if the columns are written under a schema that was not made of them: names are exact, nothing is coerced."""
+    """True if the columns are written under a schema that was not made from them: names must match exactly, and nothing
+    is coerced."""
 
     @property
     def columns(self) -> Columns | None:
-        """What a row has: the columns of this half; None if it has what the schema has."""
+        """The columns of a row: those of this half; None if rows have the schema's fields."""
         return self.spec.columns
 
     @property
@@ -50,22 +51,22 @@ class WriteDecisions:
 
     @property
     def case_rule(self) -> CaseRule:
-        """How a row's names are matched to the columns."""
+        """The rule that matches a row's names to the columns."""
         return self.spec.case_rule
 
     @property
     def cut_times(self) -> bool:
-        """True if times finer than the schema's are cut; they are bad rows otherwise."""
+        """True if times finer than the schema's unit are cut; otherwise their rows are bad."""
         return self.spec.cut_times
 
     @property
     def times(self) -> Times:
-        """`"integers"` if a DATE, TIME or TIMESTAMP of a row is the integer that is written."""
+        """`"integers"` if a DATE, TIME or TIMESTAMP of a row is the integer to write."""
         return self.spec.times
 
     @property
     def schema(self) -> Schema | None:
-        """What is written under; None for formats without schemas."""
+        """The schema to write under; None for formats without schemas."""
         return None if self.settled is None else self.settled.schema
 
     @property
@@ -75,7 +76,7 @@ class WriteDecisions:
 
     @property
     def prefix(self) -> bytes:
-        """The bytes before every body; none where the format has no framing, or a header carries the GUID."""
+        """The bytes before every body; empty if the format has no framing, or a header carries the GUID."""
         if self.settled is None or self.framing is Framing.HEADER_GUID:
             return b""
         published = self.settled.published
@@ -86,18 +87,20 @@ class WriteDecisions:
 
     @property
     def record_header(self) -> tuple[str, bytes] | None:
-        """The Kafka header that every record carries, by name and value, in the framing HEADER_GUID; None in the others."""
+        """In the framing HEADER_GUID, the name and value of the Kafka header on every record; None in other
+        framings."""
         if self.settled is None or self.framing is not Framing.HEADER_GUID:
             return None
         assert self.settled.published.guid is not None
         return schema_id_header(self.role), frame_guid(self.settled.published.guid, self.format.before_body)
 
     def serializer(self) -> Serializer:
-        """What writes a row, in this process, without asking the registry. Both engines write the same bytes."""
+        """The serializer for rows in this process, which asks the registry nothing. Both engines write the same
+        bytes."""
         if self.settled is not None:
             return FRAMED[self.format].settled(self.settled, self.framing)
         return SCHEMALESS[self.format].of_spec(self.spec)
 
     def context(self) -> SerdeContext:
-        """What the serializer is called with, beside a row."""
+        """The context for the serializer's calls."""
         return SerdeContext(self.topic, self.role, [] if self.framing is Framing.HEADER_GUID else None)

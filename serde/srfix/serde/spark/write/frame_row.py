@@ -1,4 +1,4 @@
-"""Which of a frame's columns make the rows that are written, and how a row is named in errors. Needs no pyspark."""
+"""Decides which of a frame's columns make the rows, and how errors name a row. Needs no pyspark."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from srfix.serde.spark.write.decisions import WriteDecisions
 from srfix.serde.subjects.names import Role
 
 _SINK: Final = ("key", "value", "topic", "partition", "headers")
-"""The columns that Spark's Kafka sink takes."""
+"""The columns that Spark's Kafka sink uses."""
 _SOURCE: Final = (*_SINK, "offset", "timestamp", "timestampType")
-"""Those that its Kafka source has."""
+"""The columns of Spark's Kafka source."""
 _PLACES: Final = (("topic", " from topic ", "string"), ("partition", ", partition ", ""), ("offset", ", offset ", ""))
 _SHOWN_KEYS: Final = ("string", "byte", "short", "integer", "long")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameRow:
-    """What is written of a frame."""
+    """The rows in a frame."""
 
     fields: tuple[FrameField, ...]
-    """The columns that make a row; the struct's fields, if that is the row."""
+    """The columns that make a row; the struct's fields, if a struct is the row."""
     struct: str | None
-    """The column that is the row; None if several are."""
+    """The struct column that is the row; None if several columns make the row."""
     is_null: str | None
-    """Whether there is no row, which would become a tombstone, in Spark's SQL; None if there always is one."""
+    """Whether the row is null, and would become a tombstone, in Spark's SQL; None if there always is a row."""
     is_marked: str | None
-    """Whether the row was a tombstone when it was read, in Spark's SQL, by the frame's mark or its reason; None if the frame
-    has neither."""
+    """Whether the row was a tombstone when it was read (by the frame's mark or reason), in Spark's SQL; None if the
+    frame has neither."""
     reason: str | None
-    """The column that says why there is no row; None if the frame has none."""
+    """The column with the reason for a missing row; None if the frame has none."""
     place: str
-    """Which row it is, in Spark's SQL, for errors: its key and where it came from, as far as the frame has that."""
+    """The row's place for errors, in Spark's SQL: its key and origin, as far as the frame has them."""
 
 
 def frame_row(plan: WriteDecisions, schema: SparkSchema, from_: str | Sequence[str] | None, into: str) -> FrameRow:
@@ -86,7 +86,7 @@ def _guessed(plan: WriteDecisions, frame: tuple[FrameField, ...]) -> tuple[Frame
 
 
 def _abouts() -> frozenset[str]:
-    """The columns about tombstones and bad rows, of keys and values: no part of a row, whoever wrote them."""
+    """The columns about tombstones and bad rows, for keys and values. They are never part of a row."""
     every = (reason_columns(role) for role in Role)
     return frozenset(name for one in every for name in (one.tombstone, one.reason, one.message, one.payload))
 
@@ -103,7 +103,7 @@ def _row(
     plan: WriteDecisions, frame: tuple[FrameField, ...], fields: tuple[FrameField, ...], struct: str | None
 ) -> FrameRow:
     is_null = None if struct is None else f"{quoted(struct)} IS NULL"
-    # A bare null is a null payload: a null key, but a tombstone where it is the value.
+    # A bare null is a null payload: a null key, or a tombstone if it is the value.
     if not plan.wrapped and plan.role is Role.VALUE and len(fields) == 1:
         name = quoted(fields[0].name)
         is_null = f"{name if struct is None else f'{quoted(struct)}.{name}'} IS NULL"
@@ -111,7 +111,8 @@ def _row(
     names, types = reason_columns(plan.role), {field.name: word_of(field.type) for field in frame}
     if types.get(names.tombstone, "boolean") != "boolean":
         raise UsageError(
-            f"The column {names.tombstone} is {types[names.tombstone]}, not boolean: it is what marks tombstones. Rename it."
+            f"The column {names.tombstone} is {types[names.tombstone]}, not boolean, but srfix marks tombstones with "
+            "a column of this name. Rename it."
         )
     marks = []
     if names.tombstone in types:
@@ -119,7 +120,7 @@ def _row(
     if names.reason in types:
         marks.append(f"coalesce({quoted(names.reason)} = {sql_text(Reason.TOMBSTONE.value)}, false)")
     if is_null is None and marks:
-        # A struct that was flattened: a row of nulls that is marked, or has a reason, is the tombstone or bad row that it was.
+        # A flattened struct: a row of nulls with a mark or a reason is still a tombstone or a bad row.
         was_none = [marks[0]] if names.tombstone in types else []
         was_none += [f"{quoted(names.reason)} IS NOT NULL"] if names.reason in types else []
         nulls = " AND ".join(f"{quoted(field.name)} IS NULL" for field in fields)
@@ -135,7 +136,7 @@ def _row(
 
 
 def _check(plan: WriteDecisions, fields: tuple[FrameField, ...]) -> None:
-    """What no serializer would take, whatever its format; what Avro would not, `write.jvm` finds."""
+    """Raises errors for rows that no serializer would accept; `write.jvm` finds rows that Avro would not accept."""
     if plan.columns is None:
         return
     matched = match_fields(
@@ -157,7 +158,7 @@ def _place(frame: tuple[FrameField, ...], role: Role) -> str:
             if word_of(field.type) in _SHOWN_KEYS:
                 parts.append("coalesce(concat(', key ', CAST(`key` AS STRING)), '')")
             elif word_of(field.type) == "binary":
-                # Not in quotes: before Spark 4.1 two of them within a literal are none.
+                # The value is not quoted, because before Spark 4.1 two quotes within a literal are lost.
                 front, behind = sql_text(", key X'"), sql_text("'")
                 parts.append(f"coalesce(concat({front}, hex(`key`), {behind}), '')")
     for name, before, _ in _PLACES:
@@ -167,8 +168,8 @@ def _place(frame: tuple[FrameField, ...], role: Role) -> str:
 
 
 def bad_row_words(plan: WriteDecisions, place: str) -> tuple[str, str]:
-    """What stands before and behind the reason why a row cannot be written, in Spark's SQL, as `place` is.
-    `errors` reads it."""
+    """The text before and after the reason why a row cannot be written, in Spark's SQL, like `place`. `errors` parses
+    it."""
     front = sql_text(f"srfix: a {plan.role.value} for topic {plan.topic!r}")
     middle = sql_text(f" cannot be written. {Reason.ENCODE_FAILED.value}: ")
     return f"concat({front}, {place}, {middle})", sql_text(UNWRITTEN_END)

@@ -1,9 +1,9 @@
-"""What Spark's own Avro has to be told so that it writes a plan's bytes, or why it cannot. Needs no pyspark.
+"""The instructions for Spark's own Avro to write a plan's bytes, or the reasons why it cannot. Needs no pyspark.
 
 Avro's bytes hold no names, no logical types and no references, only the values in the schema's order and the branches'
-numbers. So `to_avro` is given a schema of our making with the same bytes: fields `f0`, `f1`, …; a DATE as the int that it
-is; a map, Avro's own too, as an array of entries, which keeps their order (Spark's writer puts maps through a HashMap).
-What is matched, cast or refused is decided here, and neither `spark.sql.caseSensitive` nor the rebase modes matter.
+numbers. So `to_avro` gets a schema of srfix that gives the same bytes: fields `f0`, `f1`, …; a DATE as its int; every
+map as an array of entries, which keeps their order (Spark's writer uses a HashMap for maps). This module decides what
+is matched, cast or refused, so neither `spark.sql.caseSensitive` nor the rebase modes matter.
 """
 
 from __future__ import annotations
@@ -31,22 +31,23 @@ from srfix.serde.spark.write.jvm_leaves import JvmRefusal, Piece, SchemaJson, mi
 
 _LEGAL: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NOTHING: Final = Piece(schema="null", sql="NULL")
-"""Stands for a refused value: the walk goes on, to name every refusal."""
+"""Replaces a refused value, so that the walk can continue and name every refusal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JvmWrite:
-    """What `to_avro` is given."""
+    """The arguments of `to_avro`."""
 
     schema: str
     row: str
-    """The row, in Spark's SQL: over the frame's columns."""
+    """The row in Spark's SQL, from the frame's columns."""
     is_null: str | None
     """Whether the row is null, in Spark's SQL; None if it never is."""
     skipped: int = 0
-    """How many bytes of what `to_avro` gives are not the body's: the length, where the whole body is a number's bytes."""
+    """The number of leading bytes in the result of `to_avro` that do not belong to the body: the length, if the whole
+    body is a number's bytes."""
     is_raw: bool = False
-    """True if the row is the body, and `to_avro` is not needed."""
+    """True if the row is already the body, so that `to_avro` is not needed."""
 
 
 def jvm_write(plan: WriteDecisions, row: FrameRow) -> JvmWrite:
@@ -63,21 +64,21 @@ def jvm_write(plan: WriteDecisions, row: FrameRow) -> JvmWrite:
 
 
 def write_feeds(plan: WriteDecisions, row: FrameRow) -> tuple[Feed, ...]:
-    """Which of the frame's columns and fields feed which of the plan's, whether Spark can write them or not."""
+    """Which of the frame's columns and fields feed which of the plan's, whether or not Spark can write them."""
     return tuple(_walked(plan, row)[0].feeds)
 
 
 def _walked(plan: WriteDecisions, row: FrameRow) -> tuple[_Writer, JvmWrite]:
     if plan.format is not Format.AVRO or plan.settled is None:
-        raise _refused(plan, [f"bodies are {plan.format.name}, and Spark writes Avro"])
+        raise _refused(plan, [f"bodies are {plan.format.name}, but Spark writes only Avro"])
     if plan.is_given:
-        raise _refused(plan, ["columns are written under a schema that was not made of them, by Connect's rules"])
+        raise _refused(plan, ["columns are written under a schema that was not made from them, by Connect's rules"])
     root = load(plan.settled.schema.text, plan.settled.references)
     if analyse(root).is_recursive:
         raise _refused(plan, ["the schema is recursive"])
     writer, columns = _Writer(plan, row), plan.columns
     if plan.times == "integers":
-        # The bytes are the same under the schema without what the integers count.
+        # Under the schema without the integers' logical types, the bytes are the same.
         root, columns = with_plain_times(root), None if columns is None else with_times(columns, plan.times)
     if plan.wrapped:
         return writer, writer.row(written(root, None if columns is None else struct_of(columns)))
@@ -114,11 +115,11 @@ class _Writer:
         return JvmWrite(schema=json.dumps(piece.schema), row=piece.sql, is_null=is_null)
 
     def bare(self, root: Written[AvroType], name: str) -> JvmWrite:
-        """Rows of one column, of which the value is written."""
+        """Rows of one column, whose bare value is written."""
         struct, node = self._row.struct, root.writer.node
         field = self._matched((name,), self._row.fields, "").get(name)
         if field is None:
-            self._refuse(f"->{name}", "is missing, and it is the only column", is_final=True)
+            self._refuse(f"->{name}", "is missing, but it is the only column", is_final=True)
             field = FrameField(name=name, type="void")
         self._feed(name, field.name, ddl(field.type))
         sql = quoted(field.name) if struct is None else f"{quoted(struct)}.{quoted(field.name)}"
@@ -126,13 +127,13 @@ class _Writer:
         is_null = f"{sql} IS NULL"
         if node.kind == "bytes" and node.logical != "decimal":
             return JvmWrite(schema='"bytes"', row=piece.sql, is_null=is_null, is_raw=True)
-        # A record has no bytes of its own.
+        # A record adds no bytes.
         record: SchemaJson = {"type": "record", "name": "bare", "fields": [{"name": "f0", "type": piece.schema}]}
         return JvmWrite(
             schema=json.dumps(record),
             row=f"named_struct('f0', {piece.sql})",
             is_null=is_null,
-            # A root of bytes has no length in front; that of 16, which 38 digits have at most, takes one byte.
+            # A root of bytes has no length before it. 38 digits take at most 16 bytes, and this length takes one byte.
             skipped=1 if node.kind == "bytes" else 0,
         )
 
@@ -141,7 +142,7 @@ class _Writer:
         writer = value.writer
         piece = self._value(value, frame_type, sql, path)
         if writer.node.kind != "union":
-            error = self._error(f"{path} is null, and the schema does not allow that.")
+            error = self._error(f"{path} is null, but the schema does not allow that.")
             return Piece(schema=piece.schema, sql=f"coalesce({piece.sql}, {error})")
         if isinstance(value.how, Free):
             return piece
@@ -150,10 +151,10 @@ class _Writer:
         return Piece(schema=schema, sql=piece.sql, is_as_it_is=piece.is_as_it_is)
 
     def _value(self, value: Written[AvroType], frame_type: FrameType, sql: str, path: str) -> Piece:
-        """A value that may be null, though the type does not say so."""
+        """A value that may be null, although the type does not allow it."""
         word, how, writer = word_of(frame_type), value.how, value.writer
         if isinstance(how, Free) or (writer.node.kind == "union" and not writer.is_nullable):
-            return self._refuse(path, f"is written as a {describe(writer.node)}, and Spark cannot choose its branch")
+            return self._refuse(path, f"is written as a {describe(writer.node)}, but Spark cannot choose its branch")
         match how:
             case WriteFields():
                 if word == "struct":
@@ -193,7 +194,7 @@ class _Writer:
         assert node.items is not None
         name = self._name("x")
         if word_of(frame_type["keyType"]) != "string":
-            return self._refuse(path, f"is {ddl(frame_type)}, and the keys of a map must be string", is_final=True)
+            return self._refuse(path, f"is {ddl(frame_type)}, but the keys of a map must be string", is_final=True)
         key = self._any(of.keys, frame_type["keyType"], f"{name}.`key`", f"{path}->MAP_KEY")
         value = self._any(of.values, frame_type["valueType"], f"{name}.`value`", f"{path}->MAP_VAL")
         parts = {"key": key.schema, "value": value.schema}
@@ -216,7 +217,7 @@ class _Writer:
         """A record. `sql` is the struct; None if the fields are the frame's columns."""
         names = [part.key for part in of.fields]
         matched = self._matched(names, fields, path)
-        # Spark finds a field by its name, and ignores case if it is told to: a cast goes by position.
+        # Spark finds a field by its name, and may ignore case, so a cast is used, which goes by position.
         is_clear = sql is None or are_distinct([field.name for field in fields])
         inner = sql if is_clear else f"CAST({sql} AS {_by_position(fields)})"
         pieces: list[Piece] = []
@@ -231,7 +232,8 @@ class _Writer:
             self._feed(where, field.name, ddl(field.type))
             pieces.append(self._any(part.value, field.type, spelt if inner is None else f"{inner}.{spelt}", where))
         frame_names = [matched[name].name if name in matched else "" for name in names]
-        # Columns, or a struct with other names than its record's, are put together; a struct may be right as it is.
+        # Columns, or a struct with names that differ from the record's, are combined; another struct may be used
+        # unchanged.
         is_as_it_is = (
             sql is not None
             and is_clear
@@ -256,7 +258,7 @@ class _Writer:
         used = set(matched.values())
         for name in frame_names:
             if name not in used:
-                self._refuse(f"{path}->{name}", "has no column or field to go to", is_final=True)
+                self._refuse(f"{path}->{name}", "feeds no column or field", is_final=True)
         by_name = {field.name: field for field in fields}
         return {name: by_name[field] for name, field in matched.items()}
 
@@ -272,7 +274,7 @@ class _Writer:
         return _NOTHING
 
     def _error(self, why: str, *more: str) -> str:
-        """What fails the job, in Spark's SQL; so is `more`."""
+        """An expression that fails the job, in Spark's SQL, like `more`."""
         before, behind = bad_row_words(self._plan, self._row.place)
         words = [before, sql_text(why), *more, sql_text("."), behind] if more else [before, sql_text(why), behind]
         return f"raise_error(concat({', '.join(words)}))"

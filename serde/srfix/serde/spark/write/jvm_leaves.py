@@ -1,15 +1,14 @@
-"""How Spark's Avro is given values without parts: by exact casts only, none of which loses anything.
+"""How values without parts are passed to Spark's Avro: only with exact casts, none of which loses anything.
 
-| Avro | of Spark's | otherwise |
-|---|---|---|
+| Avro | Spark types | otherwise | |---|---|---|
 | boolean, string, bytes | the same | |
-| int, long | byte, short, int; bigint as long only | bigint as int: the arrow engine looks at each value |
-| float | byte, short, float | int, bigint, double likewise |
-| double | byte, short, int, float, double | bigint likewise |
+| int, long | byte, short, int; bigint as long only | bigint as int: only the arrow engine, which checks each value |
+| float | byte, short, float | int, bigint, double: the same |
+| double | byte, short, int, float, double | bigint: the same |
 | int date | date | |
-| long timestamp-millis, -micros | timestamp; finer than its unit it fails the job, or is cut if asked for | |
-| decimal | a decimal with no more digits on either side | others likewise |
-| enum, fixed | string, binary, each value looked at | |
+| long timestamp-millis, -micros | timestamp; a time finer than its unit fails the job, or is cut on request | |
+| decimal | a decimal with no more digits on either side | other decimals: the same |
+| enum, fixed | string, binary; each value is checked | |
 | times | | the arrow engine |
 
 No engine takes any other pair.
@@ -36,7 +35,7 @@ class Piece:
     """A value on its way to `to_avro`."""
 
     schema: SchemaJson
-    """A schema with the same bytes. An empty name is for the caller to fill: none may come twice."""
+    """A schema that gives the same bytes. The caller must fill empty names, because no name may occur twice."""
     sql: str
     """The value in Spark's SQL."""
     is_as_it_is: bool = False
@@ -49,7 +48,7 @@ class JvmRefusal:
 
     why: str
     is_final: bool = False
-    """True if no engine takes the value."""
+    """True if no engine can write the value."""
 
 
 _MAX_PRECISION: Final = 38
@@ -64,13 +63,13 @@ _EXACT: Final = {
     "float": ("byte", "short", "float"),
     "double": ("byte", "short", "integer", "float", "double"),
 }
-"""Avro → the types of which every value is exact."""
+"""Avro → the Spark types whose values all fit exactly."""
 _SOMETIMES: Final = {
     "int": _INTEGERS,
     "float": (*_INTEGERS, "float", "double"),
     "double": (*_INTEGERS, "float", "double"),
 }
-"""Avro → the types of which some are: the serializers look at each."""
+"""Avro → the Spark types of which only some values fit: the serializers check each value."""
 _OWN: Final = {
     "boolean": "boolean",
     "string": "string",
@@ -91,13 +90,14 @@ class Failing(Protocol):
     """Makes the SQL that fails the job."""
 
     def __call__(self, why: str, /, *more: str) -> str:
-        """`more` is what follows the words, in Spark's SQL."""
+        """`more` is the text after the message, in Spark's SQL."""
 
 
 def scalar(
     node: AvroNode, frame_type: FrameType, sql: str, failing: Failing, *, cut_times: bool = False
 ) -> Piece | JvmRefusal:
-    """A value, null or not, of a type without parts. What is `failing` fails the job because of the value."""
+    """A value, null or not, of a type without parts. `failing` makes the SQL that fails the job because of the
+    value."""
     word = word_of(frame_type)
     if word == "void":
         return _void(node)
@@ -113,7 +113,7 @@ def scalar(
         return Piece(schema=kind, sql=made)
     if logical in ("time-millis", "time-micros") and kind in ("int", "long"):
         if word.startswith("time("):
-            return JvmRefusal(why=f"is {ddl(frame_type)}: Spark has no exact way from it to {describe(node)}")
+            return JvmRefusal(why=f"is {ddl(frame_type)}: Spark has no exact conversion from it to {describe(node)}")
         return _never(node, frame_type)
     if logical in ("local-timestamp-millis", "local-timestamp-micros") and kind == "long":
         return _local(node, frame_type, sql, failing, cut_times=cut_times)
@@ -131,12 +131,13 @@ def scalar(
             is_as_it_is=word == spark_type,
         )
     if word in _SOMETIMES.get(kind, ()):
-        return JvmRefusal(why=f"is {ddl(frame_type)}, and not every such value fits {describe(node)}")
+        return JvmRefusal(why=f"is {ddl(frame_type)}, but not every such value fits {describe(node)}")
     return _never(node, frame_type)
 
 
 def _local(node: AvroNode, frame_type: FrameType, sql: str, failing: Failing, *, cut_times: bool) -> Piece | JvmRefusal:
-    """What a clock without a zone shows. Spark's functions of microseconds would ask the session's zone, its Avro does not."""
+    """A local time of a clock without a zone. Spark's functions of microseconds would use the session's zone; its Avro
+    does not."""
     if word_of(frame_type) != "timestamp_ntz":
         return _never(node, frame_type)
     schema: dict[str, SchemaJson] = {"type": "long", "logicalType": str(node.logical)}
@@ -148,12 +149,12 @@ def _local(node: AvroNode, frame_type: FrameType, sql: str, failing: Failing, *,
 
 
 def missing(field: WriteField[AvroType]) -> Piece | JvmRefusal:
-    """What is written for a field that the row has not: its default, null if that is allowed."""
+    """The value for a field that the row lacks: its default, or null if that is allowed."""
     if field.missing is None:
-        return JvmRefusal(why="is missing, and the schema has no default for it", is_final=True)
+        return JvmRefusal(why="is missing, but the schema has no default for it", is_final=True)
     node, default = field.field.type.node, field.missing.json
     if default is None and field.field.type.is_nullable and node.branches:
-        # A null has no bytes but its branch's number.
+        # A null has no bytes except its branch's number.
         place = [branch.kind for branch in node.branches].index("null")
         return Piece(schema="long", sql=f"CAST({place} AS BIGINT)")
     if node.kind == "boolean" and isinstance(default, bool):
@@ -162,15 +163,15 @@ def missing(field: WriteField[AvroType]) -> Piece | JvmRefusal:
         return Piece(schema="long", sql=f"CAST({default} AS BIGINT)")
     if node.kind == "string" and isinstance(default, str):
         return Piece(schema="string", sql=sql_text(default))
-    return JvmRefusal(why=f"is missing, and its default {default!r} is a value of {describe(node)}")
+    return JvmRefusal(why=f"is missing, but its default {default!r} is a value of {describe(node)}")
 
 
 def _never(node: AvroNode, frame_type: FrameType) -> JvmRefusal:
-    return JvmRefusal(why=f"is {ddl(frame_type)}, which is not written as {describe(node)}", is_final=True)
+    return JvmRefusal(why=f"is {ddl(frame_type)}, which cannot be written as {describe(node)}", is_final=True)
 
 
 def _void(node: AvroNode) -> Piece:
-    # Which type a null is of does not matter: it has no bytes.
+    # The type of a null does not matter, because it has no bytes.
     if node.kind == "fixed":
         return Piece(schema="bytes", sql="CAST(NULL AS BINARY)")
     spark_type = _OWN.get(node.kind, "integer")
@@ -183,10 +184,12 @@ def _decimal(node: AvroNode, frame_type: FrameType, sql: str) -> Piece | JvmRefu
         return _never(node, frame_type)
     precision, scale = node.precision or NO_PRECISION, node.scale
     if precision > _MAX_PRECISION:
-        return JvmRefusal(why=f"is written as {describe(node)}, and Spark's decimals have {_MAX_PRECISION} digits")
+        return JvmRefusal(
+            why=f"is written as {describe(node)}, but Spark's decimals have at most {_MAX_PRECISION} digits"
+        )
     have_precision, have_scale = int(match[1]), int(match[2])
     if have_scale > scale or have_precision - have_scale > precision - scale:
-        return JvmRefusal(why=f"is {ddl(frame_type)}, and not every such value fits {describe(node)}")
+        return JvmRefusal(why=f"is {ddl(frame_type)}, but not every such value fits {describe(node)}")
     schema: dict[str, SchemaJson] = {"logicalType": "decimal", "precision": precision, "scale": scale}
     schema |= {"type": "fixed", "name": "", "size": node.size} if node.kind == "fixed" else {"type": "bytes"}
     is_same = (have_precision, have_scale) == (precision, scale)
@@ -196,7 +199,7 @@ def _decimal(node: AvroNode, frame_type: FrameType, sql: str) -> Piece | JvmRefu
 
 
 def _enum(node: AvroNode, sql: str, failing: Failing) -> Piece:
-    # An enum's bytes are its number. Compared as bytes: a collation could take a for A.
+    # An enum's bytes are its number. Symbols are compared as bytes, because a collation could treat a and A as equal.
     whens = " ".join(f"WHEN X'{symbol.encode().hex()}' THEN {place}" for place, symbol in enumerate(node.symbols))
     error = failing(f"needs one of {', '.join(node.symbols)}, got ", sql)
     return Piece(schema="int", sql=f"IF({sql} IS NULL, NULL, CASE CAST({sql} AS BINARY) {whens} ELSE {error} END)")

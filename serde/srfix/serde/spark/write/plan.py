@@ -1,7 +1,7 @@
-"""How rows become a topic's payloads: decided once, on the driver, in plain Python.
+"""How rows become a topic's payloads. This is decided once, on the driver, in plain Python.
 
-A plan's schema is under its subject before any job starts: no worker ever asks the registry. It is picklable, printable
-(`explain`, by `summary` or `explanation`), and works without Spark.
+A plan's schema is registered under its subject before any job starts, so no worker ever asks the registry. A plan can
+be pickled and printed (`explain`, by `summary` or `explanation`), and works without Spark.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from srfix.serde.subjects.strategies import subject_of
 from srfix.serde.wire import Framing
 
 _FEEDS: Final = 6
-"""How many columns of each kind a line names."""
+"""The most columns of each kind that a line names."""
 
 
 def summary(plan: WriteDecisions, frame: SparkSchema | None, from_: str | Sequence[str] | None) -> str:
-    """What `WritePlan.explain()` gives: at most ten lines, and the same for equal plans."""
+    """The text of `WritePlan.explain()`: at most ten lines, and the same for equal plans."""
     return short_text(_head(plan), _entries(plan, frame, from_))
 
 
@@ -56,15 +56,15 @@ def _entries(
         yield "schema", f"id {plan.settled.published.schema_id}, under subject {plan.subject!r}"
         yield "framing", plan.framing.value
     if plan.columns is None:
-        yield "columns", "as the schema has them, by its exact names" if plan.settled else "any"
+        yield "columns", "the schema's fields, with their exact names" if plan.settled else "any"
     else:
         bare = "" if plan.wrapped else "; a body is its bare value"
         yield "columns", f"{print_columns(plan.columns)}{bare}"
         yield "case rule", plan.case_rule.value
     if plan.times == "integers":
-        yield "times", "given as the integers that are written"
+        yield "times", "given as the integers to write"
     elif plan.cut_times:
-        yield "times", "cut, where they are finer than the schema's"
+        yield "times", "cut if they are finer than the schema's unit"
     if frame is None:
         yield "engines", "decided with the frame: explain(df.schema)"
         return
@@ -86,12 +86,12 @@ def _engine(plan: WriteDecisions, row: FrameRow) -> str:
     except ColumnError as error:
         return f"none. {error.message}"
     except EngineRefusedError as error:
-        return f"arrow; jvm cannot: {'; '.join(error.reasons)}"
+        return f"arrow; jvm cannot be used: {'; '.join(error.reasons)}"
     return "jvm, every cast is exact"
 
 
 def explanation(plan: WriteDecisions, frame: SparkSchema | None, from_: str | Sequence[str] | None) -> str:
-    """What `WritePlan.explain(extended=True)` gives."""
+    """The text of `WritePlan.explain(extended=True)`."""
     lines = [_head(plan), *_schema(plan), *_rows(plan)]
     if frame is not None:
         lines += _frame(plan, frame, from_)
@@ -108,7 +108,7 @@ def _schema(plan: WriteDecisions) -> Iterator[str]:
 
 def _rows(plan: WriteDecisions) -> Iterator[str]:
     if plan.columns is None:
-        yield "  rows: as the schema has them, by its exact names" if plan.settled else "  rows: any"
+        yield "  rows: the schema's fields, with their exact names" if plan.settled else "  rows: any"
         return
     bare = "" if plan.wrapped else "; a body is its bare value"
     yield f"  columns, matched by the case rule {plan.case_rule.value!r}{bare}:"
@@ -125,7 +125,7 @@ def _frame(plan: WriteDecisions, frame: SparkSchema, from_: str | Sequence[str] 
         for feed in write_feeds(plan, row):
             yield f"    {feed.column} \u2190 {feed.detail if feed.field is None else f'{feed.field} {feed.detail}'}"
     except EngineRefusedError:
-        pass  # Spark writes no such schema at all; the engine's line says why
+        pass  # Spark cannot write such a schema; the engine's line gives the reason
     yield f"  engine: {_engine(plan, row)}"
 
 
@@ -144,11 +144,11 @@ class WritePlan(WriteDecisions):
     ) -> str:
         """The plan in words, in at most ten lines.
 
-        :param frame: a frame's schema, to be told which of its columns are called otherwise, which it has not, and which
-            engine writes it.
-        :param extended: True for all of it: the schema's text, each column, and what feeds it.
-        :param from_: as of `to_registry`.
-        :raises CasingError: if letter case leaves the match between frame and plan undecided.
+        :param frame: a frame's schema; the text then also says which of its columns have other names, which are
+            missing, and which engine writes it.
+        :param extended: True for the whole plan: the schema's text, each column, and what feeds it.
+        :param from_: as in `to_registry`.
+        :raises CasingError: if letter case makes the match between frame and plan ambiguous.
         :raises UsageError: if it is not clear which of the frame's columns make the row.
         """
         return explanation(self, frame, from_) if extended else summary(self, frame, from_)
@@ -179,40 +179,41 @@ def plan_write(
     times: Times = "datetimes",
     delimiter: str | None = None,
 ) -> WritePlan:
-    """Decides what rows are written under, and registers it: when this returns, the subject holds the schema.
+    """Decides the schema for rows, and registers it: when this returns, the subject holds the schema.
 
     :param registry: None for JSON, KAFKA and DELIMITED, which have no schemas.
     :param columns: the columns: SQL text, parsed, or a frame's schema (a StructType). None with `schema`; with
         `schema_id` or `version` for rows with the schema's field names.
-    :param subjects: under which subject the schema is.
-    :param case_rule: how the names in a row are matched to the columns.
-    :param names: how a frame's names become columns: in upper case, as unquoted ones in SQL, or kept.
-    :param wrap: whether a single column stands in a record; None is ksqlDB's default, by which a key's does not.
-    :param schema: a schema to write under exactly: the text, or a schema with references.
-    :param schema_id: the id of a schema to write under: it exists, and the subject holds it.
+    :param subjects: the strategy for the schema's subject.
+    :param case_rule: the rule that matches the names in a row to the columns.
+    :param names: how a frame's names become columns: in upper case, like unquoted names in SQL, or unchanged.
+    :param wrap: whether a single column is wrapped in a record; None is ksqlDB's default, in which a key's column is
+        not.
+    :param schema: the exact schema to write under: the text, or a schema with references.
+    :param schema_id: the id of a schema to write under. The schema must exist, and the subject must hold it.
     :param version: the version of the subject to write under.
-    :param register: False if the schema must be under the subject already; nothing is registered then.
+    :param register: False if the subject must already hold the schema; then nothing is registered.
     :param full_name: Avro: the internal schema's record name with its namespace.
-    :param generation: which ksqlDB's internal schema is written under.
-    :param written_by: which of its two writers'.
+    :param generation: the ksqlDB version whose internal schema is used.
+    :param written_by: which of ksqlDB's two writers made the schema.
     :param normalize: True to let the registry normalise what it registers or looks up.
-    :param schema_id_framing: where the schema's id or GUID stands.
+    :param schema_id_framing: the place of the schema's id or GUID.
     :param validate: JSON_SR: True to check every body against the schema.
-    :param cut_times: True to cut times that are finer than what they are written as (milliseconds, unless the schema says
-        otherwise); a row that holds one cannot be written otherwise.
-    :param times: `"integers"` writes a DATE, TIME or TIMESTAMP from the integer that is to stand in the record (`plan_read`).
-    :param delimiter: DELIMITED: what stands between fields, as ksqlDB's VALUE_DELIMITER; None for a comma.
-    :raises ColumnError: if the columns cannot be used, or the format cannot hold them: nothing is registered then.
-    :raises SchemaError: if the given text is not a schema of the format, or columns and schema do not go together.
-    :raises RegistryError: if the registry could not be asked, or did not take the schema (`IncompatibleSchemaError`).
-    :raises ResolveError: if nothing is to be registered, and the registry does not have the schema.
-    :raises UsageError: if it is not told what to write under, or told twice; or what the format has not was asked for.
+    :param cut_times: True to cut times that are finer than the written unit (milliseconds, unless the schema says
+        otherwise); otherwise a row with such a time cannot be written.
+    :param times: `"integers"` writes a DATE, TIME or TIMESTAMP from the integer for the record (see `plan_read`).
+    :param delimiter: DELIMITED: the separator between fields, like ksqlDB's VALUE_DELIMITER; None for a comma.
+    :raises ColumnError: if the columns cannot be used, or the format cannot hold them; then nothing is registered.
+    :raises SchemaError: if the given text is not a schema of the format, or columns and schema do not match.
+    :raises RegistryError: if the registry could not be asked, or did not accept the schema (`IncompatibleSchemaError`).
+    :raises ResolveError: if `register` is False and the registry does not have the schema.
+    :raises UsageError: if the schema is not defined, or defined twice; or if an option does not apply to the format.
     """
     if (validate and format is not Format.JSON_SR) or (
         full_name is not None and format not in (Format.AVRO, Format.PROTOBUF)
     ):
         raise UsageError(
-            f"validate= is for JSON_SR, and full_name= for AVRO and PROTOBUF: the {role.value}s are to be written in "
+            f"validate= is for JSON_SR, and full_name= for AVRO and PROTOBUF, but the {role.value}s are to be written in "
             f"{format.name}."
         )
     declared = None if columns is None else given_columns(columns, names=names)
@@ -239,7 +240,7 @@ def plan_write(
                 wrap=flag_or_none("wrap", half.wrap),
             ),
         )
-        plan.serializer()  # what the format cannot hold is said now
+        plan.serializer()  # columns that the format cannot hold raise an error now
         return plan
     if registry is None:
         raise UsageError(f"{format.name} is written under a schema of a registry: give a RegistryClient.")
@@ -256,9 +257,9 @@ def plan_write(
     }
     if schema is not None:
         if declared is not None or exists:
-            raise UsageError("schema= defines all that is written: give no columns, schema_id or version with it.")
+            raise UsageError("schema= already defines the fields: give no columns, schema_id or version with it.")
         serializer = kind.for_schema(
-            registry,  # what it lacks is said when it is asked
+            registry,  # a missing method raises an error when it is called
             schema,
             **spec_options,
         )
@@ -296,7 +297,7 @@ def _settled(serializer: FramedSerializer, topic: str, role: Role) -> SettledSch
     try:
         return serializer.settle(topic, role)
     except RegistryError as error:
-        error.add_note(f"No job was started: nothing was written to the topic {topic!r}.")
+        error.add_note(f"No job was started, so nothing was written to the topic {topic!r}.")
         raise
 
 

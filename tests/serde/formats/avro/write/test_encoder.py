@@ -194,7 +194,7 @@ class TestRows:
     def test_all_bad_fields_are_named_at_once_and_stand_in_a_group(self) -> None:
         columns = "A INT, B STRUCT<C STRING, D ARRAY<INT>>, E MAP<STRING, INT>"
         row = {"A": "x", "B": {"C": 1, "D": [1, "y"], "Q": 0}, "E": {"k": "z"}, "Z": 1}
-        with pytest.raises(EncodeError, match=r"^6 fields do not fit: ->Z has no column") as caught:
+        with pytest.raises(EncodeError, match=r"^6 fields do not fit: ->Z feeds no column") as caught:
             _with_columns(columns, row)
         assert caught.value.paths == ("->Z", "->A", "->B->Q", "->B->C", "->B->D[1]", "->E->k")
         group = caught.value.__cause__
@@ -216,11 +216,11 @@ class TestRows:
     @pytest.mark.parametrize(
         ("columns", "row", "rule", "refusal"),
         [
-            ("A INT", {"a": 1}, CaseRule.EXACT, r"->a has no column or field"),
-            ("A INT, `a` INT", {"A": 1, "x": 2}, CaseRule.KSQLDB_2020, r"->x has no column or field"),
+            ("A INT", {"a": 1}, CaseRule.EXACT, r"->a feeds no column or field"),
+            ("A INT, `a` INT", {"A": 1, "x": 2}, CaseRule.KSQLDB_2020, r"->x feeds no column or field"),
             ("FOO INT", {"foo": 1, "Foo": 2}, CaseRule.UNIQUE, r"the row has keys that are ambiguous: Column 'FOO'"),
-            ("FOO INT", {"FOO": 1, "foo": 2}, CaseRule.UNIQUE, r"->foo has no column or field"),
-            ("A INT", {1: 1}, CaseRule.UNIQUE, r"->1 has no column"),
+            ("FOO INT", {"FOO": 1, "foo": 2}, CaseRule.UNIQUE, r"->foo feeds no column or field"),
+            ("A INT", {1: 1}, CaseRule.UNIQUE, r"->1 feeds no column"),
             ("M MAP<STRING, INT>", {"M": {1: 1}}, CaseRule.UNIQUE, r"->M->1 needs a string as its key, got int 1"),
             *(("A INT", row, CaseRule.UNIQUE, "the row needs a mapping") for row in (5, [1], "text", [("A", 1)])),
         ],
@@ -255,7 +255,7 @@ class TestRows:
             assert read(write(row, b""), 0) == expected
             assert json.dumps(row) == before
         for bad in ({**spellings[1], "a": 2**31}, {"a": 1, "b": None, "n": None, "t": "x"}):
-            with pytest.raises(EncodeError, match=r"->(A needs an integer|t has no column)"):
+            with pytest.raises(EncodeError, match=r"->(A needs an integer|t feeds no column)"):
                 write(bad, b"")
 
     def test_rows_spelt_otherwise_are_written_where_null_is_not_allowed(self) -> None:
@@ -264,7 +264,7 @@ class TestRows:
         assert write({"a": 1, "b": "x"}, b"") == write({"B": "x", "A": 1}, b"") == b"\x02\x02x"
 
     def test_a_missing_field_without_default_is_refused(self) -> None:
-        with pytest.raises(EncodeError, match=r"->f1 is missing, and the schema has no default for it\.$"):
+        with pytest.raises(EncodeError, match=r"->f1 is missing, but the schema has no default for it\.$"):
             _encode(numbered("int", "int"), {"f0": 1})
 
     def test_a_missing_field_takes_the_default_of_the_schema(self) -> None:
@@ -364,7 +364,7 @@ class TestWithColumnsAsTheEngine:
             ({"F": None}, "->F is null; without wrapping, null has no bytes"),
             ({}, "->F is missing"),
             ({"F": "x"}, r"->F needs an integer from .*, got str 'x'\.$"),
-            ({"F": 1, "G": 1}, "->G has no column"),
+            ({"F": 1, "G": 1}, "->G feeds no column"),
         ],
     )
     def test_an_unwrapped_row_that_does_not_fit(self, row: object, refusal: str) -> None:
@@ -397,7 +397,7 @@ class TestWithColumnsAsTheEngine:
 
 
 _LIKE_COLUMNS = parse_columns("A BIGINT, B BIGINT, C STRING, `d` STRING, `D` STRING, E STRUCT<F INT>")
-"""Of types that another's value fits, two of which differ in letter case alone."""
+"""Of types that another's value fits, two of which differ only in letter case."""
 
 
 def _spelt(name: str) -> st.SearchStrategy[str]:

@@ -180,7 +180,7 @@ class TestCoercions:
             read(body("bytes", b"\x7f" * 5000), 0)
 
     def test_a_decimal_of_no_bytes_is_refused_as_in_java(self) -> None:
-        with pytest.raises(DecodeError, match=r"^At ->F, the body has a decimal of no bytes\.$"):
+        with pytest.raises(DecodeError, match=r"^At ->F, the body has a decimal without bytes\.$"):
             _decoder(record(f=CENTS), "F DECIMAL(6, 2)")(b"\x00", 0)
 
     def test_null_in_a_field_with_connects_default_is_the_default(self) -> None:
@@ -359,7 +359,7 @@ class TestRootsOfBytes:
     def test_nor_have_decimals(self) -> None:
         assert _decoder(CENTS, "F DECIMAL(6, 2)", wrapped=False)(b"\x30\x39", 0) == {"F": Decimal("123.45")}
         assert _plain(CENTS)(b"\x30\x39", 0) == Decimal("123.45")
-        with pytest.raises(DecodeError, match=r"a decimal of no bytes"):
+        with pytest.raises(DecodeError, match=r"a decimal without bytes"):
             _plain(CENTS)(b"", 0)
 
 

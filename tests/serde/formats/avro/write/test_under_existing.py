@@ -105,7 +105,7 @@ class TestFields:
 class TestNulls:
     def test_null_in_a_required_field_is_refused_with_its_path(self) -> None:
         schema = _record(_field("A", "int"), _field("B", ["int"]))
-        with pytest.raises(EncodeError, match=r"->A needs an integer .*; ->B is null, and the") as caught:
+        with pytest.raises(EncodeError, match=r"->A needs an integer .*; ->B is null, but the") as caught:
             _written(schema, "A INT, B INT", {"A": None, "B": None})
         assert caught.value.paths == ("->A", "->B")
 
@@ -236,11 +236,16 @@ class TestUnions:
         ("type_", "column", "value", "message"),
         [
             (INT_STRING, "STRUCT<`int` INT>", {"int": "s"}, "->F->int needs an integer"),
-            (INT_STRING, "STRUCT<`int` INT>", {"INT": 1}, "->F->INT has no column or field to go to"),
-            (INT_STRING, "STRUCT<`int` INT>", {}, "->F is null, and the schema does not allow that"),
-            (INT_STRING, "STRUCT<`int` INT>", None, "->F is null, and the schema does not allow that"),
+            (INT_STRING, "STRUCT<`int` INT>", {"INT": 1}, "->F->INT feeds no column or field"),
+            (INT_STRING, "STRUCT<`int` INT>", {}, "->F is null, but the schema does not allow that"),
+            (INT_STRING, "STRUCT<`int` INT>", None, "->F is null, but the schema does not allow that"),
             (INT_STRING, "STRUCT<`long` BIGINT>", {"long": 1}, "->F cannot be written as union .*no branch is named"),
-            (INT_STRING, INT_OR_STRING, {"int": 1, "string": "s"}, "->F has several values, and a union holds one"),
+            (
+                INT_STRING,
+                INT_OR_STRING,
+                {"int": 1, "string": "s"},
+                "->F has several values, but a union holds only one",
+            ),
             (
                 [avro.record("a.Q", x="int"), avro.record("b.Q", x="int")],
                 "STRUCT<Q STRUCT<`x` INT>>",
@@ -268,7 +273,7 @@ class TestRoots:
     def test_an_unwrapped_column_is_the_root(self) -> None:
         write = encoder_under('"long"', WriteSpec(columns=parse_columns("A BIGINT"), wrap=False))
         assert write({"A": 1}, b"") == b"\x02"
-        with pytest.raises(EncodeError, match=r"->A is INTEGER, which is not written as long"):
+        with pytest.raises(EncodeError, match=r"->A is INTEGER, which cannot be written as long"):
             encoder_under('"long"', WriteSpec(columns=parse_columns("A INT"), wrap=False))({"A": 1}, b"")
 
     def test_references_are_followed(self) -> None:
@@ -278,5 +283,5 @@ class TestRoots:
         assert write({"S": {"X": 1}}, b"") == b"\x02"
 
     def test_what_is_no_column_is_refused(self) -> None:
-        with pytest.raises(EncodeError, match=r"->a has no column"):
+        with pytest.raises(EncodeError, match=r"->a feeds no column"):
             _written(_record(_field("A", "int", 1)), "A INT", {"a": 1})

@@ -103,15 +103,15 @@ class TestUnbounded:
         self.answer, self.knows_items = LIMITS, False
         assert unbounded(NO_SESSION, (STRING, BYTES)) is None
         said = unbounded(NO_SESSION, (ITEMS, STRING)) or ""
-        assert said.startswith("Spark's Avro is older than 1.11.3 and knows no bound on the")
+        assert said.startswith("Spark's Avro is older than 1.11.3 and has no limit on the")
 
     def test_a_number_that_bounds_nothing_is_no_bound(self) -> None:
         self.answer = {ITEMS: 10 * LIMITS[ITEMS], STRING: 2**31 - 1}
         assert unbounded(NO_SESSION, (ITEMS,)) is None
         said = unbounded(NO_SESSION, (ITEMS, STRING, BYTES)) or ""
-        assert said.startswith(f"Spark's JVMs run without {STRING} (theirs is 2147483647),")
+        assert said.startswith(f"Spark's JVMs run without {STRING} (their value is 2147483647),")
 
     def test_not_known_is_not_bounded(self) -> None:
         self.answer = "java_method is not allowed"
         said = unbounded(NO_SESSION, (ITEMS,)) or ""
-        assert said.startswith("Whether Spark's JVMs bound what Avro believes of a length")
+        assert said.startswith("srfix cannot check here whether Spark's JVMs limit the lengths that Avro accepts")

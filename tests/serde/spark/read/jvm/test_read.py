@@ -217,19 +217,19 @@ class TestAcceptedTypes:
 
 REFUSED: list[tuple[str, Json, str]] = [
     ("STRUCT<`int` INT, `string` STRING>", ["null", "int", "string"], "a union of several types is a STRUCT"),
-    ("INT", ["null"], "no value of it is anything but null"),
+    ("INT", ["null"], "it can only be null"),
     ("INT", "null", "null does not feed a column of int32"),
     ("INT", "long", "int64 does not feed a column of int32"),
     ("STRING", "double", "the text of a floating-point number depends on the JVM"),
-    ("DECIMAL(10, 2)", decimal(10, 4), "its scale is 4 and the column's is 2: Spark would round"),
+    ("DECIMAL(10, 2)", decimal(10, 4), "its scale is 4 but the column's is 2: Spark would round"),
     ("DECIMAL(10, 2)", decimal(40, 39), "Spark's decimals have scales from 0 to 38"),
-    ("DECIMAL(10, 2)", decimal(9, 2, fixed(4)), "has 9 digits, and the column wants 10"),
-    ("DECIMAL(10, 2)", "bytes", "one is a decimal, and the other is plain bytes"),
-    ("BYTES", decimal(4, 2), "one is a decimal, and the other is plain bytes"),
+    ("DECIMAL(10, 2)", decimal(9, 2, fixed(4)), "has 9 digits, but the column wants 10"),
+    ("DECIMAL(10, 2)", "bytes", "one is a decimal and the other is plain bytes"),
+    ("BYTES", decimal(4, 2), "one is a decimal and the other is plain bytes"),
     ("INT", {"type": "int", "connect.type": "int16"}, "Connect cuts it to 8 or 16 bits (connect.type)"),
     ("STRING", ["null", {"type": "string", "connect.default": "x"}], "null is read as its connect.default, 'x'"),
     ("DATE", logical("int", "time-millis"), "int32 (time-millis) does not feed a column of DATE"),
-    ("TIMESTAMP", logical("long", "timestamp-nanos"), "a TIMESTAMP holds whole microseconds"),
+    ("TIMESTAMP", logical("long", "timestamp-nanos"), "a TIMESTAMP holds only whole microseconds"),
     ("INT", array("null"), "it has an array whose items take no bytes"),
 ]
 
@@ -247,15 +247,15 @@ class TestRefusals:
         ("schema", "why"),
         [
             (record(a="int", next=["null", "R"]), "the schema is recursive"),
-            (["null", record(a="int")], "the root is a union of null, record R, not a record"),
-            ([record(a="int"), record("S", a="int")], "the root is a union of record R, record S, not a record"),
+            (["null", record(a="int")], "its root is a union of null, record R, not a record"),
+            ([record(a="int"), record("S", a="int")], "its root is a union of record R, record S, not a record"),
             (record(a="int", b=fixed(2**30)), "the fixed type F has 1,073,741,824 bytes"),
             (record(a="int", b=nested(150)), "its types nest deeper than 100 levels"),
             (
                 record(a="int", b=["null", logical("int", "date"), "int"]),
-                "a union of null, int (date), int, which Java",
+                "a union of null, int (date), int, but Java",
             ),
-            (record(a=["null", ["int"]]), "a union of null, union of int, which Java refuses"),
+            (record(a=["null", ["int"]]), "a union of null, union of int, but Java refuses that"),
             (planned(1, {"type": "object"}, schema_type="JSON"), "its format is not Avro"),
         ],
     )
@@ -279,14 +279,16 @@ class TestRefusals:
     def test_an_earlier_field_whose_values_count_is_refused(self) -> None:
         schema = record(A=logical("int", "time-millis"), a="int")
         (reason,) = reasons_of("A BIGINT", schema, case_rule=CaseRule.KSQLDB)
-        assert reason.endswith("a later field feeds the column, but its values count as bad all the same.")
+        assert reason.endswith(
+            "a later field feeds the column, but a bad value of this field must still make the row bad."
+        )
 
     def test_of_too_many_shapes_those_of_the_fewest_and_oldest_schemas_are_left(self) -> None:
         shapes = [record(a="int", **{f"f{n}": "int" for n in range(number)}) for number in range(MAX_SHAPES + 2)]
         read = jvm_read(plan_of("A INT", *shapes, shapes[0]))
         assert (len(read.shapes), read.left) == (MAX_SHAPES, (2, 3))
         assert read.shape_ids == read.schema_ids == (1, *range(4, MAX_SHAPES + 4))
-        assert "2 schemas (2, 3) are of shapes beyond the 30" in read.left_over
+        assert "2 schemas (2, 3) have shapes beyond the 30" in read.left_over
         assert jvm_read(plan_of("A INT", *shapes[2:])).left == ()
 
     def test_every_reason_is_named(self) -> None:

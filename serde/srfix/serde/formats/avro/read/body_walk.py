@@ -1,8 +1,9 @@
-"""Walks an Avro body without making values: the bounds that fastavro lacks, and the words for what it found wrong.
+"""Walks an Avro body without making values. It checks the limits that fastavro lacks, and finds the message for an
+error.
 
-Not on the way of ordinary reads. It runs before fastavro for the rare bodies that need it (`guard_of`: of recursive schemas, of
-arrays whose items can take no bytes or make many values of few), and after fastavro failed, to say what is wrong at which
-byte of which field."""
+Ordinary reads do not use it. It runs before fastavro for the rare bodies that need it (`guard_of`: bodies of recursive
+schemas, and of arrays whose items take no bytes or make many values out of a few). It also runs after fastavro has
+failed, to name the error, the byte and the field."""
 
 from __future__ import annotations
 
@@ -19,12 +20,12 @@ from srfix.serde.java_ints import INT_MAX, INT_MIN
 
 _SIZES: Final = {"null": 0, "float": 4, "double": 8}
 _PARTS: Final = {"array": "ARRAY", "map": "MAP_VAL"}
-"""What a path calls them, as ksqlDB does."""
+"""The words for items and values in a path, as in ksqlDB."""
 _KEY: Final = AvroNode(kind="string")
-"""Of a map's entry."""
+"""The words for a map's entry."""
 _MAX_VARINT_BYTES: Final = 10
 _SHOWN_LABELS: Final = 8
-"""Of a path, at either end: what nests too deep would fill pages."""
+"""The number of path parts shown at each end, because a deep path would fill pages."""
 
 
 @dataclass(slots=True)
@@ -52,11 +53,11 @@ class _Task:
     level: int
     path: _Path
     items_left: int | None = None
-    """None: read the whole value. Otherwise so many items of the open block of this array or map are left."""
+    """None: read the whole value. Otherwise the number of items left in the open block of this array or map."""
 
 
 def skim(payload: bytes, offset: int, costs: Costs) -> int:
-    """The offset behind the value of `costs.root` that starts at `offset`. The work is bounded by the payload's size."""
+    """The offset after the value of `costs.root` that starts at `offset`. The payload's size limits the work."""
     return _Skimmer(payload, offset, costs).run(costs.root)
 
 
@@ -107,7 +108,7 @@ class _Skimmer:
         elif node.kind == "union":
             index = self._index(len(node.branches), "union has branches", path)
             branch, least = node.branches[index], self._costs.least
-            # What the cheapest branch costs is spent already.
+            # The cost of the cheapest branch is already counted.
             self._spend(least(branch) - min(map(least, node.branches)), path)
             stack.append(_Task(branch, task.level + 1, path))
         elif node.kind == "enum":
@@ -134,7 +135,7 @@ class _Skimmer:
                 return
             if count < 0:
                 count = -count
-                self._varint(task.path)  # the block's size in bytes, which is not needed
+                self._varint(task.path)  # skips the block's size in bytes
             task.items_left = count
             self._open_block(task, count)
             if not task.items_left:
@@ -149,7 +150,7 @@ class _Skimmer:
         stack.append(_Task(item, task.level + 1, _Path(task.path, _PARTS[task.node.kind])))
 
     def _open_block(self, task: _Task, count: int) -> None:
-        """Counts the items of a block before one is read, as far as the body can hold them."""
+        """Counts the items of a block before it reads one, and checks that the body can hold them."""
         width = self._costs.item_width(task.node)
         if width:
             count = min(count, (len(self._payload) - self._at) // width)
@@ -246,18 +247,18 @@ class _Skimmer:
         self._at += size
 
 
-# A block of -2⁶³ items: negated it is itself, and fastavro takes it for none.
+# A block of -2⁶³ items: its negation is the same number, and fastavro treats it as no items.
 _LEAST_LONG: Final = b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"
 
 
 def guard_of(costs: Costs) -> BodyCheck | None:
-    """The check that bodies of a schema need; None where fastavro alone is safe."""
+    """The check that bodies of a schema need; None if fastavro alone is safe."""
     analysis = analyse(costs.root)
     safe_bytes = costs.safe_bytes
     if analysis.has_unbounded_arrays or safe_bytes < 0:
         return partial(check_body, costs)
     if analysis.is_recursive:
-        # A loop through the schema costs a byte at least, so a short body cannot go deep.
+        # Each loop through the schema takes at least a byte, so a short body cannot nest deep.
         safe_bytes = min(safe_bytes, costs.bounds.levels // analysis.node_count)
     if safe_bytes < math.inf:
         return partial(_check_longer, costs, int(safe_bytes))
@@ -265,7 +266,7 @@ def guard_of(costs: Costs) -> BodyCheck | None:
 
 
 def check_body(costs: Costs, payload: bytes, body_offset: int) -> None:
-    """:raises DecodeError: if the body is not exactly one value of the schema, within the bounds of `skim`."""
+    """:raises DecodeError: if the body is not exactly one value of the schema, within the limits of `skim`."""
     end = skim(payload, body_offset, costs)
     if end != len(payload):
         raise trailing_bytes(len(payload) - end, len(payload) - body_offset)
@@ -277,6 +278,6 @@ def _check_longer(costs: Costs, safe_bytes: int, payload: bytes, body_offset: in
 
 
 def _check_blocks(costs: Costs, payload: bytes, body_offset: int) -> None:
-    # A single byte is looked for much faster.
+    # Searching for a single byte is much faster.
     if 255 in payload and _LEAST_LONG in payload:
         check_body(costs, payload, body_offset)

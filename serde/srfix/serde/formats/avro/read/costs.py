@@ -1,8 +1,10 @@
-"""What bodies of an Avro schema can cost: worked out once a schema, so that ordinary bodies are never looked through.
+"""The possible costs of an Avro schema's bodies. They are computed once per schema, so that ordinary bodies need no
+check.
 
-A body's cost is the number of values made of it (`PayloadBounds`). Each array item and map entry costs something and takes
-bytes. Where no item of a schema costs more than the budget grants for its bytes, no body can exceed the budget, and none is
-looked at. Elsewhere bodies up to `safe_bytes` cannot; longer ones are counted before fastavro reads them.
+A body's cost is the number of values that it makes (`PayloadBounds`). Each array item and map entry costs something and
+takes bytes. If no item of a schema costs more than the budget allows for its bytes, no body can exceed the budget, and
+none is checked. Otherwise bodies up to `safe_bytes` cannot exceed it; longer ones are counted before fastavro reads
+them.
 """
 
 from __future__ import annotations
@@ -18,21 +20,21 @@ from srfix.serde.errors import SchemaError
 from srfix.serde.formats.avro.schema import AvroNode
 
 CONTAINER: Final = 4
-"""What an array, a map or a record costs besides its parts."""
+"""The cost of an array, a map or a record without its parts."""
 _ENTRY: Final = 2
-"""What a map's entry costs besides its value."""
+"""The cost of a map's entry without its value."""
 _CHARACTERS: Final = 32
 SURPLUS_OF_NOTHING: Final[Mapping[AvroNode, int]] = MappingProxyType({})
-"""Values are as the writer has them."""
+"""The surplus costs if values stay as the writer has them: none."""
 
 
 def text_cost(size: int) -> int:
-    """What a text or bytes of the schema, not of the payload, cost wherever they stand."""
+    """The cost of a text or bytes that come from the schema, not from the payload."""
     return size // _CHARACTERS
 
 
 class Costs:
-    """The costs of a schema's values, and which bodies need to be looked at."""
+    """The costs of a schema's values, and the bodies that need a check."""
 
     def __init__(
         self,
@@ -41,9 +43,9 @@ class Costs:
         *,
         converts_decimals: bool = False,
     ) -> None:
-        """`surplus` is what a value of a type costs besides what it is: the rows that are made of it, what stands for
-        null. With `converts_decimals` the reader converts decimals, however long: a body with one that is too long is
-        refused."""
+        """`surplus` gives the additional cost of a type's value: the rows made from it, and the replacement of null.
+        With `converts_decimals` the reader converts decimals of any length, so a body with a decimal that is too long
+        is refused."""
         self.bounds = payload_bounds()
         self.converts_decimals = converts_decimals
         self.root = root
@@ -56,12 +58,12 @@ class Costs:
         self._repeated: dict[AvroNode, bool] = {}
         try:
             self.safe_bytes = self._safe_bytes()
-            """Bodies of up to so many bytes stay within the budget; -1 if none may, infinite if all do."""
+            """Bodies of up to this number of bytes stay within the budget; -1 if none does, infinite if all do."""
         except RecursionError as error:
             raise SchemaError("The schema's types nest too deep to be read safely.") from error
 
     def least(self, node: AvroNode) -> int:
-        """What every value of the type costs at least, arrays and maps taken as empty."""
+        """The minimal cost of a value of the type, with empty arrays and maps."""
         cost = self._least.get(node)
         if cost is not None:  # asked for each part of each body
             return cost
@@ -75,17 +77,17 @@ class Costs:
         return _settled(node, self._least, of)
 
     def of_item(self, container: AvroNode) -> int:
-        """What every item of an array, or entry of a map, costs at least."""
+        """The minimal cost of an item of an array, or of an entry of a map."""
         assert container.items is not None
         return self.least(container.items) + (_ENTRY if container.kind == "map" else 0)
 
     def item_width(self, container: AvroNode) -> int:
-        """Fewest bytes of an item or entry."""
+        """The minimal number of bytes of an item or entry."""
         assert container.items is not None
         return self.width(container.items) + (1 if container.kind == "map" else 0)
 
     def width(self, node: AvroNode) -> int:
-        """Fewest bytes of a value."""
+        """The minimal number of bytes of a value."""
         width = self._widths.get(node)
         if width is not None:  # asked for each part of each body
             return width
@@ -132,7 +134,7 @@ class Costs:
         return (self.bounds.values - most) / ratio if ratio else math.inf
 
     def _excess_of(self, node: AvroNode) -> int:
-        """How much more a value can cost than is granted for its bytes; what repeats (`_repeated`) left out."""
+        """How much a value can cost beyond the allowance for its bytes, without repeated parts (`_repeated`)."""
         excess = self._excess.get(node)
         if excess is not None:
             return excess
@@ -148,7 +150,7 @@ class Costs:
         else:
             excess -= self._per_byte * self.width(node)
             if node.items is not None:
-                # An array's item is dearer than a map's entry of the same type.
+                # An array's item costs more per byte than a map's entry of the same type.
                 self._repeated[node.items] = self._repeated.get(node.items, True) and node.kind == "map"
         self._open.discard(node)
         self._excess[node] = excess
@@ -156,8 +158,8 @@ class Costs:
 
 
 def _settled(node: AvroNode, numbers: dict[AvroNode, int], of: Callable[[AvroNode], int]) -> int:
-    """A number of a type that is made of its parts': of recursive types the least that agrees with all of them. `numbers`
-    has none of the type yet, and takes those of all types below it."""
+    """Computes a number of a type from the numbers of its parts; for recursive types, the smallest consistent solution.
+    `numbers` does not have the type yet, and gets the numbers of all types below it."""
     nodes = _parts_first(node, numbers)
     numbers |= dict.fromkeys(nodes, 0)
     for _round in nodes:
@@ -170,7 +172,7 @@ def _settled(node: AvroNode, numbers: dict[AvroNode, int], of: Callable[[AvroNod
 
 
 def _parts_first(root: AvroNode, exclusions: Container[AvroNode]) -> list[AvroNode]:
-    """The type and all below it, without the exclusions."""
+    """The type and all types below it, without the excluded ones."""
     nodes: dict[AvroNode, None] = {}
     stack = [root]
     while stack:

@@ -1,10 +1,10 @@
-"""The decode plan of a writer schema for a set of columns: made once, not per record.
+"""The decode plan of a writer schema for a set of columns. It is made once, not per record.
 
 An Avro body carries no names, so the writer's fields are renamed to the columns in a copy of the writer schema
-(`avro.read.plan`, by the `projection`), and the reader makes rows with the right names at no cost. What is left per row is only
-what the plan needs (`avro.read.finish`): fields that no column declares are dropped, columns that no field feeds become None,
-values become what the column's type is, and a type that does not feed its column fails as ksqlDB's `ConnectDataTranslator`
-does: where the row holds it, whether it is null or not, and not before.
+(`avro.read.plan`, by the `projection`), and the reader makes rows with the right names at no cost. Only the plan's
+remaining steps run for each row (`avro.read.finish`): they drop fields without a column, set columns without a field to
+None, and convert values to the column's type. A type that cannot feed its column fails as in ksqlDB's
+`ConnectDataTranslator`: only when a row holds it, null or not.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from srfix.serde.specs import ReadSpec
 
 @lru_cache(maxsize=256)
 def projection(schema_text: str, spec: ReadSpec, references: tuple[str, ...] = ()) -> Projection[AvroType]:
-    """How bodies of a writer schema are read into columns: made once, whatever is made of it (a decoder, words, a plan for
-    Spark's own Avro).
+    """How bodies of a writer schema are read into columns. It is made once, and used for the decoder, for messages, and
+    for a plan for Spark's own Avro.
     """
     root = resolved_root(schema_text, references, spec.reader_schema, spec.case_rule)
     require_string_keys(spec.known_columns, "Avro")
@@ -47,11 +47,11 @@ def projection(schema_text: str, spec: ReadSpec, references: tuple[str, ...] = (
 
 
 def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
-    """A decoder for bodies written under a schema; without columns the rows are as fastavro gives them.
+    """A decoder for bodies that were written under a schema. Without columns, it gives fastavro's records.
 
-    With columns a row is a dict of all of them, in their order. Null at the root is a row of nulls if un-wrapped, and
-    None otherwise, as in the engine. A root of the Avro type bytes, a decimal too, is the whole body, without Avro's
-    length: so Confluent's serializers write it (`AbstractKafkaAvroSerializer`, confluent-kafka).
+    With columns a row is a dict of all columns, in their order. A null root is a row of nulls if un-wrapped, otherwise
+    None, as in the engine. If the root has the Avro type bytes (also as a decimal), it is the whole body, without
+    Avro's length, because Confluent's serializers write it so (`AbstractKafkaAvroSerializer`, confluent-kafka).
     """
     if schema_text is None:
         raise SchemaError("Avro bodies cannot be read without the schema that they were written under.")
@@ -74,8 +74,8 @@ def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...]
 
 
 def left_to_python(projected: Projection[AvroType]) -> str | None:
-    """Why a native kernel leaves a schema's rows to Python when it makes Arrow's columns; None if it reads them. It is the
-    same where no kernel is."""
+    """Why a native kernel leaves a schema's rows to Python when it makes Arrow columns; None if it reads them. The
+    answer does not depend on whether a kernel is installed."""
     root = projected.root.writer.node
     if root.kind == "bytes":
         return "the body is bare bytes"
@@ -86,13 +86,13 @@ def left_to_python(projected: Projection[AvroType]) -> str | None:
 
 
 def _explaining(make: Callable[[], Decode]) -> BodyCheck:
-    """What finds the words for a time that fastavro refuses: the column's path, and the number."""
+    """A function that finds the message for a time that fastavro refuses, with the column's path and the number."""
     decode = cache(make)
     return lambda payload, body_offset: decode()(payload, body_offset)
 
 
 def as_written(root: AvroNode, times: Times) -> Decode:
-    """Bodies as the writer has them, without columns."""
+    """A decoder that gives the writer's records, without columns."""
     if times == "integers":
         root = with_plain_times(root)
     if root.kind == "bytes":
@@ -107,7 +107,7 @@ def as_written(root: AvroNode, times: Times) -> Decode:
         return plan.decoder(root, ReadStep(schema=plan.verbatim(root)), finish, explain=explain), plan.costs
 
     def native(decode: Decode) -> Decode:
-        # Its decimals are shorter than any bound of them.
+        # Its decimals are shorter than the limit.
         return native_decoder(lambda to: to.as_written(root), costs, decode)
 
     most_bytes = payload_bounds().decimal_bytes
@@ -117,21 +117,21 @@ def as_written(root: AvroNode, times: Times) -> Decode:
     long, _ = decode_by(bounds_decimals=True)
 
     def decode(payload: bytes, body_offset: int) -> Value:
-        # A short body has no long decimal, and fastavro's own reading is the quickest.
+        # A short body has no long decimal, and fastavro's own decoding is the fastest.
         return (short if len(payload) <= most_bytes else long)(payload, body_offset)
 
     return native(decode)
 
 
 def values_decoder(schema_text: str, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode | None:
-    """As `decoder`, for typed arrays: what it gives is an iterable of the columns' values, in their order, of which
+    """Like `decoder`, but for typed arrays: it gives an iterable of the columns' values, in their order. In it
 
     - an instant in a TIMESTAMP column is the number of milliseconds since 1970, or a datetime, whichever costs less;
     - a day in a DATE column is the number of days since 1970, or a date;
     - an INTEGER column's number may have more than 32 bits.
 
-    An array that refuses a number, or finds one beyond Python's years, has `decoder` find the words. None for a root that is
-    no record, or that cannot feed the columns.
+    If an array refuses a number, or finds one beyond Python's years, `decoder` finds the error message. None if the
+    root is not a record, or cannot feed the columns.
     """
     root = resolved_root(schema_text, references, spec.reader_schema, spec.case_rule)
     require_string_keys(spec.known_columns, "Avro")
@@ -143,7 +143,7 @@ def values_decoder(schema_text: str, spec: ReadSpec, references: tuple[str, ...]
 
 
 def _row_of(step: ReadStep) -> Finish | None:
-    # `toKsqlRow` asks for null before it looks at types.
+    # `toKsqlRow` checks for null before it checks types.
     return unless_none(step.finish) if step.is_refusal and step.finish is not None else step.finish
 
 

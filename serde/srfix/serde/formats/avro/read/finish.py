@@ -1,4 +1,4 @@
-"""What is left to do with a value once fastavro has read it: the closures that a decode plan is made of."""
+"""The steps after fastavro has read a value: the closures of a decode plan."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ from srfix.serde.errors import DecodeError, OutOfRangeError, PayloadBoundError, 
 from srfix.serde.interface import Row, Value
 from srfix.serde.java_ints import INT_MAX, INT_MIN
 
-# What fastavro gives has the schema's shape, and a cast, or an isinstance, costs as much as the work itself here.
+# fastavro's values have the schema's shape. A cast or an isinstance would take as much time as the work itself here.
 Read: TypeAlias = Any
 Finish: TypeAlias = Callable[[Read], Any]
-"""What fastavro gives → what the row holds. Raises a DecodeError if it cannot be."""
+"""fastavro's value → the row's value. Raises a DecodeError if that is impossible."""
 
 Target: TypeAlias = tuple[tuple[str, ...], Finish | None]
-"""The columns that get one value, none if it does not count, and what makes it."""
+"""The columns that get one value (none if it does not count), and the function that makes the value."""
 
 _MAX_SCALE: Final = 100_000
 _FLOAT_BITS: Final = 24
-"""Of a float's digits."""
+"""The number of digits of a float."""
 _EXACT: Final = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
 
 
 def unless_none(finish: Finish) -> Finish:
-    """Leaves null alone."""
+    """Passes null through."""
     return lambda value: None if value is None else finish(value)
 
 
 def null_as(default: Value, finish: Finish | None) -> Finish:
-    """Connect's `Struct.get`: null in a field whose schema has a default is the default."""
+    """Connect's `Struct.get`: if a field's schema has a default, null becomes the default."""
     if finish is None:
         return lambda value: default if value is None else value
     return lambda value: default if value is None else finish(value)
 
 
 def chain(first: Finish, then: Finish | None) -> Finish:
-    """One after the other."""
+    """Runs two steps in sequence."""
     return first if then is None else lambda value: then(first(value))
 
 
 def check_int(path: str) -> Finish:
-    """Refuses a number that does not have 32 bits, as an int must: fastavro reads up to 64. Null passes."""
+    """Refuses a number that does not fit the 32 bits of an int, because fastavro reads up to 64. Null passes."""
 
     def finish(value: Read) -> Read:
         if value is None or INT_MIN <= value <= INT_MAX:
@@ -59,12 +59,12 @@ def check_int(path: str) -> Finish:
 
 
 def int_error(value: object, path: str) -> DecodeError:
-    """An int of more than 32 bits."""
+    """The error for an int of more than 32 bits."""
     return DecodeError(f"At {path or 'the root'}, the body has an int of {value}, which needs more than 32 bits.")
 
 
 def promotion(writer: str, reader: str, path: str) -> Finish:
-    """What a writer's value becomes by a reader's schema (`avro.read.resolution`); null stays null."""
+    """Converts a writer's value to the type of the reader's schema (`avro.read.resolution`); null stays null."""
     match writer, reader:
         case (("int" | "long"), "float"):
             return unless_none(float32_of)
@@ -79,7 +79,7 @@ def promotion(writer: str, reader: str, path: str) -> Finish:
 
 
 def float32_of(number: int) -> float:
-    """The nearest float of 32 bits, of two the even one, as Java's cast has it: by way of 64 bits it would be rounded twice."""
+    """The nearest 32-bit float (ties to even), as in Java's cast. A conversion through 64 bits would round twice."""
     cut = max(abs(number).bit_length() - _FLOAT_BITS, 0)
     mantissa, rest = divmod(abs(number), 1 << cut)
     half = (1 << cut) >> 1
@@ -97,7 +97,7 @@ def _text(value: bytes, path: str) -> str:
 
 
 def decimal_of_unscaled(value: bytes, scale: int, most_bytes: int, path: str) -> decimal.Decimal:
-    """Unscaled bytes → a decimal of any size that is converted in no time."""
+    """Unscaled bytes → a decimal of any size that converts quickly."""
     if len(value) > most_bytes:
         raise PayloadBoundError(
             f"{f'At {path}, the' if path else 'The'} body has a decimal of {len(value):,} bytes; srfix converts at "
@@ -111,12 +111,12 @@ def decimal_of_unscaled(value: bytes, scale: int, most_bytes: int, path: str) ->
 def decimal_of_bytes(scale: int, column: Decimal, path: str) -> Finish:
     """Unscaled bytes of a writer's scale → a column's decimal: Connect's `Decimal.toLogical`, then `ensureFit`.
 
-    Java refuses a number of no bytes; so does this.
+    Like Java, it refuses a number without bytes.
     """
     if abs(scale) > _MAX_SCALE:
         raise SchemaError(f"The decimal at {path or 'the root'} has an impossible scale, {scale}.")
     fit = ensure_fit(column, path)
-    # Compared as an integer first: a decimal of a megabyte is never made.
+    # The integer is compared first, so that a decimal of a megabyte is never made.
     bound = 10 ** min(max(column.precision - column.scale + scale, 0), MAX_DIGITS)
     same_scale = scale == column.scale
     most_bytes = payload_bounds().decimal_bytes
@@ -124,7 +124,7 @@ def decimal_of_bytes(scale: int, column: Decimal, path: str) -> Finish:
 
     def finish(value: Read) -> Value:
         if not value:
-            raise DecodeError(f"At {path or 'the root'}, the body has a decimal of no bytes.")
+            raise DecodeError(f"At {path or 'the root'}, the body has a decimal without bytes.")
         unscaled = int.from_bytes(value, "big", signed=True)
         if not -bound < unscaled < bound:
             raise OutOfRangeError(
@@ -144,29 +144,29 @@ def decimal_of_bytes(scale: int, column: Decimal, path: str) -> Finish:
 
 
 def unscaled_decimal(scale: int) -> Finish:
-    """Unscaled bytes → a decimal of any size that is converted in no time."""
+    """Unscaled bytes → a decimal of any size that converts quickly."""
     most_bytes = payload_bounds().decimal_bytes
 
     def finish(value: Read) -> Value:
         if not value:
-            raise DecodeError("The body is a decimal of no bytes.")
+            raise DecodeError("The body is a decimal without bytes.")
         return decimal_of_unscaled(value, scale, most_bytes, "")
 
     return finish
 
 
 def each_item(finish: Finish) -> Finish:
-    """The items of an array."""
+    """Applies a step to the items of an array."""
     return lambda values: [finish(value) for value in values]
 
 
 def each_value(finish: Finish) -> Finish:
-    """The values of a map."""
+    """Applies a step to the values of a map."""
     return lambda values: {key: finish(value) for key, value in values.items()}
 
 
 def entries_to_dict(key: Finish | None, value: Finish | None) -> Finish:
-    """An array of map entries → a dict. A key that comes twice: the last one counts, as in the Java map that AvroData
+    """An array of map entries → a dict. If a key occurs twice, the last entry counts, as in the Java map that AvroData
     fills."""
     if key is None and value is None:
         return lambda entries: {entry["key"]: entry["value"] for entry in entries}
@@ -195,14 +195,14 @@ def finish_row(
     """A record → a row.
 
     :param ints: fields that must fit 32 bits, with their paths.
-    :param finishes: fields, with what is left to do.
-    :param shared: fields that feed several columns, or none that counts, with what makes the values.
-    :param absent: columns that no field feeds, with what they hold: null, or a default.
-    :param picks: the columns in their order; None if the record has just these.
-    :param as_values: the row's values in the columns' order, instead of the row.
+    :param finishes: fields, with their remaining steps.
+    :param shared: fields that feed several columns, or no column that counts, with the functions that make the values.
+    :param absent: columns without a field, with their value: null or a default.
+    :param picks: the columns in their order; None if the record has exactly these.
+    :param as_values: True to give the row's values in the columns' order, instead of the row.
     """
     nothing: Row = dict(absent)
-    # The row's owner may change what has parts.
+    # A value with parts is copied, because the row's owner may change it.
     has_parts = any(isinstance(value, list | dict) for value in nothing.values())
     take = _values_of(picks) if as_values else None
     if not ints and not finishes and (picks is None or (as_values and not shared and not nothing)):
@@ -250,8 +250,8 @@ def finish_union(
     """A union's branch, read as a record of one field, → Connect's STRUCT of all branches.
 
     :param names: the columns, in their order.
-    :param refusals: of branches whose types their columns do not take: they fail whichever branch is there.
-    :param targets: by the name that the branch was read under, its columns, and what makes their values.
+    :param refusals: errors of branches whose types their columns refuse: they are raised for any branch.
+    :param targets: by a branch's name: its columns, and the functions that make their values.
     """
 
     def finish(value: Read) -> Value:

@@ -1,4 +1,4 @@
-"""Ints of a body that was read as the writer has it: fastavro reads 64 bits where an int has 32."""
+"""Checks the ints of a body that was read without columns, because fastavro reads 64 bits for an int of 32."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from srfix.serde.formats.avro.schema import AvroNode, analyse, nullable_branch
 from srfix.serde.java_ints import INT_MAX, INT_MIN
 
 _READ_AS_OTHER = frozenset({"date", "time-millis"})
-"""What fastavro makes of these fails by itself where 32 bits do not hold them."""
+"""With these logical types, fastavro itself fails if the value does not fit 32 bits."""
 
 
 def int_check(root: AvroNode) -> Finish | None:
-    """Passes a value on whose ints have 32 bits, and refuses others; None where there is nothing to look at.
+    """A check that passes a value if its ints fit 32 bits, and refuses it otherwise; None if there are no ints.
 
-    Not for a root that `hides_ints`.
+    Do not use it for a root that `hides_ints`.
     """
     return _walk(root) if analyse(root).is_recursive else _of(root, "")
 
 
 def hides_ints(root: AvroNode) -> bool:
-    """True if an int stands in a union of several types beside null: its values do not say which one they are, so that
-    only the reader can see to it."""
+    """True if an int stands in a union of several types beside null: the values do not show their branch, so only the
+    reader can check them."""
     seen: set[tuple[AvroNode, bool]] = set()
     stack = [(root, False)]
     while stack:
@@ -42,7 +42,7 @@ def is_plain_int(node: AvroNode) -> bool:
 
 
 def _walk(root: AvroNode) -> Finish:
-    """For recursive schemas, whose values go as deep as they like: without recursion."""
+    """A check without recursion, for recursive schemas, whose values may nest to any depth."""
 
     def check(value: Read) -> Read:
         stack = [(root, value)]

@@ -1,7 +1,7 @@
-"""A projection, or a schema alone, as the native kernel takes it: `serde/kernel/src/description.rs`.
+"""Describes a projection, or only a schema, for the native kernel: `serde/kernel/src/description.rs`.
 
-The kernel reads what is right. Whatever it does not read goes to the decoder that was made beside it, which has the words and
-the last say: so a description may leave out what is rare, and a bound may be narrower than it need be.
+The kernel reads correct bodies. For every body that it does not read, the Python decoder beside it decides and has the
+error messages. So a description may leave out rare types, and a limit may be stricter than necessary.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from srfix.serde.projection.tree import Entries, Fields, Items, Projected, Proje
 
 _Part: TypeAlias = dict[str, Any]
 _DECIMAL_BYTES: Final = 32
-"""Of such a decimal."""
+"""The most bytes of such a decimal."""
 _LONGEST: Final = 2**31 - 1
-"""How many bytes a value may need at least: no payload holds more."""
+"""The limit of a value's minimal number of bytes: no payload holds more."""
 _MILLIS: Final = 1_000
 _MICROS: Final = 1_000_000
 _TIMES: Final = {
@@ -42,15 +42,15 @@ _TIMES: Final = {
     ("long", "local-timestamp-millis"): {"local_timestamp": _MILLIS},
     ("long", "local-timestamp-micros"): {"local_timestamp": _MICROS},
 }
-"""What rows without columns have for a logical type: what fastavro makes of it."""
+"""The conversions of logical types for rows without columns, the same as fastavro's."""
 _NARROW: Final = {ConnectType.INT8: 8, ConnectType.INT16: 16}
 
 
 def left_to_python(describe: Callable[[Description], int], costs: Costs) -> str | None:
-    """Why the kernel does not read a schema's rows, in words; None if it does. Whether there is a kernel makes no
-    difference. `describe` is that of `native_decoder`."""
+    """Why the kernel does not read a schema's rows, in words; None if it does. The answer does not depend on whether a
+    kernel is installed. `describe` is the same as for `native_decoder`."""
     if costs.safe_bytes < 0:
-        return "the bounds are below what one value of the schema costs"
+        return "the limits are lower than the cost of one value of the schema"
     description = Description(costs)
     try:
         description.text(describe(description))
@@ -60,8 +60,8 @@ def left_to_python(describe: Callable[[Description], int], costs: Costs) -> str 
 
 
 def native_decoder(describe: Callable[[Description], int], costs: Costs, otherwise: Decode) -> Decode:
-    """The decoder of the kernel, which has `otherwise` for what it does not read; that alone where there is no kernel,
-    or it does not know one of the types. `describe` puts the root into a description, and gives its number."""
+    """The kernel's decoder, which calls `otherwise` for bodies that it does not read; only `otherwise` if there is no
+    kernel, or it does not know one of the types. `describe` adds the root to a description and returns its number."""
     native = kernel()
     if native is None or costs.safe_bytes < 0 or not _covers_what_is_cut_off(costs):
         return otherwise
@@ -75,13 +75,13 @@ def native_decoder(describe: Callable[[Description], int], costs: Costs, otherwi
 
 
 def _covers_what_is_cut_off(costs: Costs) -> bool:
-    """Whether a body that ends too early is truncated to Python, however short it is, and never beyond the bounds: a record's
-    values are counted before its bytes are there."""
+    """Whether Python reports every body that ends too early as truncated, never as beyond the limits, however short it
+    is: Python counts a record's values before it reads the bytes."""
     return sum(map(costs.least, every_node(costs.root))) <= costs.bounds.budget(0)
 
 
 class Description:
-    """What is known of the types so far, each under its number."""
+    """The description of the types so far, each with its number."""
 
     def __init__(self, costs: Costs) -> None:
         self._costs = costs
@@ -91,7 +91,7 @@ class Description:
         self._verbatim: dict[AvroNode, int] = {}
 
     def text(self, root: int) -> bytes:
-        """All of it, as the kernel parses it."""
+        """The whole text for the kernel's parser."""
         safe_bytes = self._costs.safe_bytes
         return json.dumps(
             {
@@ -99,14 +99,14 @@ class Description:
                 "reads": self._reads,
                 "root": root,
                 "wire_root": self._wire(self._costs.root),
-                # A value without parts is a level too, where Python counts.
+                # Python also counts a value without parts as a level.
                 "levels": max(min(self._costs.bounds.levels, 2_000) - 1, 0),
                 "most_bytes": None if safe_bytes == math.inf else int(safe_bytes),
             }
         ).encode()
 
     def of_rows_alone(self) -> str | None:
-        """What the kernel reads into dicts, and not into Arrow's columns; None if there is nothing."""
+        """A reason why the kernel can read into dicts but not into Arrow columns; None if it can do both."""
         parts: list[_Part | None] = []
         for read in self._reads:
             parts += read.get("fields", ()) if read["kind"] == "record" else read.get("branches", ())
@@ -118,18 +118,18 @@ class Description:
         return "one field feeds several columns" if is_apart else None
 
     def rows(self, projection: Projection[AvroType]) -> int:
-        """The root, as rows of columns."""
+        """Describes the root as rows of columns."""
         if projection.unfed is not None:
             raise NotTakenError("no field feeds any column")
         root = self._value(projection.root)
         if projection.is_wrapped:
             return root
-        # A record of one field has the field's bytes.
+        # The bytes of a record with one field are the field's bytes.
         field = {"wire": self._wire(projection.root.writer.node), "feeds": [{"read": root, "column": 0}]}
         return self._add(kind="record", columns=[projection.columns[0].name], fields=[field], absent=[])
 
     def as_written(self, node: AvroNode) -> int:
-        """A value as the writer has it."""
+        """Describes a value without columns."""
         if node in self._verbatim:
             return self._verbatim[node]
         self._verbatim[node] = number = self._add()
@@ -159,14 +159,14 @@ class Description:
                 return {"kind": kind, part: items, "width": width}
             case "int" | "long":
                 if logical is not None and (node.kind, logical) not in _TIMES:
-                    raise NotTakenError(f"the logical type {logical} of the writer's")
+                    raise NotTakenError(f"the writer's logical type {logical}")
                 return _number(node, becomes=_TIMES[node.kind, logical] if logical is not None else "same")
             case "bytes" | "fixed" if logical == "decimal":
                 return self._decimal(node, precision=0, to_scale=0)
             case "string" if logical == "uuid":
                 return {"kind": "uuid"}
             case _ if logical is not None:
-                raise NotTakenError(f"the logical type {logical} of the writer's")
+                raise NotTakenError(f"the writer's logical type {logical}")
             case _:
                 return _plain(node)
 
@@ -195,12 +195,12 @@ class Description:
             case "enum":
                 wire["symbols"] = len(node.symbols)
         if max(wire.get("width", 0), wire.get("size", 0)) > _LONGEST:
-            raise NotTakenError(f"a {node.kind} of the writer's is larger than any payload")
+            raise NotTakenError(f"a {node.kind} of the writer is larger than any payload")
         return number
 
     def _value(self, value: Projected[AvroType]) -> int:
         if value.default is not None:
-            raise NotTakenError("a default by the property connect.default")
+            raise NotTakenError("a default from the property connect.default")
         writer = value.writer
         made = self._beside_null(value)
         if writer.value is writer.node:
@@ -231,7 +231,7 @@ class Description:
             return self._add(kind="map", values=values, width=width)
         assert node.items is not None
         if [part.name for part in node.items.fields] != ["key", "value"]:
-            raise NotTakenError("entries with other fields than key and value")
+            raise NotTakenError("map entries with other fields than key and value")
         return self._add(kind="entries", key=self._value(entries.keys), value=values, width=width)
 
     def _record(self, of: Fields[AvroType]) -> int:
@@ -258,7 +258,7 @@ class Description:
             return {"read": None, "body": []}
         try:
             body = default_body(default.field)
-        except SchemaError as error:  # the decoder beside it has said so, or says it when it is met
+        except SchemaError as error:  # the Python decoder beside it raises this error, now or at a body
             raise NotTakenError("a default that does not fit its type") from error
         return {"read": self._value(default.value), "body": list(body)}
 
@@ -270,7 +270,7 @@ class Description:
             feeds = [self._feed(target, numbers) for target in fed[field.number]]
             refuses = refuses or any(self._reads[feed["read"]]["kind"] == "refused" for feed in feeds)
             branches[field.number] = {"wire": self._wire(field.type.node), "feeds": feeds}
-        if refuses:  # one branch that its column does not take, and no other is read either
+        if refuses:  # if one branch's type is refused by its column, no other branch is read either
             refused = {"read": self._add(kind="refused"), "column": None}
             branches = [None if branch is None else branch | {"feeds": [refused]} for branch in branches]
         return self._add(kind="branches", columns=list(numbers), branches=branches)
@@ -317,9 +317,9 @@ class Description:
 
 
 def _promoted(node: AvroNode, reader: AvroNode, scalar: Scalar) -> _Part:
-    """A type that a reader's schema promotes. A string and bytes are alike on the wire."""
+    """A type that a reader's schema promotes. A string and bytes look the same on the wire."""
     if scalar.coercion is not Coercion.SAME or isinstance(scalar.type, Decimal):
-        raise NotTakenError(f"a reader's {reader.kind} that becomes {scalar.coercion.value}")
+        raise NotTakenError(f"a {reader.kind} of the reader's schema that becomes {scalar.coercion.value}")
     if node.kind not in ("int", "long"):
         return {"kind": "float" if node.kind == "float" else reader.kind}
     return _number(node, becomes="same" if reader.kind == "long" else reader.kind)

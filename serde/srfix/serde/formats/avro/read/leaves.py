@@ -1,16 +1,16 @@
-"""A writer's types without parts, for columns without parts: how fastavro is to read them, and what is left to do.
+"""How fastavro reads a writer's types without parts for columns without parts, and the remaining steps.
 
-fastavro's own reading is taken where it gives what the column holds; elsewhere a value is read as it is on the wire, and made
-into the column's by Connect's coercions. Logical types of our own make fastavro refuse what it would read as something else:
+If fastavro's own value is the column's value, it is used. Otherwise the raw value is read, and Connect's coercions
+convert it. srfix's own logical types make fastavro refuse values that it would misread:
 
-| logical type | of | refuses |
-|---|---|---|
+| logical type | on | refuses | |---|---|---|
 | `INT` | int | more than 32 bits: fastavro reads 64 |
 | `DECIMAL` | bytes, fixed | more bytes than `PayloadBounds.decimal_bytes`: their conversion is quadratic |
-| `TIME_MILLIS`, `TIME_MICROS` | int, long | what is not within a day: fastavro makes another time of what is negative |
+| `TIME_MILLIS`, `TIME_MICROS` | int, long | a time outside of a day: fastavro turns a negative number into another time
+|
 
-They stand in the reader's copy of a schema only. fastavro looks logical types up by name, in one table for the process
-(its documented way to add some); no other library uses these names.
+They occur only in the reader's copy of a schema. fastavro looks up logical types by name, in one table for the process
+(its documented way to add types); no other library uses these names.
 """
 
 from __future__ import annotations
@@ -81,11 +81,11 @@ LOGICAL_READERS[f"int-{TIME_MILLIS}"] = _time_millis
 LOGICAL_READERS[f"long-{TIME_MICROS}"] = _time_micros
 
 
-# fastavro rounds a decimal to its schema's precision without a word. Far beyond any precision, it cannot.
+# fastavro silently rounds a decimal to its schema's precision. With a huge precision it cannot round.
 _NEVER_ROUND: Final = 1_000_000
 BOOLEAN_SYMBOLS: Final[ParsedSchema] = {"type": "enum", "symbols": {0: False, -1: True}}
-"""A boolean: the bytes 0 and 1, as fastavro reads the number of a symbol (zigzag). Any other byte is a KeyError."""
-# What fastavro makes of a writer's logical type as it is in the column.
+"""A boolean: the bytes 0 and 1, read by fastavro as the number of a symbol (zigzag). Any other byte is a KeyError."""
+# The writer's logical types whose fastavro value is already the column's value.
 _READ_BY_FASTAVRO: Final[dict[tuple[str | None, ScalarType], str]] = {
     (DATE_NAME, ScalarType.DATE): "date",
     (TIME_NAME, ScalarType.TIME): TIME_MILLIS,
@@ -96,14 +96,14 @@ _MICROS_READ_BY_FASTAVRO: Final = {ScalarType.TIME: TIME_MICROS, ScalarType.TIME
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadStep:
-    """A type renamed for a column, and what is left to do."""
+    """A type that was renamed for a column, and the remaining steps."""
 
     schema: ParsedSchema
     """In fastavro's parsed form."""
     finish: Finish | None = None
-    """What makes the column's value; None if it is read as such."""
+    """The function that makes the column's value; None if fastavro's value is used unchanged."""
     is_refusal: bool = False
-    """`finish` fails always, on null too: the type does not feed the column."""
+    """True if `finish` always fails, also on null, because the type does not feed the column."""
     is_int: bool = False
     """True if nothing has checked yet that the int fits 32 bits; the caller does."""
 
@@ -113,8 +113,8 @@ class ReadStep:
 
 
 def leaf(value: Projected[AvroType], scalar: Scalar, *, is_shared: bool) -> ReadStep:
-    """The type for a column without parts. It is left as it is on the wire where other columns are fed by it too
-    (`is_shared`)."""
+    """The type for a column without parts. If the field also feeds other columns (`is_shared`), its raw value is
+    read."""
     node, column, path = value.writer.value, scalar.type, value.path
     if node.read_as is not None:
         return _promoted(node, node.read_as, scalar, path)
@@ -137,7 +137,7 @@ def leaf(value: Projected[AvroType], scalar: Scalar, *, is_shared: bool) -> Read
 
 
 def _promoted(node: AvroNode, reader: AvroNode, scalar: Scalar, path: str) -> ReadStep:
-    """A type that a reader's schema promotes: as it is on the wire, made into what the reader has, then into the column's."""
+    """A type that a reader's schema promotes: the raw value is converted to the reader's type, then to the column's."""
     column = scalar.type
     if scalar.name == DECIMAL_NAME and isinstance(column, Decimal):
         finish: Finish | None = decimal_of_bytes(reader.scale, column, path)
@@ -150,7 +150,7 @@ def _promoted(node: AvroNode, reader: AvroNode, scalar: Scalar, path: str) -> Re
 
 
 def _read_by_fastavro(scalar: Scalar) -> str | None:
-    """The logical type as which fastavro reads what the column holds; None if it does not."""
+    """The logical type with which fastavro gives the column's value; None if there is none."""
     if not isinstance(scalar.type, ScalarType):
         return None
     by_name = _READ_BY_FASTAVRO.get((scalar.name, scalar.type))
@@ -158,8 +158,8 @@ def _read_by_fastavro(scalar: Scalar) -> str | None:
 
 
 def for_array(step: ReadStep, column: ColumnType) -> ReadStep:
-    """The step for a column that becomes a typed array, which looks at the bounds of numbers itself: an INTEGER is not
-    checked, and of DATE and of TIMESTAMP in milliseconds the number is left."""
+    """The step for a column that becomes a typed array. The array checks the range of numbers itself, so an INTEGER is
+    not checked, and a DATE or a TIMESTAMP in milliseconds stays a number."""
     if column == ScalarType.INTEGER and step.is_int:
         return replace(step, is_int=False)
     if column in (ScalarType.DATE, ScalarType.TIMESTAMP) and step.finish is None:
@@ -168,7 +168,7 @@ def for_array(step: ReadStep, column: ColumnType) -> ReadStep:
 
 
 def _as_number(schema: ParsedSchema) -> ParsedSchema:
-    """Without a logical type that fastavro reads, if its numbers are the array's; of a union too."""
+    """Removes a logical type that fastavro reads, if the array wants its numbers; also in a union."""
     return {
         key: _as_number(cast("ParsedSchema", part)) if isinstance(part, dict) else part
         for key, part in schema.items()
@@ -177,7 +177,7 @@ def _as_number(schema: ParsedSchema) -> ParsedSchema:
 
 
 _ARRAY_NUMBERS: Final = ("date", "timestamp-millis")
-"""Of a typed array of days and of milliseconds."""
+"""The logical types for typed arrays of days and of milliseconds."""
 
 
 _NARROW: Final = {ConnectType.INT8: 8, ConnectType.INT16: 16}
@@ -190,7 +190,7 @@ def _narrowed(bits: int) -> Finish:
 
 
 def head(node: AvroNode, *, logical: str | None) -> ParsedSchema:
-    """A type without what it is made of; symbols under their numbers."""
+    """A type without its parts; symbols are stored under their numbers."""
     schema: ParsedSchema = {"type": node.kind}
     if node.name:
         schema["name"] = node.name

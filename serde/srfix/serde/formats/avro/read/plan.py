@@ -1,9 +1,9 @@
 """The reader's copy of a writer schema, in fastavro's parsed form, renamed to a projection's columns.
 
-It differs from what fastavro.parse_schema makes. A type that is referred to twice is the same dict, instead of a name:
-cyclic where the schema is. The branches of a union, like the symbols of an enum, stand in a dict under their numbers, so
-that a negative number is a KeyError instead of Python's "from the end". And a boolean is an enum of the numbers that its
-two bytes are as a varint, so that any other byte is a KeyError too.
+It differs from the result of fastavro.parse_schema. A type that is referenced twice is the same dict instead of a name,
+so a recursive schema gives a cyclic result. The branches of a union, like the symbols of an enum, stand in a dict under
+their numbers, so that a negative number is a KeyError and does not count from the end. A boolean is an enum of the
+numbers that its two bytes mean as a varint, so that any other byte is also a KeyError.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ from srfix.serde.interface import Value
 from srfix.serde.projection.tree import Entries, Fields, Items, Projected, Projection, Refused, Scalar
 from srfix.serde.projection.tree import Target as Fed
 
-# What it makes other values of than it should.
+# Logical types whose values fastavro misreads.
 _STRICT: Final[dict[tuple[str, str], str]] = {("int", "time-millis"): TIME_MILLIS, ("long", "time-micros"): TIME_MICROS}
 
 
 class FastavroPlan:
     """Makes the copies, and the decoders on them.
 
-    :param for_columns: what no column takes is read as it is on the wire: a date that Python cannot hold disturbs nobody
-        there.
-    :param checks_ints: ints that are read as the writer has them fail where 32 bits do not hold them.
-    :param bounds_decimals: decimals that are read as the writer has them fail beyond the bound of their bytes.
-    :param as_values: the root, a record, becomes the columns' values instead of a row, as typed arrays take them: times and
-        dates as numbers, and an INTEGER's number may have more than 32 bits.
-    :param as_on_the_wire: columns' values are made of what is on the wire, never by fastavro: slower, with words for what does
-        not fit.
+    :param for_columns: fields without a column are read as raw values, so that a date that Python cannot hold does no
+        harm there.
+    :param checks_ints: ints that are read without a column fail if they do not fit 32 bits.
+    :param bounds_decimals: decimals that are read without a column fail beyond the limit of their bytes.
+    :param as_values: the root record becomes the columns' values for typed arrays, instead of a row: times and dates
+        are numbers, and an INTEGER's number may have more than 32 bits.
+    :param as_on_the_wire: columns' values are made from raw values, never by fastavro: this is slower, but gives
+        messages for values that do not fit.
     """
 
     def __init__(
@@ -78,16 +78,16 @@ class FastavroPlan:
         self._as_values = as_values
         self._as_on_the_wire = as_on_the_wire
         self._surplus: dict[AvroNode, int] = {}
-        """What is made of a value of a type besides what fastavro gives (`Costs`)."""
+        """The values that are made for a type in addition to fastavro's value (`Costs`)."""
         self._verbatim: dict[AvroNode, ParsedSchema] = {}
         self.costs: Costs
-        """Of the decoder that was made last."""
+        """The costs of the decoder that was made last."""
 
     def decoder(
         self, root: AvroNode, step: ReadStep, finish: Finish | None, *, explain: BodyCheck | None = None
     ) -> Decode:
-        """A decoder of bodies of the root, of which the plan has made a step. `explain` is called with a well-formed
-        body that could not be read; raises a DecodeError if it has better words."""
+        """A decoder for bodies of the root, from the step that the plan made for it. `explain` is called with a
+        well-formed body that could not be read, and raises a DecodeError if it has a better message."""
         costs = self.costs = Costs(root, self._surplus)
 
         def explained(payload: bytes, body_offset: int) -> None:
@@ -103,11 +103,11 @@ class FastavroPlan:
         )
 
     def _add(self, node: AvroNode, cost: int) -> None:
-        # A value feeds one of the places of its type.
+        # A value feeds only one of the places of its type.
         self._surplus[node] = max(cost, self._surplus.get(node, 0))
 
     def verbatim(self, node: AvroNode) -> ParsedSchema:
-        """The type as the writer has it; for columns, without its logical types."""
+        """The writer's type without renaming; for columns, without its logical types."""
         if node in self._verbatim:
             return self._verbatim[node]
         if node.kind == "boolean":
@@ -131,7 +131,7 @@ class FastavroPlan:
         return _STRICT.get((node.kind, node.logical), node.logical)
 
     def rows(self, projection: Projection[AvroType]) -> ReadStep:
-        """The root, as rows of columns or as the bare value. What is no row is refused where it is met."""
+        """The root, as rows of columns or as the bare value. A body that is not a row is refused when it is read."""
         step, unfed = self._step(projection.root), projection.unfed
         if unfed is None:
             return step
@@ -140,8 +140,8 @@ class FastavroPlan:
         )
 
     def _step(self, value: Projected[AvroType], *, is_shared: bool = False) -> ReadStep:
-        """The type renamed and checked for its column. One without parts is left as it is on the wire where other
-        columns are fed by it too (`is_shared`)."""
+        """The type, renamed and checked for its column. If a type without parts also feeds other columns (`is_shared`),
+        its raw value is read."""
         step, writer = self._beside_null(value, is_shared=is_shared), value.writer
         if writer.value is writer.node:
             return step
@@ -198,7 +198,7 @@ class FastavroPlan:
         shared: list[tuple[str, tuple[Target, ...]]] = []
         for field in of.fields:
             targets = fed[field.number]
-            # No column can have this name: it is not one that can be declared.
+            # No column can have this name, because it cannot be declared.
             name = f"\0{field.number}"
             if not targets:
                 step = ReadStep(schema=self.verbatim(field.type.node))
@@ -234,7 +234,7 @@ class FastavroPlan:
 
     def _field(self, value: Projected[AvroType], *, is_shared: bool = False) -> ReadStep:
         default = cast("Value", value.default)
-        # Read as it is on the wire, so that the default and the values go the same way.
+        # The raw value is read, so that default and values are converted in the same way.
         step = self._step(value, is_shared=is_shared or default is not None)
         if default is None:
             return step
@@ -245,10 +245,10 @@ class FastavroPlan:
         return ReadStep(schema=step.schema, finish=null_as(made, finish))
 
     def _share(self, targets: tuple[Fed[AvroType], ...]) -> tuple[ReadStep, tuple[Target, ...]]:
-        """One field for several columns, or for one that a later field feeds: its type is checked all the same."""
+        """One field for several columns, or for a column that a later field feeds: its type is checked nevertheless."""
         types = {target.column.type for target in targets}
         if len(types) == 1:
-            # Made once: what makes a value with parts may change what it was given.
+            # Only one function makes it, because a function for a value with parts may change its argument.
             step = self._field(targets[0].value)
             columns = tuple(target.column.name for target in targets if target.counts)
             return step, ((columns, step.whole(targets[0].value.path)),)
@@ -276,7 +276,7 @@ class FastavroPlan:
                 part = step.schema
                 if step.is_refusal:
                     refusals += [finish for _, finish in made[name] if finish is not None]
-            # The same bytes as the branch, and the value comes with its name.
+            # The bytes are those of the branch, and the value comes with the branch's name.
             fields = [{"name": name, "type": shortest(part)}]
             schema[field.number] = {"type": "record", "name": name, "fields": fields}
         self._add(node, 2 * CONTAINER + 1 + len(of.columns))
@@ -284,7 +284,7 @@ class FastavroPlan:
         return ReadStep(schema=schema, finish=unless_none(finish) if value.writer.is_nullable else finish)
 
     def _default(self, node: AvroNode, default: Fed[AvroType]) -> Value:
-        """A default, read as a value of the field's type is; what it costs counts for the record."""
+        """A default, read like a value of the field's type; its cost counts for the record."""
         field, plan = default.field, FastavroPlan(for_columns=True)
         step = plan._field(default.value)
         decode = plan.decoder(field.type.node, step, step.whole(default.value.path))

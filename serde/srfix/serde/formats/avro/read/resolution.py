@@ -1,16 +1,17 @@
 """Avro's schema resolution: the aliases, the defaults and the promotions of a reader's schema.
 
-Whoever reads by the newest schema, or by one of their own, expects what every Avro reader does: a renamed field is found
-by its alias, one that the writer lacks is its default, a symbol that the reader's enum lacks is the enum's default, and a
-number or a string becomes what the reader has. Names are not in the bytes. So a writer schema is rewritten once, as Java's
-`Schema.applyAliases` does: its fields get the reader's names, and its records know the defaults. All that reads, explains or
-projects writer schemas reads the rewritten ones.
+Users who read with the newest schema, or with their own, expect the behaviour of every Avro reader: a renamed field is
+found by its alias, a field that the writer lacks has its default, a symbol that the reader's enum lacks becomes the
+enum's default, and a number or a string becomes the reader's type. Names are not in the bytes. So a writer schema is
+rewritten once, like in Java's `Schema.applyAliases`: its fields get the reader's names, and its records get the
+defaults. All code that reads, explains or projects writer schemas uses the rewritten ones.
 
-A writer's record, or enum, is resolved where Avro resolves it: where it has the reader's name (namespaces aside), or one of
-the reader's aliases. Another record type in the topic gets no defaults.
+A writer's record or enum is resolved under the same condition as in Avro: it has the reader's name (ignoring
+namespaces), or one of the reader's aliases. Another record type in the topic gets no defaults.
 
-What feeds a column of which type `connect.coercions` decides: an int feeds a BIGINT, as in Avro, and also a STRING, which Avro
-does not allow. Where Avro promotes and Connect does not (`Resolver.ReadingAction`), the type knows what it is read as:
+`connect.coercions` decides which types feed a column: an int feeds a BIGINT, as in Avro, and also a STRING, which Avro
+does not allow. If Avro promotes a type and Connect does not (`Resolver.ReadingAction`), the node stores the promoted
+type:
 
 | writer | reader |
 |---|---|
@@ -18,7 +19,8 @@ does not allow. Where Avro promotes and Connect does not (`Resolver.ReadingActio
 | string | bytes |
 | bytes | string |
 
-Of a reader's union it is the first branch of the writer's own kind, else the first that it is promoted to.
+In a reader's union, the first branch of the writer's own kind counts, otherwise the first branch to which the type can
+be promoted.
 """
 
 from __future__ import annotations
@@ -41,16 +43,16 @@ _PROMOTED: Final = {
     "string": ("bytes",),
     "bytes": ("string",),
 }
-"""What Avro promotes to what, beside what Connect takes anyhow."""
+"""Avro's promotions, except those that Connect accepts anyway."""
 _WIDER: Final = {"int": ("long",), "float": ("double",)}
 
 
 @lru_cache(maxsize=256)
 def resolved_root(text: str, references: tuple[str, ...], reader: ReaderSchema | None, case_rule: CaseRule) -> AvroNode:
-    """The graph of a writer schema, with the reader's names and defaults; as it is without a reader.
+    """The graph of a writer schema with the reader's names and defaults; unchanged if there is no reader's schema.
 
-    A union of one type is a STRUCT of it to `KSQLDB_2020`, and the type itself to the other rules: AvroConverter wrapped it up
-    to 7.6, and does not from 7.7 on.
+    For `KSQLDB_2020` a union of one type is a STRUCT with that type; for the other rules it is the type itself:
+    AvroConverter wrapped it up to 7.6, but not since 7.7.
     """
     if case_rule is CaseRule.KSQLDB_2020:
         root = load(text, references, wraps_single_types=True)
@@ -104,7 +106,7 @@ class _Resolution:
         for part in reader.fields:
             if part.name in names:
                 continue
-            # A field that a reader's own field claims by its exact name feeds no other.
+            # If a field has the exact name of a reader's field, it feeds no other field.
             alias = next(
                 (one for one in part.aliases if one in names and one not in reader_names and one not in feeds), None
             )
@@ -122,7 +124,7 @@ class _Resolution:
 
 
 def _branch_for(writer: AvroNode, reader: AvroNode) -> AvroNode | None:
-    """The reader's type that a writer's type, no union, is read as; None if there is none of its kind."""
+    """The reader's type for a writer's type that is not a union; None if the reader has no type of this kind."""
     alike = [branch for branch in _branches(reader) if branch.kind == writer.kind]
     if writer.kind in ("record", "enum", "fixed"):
         alike = [branch for branch in alike if _are_one(writer, branch)]
@@ -131,8 +133,8 @@ def _branch_for(writer: AvroNode, reader: AvroNode) -> AvroNode | None:
 
 
 def _promoted(writer: AvroNode, reader: AvroNode) -> AvroNode | None:
-    """The reader's type that a writer's is promoted to; None if there is none, or Connect takes it anyhow. Of several types
-    it is the one whose field the value goes into."""
+    """The reader's type to which a writer's type is promoted; None if there is none, or if Connect accepts the type
+    anyway. Among several types it is the one whose field gets the value."""
     branches = [branch for branch in _branches(reader) if branch.kind != "null"]
     kinds = _PROMOTED.get(writer.kind, ())
     if len(branches) > 1:
@@ -145,7 +147,7 @@ def _branches(node: AvroNode) -> Sequence[AvroNode]:
 
 
 def _are_one(writer: AvroNode, reader: AvroNode) -> bool:
-    """Whether Avro takes a named type of the writer's for one of the reader's."""
+    """Whether Avro treats a named type of the writer as a named type of the reader."""
     return _short(writer) in (_short(reader), *(alias.rpartition(".")[2] for alias in reader.aliases))
 
 

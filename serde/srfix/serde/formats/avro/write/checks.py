@@ -1,4 +1,4 @@
-"""How values are checked before fastavro writes them: the closures that a write tree is made into."""
+"""Checks values before fastavro writes them: turns a write tree into closures."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ from srfix.serde.projection.tree import Entries, Forbidden, Free, Items, WriteFi
 from srfix.serde.specs import WriteSpec
 
 _MOST_ZEROS: Final = 1_000
-"""That a decimal may stand for by its exponent, where fastavro chooses a union's branch: far beyond any type's digits."""
+"""The most zeros that a decimal's exponent may mean, if fastavro chooses a union's branch. This is far more than any
+type's digits."""
 
 
 class Checks:
-    """Makes checks of a tree."""
+    """Makes the checks for a tree."""
 
     def __init__(self, spec: WriteSpec) -> None:
         self._spec = spec
         self._records: dict[WriteFields[AvroType], RecordCheck] = {}
 
     def of(self, value: Written[AvroType]) -> ValueCheck:
-        """How values of a type are checked, and null beside it."""
+        """The check for values of a type, and for null beside it."""
         writer, how, check = value.writer, value.how, self._beside_null(value)
         if writer.value is not writer.node:
             made = nullable(check, writer.value.name or writer.value.kind)
@@ -47,7 +48,7 @@ class Checks:
             case Forbidden():
                 return _refusing(how.why)
             case Free():
-                # fastavro chooses, and cuts.
+                # fastavro chooses the branch, and cuts times.
                 cuts = has_milliseconds(node) and not self._spec.cut_times
                 convert = _within_reason(is_whole=cuts) if cuts or has_decimals(node) else _as_it_is
                 return ValueCheck(fast=convert, careful=convert)
@@ -73,7 +74,7 @@ class Checks:
 
     def _record(self, of: WriteFields[AvroType]) -> RecordCheck:
         if of not in self._records:
-            # Known before its fields are looked at: a recursive record finds itself here.
+            # Stored before its fields are converted, because a recursive record refers to itself.
             self._records[of] = record = RecordCheck(self._spec.case_rule)
             record.set_fields(
                 [self._field(field, field.value) for field in of.fields if field.value is not None],
@@ -91,7 +92,8 @@ class Checks:
         )
 
     def _branches(self, writer: AvroType, of: WriteFields[AvroType]) -> ValueCheck:
-        """A STRUCT of a union's branches, as a union is read: the one that is not null is written."""
+        """A STRUCT of a union's branches, in the form in which a union is read: the branch that is not null is
+        written."""
         record, tags = RecordCheck(CaseRule.EXACT), {}
         fields: list[FieldCheck] = []
         for branch in of.fields:
@@ -107,9 +109,9 @@ class Checks:
                 branch_values = cast("dict[str, object]", {} if value is None else inner(value))
                 chosen = [(tags[name], part) for name, part in branch_values.items() if part is not None]
                 if len(chosen) > 1:
-                    raise Misfit([("", "has several values, and a union holds one")])
+                    raise Misfit([("", "has several values, but a union holds only one")])
                 if not chosen and not writer.is_nullable:
-                    raise Misfit([("", "is null, and the schema does not allow that")])
+                    raise Misfit([("", "is null, but the schema does not allow that")])
                 return chosen[0] if chosen else NULL
 
             return convert_union
@@ -118,17 +120,17 @@ class Checks:
 
 
 def _null_is(written: object, check: ValueCheck) -> ValueCheck:
-    """Connect's `Struct.get`: null where the schema has a default is the default."""
+    """Connect's `Struct.get`: if the schema has a default, null becomes the default."""
     return check.within(lambda inner: lambda value: written if value is None else inner(value))
 
 
 def _without_null(check: ValueCheck) -> ValueCheck:
-    """A union of one type: it has a branch to name, but not null."""
+    """A union of one type: it has a branch name, but no null."""
 
     def convert(inner: Convert) -> Convert:
         def convert_present(value: object) -> object:
             if value is None:
-                raise Misfit([("", "is null, and the schema does not allow that")])
+                raise Misfit([("", "is null, but the schema does not allow that")])
             return inner(value)
 
         return convert_present
@@ -162,8 +164,8 @@ def _as_it_is(value: object) -> object:
 
 
 def _within_reason(*, is_whole: bool) -> Convert:
-    """The value, if no decimal in it is huge (fastavro writes out 1E+999999, for minutes), and no time finer than
-    milliseconds. `is_whole` says whether times are looked at."""
+    """The value, if no decimal in it is huge (fastavro would write out 1E+999999 for minutes) and no time is finer than
+    milliseconds. `is_whole` says whether times are checked."""
 
     def convert(value: object) -> object:
         stack = [value]

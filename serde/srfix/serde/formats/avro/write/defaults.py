@@ -1,4 +1,4 @@
-"""Defaults of schemas, as fastavro's writer wants them: tagged and raw."""
+"""Defaults of schemas in the form for fastavro's writer: tagged and raw."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _Scalar: TypeAlias = Callable[[AvroNode, object], object]
 
 
 def tagged(constant: Constant | None, field: WriterField[AvroType]) -> object:
-    """A constant of a field; `MISSING` for none. Values without parts are not looked at: one that does not fit is refused
-    when a row needs it.
+    """A field's constant; `MISSING` if there is none. Values without parts are not checked here: a value that does not
+    fit is refused when a row needs it.
     """
     return MISSING if constant is None else _written(field.type.node, constant.json, field.name, _as_it_is)
 
 
 def default_body(field: WriterField[AvroType]) -> bytes:
-    """A field's default, as a body of its type: it is read as any value of a writer's is."""
+    """A field's default as a body of its type, so that it is read like any value of a writer."""
     node, body = field.type.node, BytesIO()
     value = _written(node, field.default, field.name, _checked)
     fastavro.schemaless_writer(body, cast("dict[object, object]", WriteSchema(is_free=False).root(node)), value)
@@ -49,7 +49,8 @@ def _of_json(node: AvroNode, json: object, of_scalar: _Scalar) -> object:
         case "union" if json is None and (of_scalar is _as_it_is or AvroType(node).is_nullable):
             return NULL
         case "union":
-            # The specification says the first branch; what registries hold has null first and another default too.
+            # In the specification, a default belongs to the first branch. Schemas in registries also have null first
+            # with a default of another branch.
             first = next(branch for branch in node.branches if branch.kind != "null")
             return (first.name or first.kind, _of_json(first, json, of_scalar))
         case "record":
@@ -84,8 +85,6 @@ def _as_it_is(_: AvroNode, json: object) -> object:
 
 
 def _checked(node: AvroNode, json: object) -> object:
-    if node.kind in ("float", "double") and isinstance(
-        json, str
-    ):  # NaN and the infinities, which JSON has no numbers for
+    if node.kind in ("float", "double") and isinstance(json, str):  # NaN and the infinities, which are not JSON numbers
         json = float(json)
     return scalar(replace(node, logical=None)).careful(json)

@@ -1,8 +1,8 @@
-"""The encode plan of a schema: made once, not per row.
+"""The encode plan of a schema. It is made once, not per row.
 
-fastavro tries the branches of a union one after the other on the whole value, at every level again. Here one
-pass checks the row strictly, says which branch each value takes (fastavro's tuple notation), and names every
-bad field with its path. Only a union of several types beside null is left to fastavro to choose from.
+fastavro tries the branches of a union one after the other on the whole value, at every level again. Here one pass
+checks the row strictly, chooses the branch of each value (fastavro's tuple notation), and names every bad field with
+its path. fastavro only chooses the branch of a union of several types beside null.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from srfix.serde.specs import WriteSpec
 
 
 def written(root: AvroNode, column: ColumnType | None) -> Written[AvroType]:
-    """How values are written under a schema; of a column, under the one that was made of it."""
+    """How values are written under a schema; for columns, under their internal schema."""
     return _Walk().value(AvroType(root), column)
 
 
@@ -97,17 +97,17 @@ def _missing(field: WriterField[AvroType]) -> Constant | None:
 
 
 _BARE: Final = "\0"
-"""Where the bare value stands until it is taken out."""
+"""The key that holds the bare value until it is taken out."""
 
 
 def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
     """An encoder for rows under a schema.
 
-    With columns, the schema is their internal schema, column for field, and a row's keys are matched to them by the case
-    rule; without, the row's keys are the schema's field names, exactly. A root of the Avro type bytes, a decimal too, is
-    the whole body, without Avro's length: so Confluent's serializers write it (`AbstractKafkaAvroSerializer`,
-    confluent-kafka). Of the only column's bare value, null has no bytes: the engine's payload is null
-    (`KsqlConnectSerializer`), which is for the caller to write.
+    With columns, the schema is their internal schema with a field for each column, and the case rule matches a row's
+    keys to the columns. Without columns, the row's keys are exactly the schema's field names. If the root has the Avro
+    type bytes (also as a decimal), it is the whole body, without Avro's length, because Confluent's serializers write
+    it so (`AbstractKafkaAvroSerializer`, confluent-kafka). If the body is a bare value, a null has no bytes: the
+    engine's payload is then null (`KsqlConnectSerializer`), and the caller must write it.
     """
     if schema_text is None:
         raise SchemaError("Avro rows cannot be written without a schema.")
@@ -119,13 +119,12 @@ def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...
 
 
 def written_type(spec: WriteSpec) -> ColumnType:
-    """What the root of a schema is written from: the row, or the bare value of the only column."""
+    """The source of a schema's root: the row, or the bare value of the only column."""
     return struct_of(spec.known_columns) if spec.wrapped else only_column(spec.known_columns).type
 
 
 def encoder_of(value: Written[AvroType], spec: WriteSpec, *, is_free: bool = True) -> Encode:
-    """An encoder for what a tree says. `is_free` says whether the tree may leave it to fastavro which branch of a union
-    of several types a value takes."""
+    """An encoder for a tree. `is_free` says whether fastavro may choose the branch in a union of several types."""
     check, root = Checks(spec).of(value), value.writer.node
     if not spec.wrapped:
         check = _bare(check, spec.known_columns[0].name, spec.case_rule)
@@ -133,7 +132,7 @@ def encoder_of(value: Written[AvroType], spec: WriteSpec, *, is_free: bool = Tru
 
 
 def _bare(check: ValueCheck, name: str, case_rule: CaseRule) -> ValueCheck:
-    """A row of one column → what is written of it: its value."""
+    """A row of one column → its value, which is written."""
     row = RecordCheck(case_rule)
     value = check if check.tag is not None else ValueCheck(fast=check.fast, careful=_unless_none(check.careful))
     row.set_fields([FieldCheck(name=name, field=_BARE, check=value, when_missing=MISSING)])
@@ -152,7 +151,7 @@ def _unless_none(careful: Convert) -> Convert:
 
 
 def _encode_checked(root: AvroNode, schema: ParsedSchema | list[ParsedSchema], check: ValueCheck) -> Encode:
-    """An encoder of values that a check makes ready."""
+    """An encoder for values that a check has prepared."""
 
     def explain(value: object) -> None:
         try:

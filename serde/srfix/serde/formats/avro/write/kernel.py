@@ -1,8 +1,8 @@
-"""How values are written, as the native kernel takes it: `serde/kernel/src/writing.rs`.
+"""Describes for the native kernel how to write values: `serde/kernel/src/writing.rs`.
 
-The kernel writes values of exactly the types that columns give, in rows with exactly the columns' names, which a row of other
-letter case is given before; in Arrow's rows, of every width of these types, under names that the case rule matches. Every other
-row goes to the encoder that was made beside it, which takes more, or has the words.
+The kernel writes values of exactly the columns' types, in rows with exactly the columns' names; the keys of a row in
+another letter case are renamed first. In Arrow's rows, it writes every width of these types, under names that the case
+rule matches. For every other row, the Python encoder beside it writes the row, or raises the error.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _Part: TypeAlias = dict[str, Any]
 _MILLIS: Final = 1_000
 _MICROS: Final = 1_000_000
 _MOST_KEYS: Final = 64
-"""Of rows, whose matches are kept: more are garbage."""
+"""The number of key sets whose matches are kept; more would be garbage."""
 _LEVELS: Final = 200
-"""How deep values may nest: far deeper than columns do."""
+"""How deep values may nest: far deeper than columns."""
 _TIMES: Final[dict[tuple[str, str], _Part]] = {
     ("int", "date"): {"kind": "date"},
     ("int", "time-millis"): {"kind": "time", "per_second": _MILLIS},
@@ -49,16 +49,16 @@ _TIMES: Final[dict[tuple[str, str], _Part]] = {
 
 
 _FASTAVRO_LOGICAL: Final = {*_TIMES, ("bytes", "decimal"), ("fixed", "decimal")}
-"""The logical types that fastavro and the kernel write alike."""
+"""The logical types that fastavro and the kernel write in the same way."""
 
 
 def native_encoder(value: Written[AvroType], otherwise: Encode, spec: WriteSpec) -> Encode:
-    """The encoder of the kernel, which has `otherwise` for what it does not write; that alone where there is no kernel, or it
-    does not know one of the types. By the case rule the names of Arrow's fields are matched to a row's keys; of dicts the
-    kernel takes exact ones alone, so `_renamed` makes them such.
+    """The kernel's encoder, which calls `otherwise` for rows that it does not write; only `otherwise` if there is no
+    kernel, or it does not know one of the types. The case rule matches the names of Arrow's fields to a row's keys. In
+    dicts the kernel accepts only exact keys, so `_renamed` renames them first.
     """
     native = kernel()
-    # Bytes at the root are written without their length.
+    # Bytes at the root are written without a length.
     if native is None or value.writer.node.kind == "bytes":
         return otherwise
     description = _Description(cut_times=spec.cut_times, times=spec.times)
@@ -81,8 +81,8 @@ def _refuse(_value: object, _prefix: bytes, /) -> bytes:
 
 
 def _renamed(names: Sequence[str], case_rule: CaseRule, encode: Encode, otherwise: Encode) -> Encode:
-    """Rows whose own keys have another letter case, which the kernel writes under the columns' names; the others, and rows with
-    such keys in their structs, are `otherwise`'s.
+    """Renames the keys of rows in another letter case to the columns' names, for the kernel. `otherwise` writes all
+    other rows, and rows with such keys in their structs.
     """
     names_by_keys: dict[tuple[str, ...], tuple[str, ...] | None] = {}
 
@@ -107,7 +107,7 @@ def _renamed(names: Sequence[str], case_rule: CaseRule, encode: Encode, otherwis
 
 
 def _names_of(keys: tuple[Any, ...], names: Sequence[str], case_rule: CaseRule) -> tuple[str, ...] | None:
-    """The columns' names for a row's keys; None if they are the same, or if one feeds no column, or more than one."""
+    """The columns' names for a row's keys; None if they are equal, or if a key feeds no column or more than one."""
     if set(keys) <= set(names) or not all(isinstance(key, str) for key in keys):
         return None
     try:
@@ -119,9 +119,9 @@ def _names_of(keys: tuple[Any, ...], names: Sequence[str], case_rule: CaseRule) 
 
 
 def native_fastavro_encoder(root: AvroNode, otherwise: Encode, *, is_strict: bool, times: Times) -> Encode:
-    """The encoder of the kernel for what fastavro writes under a schema, and writes the same; `otherwise` alone where
-    there is no kernel, or it does not know one of the types. `is_strict` says whether a field that a row lacks is an
-    error, whatever its default."""
+    """The kernel's encoder for records under a schema; its bytes are the same as fastavro's. Only `otherwise` if there
+    is no kernel, or it does not know one of the types. `is_strict` says whether a missing field is an error even if it
+    has a default."""
     native = kernel()
     if native is None or root.kind == "bytes":
         return otherwise
@@ -135,7 +135,8 @@ def native_fastavro_encoder(root: AvroNode, otherwise: Encode, *, is_strict: boo
 
 
 def _matched(case_rule: CaseRule, keys: Sequence[str], names: Sequence[str]) -> dict[str, str] | None:
-    """Key → the name that feeds it, for names that are not all keys; None if one feeds none, or letter case leaves it open."""
+    """Key → the name that feeds it, if names and keys differ; None if a name feeds no key, or letter case makes it
+    ambiguous."""
     try:
         matched = match_fields(keys, names, case_rule, where="the row")
     except CasingError:
@@ -154,7 +155,7 @@ class _Description:
         self._records: dict[WriteFields[AvroType], int] = {}
 
     def names_of(self, root: int) -> tuple[str, ...]:
-        """The keys of a row; none where it is no record."""
+        """The keys of a row; none if it is not a record."""
         part = self._writes[root]
         return tuple(field["key"] for field in part.get("fields", ()) if field["key"] is not None)
 
@@ -190,9 +191,9 @@ class _Description:
                 raise NotTakenError
 
     def as_written(self, node: AvroNode) -> int:
-        """A value as the schema has it, whatever columns are."""
+        """Describes a value of the schema, without columns."""
         if node not in self._as_written:
-            # Known before its parts are looked at: a recursive type finds itself here.
+            # Stored before its parts are converted, because a recursive type refers to itself.
             self._as_written[node] = number = self.add()
             self._writes[number].update(self._part_as_written(node))
         return self._as_written[node]
@@ -267,7 +268,7 @@ class _Description:
 
 
 def _null_of(union: AvroNode) -> int | None:
-    """The number of a union's null."""
+    """The number of the branch null in a union."""
     return next((number for number, branch in enumerate(union.branches) if branch.kind == "null"), None)
 
 
@@ -276,7 +277,7 @@ def _field(value: int, *, key: str | None, missing: list[int] | None = None, nul
 
 
 def _body(node: AvroNode, constant: Constant | None, field: WriteField[AvroType]) -> list[int] | None:
-    """What is written for a constant."""
+    """The bytes that are written for a constant."""
     value = tagged(constant, field.field)
     if value is MISSING:
         return None

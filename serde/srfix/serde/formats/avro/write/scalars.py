@@ -1,10 +1,10 @@
-"""What the Avro types without parts take from a row: strict, and never rounding. A time that is finer than its type is refused,
-or cut where that was asked for (`cut_times`).
+"""The checks for Avro types without parts. They are strict, and never round. A time that is finer than its type is
+refused, or cut if the user wants that (`cut_times`).
 
-A check returns the value as fastavro's writer wants it and raises `Misfit` otherwise. In a union of null and one other
-type it also takes None, and pairs the value with the name of its branch (fastavro's tuple notation), which spares
-fastavro to try the branches one after the other. Logical types are turned into what they are on the wire here too: the
-check has the value in hand, and fastavro looks its converter up by a string that it puts together for every value.
+A check returns the value in the form for fastavro's writer, or raises `Misfit`. In a union of null and one other type
+it also accepts None, and pairs the value with the name of its branch (fastavro's tuple notation), so that fastavro need
+not try the branches one by one. The check also converts logical types to raw values, because fastavro would build a
+string for every value to look up its converter.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _LOCAL_EPOCH = datetime.datetime(1970, 1, 1)
 _MILLISECOND: Final = datetime.timedelta(milliseconds=1)
 _MICROSECOND: Final = datetime.timedelta(microseconds=1)
-WHOLE_MILLISECONDS: Final = "whole milliseconds (cut_times=True cuts what is finer)"
-"""What a time that is finer than its type needs."""
+WHOLE_MILLISECONDS: Final = "whole milliseconds (cut_times=True cuts finer times)"
+"""The requirement that a finer time does not meet."""
 _EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 _FLOAT_MAX = 3.4028235677973366e38
 
 
 def scalar(node: AvroNode, *, cut_times: bool = False, times: Times = "datetimes") -> ValueCheck:
-    """The check of a type without parts. With `cut_times` times that are finer than the type are cut, not refused.
-    `times="integers"` takes times as the integers that are written."""
+    """The check of a type without parts. With `cut_times`, times that are finer than the type are cut instead of
+    refused. With `times="integers"`, times are given as the integers to write."""
     if times == "integers" and node.kind in ("int", "long"):
-        node = AvroNode(kind=node.kind)  # whatever the integer counts, it is written as it is
+        node = AvroNode(kind=node.kind)  # the integer is written unchanged, whatever its unit is
     convert, exact = _scalar(node, cut_times=cut_times)
     return ValueCheck(fast=convert, careful=convert, exact=exact, is_narrow=convert is _int)
 
@@ -107,7 +107,7 @@ _long = _integer(LONG_MIN, LONG_MAX)
 def _double(value: object) -> object:
     if isinstance(value, float):
         return value
-    # 2**53 + 1 has no double: an integer is taken only if nothing of it is lost.
+    # 2**53 + 1 is not a double: an integer is accepted only if the conversion is exact.
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= 2**53:
         return float(value)
     raise Misfit.needs("a float", value)
@@ -122,7 +122,7 @@ def _float(value: object) -> object:
 
 
 def _date(value: object) -> object:
-    # A datetime is a date to Python; as a DATE it would lose its time.
+    # For Python a datetime is a date; as a DATE it would lose its time.
     if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
         return value.toordinal() - _EPOCH_ORDINAL
     raise Misfit.needs("a date", value)
@@ -150,10 +150,10 @@ def _timestamp(epoch: datetime.datetime, unit: datetime.timedelta, *, cut: bool)
     what = "a datetime with a time zone" if is_aware else "a datetime without time zone"
 
     def convert(value: object) -> object:
-        # A naive datetime names no instant; fastavro would read it in the machine's own zone.
+        # A naive datetime is not an instant; fastavro would read it in the machine's own zone.
         if isinstance(value, datetime.datetime) and (value.tzinfo is not None) is is_aware:
             since = value - epoch
-            # Of the difference: an offset from UTC may have microseconds too.
+            # The microseconds of the difference, because an offset from UTC may also have microseconds.
             if is_exact or not since.microseconds % 1000:
                 return since // unit
             raise Misfit.needs(WHOLE_MILLISECONDS, value)
@@ -182,7 +182,7 @@ def _decimal(node: AvroNode) -> Convert:
         except NOT_FITTING:
             raise Misfit.needs(f"a number that fits DECIMAL({precision}, {scale}) without rounding", value) from None
         unscaled = int(fitted.scaleb(scale, exact)) if fitted else 0
-        # `BigInteger.toByteArray`: as few bytes as hold it with its sign, one for -128.
+        # `BigInteger.toByteArray`: the fewest bytes that hold the number with its sign, one byte for -128.
         bits = unscaled.bit_length() if unscaled >= 0 else (~unscaled).bit_length()
         size = node.size or bits // 8 + 1
         if bits >= size * 8:

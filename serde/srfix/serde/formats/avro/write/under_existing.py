@@ -1,19 +1,21 @@
-"""Writing columns under a schema that exists, as ksqlDB does with KEY_SCHEMA_ID and VALUE_SCHEMA_ID
+"""Writes columns under an existing schema, like ksqlDB with KEY_SCHEMA_ID and VALUE_SCHEMA_ID
 (`AvroSRSchemaDataTranslator`, then Connect's `Struct` and AvroData).
 
 | the schema | the columns | what is written |
 |---|---|---|
-| a field | a column of its name | the value, if its type is the same to Connect: nothing is coerced, not even INT to long |
+| a field | a column with its name | the value, if Connect treats the types as the same: nothing is coerced, not even
+INT to long |
 | a field, not optional | null | its default; refused without one |
 | a field | no column | its default; null if it is optional; refused if it is neither |
 | no field | a column | refused |
 
-A field of null and one other type has no default but the property connect.default: AvroData loses the field's own. A
-union of several types is a STRUCT of its branches, as it is read: the one that is not null is written.
+For a field of null and one other type, only the property connect.default counts as a default, because AvroData loses
+the field's own. A union of several types is a STRUCT of its branches, in the form in which it is read: the branch that
+is not null is written.
 
-Two differences from the engine, where it would lose data without a word. A field of a STRUCT that the schema lacks is
-refused, at every level; ksqlDB drops it below the first. And fields are matched by name alone; some ksqlDB releases take a
-value by its position.
+There are two differences from the engine, which would silently lose data. First, if the schema lacks a field of a
+STRUCT, the row is refused at every level; ksqlDB drops the field below the first level. Second, fields are matched only
+by name; some ksqlDB releases match a value by its position.
 """
 
 from __future__ import annotations
@@ -60,8 +62,8 @@ _LOGICAL_OF = {
 
 
 def encoder_under(schema_text: str, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
-    """An encoder for rows of columns under a schema that was not made of them. A row has the columns' exact names. Of the
-    only column's bare value, null is for the caller to write, as no payload.
+    """An encoder for rows of columns under a schema that was not made from them. A row has the columns' exact names. If
+    the body is a bare value, the caller must write a null, as a null payload.
     """
     root = load(schema_text, references)
     writer = AvroType(root)
@@ -74,7 +76,7 @@ def encoder_under(schema_text: str, spec: WriteSpec, references: tuple[str, ...]
 
 
 def _check_root(root: AvroType, columns: Columns) -> None:
-    """What no row of these columns could be written for."""
+    """Raises an error if no row of these columns can be written under the schema."""
     wrong, names = _lacking(root, columns), {field.name for field in root.fields("")}
     if wrong:
         raise EncodeError(
@@ -96,7 +98,7 @@ def _lacking(record: AvroType, columns: Columns) -> list[str]:
 
 
 def _written(writer: AvroType, column: ColumnType) -> Written[AvroType]:
-    """How values of a column are written under a type."""
+    """How the values of a column are written under a type."""
     return Written(writer=writer, column=column, how=_how(writer, column))
 
 
@@ -117,15 +119,15 @@ def _how(writer: AvroType, column: ColumnType) -> WriteHow[AvroType]:
             key, value = writer.entries("")
             return Entries(_written(key, keys), _written(value, values))
         case Decimal():
-            # Connect's Decimal has a scale, and takes no other.
+            # Connect's Decimal has a scale, and accepts no other scale.
             is_same = name == DECIMAL_NAME and node.scale == column.scale
             return WriteScalar(logical="decimal", fits=column) if is_same else _refused(node, column)
         case ScalarType.TIMESTAMP_NTZ:
-            # Connect has no such type: it is written by Avro's own, and as nothing else.
+            # Connect has no such type, so it is written only as Avro's own type.
             is_local = node.logical in ("local-timestamp-millis", "local-timestamp-micros")
             return WriteScalar(logical=node.logical) if is_local else _refused(node, column)
         case _:
-            # By Connect's eyes: a logical type that it does not know is what it is made of.
+            # Connect treats an unknown logical type as its underlying type.
             logical = _LOGICAL.get(name or "")
             return WriteScalar(logical=logical) if logical == _LOGICAL_OF.get(column) else _refused(node, column)
 
@@ -165,8 +167,8 @@ def _field(field: WriterField[AvroType], column: Column | None) -> WriteField[Av
 
 
 def _null(field: WriterField[AvroType]) -> Constant | None:
-    """What null is written as, as AvroData hands it on. Where null stands beside one type, the field's own default is lost:
-    only the type's property connect.default counts."""
+    """The value that is written for null, as in AvroData. If null stands beside one type, the field's own default is
+    lost: only the type's property connect.default counts."""
     node, value = field.type.node, field.type.value
     if field.default is not MISSING and node.kind != "union":
         return Constant(field.default)
@@ -175,7 +177,7 @@ def _null(field: WriterField[AvroType]) -> Constant | None:
 
 
 def _missing(field: WriterField[AvroType]) -> Constant | None:
-    """What is written for a field that no column feeds; None if the field is required."""
+    """The value that is written for a field without a column; None if the field is required."""
     if field.default is not MISSING and field.type.is_union:
         return Constant(field.default)
     return _null(field) or (Constant(None) if _may_be_null(field) else None)
@@ -186,4 +188,4 @@ def _may_be_null(field: WriterField[AvroType]) -> bool:
 
 
 def _refused(node: AvroNode, column: ColumnType) -> Forbidden:
-    return Forbidden(why=f"is {type_name(column)}, which is not written as {describe(node)}: nothing is coerced")
+    return Forbidden(why=f"is {type_name(column)}, which cannot be written as {describe(node)}: nothing is coerced")

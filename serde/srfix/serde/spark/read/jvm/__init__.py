@@ -1,1 +1,1 @@
-"""The jvm engine: what Spark's own Avro is told. No pyspark here."""
+"""The jvm engine: the instructions for Spark's own Avro. No pyspark here."""

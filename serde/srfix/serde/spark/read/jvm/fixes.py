@@ -1,5 +1,5 @@
-"""What neither Avro's resolution nor a cast does to a value that Spark has read: as data, of which `_pyspark.jvm` makes
-columns."""
+"""The remaining conversions of a value that Spark has read, which neither Avro's resolution nor a cast can do. They are
+data, from which `_pyspark.jvm` makes columns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TypeAlias, cast
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """A row whose number is not between `low` and `high` cannot be read."""
+    """A limit: a row whose number is not between `low` and `high` cannot be read."""
 
     low: int
     """The greatest number that is too small."""
@@ -23,7 +23,7 @@ class OfFields:
     """Fixes for the fields of a record."""
 
     fields: tuple[tuple[str, Fix | None], ...]
-    """All fields, in order, with what is to be done."""
+    """All fields in order, each with its fix."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class OfValues:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntriesToMap:
-    """An array of entries becomes a map. Of a key that comes twice the last value counts; a null key cannot be read."""
+    """Turns an array of entries into a map. If a key occurs twice, the last value counts; a null key cannot be read."""
 
     key: str
     value: str
@@ -53,7 +53,7 @@ Fix: TypeAlias = Bounds | OfFields | OfItems | OfValues | EntriesToMap
 
 
 def makes(fix: Fix | None) -> bool:
-    """Whether the fix makes another value; a `Bounds` only checks it."""
+    """Whether the fix changes the value; a `Bounds` only checks it."""
     match fix:
         case None | Bounds():
             return False
@@ -66,8 +66,8 @@ def makes(fix: Fix | None) -> bool:
 
 
 def without_voids(fix: Fix | None, reader: object) -> Fix | None:
-    """The fix without its parts for what the reader's schema, in Avro's JSON, reads as null alone, since a default of null
-    has made nulls of some: Spark takes no array function for a void."""
+    """The fix without its parts for fields that the reader's schema (in Avro's JSON) reads only as null, because a
+    default of null has replaced them: Spark allows no array function on a void."""
     if reader == "null":
         return None
     match fix:

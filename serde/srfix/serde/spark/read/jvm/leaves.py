@@ -1,4 +1,4 @@
-"""Types without parts: which of them Spark reads exactly as the deserializer does.
+"""Types without parts: which of them Spark reads exactly like the deserializer.
 
 | writer | column | read as |
 |---|---|---|
@@ -14,14 +14,14 @@
 | string, enum | STRING | the same |
 | bytes, fixed | BYTES | the same |
 | decimal | DECIMAL of no smaller scale | decimal of the writer's scale; cast |
-| what a reader's schema promotes | the reader's | the reader's, by Avro's promotion; cast from float |
+| a type that a reader's schema promotes | the reader's type | the reader's type, by Avro's promotion; cast from float |
 
-What the writer's numbers of days and instants are, and which column takes them, `connect` says; nanoseconds are left to
-the arrow engine, which looks at each. Of other logical types those count that Connect's AvroData knows. What is put on the
-reader's side is how Spark is to take the number.
+`connect` decides the unit of the writer's days and instants, and the columns that accept them. Nanoseconds are left to
+the arrow engine, which checks each value. Of the other logical types, only those count that Connect's AvroData knows.
+The reader's schema tells Spark how to read the number.
 
-A time-millis is looked at (`Bounds`). So is a decimal of at most 18 digits in bytes: Spark cuts what is longer than 64 bits
-without a word (`AvroDeserializer.createDecimal`), so it is read with 19 digits and compared.
+A time-millis is checked (`Bounds`), and so is a decimal of at most 18 digits in bytes: Spark silently cuts a number
+that is longer than 64 bits (`AvroDeserializer.createDecimal`), so it is read with 19 digits and compared.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from srfix.serde.spark.read.jvm.fixes import Bounds, Fix
 
 _MAX_PRECISION: Final = 38
 _LONG_DIGITS: Final = 18
-"""Digits up to which Spark keeps a decimal in 64 bits (`Decimal.MAX_LONG_DIGITS`)."""
+"""Up to this number of digits, Spark keeps a decimal in 64 bits (`Decimal.MAX_LONG_DIGITS`)."""
 _LONG_BYTES: Final = 8
 _DAY_MS: Final = 86_400_000
 
@@ -66,29 +66,29 @@ _OF_COLUMNS: Final[dict[ScalarType, object]] = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaf:
     reader: object | None
-    """The reader's type in Avro's JSON; None is the writer's own."""
+    """The reader's type in Avro's JSON; None for the writer's own type."""
     fix: Fix | None = None
     is_exact: bool = True
-    """Spark makes the column's own type of it; else a cast does."""
+    """True if Spark itself gives the column's type; otherwise a cast does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unfit:
-    """It cannot be read exactly."""
+    """The type cannot be read exactly."""
 
     why: str
-    """Why, after `schema id 7, column A (STRING), writer type double:`."""
+    """The reason, as a continuation of `schema id 7, column A (STRING), writer type double:`."""
 
 
 def leaf(node: AvroNode, scalar: Scalar) -> Leaf | Unfit:
-    """How a type is read for a column that takes it."""
+    """How a type is read for a column that accepts it."""
     kind, name, column = scalar.connect, scalar.name, scalar.type
     if node.read_as is not None:
         return _promoted(node.read_as.kind, scalar)
     if isinstance(column, Decimal) or name == DECIMAL_NAME:
         if isinstance(column, Decimal) and name == DECIMAL_NAME:
             return _decimal(node, column)
-        return Unfit("one is a decimal, and the other is plain bytes: no row with a value there can be read")
+        return Unfit("one is a decimal and the other is plain bytes, so no row with such a value can be read")
     if kind in (ConnectType.STRING, ConnectType.BYTES):
         return Leaf(reader=None)
     if kind in (ConnectType.INT8, ConnectType.INT16):
@@ -101,25 +101,28 @@ def leaf(node: AvroNode, scalar: Scalar) -> Leaf | Unfit:
         return Unfit("Spark has no such type, or reads it as another")
     if scalar.coercion in _MILLIS_OF and scalar.per_second != MICROS:
         if scalar.per_second != MILLIS:
-            return Unfit(f"a {column.value} holds whole microseconds, and each value must be looked at")
+            return Unfit(
+                f"a {column.value} holds only whole microseconds, so each value must be checked, which Spark does "
+                "not do"
+            )
         reader = _MILLIS_OF[scalar.coercion]
     is_exact = not is_text
     if name != TIME_NAME:
         return Leaf(reader=reader, is_exact=is_exact)
     if not isinstance(reader, str):
-        return Unfit("a time of day is taken as days or milliseconds since 1970, and cannot be looked at any more then")
+        return Unfit("a time of day is read as days or milliseconds since 1970, and can then no longer be checked")
     return Leaf(reader=reader, fix=Bounds(low=-1, high=_DAY_MS + 1), is_exact=is_exact)
 
 
 def _promoted(reader: str, scalar: Scalar) -> Leaf | Unfit:
-    """A type that a reader's schema promotes: Spark's Avro does it, as long as the reader's own type is asked for."""
+    """A type that a reader's schema promotes. Spark's Avro does this if the reader's own type is requested."""
     if scalar.coercion is not Coercion.SAME or scalar.name is not None:
-        return Unfit(f"the reader's schema makes a {reader} of it, which the column then makes something else of")
+        return Unfit(f"the reader's schema turns it into a {reader}, and the column then into another type")
     return Leaf(reader=reader, is_exact=reader != "float")
 
 
 def reader_of(type_: ScalarType | Decimal) -> object | None:
-    """A type of Avro that Spark reads as the column's; None if there is none."""
+    """An Avro type that Spark reads as the column's type; None if there is none."""
     if isinstance(type_, Decimal):
         return {"type": "bytes", "logicalType": "decimal", "precision": type_.precision, "scale": type_.scale}
     return _OF_COLUMNS.get(type_)
@@ -131,30 +134,30 @@ def _decimal(node: AvroNode, column: Decimal) -> Leaf | Unfit:
         return Unfit(f"Spark's decimals have scales from 0 to {_MAX_PRECISION}")
     if scale > column.scale:
         return Unfit(
-            f"its scale is {scale} and the column's is {column.scale}: Spark would round. Declare the column with the "
-            "writer's scale"
+            f"its scale is {scale} but the column's is {column.scale}: Spark would round. Declare the column with "
+            "the writer's scale"
         )
     digits = column.precision - column.scale + scale
     widest = _MAX_PRECISION if node.kind == "bytes" else _digits_of(node.size)
     if digits > widest:
-        return Unfit(f"a fixed type of {node.size} bytes has {widest} digits, and the column wants {digits}")
-    # Numbers of more digits than these fail in Spark by themselves.
+        return Unfit(f"a fixed type of {node.size} bytes has {widest} digits, but the column wants {digits}")
+    # Spark itself fails on numbers with more digits.
     is_cut = digits <= _LONG_DIGITS and (node.kind == "bytes" or node.size > _LONG_BYTES)
     if not is_cut and digits >= max(scale, 1):
         is_exact = (digits, scale) == (column.precision, column.scale)
         return Leaf(reader=_decimal_type(node, digits, scale), is_exact=is_exact)
     precision = max(_LONG_DIGITS + 1, scale)
     if precision > widest:
-        return Unfit(f"a fixed type of {node.size} bytes has {widest} digits, and {precision} are needed to check it")
+        return Unfit(f"a fixed type of {node.size} bytes has {widest} digits, but {precision} are needed to check it")
     bound = 10 ** (column.precision - column.scale)
     return Leaf(reader=_decimal_type(node, precision, scale), fix=Bounds(low=-bound, high=bound), is_exact=False)
 
 
 def _decimal_type(node: AvroNode, precision: int, scale: int) -> dict[str, object]:
-    # A fixed type's name and size are the writer's: whoever puts it into a schema adds them.
+    # A fixed type's name and size come from the writer; the code that puts it into a schema adds them.
     return {"type": node.kind, "logicalType": "decimal", "precision": precision, "scale": scale}
 
 
 def _digits_of(size: int) -> int:
-    """Digits that so many bytes hold for certain (`LogicalTypes.Decimal.maxPrecision`)."""
+    """The digits that this number of bytes always holds (`LogicalTypes.Decimal.maxPrecision`)."""
     return len(str(2 ** (8 * size - 1))) - 1 if size else 0

@@ -1,9 +1,10 @@
-"""A projection as two schemas for Spark's `from_avro`: the writer's, and the part of it that columns want, as the reader's.
+"""A projection as two schemas for Spark's `from_avro`: the writer's schema, and as the reader's schema the part that
+columns want.
 
-Names are not in the bytes, so both are made anew with names of our own: what letters a writer uses, and where it repeats
-itself, is no matter to Spark, and writers that differ in names alone are one. The reader's record has its fields in the
-columns' order. At the root they are called as the columns are, where Avro has such names: what is read then is the row. Else,
-and below, a cast by position names them (`Schemas.is_exact`).
+Names are not in the bytes, so both schemas are rebuilt with srfix's own names. So a writer's letter case and repeated
+names do not matter to Spark, and writers that differ only in names share a schema. The reader's record has its fields
+in the columns' order. At the root, fields have the columns' names if Avro allows them: Spark then reads the row
+directly. Otherwise, and below the root, a cast by position gives them their names (`Schemas.is_exact`).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _OUR_NAME: Final = re.compile("f[0-9]+")
 
 
 class Unrepresentable(Exception):
-    """Sentences that say what cannot be read exactly."""
+    """Sentences about the parts that cannot be read exactly."""
 
     def __init__(self, *reasons: str) -> None:
         super().__init__(*reasons)
@@ -41,25 +42,25 @@ class Unrepresentable(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schemas:
-    """How a type of the writer's is read."""
+    """How a writer's type is read."""
 
     writer: Json
-    """In Avro's JSON, with names of our own."""
+    """The writer's type in Avro's JSON, with srfix's own names."""
     reader: Json
     fix: Fix | None = None
     is_exact: bool = False
-    """Spark makes the column's type of it, names and all, but for what may be null: no cast is needed."""
+    """True if Spark gives the column's type, including names but not nullability, so that no cast is needed."""
 
 
-# Void casts to everything.
+# Void can be cast to any type.
 _VOID: Final = Schemas(writer="null", reader="null")
 
 
 def schemas(projection: Projection[AvroType]) -> Schemas:
-    """How bodies of a writer schema are read: a record at the root, of the columns in their order. A record around a bare
-    value has the same bytes.
+    """How bodies of a writer schema are read: as a root record with the columns in their order. A record around a bare
+    value has the same bytes as the value.
 
-    :param projection: one of which the deserializer makes a plan.
+    :param projection: the projection for which the deserializer makes a plan.
     """
     root = projection.root
     analysis = analyse(root.writer.node)
@@ -74,14 +75,14 @@ def schemas(projection: Projection[AvroType]) -> Schemas:
     if not projection.is_wrapped:
         return made.bare(root, projection.columns[0].name, own=own)
     if root.writer.node.kind != "record":
-        raise Unrepresentable(f"the root is a {describe(root.writer.node)}, not a record")
+        raise Unrepresentable(f"its root is a {describe(root.writer.node)}, not a record")
     assert isinstance(root.how, Fields)
     return made.record(root.how, level=0, own=own)
 
 
 def _can_be_fields(names: Sequence[str]) -> bool:
-    """Whether the reader's fields can be called as the columns are: not if Avro has no such name, Spark would find two that
-    differ in case alone, or one is ours."""
+    """Whether the reader's fields can have the columns' names: not if Avro does not allow a name, two names differ only
+    in case (for Spark they are equal), or a name is one of srfix's."""
     return are_distinct(names) and all(_AVRO_NAME.fullmatch(name) and not _OUR_NAME.fullmatch(name) for name in names)
 
 
@@ -91,7 +92,7 @@ class _Schemas:
 
     def bare(self, root: Projected[AvroType], column: str, *, own: bool) -> Schemas:
         if root.writer.node.kind == "bytes":
-            raise Unrepresentable("bare bytes are written without their length, which Spark looks for")
+            raise Unrepresentable("bare bytes are written without their length, but Spark expects it")
         part = self._column(root, level=0)
         name, field = self._name(), column if own else "f0"
         return Schemas(
@@ -102,7 +103,7 @@ class _Schemas:
         )
 
     def record(self, of: Fields[AvroType], *, level: int, own: bool = False) -> Schemas:
-        """A record of which fields that feed columns are called as the columns are, or (not `own`) have names of ours."""
+        """A record whose fields have the names of their columns, or (if not `own`) names of srfix."""
         fed = of.by_field()
         reasons = [_several(targets) for targets in fed.values() if len(targets) > 1]
         name = self._name()
@@ -133,10 +134,13 @@ class _Schemas:
         )
 
     def _target(self, target: Target[AvroType], *, level: int) -> Schemas | None:
-        """How a field is read; None if a later one feeds the column."""
+        """How a field is read; None if a later field feeds the column."""
         part = self._field(target.value, level=level)
         if not target.counts and part.fix is not None:
-            _refuse(target.value, "a later field feeds the column, but its values count as bad all the same")
+            _refuse(
+                target.value,
+                "a later field feeds the column, but a bad value of this field must still make the row bad",
+            )
         return part if target.counts else None
 
     def _field(self, value: Projected[AvroType], *, level: int) -> Schemas:
@@ -148,7 +152,7 @@ class _Schemas:
     def _absent(
         self, absent: Absent[AvroType], columns: Columns, *, level: int, own: bool
     ) -> tuple[dict[str, Json], Schemas]:
-        """The reader's field of a column that nothing feeds, with its default."""
+        """The reader's field for an unfed column, with its default."""
         column, number = absent.column, columns.index(absent.column)
         default: Json = None
         if absent.default is not None:
@@ -161,7 +165,7 @@ class _Schemas:
         return {"name": name, "type": part.reader, "default": default}, part
 
     def _default(self, default: Target[AvroType], *, level: int) -> tuple[Schemas, Json]:
-        """How a default of the reader's schema is read: as a value of its type would be."""
+        """How a default of the reader's schema is read: like a value of its type."""
         part = self._field(default.value, level=level)
         made = default_of(default.field.type.node, part.reader, default.field.default)
         if made is None:
@@ -175,7 +179,7 @@ class _Schemas:
         if writer.value is writer.node:
             if writer.is_union:
                 why = "a union of several types is a STRUCT for the deserializer, and Spark's differs"
-                _refuse(value, why if len(writer.node.branches) > 1 else "no value of it is anything but null")
+                _refuse(value, why if len(writer.node.branches) > 1 else "it can only be null")
             return self._value(value, level=level)
         branches = _branches(writer.node)
         part = self._value(value, level=level + 1)
@@ -219,7 +223,7 @@ class _Schemas:
         if isinstance(reader, dict) and isinstance(writer, dict):
             reader = writer | reader
         if node.written_symbols and isinstance(writer, dict):
-            # What the reader's enum lacks is its default, for Java as well.
+            # Also in Java, a symbol that the reader's enum lacks becomes the enum's default.
             reader = writer | {"symbols": list(dict.fromkeys(node.symbols)), "default": node.props["default"]}
         return Schemas(writer=writer, reader=reader, fix=outcome.fix, is_exact=outcome.is_exact)
 
@@ -248,7 +252,7 @@ class _Schemas:
         )
 
     def _verbatim(self, node: AvroNode, level: int) -> Json:
-        """The writer's type, logical types left out."""
+        """The writer's type without logical types."""
         if level > _MAX_LEVELS:
             raise Unrepresentable(f"its types nest deeper than {_MAX_LEVELS} levels")
         match node.kind:
@@ -261,7 +265,7 @@ class _Schemas:
             case "fixed":
                 if node.size > _MAX_FIXED_BYTES:
                     raise Unrepresentable(
-                        f"the fixed type {node.name} has {node.size:,} bytes, which Spark takes at once"
+                        f"the fixed type {node.name} has {node.size:,} bytes, which Spark allocates at once"
                     )
                 return {"type": "fixed", "name": self._name(), "size": node.size}
             case "array" | "map":
@@ -276,7 +280,7 @@ class _Schemas:
     def _name(self) -> str:
         self._names += 1
         if self._names > _MAX_TYPES:
-            raise Unrepresentable(f"it has more than {_MAX_TYPES:,} named types, references followed")
+            raise Unrepresentable(f"it has more than {_MAX_TYPES:,} named types, references included")
         return f"t{self._names}"
 
 
@@ -288,7 +292,7 @@ def record(name: str, fields: Iterable[tuple[str, Json]]) -> Json:
 def _branches(node: AvroNode) -> tuple[AvroNode, ...]:
     unnamed = [branch.kind for branch in node.branches if not branch.name]
     if "union" in unnamed or len(set(unnamed)) < len(unnamed):
-        raise Unrepresentable(f"it has a {describe(node)}, which Java refuses")
+        raise Unrepresentable(f"it has a {describe(node)}, but Java refuses that")
     return node.branches
 
 
@@ -299,7 +303,7 @@ def _several(targets: Sequence[Target[AvroType]]) -> str:
     where = f" of {inside}" if inside else ""
     return (
         f"the writer's field {field}{where} feeds several columns, {names}, under the rule "
-        f"{CaseRule.KSQLDB_2020.value!r}, and Spark reads a field once"
+        f"{CaseRule.KSQLDB_2020.value!r}, but Spark reads a field only once"
     )
 
 
@@ -316,11 +320,11 @@ _NUMBERS: Final = ("int", "long", "float", "double")
 
 
 def default_of(node: AvroNode, reader: Json, value: object) -> tuple[Json, Json] | None:
-    """The reader's type, and a default of its schema (in Avro's JSON) as Java's Avro takes it: JSON for the type that the
-    projection made of the field. None if Java would not take it.
+    """The reader's type, and a default of its schema (in Avro's JSON) in the form that Java's Avro accepts: JSON for
+    the type that the projection gave the field. None if Java would not accept it.
 
-    What a default stands in is free, as no writer has the field: unions lose what it is not, since older versions of Avro
-    take a default for a value of the union's first type.
+    The type around a default can be chosen freely, because no writer has the field. So other branches are removed from
+    unions, because older versions of Avro read a default as a value of the union's first type.
     """
     if node.kind == "union":
         branch = nullable_branch(node)
@@ -342,7 +346,7 @@ def default_of(node: AvroNode, reader: Json, value: object) -> tuple[Json, Json]
     kind = reader["type"] if isinstance(reader, Mapping) else reader
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if (kind in _NUMBERS) != is_number or (kind == "boolean") != isinstance(value, bool):
-        return None  # NaN, say, which JSON has no number for
+        return None  # for example NaN, which is not a JSON number
     return reader, value
 
 
@@ -379,7 +383,7 @@ def _items_default(node: AvroNode, reader: Json, value: object, word: str) -> tu
             return None
         if one[0] not in types:
             types.append(one[0])
-    if len(types) > 1:  # nulls and values side by side, say
+    if len(types) > 1:  # for example nulls beside values
         return None
     defaults = {key: one[1] for key, one in made.items() if one is not None}
     type_ = {**outer, word: types[0]} if types else outer

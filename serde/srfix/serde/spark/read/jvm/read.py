@@ -1,14 +1,13 @@
-"""What Spark's own Avro is told, for each shape of writer schemas: the jvm engine's plan, in plain Python.
+"""The jvm engine's plan, in plain Python: the instructions for Spark's own Avro, for each shape of writer schemas.
 
 A payload and the four bytes `AFTER` it are read as one record:
 
-| bytes | are |
-|---|---|
-| the payload | 5 bytes of framing, which are skipped, and the row |
-| `AFTER` | four unions; of each a reader knows the last choice alone, null |
+| bytes | meaning | |---|---|
+| the payload | 5 bytes of framing, which are skipped, then the row |
+| `AFTER` | four unions; the reader knows only the last branch of each, null |
 
-So where bytes are left over, or missing, what is read as those is no such branch, and `from_avro` gives up, which by itself
-notices neither; and of a record that it gave up the row is null, not a struct of nulls.
+`from_avro` itself notices neither surplus nor missing bytes. But with these unions, such bytes are not a known branch,
+so `from_avro` gives up. For such a record, the row is null, and not a struct of nulls.
 """
 
 from __future__ import annotations
@@ -31,17 +30,17 @@ from srfix.serde.spark.releases import arrow_or
 from srfix.serde.wire import PREFIX_ID_SIZE, SchemaId
 
 MAX_SHAPES: Final = 30
-"""Beyond about this many branches Spark's generated code gets too large, and slow."""
+"""With more branches than about this number, Spark's generated code becomes too large and slow."""
 
 _SHOWN_IDS: Final = 5
 _CHOICES: Final = ("boolean", "int", "long", "float", "double", "null")
 _BEHIND: Final = {name: _CHOICES[skipped:] for skipped, name in enumerate("abcd")}
 ROW: Final = "row"
-"""The field of what is read that is the row."""
+"""The field that holds the row in the record that Spark reads."""
 AFTER: Final = bytes(2 * (len(choices) - 1) for choices in _BEHIND.values())
-"""Behind a payload: the numbers of the last of each, as Avro writes them, a byte each. Its first byte is nowhere else in it, so
-that fewer bytes left over cannot look like it; and none is zero, with which a number may end that takes more bytes than it
-needs. What the schemas need for it is short, since their text is in every plan, several times."""
+"""The bytes after a payload: the numbers of the last branches as Avro writes them, one byte each. The first byte occurs
+nowhere else in it, so a few surplus bytes cannot look like it. No byte is zero, because a number that takes more bytes
+than necessary may end with zero. The schemas for it are short, because every plan contains their text several times."""
 
 UNSEEN: Final = (
     "Why a body cannot be read: the reason is DECODE_FAILED, also where the arrow engine gives another (TRUNCATED, "
@@ -49,70 +48,71 @@ UNSEEN: Final = (
     "Why a row with a string that is not UTF-8, or a date or timestamp outside of the years 1 to 9999, is bad: the reason is "
     "DECODE_FAILED.",
     "Why a body cannot be read, if no row can be read under its schema: the reason is the schema's.",
-    "A boolean of another byte than 0 and 1: it is false.",
-    "An int, or the number of a union's branch, of more than 32 bits: it is cut, or the body cannot be "
-    "read. Nor can one with a number in more bytes than Avro "
-    "has for it (five for an int, ten for a long), which the deserializer reads.",
-    "What is wrong inside a field that no column reads, as long as its end is found. In arrays and maps of such a field, "
-    "the jvm engine trusts the block sizes, but the deserializer reads the items.",
+    "A boolean with another byte than 0 and 1: the jvm engine reads it as false.",
+    "An int, or the number of a union's branch, with more than 32 bits: it is cut, or the body cannot be read. A "
+    "number in more bytes than Avro allows (five for an int, ten for a long) cannot be read either, although the "
+    "deserializer reads it.",
+    "An error within a field that no column reads, as long as the field's end can be found. In arrays and maps of "
+    "such a field, the jvm engine trusts the block sizes, but the deserializer reads the items.",
     "A string that is not UTF-8 in an entry of a map that a later entry of the same key replaces.",
     "A null key in a map, which the deserializer reads: the row is bad, because Spark's maps cannot have one.",
     f"Bytes left over that begin with {AFTER.hex(' ')}.",
     "A schema GUID (in front of the body, or in a record header): the jvm engine treats a row without an id as bad, unless "
     "the arrow engine reads the rows that the jvm engine does not know.",
-    f"A length beyond its limit: in a session of start_session a string or bytes of more than {AVRO_JVM_TEXT_BYTES} bytes, and "
-    f"an array or map of more than {AVRO_JVM_ITEMS} items, is a bad row. In a session without limits one that claims 2³⁰ of "
-    "them uses up the memory and ends the executor: auto does not choose this engine there.",
+    f"A length beyond its limit: in a session of start_session, a string or bytes of more than {AVRO_JVM_TEXT_BYTES} "
+    f"bytes, or an array or map of more than {AVRO_JVM_ITEMS} items, makes a bad row. In a session without limits, a "
+    "value that claims 2³⁰ bytes or items uses up the memory and crashes the executor, so auto does not choose this "
+    "engine there.",
 )
-"""What the jvm engine cannot see, in sentences."""
+"""What the jvm engine does not notice, in sentences."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JvmShape:
-    """Writer schemas that are read alike. What is left to do with a row then is its `fix`."""
+    """Writer schemas that are read in the same way. `fix` is the remaining conversion of a row."""
 
     schema_ids: tuple[SchemaId, ...]
     """Their ids, ascending."""
     writer_schema: str
-    """The Avro schema of a payload with `AFTER`; names are ours."""
+    """The Avro schema of a payload with `AFTER`, with srfix's own names."""
     reader_schema: str
-    """What is wanted of it: `ROW`, and that `AFTER` follows."""
+    """The reader's schema: `ROW`, followed by `AFTER`."""
     fix: Fix | None
     is_exact: bool
-    """What Spark reads is the row, and not only by position."""
+    """True if Spark reads the row with its names, and not only by position."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JvmVerdict:
-    """Schema ids, ascending, none of whose rows can be read: why in one word, and in full."""
+    """Schema ids, ascending, none of whose rows can be read; the reason as one word, and in full."""
 
     schema_ids: tuple[SchemaId, ...]
     reason: Reason
     message: str
     is_refusal: bool
-    """The policy did not accept the id when the plan was made: another engine asks again."""
+    """True if the policy did not accept the id when the plan was made: another engine asks again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JvmRead:
-    """What Spark's Avro is given for a plan. Picklable."""
+    """The instructions for Spark's Avro for a plan. Picklable."""
 
     row_schema: str
     """The type of a row, in Spark's JSON."""
     shapes: tuple[JvmShape, ...]
-    """By their first ids."""
+    """Ordered by their first ids."""
     verdicts: tuple[JvmVerdict, ...]
-    """By their first ids."""
+    """Ordered by their first ids."""
     left: tuple[SchemaId, ...] = ()
-    """Ids of shapes beyond `MAX_SHAPES`, ascending: another engine reads them."""
+    """Ids of shapes beyond `MAX_SHAPES`, ascending; another engine reads them."""
 
     @property
     def left_over(self) -> str:
-        """What is left to another engine, and why, in a sentence."""
+        """A sentence about the schemas that another engine reads, and the reason."""
         ids = ", ".join(map(str, self.left[:_SHOWN_IDS])) + (", …" if len(self.left) > _SHOWN_IDS else "")
         return (
-            f"{len(self.left)} schemas ({ids}) are of shapes beyond the {MAX_SHAPES} that Spark compiles well, and are read "
-            "with the arrow engine alone"
+            f"{len(self.left)} schemas ({ids}) have shapes beyond the {MAX_SHAPES} that Spark compiles well, so only "
+            "the arrow engine reads them"
         )
 
     @property
@@ -122,16 +122,17 @@ class JvmRead:
 
     @property
     def schema_ids(self) -> tuple[SchemaId, ...]:
-        """The ids that it can say something about for good, ascending."""
+        """The ids with a final result, ascending."""
         final = (verdict.schema_ids for verdict in self.verdicts if not verdict.is_refusal)
         return tuple(sorted(one for ids in (self.shape_ids, *final) for one in ids))
 
 
 def jvm_read(plan: ReadDecisions) -> JvmRead:
-    """How Spark's own Avro reads what a plan holds: the same rows as `plan.deserializer()`. Made once for a plan.
+    """How Spark's own Avro reads a plan's schemas: it gives the same rows as `plan.deserializer()`. Made once for a
+    plan.
 
-    Of more than `MAX_SHAPES` shapes those of the most schemas are read, later ones before earlier ones; `left` are the ids of
-    the others.
+    If there are more than `MAX_SHAPES` shapes, those with the most schemas are read, later ones before earlier ones;
+    `left` are the ids of the others.
     """
     made = plan.kept.get(lambda: _made(plan), "jvm")
     if isinstance(made, JvmRead):
@@ -140,16 +141,16 @@ def jvm_read(plan: ReadDecisions) -> JvmRead:
 
 
 def _made(plan: ReadDecisions) -> JvmRead | tuple[str, ...]:
-    """What the engine needs, or why it cannot read the plan."""
+    """The engine's instructions, or the reasons why it cannot read the plan."""
     reasons: list[str] = []
     row_schema = ""
     if plan.format is not None and plan.format is not Format.AVRO:
-        reasons.append(f"The jvm engine reads Avro, and the plan's format is {plan.format.name}.")
+        reasons.append(f"The jvm engine reads only Avro, but the plan's format is {plan.format.name}.")
     try:
         row_schema = plan.spark_schema()
     except ColumnError as error:
         reasons.append(error.message)
-    # By fix as well as by text: Spark reads TIME and INT alike, but they need different fixes.
+    # Grouped by fix as well as by text: Spark reads TIME and INT in the same way, but they need different fixes.
     shapes: dict[tuple[str, str, Fix | None, bool], list[SchemaId]] = {}
     verdicts: dict[tuple[Reason, str, bool], list[SchemaId]] = {}
     for refused in plan.refusals:
@@ -201,7 +202,7 @@ def _refused(reasons: Iterable[str]) -> EngineRefusedError:
 
 
 def _planned(plan: ReadDecisions, planned: PlannedSchema) -> Schemas | SrfixError:
-    """How it is read; or why no row of it can be, as the deserializer says."""
+    """How the schema is read, or why none of its rows can be read (the deserializer's reason)."""
     if planned.problem is not None:
         return planned.problem
     schema, references = planned.resolved.schema, planned.resolved.references
@@ -209,7 +210,7 @@ def _planned(plan: ReadDecisions, planned: PlannedSchema) -> Schemas | SrfixErro
         if plan.format is not None:
             check_schema_type(schema.schema_type, plan.format)
         elif planned.format is not Format.AVRO:
-            raise Unrepresentable("its format is not Avro, and the jvm engine reads nothing else")
+            raise Unrepresentable("its format is not Avro, but the jvm engine reads only Avro")
         return schemas(projection(schema.text, plan.spec, references))
     except SrfixError as error:
         if reason_of(error) is None:
@@ -232,16 +233,16 @@ def _text(schema: Json) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineChoice:
-    """An engine, and why it is this one. Its text says both."""
+    """An engine, and the reason for the choice. Its text has both."""
 
     engine: Literal["arrow", "jvm"]
-    """What decodes."""
+    """The engine that decodes."""
     fallback: bool
-    """The arrow engine reads what the jvm engine's plan knows nothing about: schema ids born later, GUIDs."""
+    """True if the arrow engine reads the payloads that the jvm engine's plan does not know: later schema ids, GUIDs."""
     why: str
-    """A sentence."""
+    """The reason, as a sentence."""
     read: JvmRead | None = None
-    """What Spark's Avro is told; None for the arrow engine."""
+    """The instructions for Spark's Avro; None for the arrow engine."""
 
     def __str__(self) -> str:
         beside = " with arrow for unknown ids" if self.fallback else ""
