@@ -31,6 +31,8 @@ JSON_SCHEMA_LEVELS: Final = 128
 """How deep a JSON Schema may nest, references followed."""
 JSON_SCHEMA_NODES: Final = 200_000
 """How many schemas a JSON Schema may hold, references followed."""
+PROTOBUF_SCHEMA_LEVELS: Final = 64
+"""How deep the brackets of a Protobuf schema's text may nest."""
 COLUMN_LEVELS: Final = 64
 """How deep types of columns may nest. Far beyond any real table, and safe for every recursive reader of them."""
 CONNECT_COLUMNS: Final = 10_000

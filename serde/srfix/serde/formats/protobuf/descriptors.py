@@ -20,6 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from srfix.serde.bounds import PROTOBUF_SCHEMA_LEVELS
 from srfix.serde.errors import SchemaError, UsageError
 from srfix.serde.forking import ForkLock
 from srfix.serde.schemas.references import reference_name
@@ -52,7 +53,12 @@ _CONFLUENT: Final = {
     """,
 }
 """What every registry knows without a reference (`ProtobufSchema`), and no package on PyPI brings alone."""
-_SYNTAX: Final = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*(?:syntax|edition)\b", re.DOTALL)
+_SYNTAX: Final = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*+(?:syntax|edition)\b", re.DOTALL)
+_TOKEN: Final = re.compile(
+    r"""//[^\n]*+|/\*.*?(?:\*/|\Z)|"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?|(?P<opens>[{\[<(])|(?P<closes>[}\]>)])""",
+    re.DOTALL,
+)
+"""Brackets; and comments and strings, whose brackets do not count."""
 _META: Final = re.compile(r"\(\s*\.?confluent\.\w+_meta\b")
 _SHOWN_PROBLEMS: Final = 5
 _PROTOC: Final = ForkLock()
@@ -162,6 +168,7 @@ def _protoc(text: str, files: dict[str, str]) -> list[FileDescriptorProto]:
         ) from error
     with folder as name:
         for path, content in {**files, _FILE: _as_protoc_wants(text)}.items():
+            _check_nesting(content)
             _write(Path(name), path, content)
         includes = [os.fsencode(include) for include in (name, *_includes())]
         with _PROTOC, warnings.catch_warnings():
@@ -193,6 +200,21 @@ def _as_protoc_wants(text: str) -> str:
     syntax = "" if _SYNTAX.match(text) else 'syntax = "proto2";'
     imported = f'\nimport "{META}";' if _META.search(text) and META not in text else ""
     return f"{syntax}{text}{imported}"
+
+
+def _check_nesting(text: str) -> None:
+    """protoc reads an option's value by calls in calls, and knows no end of them: the process would be over.
+
+    :raises SchemaError: if the text's brackets nest too deep.
+    """
+    level = 0
+    for token in _TOKEN.finditer(text):
+        if token["opens"]:
+            level += 1
+            if level > PROTOBUF_SCHEMA_LEVELS:
+                raise SchemaError(f"The Protobuf schema nests deeper than {PROTOBUF_SCHEMA_LEVELS} levels.")
+        elif token["closes"]:
+            level = max(level - 1, 0)
 
 
 def _write(folder: Path, name: str, text: str) -> None:
