@@ -1,4 +1,4 @@
-"""What rows made of one JSON body may cost, and how many sets of keys a deserializer remembers.
+"""What rows made of one body of JSON or Protobuf may cost, and how many sets of JSON keys a deserializer remembers.
 
 The parsed JSON is bounded by the body's size. Rows are not: `{}` in an array becomes a row of all the columns of its STRUCT,
 and a property that is absent the default of its schema. Only what costs more than its fewest bytes are granted is counted.
@@ -27,9 +27,10 @@ _Steps = TypeVar("_Steps")
 class Budget(local):
     """How many values may still be made of the body at hand, by each thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, fewest_bytes: int = _FEWEST_BYTES) -> None:
+        """:param fewest_bytes: of an item."""
         self._bounds = payload_bounds()
-        self._granted = self._bounds.values_per_byte * _FEWEST_BYTES
+        self._granted = self._bounds.values_per_byte * fewest_bytes
         self._left = self._size = 0
         self.is_needed = False
         """Something that is read here is counted: `begin` must be called for each body."""
@@ -55,7 +56,7 @@ class Budget(local):
         self._left -= values
         if self._left < 0:
             raise PayloadBoundError(
-                f"The rows of the JSON have more than {self._bounds.budget(self._size):,} values, the limit for a body "
+                f"The rows of the body have more than {self._bounds.budget(self._size):,} values, the limit for a body "
                 f"of {self._size} bytes. It is hostile or corrupt, or you must raise the limits (srfix.serde.bounds: "
                 "values, values_per_byte).",
                 bound="values",
