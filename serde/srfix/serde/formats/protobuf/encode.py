@@ -212,6 +212,8 @@ def _scalar(writer: ProtoType, column: ColumnType, spec: WriteSpec) -> ValueChec
         return _then(lambda value: as_message(checked(value)))
     if field.enum_type is not None:
         return _then(_symbol(field.enum_type))
+    if is_held(writer):
+        (field,) = message_of(field).fields
     if field.type in _UNSIGNED:
         return _then(_unsigned(_UNSIGNED[field.type]))
     return _SCALARS[writer.connect]
