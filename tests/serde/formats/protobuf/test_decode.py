@@ -7,7 +7,6 @@ What is read is written by the protobuf runtime, used plainly. The case rules ar
 from __future__ import annotations
 
 import datetime
-from decimal import Decimal as Number
 from typing import Any, Literal
 
 import pytest

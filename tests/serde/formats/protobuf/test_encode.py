@@ -156,7 +156,7 @@ class TestEncoder:
             ("DATE", datetime.date(1582, 10, 14), "a date from 1582-10-15 on"),
             ("DATE", datetime.datetime(2020, 1, 1, tzinfo=_UTC), "a date"),
             ("TIME", datetime.time(0, tzinfo=_UTC), "a time without zone"),
-            ("TIMESTAMP", datetime.datetime(2020, 1, 1), "with a time zone"),  # noqa: DTZ001
+            ("TIMESTAMP", datetime.datetime(2020, 1, 1), "with a time zone"),
             ("TIMESTAMP", 1, "with a time zone"),
             ("ARRAY<INT>", "x", "->A"),
             ("ARRAY<INT>", [2**31], "->A"),
