@@ -288,7 +288,7 @@ class TestBatches:
         assert batch.column("ID").to_pylist() == [7, *[None] * 7, 7]
         good = to_arrow([self._payloads(client)[0]] * 2, VALUE, read)
         assert good.to_pylist() == [self._ROW] * 2
-        written = from_arrow(good, VALUE, ProtobufSerializer(client, columns))
+        written = from_arrow(good, ProtobufSerializer(client, columns), VALUE)
         assert isinstance(written, pa.Array | pa.ChunkedArray)
         assert to_arrow(written, VALUE, read).to_pylist() == [self._ROW] * 2
 
