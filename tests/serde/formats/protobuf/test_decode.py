@@ -221,6 +221,35 @@ class TestScalars:
         assert raised.value.path == "->A"
 
 
+class TestStrings:
+    """Of proto2 neither the runtime nor Java looks whether they are UTF-8."""
+
+    _TEXT = (
+        f"{P2} message M {{ optional string A = 1; repeated string B = 2; map<string, string> C = 3; optional N D = 4; "
+        "message N { optional string E = 1; } }"
+    )
+    _COLUMNS = "A STRING, B ARRAY<STRING>, C MAP<STRING, STRING>, D STRUCT<E STRING>"
+
+    def test_what_is_none_is_replaced_as_in_java_and_refused_by_us(self) -> None:
+        """`ByteString.toStringUtf8`."""
+        for body in ("0a02c378", "1202c378", "1a06 0a00 1202c378", "2204 0a02c378"):
+            read = _read(self._TEXT, self._COLUMNS, bytes.fromhex(body))
+            assert "\ufffdx" in repr(read)
+            assert "b'" not in repr(read)
+            for columns in (self._COLUMNS, None):
+                with pytest.raises(DecodeError, match=r"^The string at .* is no UTF-8\."):
+                    _read(self._TEXT, columns, bytes.fromhex(body), rule=CaseRule.UNIQUE)
+
+    def test_a_key_that_is_none_is_refused_for_the_runtime_finds_no_value_by_it(self) -> None:
+        for columns in (self._COLUMNS, None):
+            with pytest.raises(DecodeError, match=r"^A key of the map C is no UTF-8\."):
+                _read(self._TEXT, columns, bytes.fromhex("1a040a02c378"))
+
+    def test_others_are_texts(self) -> None:
+        body = _written(self._TEXT, {"A": "é", "B": [""], "C": {"k": "v"}, "D": {"E": "x"}})
+        assert _read(self._TEXT, self._COLUMNS, body) == {"A": "é", "B": [""], "C": {"k": "v"}, "D": {"E": "x"}}
+
+
 class TestEnums:
     """`ProtobufData.toConnectData`: the value's name."""
 

@@ -5,6 +5,7 @@
 | a scalar that is not there | its default, 0 or empty; null with `optional`, in a oneof, and for a message |
 | repeated, a map | empty where there is none |
 | an enum | the value's name; `UNKNOWN_ENUM_VALUE_<enum>_<number>` for a number without one, as Java has it |
+| a string of proto2 that is no UTF-8 | with U+FFFD in the place of what is none, as Java has it, under ksqlDB's own case rules; else refused |
 | uint64, fixed64 from 2⁶³ on | negative under ksqlDB's own case rules, as a Java long; refused under the others |
 | `confluent.type.Decimal` | the number, with the scale that the message says |
 | `google.type.Date` | before 1582-10-15 a day of the Julian calendar, as in Java, under ksqlDB's own case rules; else refused |
@@ -17,6 +18,7 @@ of a schema. The runtime parses (it knows bounds on depth, and checks text); fie
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
@@ -29,7 +31,7 @@ from srfix.serde.engine import Decode
 from srfix.serde.errors import DecodeError, OutOfRangeError, SchemaError
 from srfix.serde.formats.avro.read.finish import decimal_of_bytes
 from srfix.serde.formats.json.budget import Budget, cost_of_default
-from srfix.serde.formats.protobuf.connect import UNSIGNED_64, ProtoType
+from srfix.serde.formats.protobuf.connect import STRING, UNSIGNED_64, ProtoType
 from srfix.serde.formats.protobuf.descriptors import message_of
 from srfix.serde.formats.protobuf.indexes import FIRST, read_indexes
 from srfix.serde.formats.protobuf.room import FEWEST_BYTES, has_required, room_check
@@ -38,7 +40,7 @@ from srfix.serde.java_ints import LONG_MAX
 from srfix.serde.projection.tree import Entries, Fields, Items, Projected, Projection, Refused, Scalar
 
 if TYPE_CHECKING:
-    from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
+    from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor, FileDescriptor
 
 Read: TypeAlias = Callable[[Any], Value]
 """A value as the runtime has it → a column's."""
@@ -264,6 +266,8 @@ def _is_same(value: Projected[ProtoType]) -> bool:
     how, field = value.how, value.writer.field
     if not isinstance(how, Scalar) or field is None or field.enum_type is not None or is_held(value.writer):
         return False
+    if field.type == STRING and not _has_text(field):
+        return False
     if field.type in UNSIGNED_64 or how.refusal is not None or how.coercion is not Coercion.SAME:
         return False
     return (how.connect, how.type) in _SAME and not value.writer.is_logical
@@ -287,10 +291,23 @@ def _list(read: Read, *, is_same: bool) -> Read:
 
 def _map(field: FieldDescriptor, key: Read, value: Read) -> Read:
     entry = message_of(field)
-    if entry.GetOptions().map_entry:
-        return lambda entries: {key(name): value(part) for name, part in entries.items()}  # type: ignore[misc]  # a string
-    # An entry without a value has the default of its type, of a message too.
-    return lambda entries: {key(entry.key): value(entry.value) for entry in entries}  # type: ignore[misc]
+    if not entry.GetOptions().map_entry:
+        # An entry without a value has the default of its type, of a message too.
+        return lambda entries: {key(entry.key): value(entry.value) for entry in entries}  # type: ignore[misc]  # a string
+
+    def read(entries: Any) -> Value:
+        return {key(name): value(part) for name, part in entries.items()}  # type: ignore[misc]  # a string
+
+    if entry.fields[0].type != STRING or _has_text(entry.fields[0]):
+        return read
+
+    def read_texts(entries: Any) -> Value:
+        try:
+            return read(entries)
+        except UnicodeDecodeError:  # the runtime finds no value by such a key
+            raise DecodeError(f"A key of the map {field.name} is no UTF-8. It is corrupt.") from None
+
+    return read_texts
 
 
 def _leaf(writer: ProtoType, how: Scalar, path: str, budget: Budget, *, is_exact: bool) -> Read:
@@ -324,6 +341,8 @@ def _raw(writer: ProtoType, how: Scalar, path: str, budget: Budget, *, in_nanos:
             return lambda message: _of_nanos(_nanos_since(message, where), where, in_nanos, is_exact)
     if field.enum_type is not None:
         return _names(field.enum_type, budget)
+    if field.type == STRING and not _has_text(field):
+        return lambda text: _text(text, where, is_exact)
     if field.type in UNSIGNED_64:
         return lambda number: _long(number, where, is_exact)
     if how.connect in _BITS:
@@ -340,6 +359,30 @@ def _names(enum: EnumDescriptor, budget: Budget) -> Read:
     if price:
         return lambda number: budget.spend(price) or names.get(number, f"{unknown}{number}")  # type: ignore[func-returns-value]
     return lambda number: names.get(number, f"{unknown}{number}")
+
+
+def _has_text(field: FieldDescriptor) -> bool:
+    """Whether the runtime has looked that a string is UTF-8: of proto2 it does not."""
+    assert field.containing_type is not None
+    return _is_proto3(field.containing_type.file)
+
+
+@lru_cache(maxsize=256)
+def _is_proto3(file: FileDescriptor) -> bool:
+    from google.protobuf.descriptor_pb2 import FileDescriptorProto
+
+    proto = FileDescriptorProto()
+    file.CopyToProto(proto)
+    return proto.syntax == "proto3"
+
+
+def _text(text: str | bytes, where: str, is_exact: bool) -> str:
+    """The runtime gives bytes that are no UTF-8 as they are; Java puts U+FFFD in their places (`ByteString.toStringUtf8`)."""
+    if isinstance(text, str):
+        return text
+    if is_exact:
+        raise DecodeError(f"The string at {where} is no UTF-8. It is corrupt, or its field is bytes in truth.")
+    return text.decode(errors="replace")
 
 
 def _long(number: int, where: str, is_exact: bool) -> Value:
@@ -449,7 +492,7 @@ class _Plain:
         oneof = field.containing_oneof
         is_in_oneof = oneof is not None and len(oneof.fields) > 1
         if field.is_repeated and field.message_type is not None and field.message_type.GetOptions().map_entry:
-            read = _map(field, lambda key: key, self._value(field.message_type.fields[1]))
+            read = _map(field, *map(self._value, field.message_type.fields))
         elif field.is_repeated:
             read = _list(self._value(field), is_same=False)
         else:
@@ -459,4 +502,6 @@ class _Plain:
     def _value(self, field: FieldDescriptor) -> Read:
         if field.enum_type is not None:
             return _names(field.enum_type, self.budget)
+        if field.type == STRING and not _has_text(field):
+            return lambda text: _text(text, field.name, is_exact=True)
         return self.message if field.message_type is not None else lambda value: value
