@@ -78,6 +78,8 @@ class SchemaCase:
     values: tuple[dict[str, Any], ...]
     """By the fields' names: what is written. Enums are numbers."""
     is_proto2: bool
+    others: tuple[Message, ...] = ()
+    """The messages that stand behind the first one."""
 
 
 @st.composite
@@ -94,7 +96,9 @@ def schema_cases(draw: DrawFn) -> SchemaCase:
     lines = ['syntax = "proto2";' if is_proto2 else 'syntax = "proto3";', "package some.where;"]
     lines += [_declared(root), *(_declared(message) for message in messages[:-1]), *(enum.text for enum in enums)]
     values = draw(st.lists(_value_of(root, is_proto2=is_proto2), min_size=1, max_size=3))
-    return SchemaCase(text="\n".join(lines), root=root, values=tuple(values), is_proto2=is_proto2)
+    return SchemaCase(
+        text="\n".join(lines), root=root, values=tuple(values), is_proto2=is_proto2, others=tuple(messages[:-1])
+    )
 
 
 def _message(draw: DrawFn, name: str, enums: list[Enum], known: list[Message], *, is_proto2: bool) -> Message:
