@@ -227,6 +227,7 @@ ifneq ($(CARGO),)
 	$(BIN)/python -m tests.bench.bench_kernel
 endif
 	$(BIN)/python -m tests.bench.bench_json
+	$(BIN)/python -m tests.bench.bench_protobuf
 	$(BIN)/python tests/bench/bench_census.py
 	$(BIN)/python tests/bench/bench_scale.py
 	$(BIN)/python -m tests.bench.bench_many_stores

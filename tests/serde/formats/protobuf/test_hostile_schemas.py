@@ -154,6 +154,13 @@ class TestTexts:
         )
         assert (done.returncode, done.stderr) == (0, "")
 
+    def test_an_option_that_is_no_text_is_refused(self) -> None:
+        """protoc takes it, and the runtime does not."""
+        option = '[(confluent.field_meta) = {params: [{key: "scale", value: "\\xff"}]}]'
+        text = f'{P3} import "confluent/type/decimal.proto"; message M {{ confluent.type.Decimal a = 1 {option}; }}'
+        with pytest.raises(SchemaError, match=r"^The options of the field M\.a cannot be read \(.*UTF-8"):
+            protobuf.infer_columns(text)
+
     def test_a_message_of_thousands_of_fields_is_one(self) -> None:
         text = P3 + "message M { " + " ".join(f"int32 f{number} = {number + 1};" for number in range(5_000)) + " }"
         row = protobuf.decoder(text, ReadSpec())(b"\0\x08\1", 0)

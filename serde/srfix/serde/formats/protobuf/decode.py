@@ -5,7 +5,7 @@
 | a scalar that is not there | its default, 0 or empty; null with `optional`, in a oneof, and for a message |
 | repeated, a map | empty where there is none |
 | an enum | the value's name; `UNKNOWN_ENUM_VALUE_<enum>_<number>` for a number without one, as Java has it |
-| a string of proto2 that is no UTF-8 | with U+FFFD in the place of what is none, as Java has it, under ksqlDB's own case rules; else refused |
+| a string of proto2 that is no UTF-8 | with U+FFFD, as Java has it, under ksqlDB's own case rules; else refused |
 | uint64, fixed64 from 2⁶³ on | negative under ksqlDB's own case rules, as a Java long; refused under the others |
 | `confluent.type.Decimal` | the number, with the scale that the message says |
 | `google.type.Date` | before 1582-10-15 a day of the Julian calendar, as in Java, under ksqlDB's own case rules; else refused |
@@ -79,8 +79,9 @@ def body_decoder(make: Callable[[tuple[int, ...]], Callable[[bytes], Value]], *,
     others: dict[tuple[int, ...], Callable[[bytes], Value]] = {(0,): first}
 
     def decode(payload: bytes, body_offset: int) -> Value:
-        if payload.startswith(FIRST, body_offset):
-            return first(payload[body_offset + 1 :])
+        start = body_offset + 1
+        if payload[body_offset:start] == FIRST:
+            return first(payload[start:])
         indexes, start = read_indexes(payload, body_offset)
         read = others.get(indexes)
         if read is None:
@@ -114,21 +115,34 @@ def reader(message: Descriptor, read: Callable[[Any], Value], budget: Budget) ->
 
     def read_body(body: bytes) -> Value:
         try:
+            parsed = parse(body)
+        except ParseError as error:
+            raise _no_message(message, body, error) from error
+        return read(parsed)
+
+    if measured is None and lacking is None and not budget.is_needed:
+        return read_body
+
+    def read_checked(body: bytes) -> Value:
+        try:
             if measured is not None:
                 measured(body)
             parsed = parse(body)
         except ParseError as error:
-            raise DecodeError(
-                f"The {len(body)} bytes of the body are no {message.full_name} ({error}). They are corrupt or cut off, or the "
-                "writer's schema is another one."
-            ) from error
+            raise _no_message(message, body, error) from error
         if lacking is not None and (names := lacking(parsed)):
             raise DecodeError(f"The body lacks fields that its schema requires: {', '.join(names)}.")
-        if budget.is_needed:
-            budget.begin(len(body))
+        budget.begin(len(body))
         return read(parsed)
 
-    return read_body
+    return read_checked
+
+
+def _no_message(message: Descriptor, body: bytes, error: Exception) -> DecodeError:
+    return DecodeError(
+        f"The {len(body)} bytes of the body are no {message.full_name} ({error}). They are corrupt or cut off, or the "
+        "writer's schema is another one."
+    )
 
 
 def column_reader(

@@ -85,7 +85,11 @@ class Compiled:
         return found
 
     def meta(self, field: FieldDescriptor) -> dict[str, str]:
-        """The parameters that `confluent.field_meta` gives a field."""
+        """The parameters that `confluent.field_meta` gives a field.
+
+        :raises SchemaError: if its options have a text that is no UTF-8, which protoc takes.
+        """
+        from google.protobuf.message import DecodeError
         from google.protobuf.message_factory import GetMessageClass
 
         if not field.has_options:
@@ -96,7 +100,10 @@ class Compiled:
             return {}
         # Of this pool's class: the runtime's own knows no extension of it.
         options = GetMessageClass(self.pool.FindMessageTypeByName("google.protobuf.FieldOptions"))
-        parsed: Any = options.FromString(field.GetOptions().SerializeToString())
+        try:
+            parsed: Any = options.FromString(field.GetOptions().SerializeToString())
+        except DecodeError as error:
+            raise SchemaError(f"The options of the field {field.full_name} cannot be read ({error}).") from error
         return dict(parsed.Extensions[extension].params)
 
 
