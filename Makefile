@@ -227,6 +227,7 @@ ifneq ($(CARGO),)
 	$(BIN)/python -m tests.bench.bench_kernel
 endif
 	$(BIN)/python -m tests.bench.bench_json
+	$(BIN)/python -m tests.bench.bench_protobuf
 	$(BIN)/python -m tests.bench.bench_protobuf_pair
 	$(BIN)/python -m tests.bench.bench_delimited
 	$(BIN)/python tests/bench/bench_census.py

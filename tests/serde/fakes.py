@@ -77,7 +77,10 @@ class MemoryRegistry:
 
 
 def _same(one: str, other: str) -> bool:
-    return bool(json.loads(one) == json.loads(other))
+    try:
+        return one == other or bool(json.loads(one) == json.loads(other))
+    except ValueError:
+        return False  # Protobuf
 
 
 class Clock:

@@ -31,6 +31,8 @@ JSON_SCHEMA_LEVELS: Final = 128
 """How deep a JSON Schema may nest, references included."""
 JSON_SCHEMA_NODES: Final = 200_000
 """How many schemas a JSON Schema may hold, references included."""
+PROTOBUF_SCHEMA_LEVELS: Final = 64
+"""How deep the brackets of a Protobuf schema's text may nest."""
 COLUMN_LEVELS: Final = 64
 """How deep types of columns may nest. This is far beyond any real table, and safe for every recursive reader."""
 CONNECT_COLUMNS: Final = 10_000

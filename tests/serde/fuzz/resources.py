@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from srfix.serde import SrfixError, parse_columns
 from srfix.serde.engine import Decode
-from srfix.serde.formats import avro, json_schema
+from srfix.serde.formats import avro, json_schema, protobuf
 from srfix.serde.formats import json as plain_json
 from srfix.serde.specs import ReadSpec, WriteSpec
 from tests.serde.avro_schemas import array, decimal, enum, fixed, map_of, numbered, record
@@ -50,6 +50,15 @@ def _json_sr(columns: str) -> Decode:
     return json_schema.decoder(json_schema.internal_schema(WriteSpec(columns=declared)), ReadSpec(columns=declared))
 
 
+def _protobuf(text: str, columns: str | None = None) -> Decode:
+    declared = None if columns is None else parse_columns(columns)
+    return protobuf.decoder(f'syntax = "proto3"; {text}', ReadSpec(columns=declared))
+
+
+def _fields(count: int, type_: str = "int32") -> str:
+    return " ".join(f"{type_} C{number} = {number + 1};" for number in range(count))
+
+
 _LINKED: Final = record("N", NEXT=["null", "N"])
 _TREE: Final = record("N", NEXT=array("N"))
 _MAPS: Final = record("N", NEXT=map_of("N"))
@@ -57,6 +66,19 @@ _RING: Final = record("N", NEXT=["null", record("M", BACK=["null", "N", "string"
 _NOTHING: Final = record("E", n="null")
 _BILLION: Final = b'{"A":1e999999999}'
 _ARRAYS: Final = b'{"A":' + b"[" * _DEEP + b"]" * _DEEP + b"}"
+
+
+def _plain_varint(number: int) -> bytes:
+    return varint(number // 2 if number % 2 == 0 else -(number + 1) // 2)
+
+
+def _deep_messages() -> bytes:
+    """The innermost first, each of as many bytes as all within it."""
+    parts, size = [], 0
+    for _ in range(200_000):
+        parts.append(b"\x0a" + _plain_varint(size))
+        size += len(parts[-1])
+    return b"".join(reversed(parts))
 
 
 CASES: Final[dict[str, Callable[[], tuple[Decode, bytes]]]] = {
@@ -107,12 +129,27 @@ CASES: Final[dict[str, Callable[[], tuple[Decode, bytes]]]] = {
     "a million digits": lambda: (_json("A BIGINT"), b'{"A":' + b"9" * _DEEP + b"}"),
     "a million digits in a text": lambda: (_json("A BIGINT"), b'{"A":"' + b"9" * _DEEP + b'"}'),
     "a million digits in a text for a DECIMAL": lambda: (_json("A DECIMAL(9, 2)"), b'{"A":"' + b"9" * _DEEP + b'"}'),
+    "a message of 2 GB": lambda: (_protobuf("message M { M A = 1; }"), b"\0\x0a\xff\xff\xff\xff\x07"),
+    "messages of a million levels": lambda: (_protobuf("message M { M A = 1; }"), b"\0" + _deep_messages()),
+    "groups of a million levels": lambda: (
+        _protobuf("message M { M A = 1; }"),
+        b"\0" + b"\x0b" * _DEEP + b"\x0c" * _DEEP,
+    ),
+    "2^31 message indexes": lambda: (_protobuf("message M { M A = 1; }"), b"\xfe\xff\xff\xff\x0f" + b"\0" * 99),
+    "a decimal of a scale of 2^31 - 1": lambda: (
+        _protobuf(
+            'import "confluent/type/decimal.proto"; message M { confluent.type.Decimal A = 1; }', "A DECIMAL(9, 2)"
+        ),
+        b"\0\x0a\x09\x0a\x01\x01\x18\xff\xff\xff\xff\x07",
+    ),
     "a million spaces in base64": lambda: (_json("A BYTES"), b'{"A":"' + b" " * _DEEP + b'*"}'),
 }
 """A decoder, and a payload that asks too much of it."""
 
 
 _BIG: Final = 900_000
+_EMPTY_MESSAGES: Final = b"\0" + b"\x0a\0" * (_BIG // 2)
+_WIDE_MESSAGES: Final = f"message M {{ repeated W A = 1; }} message W {{ {_fields(2_000)} }}"
 _EMPTY: Final = b'{"A":[' + b"{}," * 300_000 + b"{}]}"
 _DECIMAL: Final = decimal(20_000_000, 2)
 _WIDE: Final = f"A ARRAY<STRUCT<{', '.join(f'C{number} INT' for number in range(1000))}>>"
@@ -235,6 +272,58 @@ BOMBS: Final[dict[str, Callable[[], tuple[Decode, bytes]]]] = {
     "two hundred alternatives for each empty object": lambda: (
         _json_sr_text(_alternatives(), "A ARRAY<STRUCT<T0 STRUCT<P0_0 STRING>>>"),
         _EMPTY,
+    ),
+    "twenty thousand empty messages in a thousand columns": lambda: (
+        _protobuf("message M { repeated W A = 1; } message W { int32 C0 = 1; }", _WIDE),
+        b"\0" + b"\x0a\0" * 20_000,
+    ),
+    "half a million empty messages of two thousand fields": lambda: (_protobuf(_WIDE_MESSAGES), _EMPTY_MESSAGES),
+    "half a million empty messages of two thousand fields, cut off": lambda: (
+        _protobuf(_WIDE_MESSAGES),
+        _EMPTY_MESSAGES + b"\x0a",
+    ),
+    "half a million empty messages of two thousand fields in one column": lambda: (
+        _protobuf(_WIDE_MESSAGES, "A ARRAY<STRUCT<C0 INT>>"),
+        _EMPTY_MESSAGES,
+    ),
+    "half a million empty messages of a hundred fields": lambda: (
+        _protobuf(f"message M {{ repeated W A = 1; }} message W {{ {_fields(100)} }}"),
+        _EMPTY_MESSAGES,
+    ),
+    "a hundred thousand empty messages of twenty lists": lambda: (
+        _protobuf(f"message M {{ repeated W A = 1; }} message W {{ {_fields(20, 'repeated int32')} }}"),
+        b"\0" + b"\x0a\0" * 100_000,
+    ),
+    "a hundred thousand empty messages in twenty columns of lists": lambda: (
+        _protobuf(
+            f"message M {{ repeated W A = 1; }} message W {{ {_fields(20, 'repeated int32')} }}",
+            f"A ARRAY<STRUCT<{', '.join(f'C{number} ARRAY<INT>' for number in range(20))}>>",
+        ),
+        b"\0" + b"\x0a\0" * 100_000,
+    ),
+    "messages in messages in a hundred columns": lambda: (
+        _protobuf(
+            f"message M {{ repeated B A = 1; }} message B {{ W S = 1; }} message W {{ {_fields(100)} }}",
+            f"A ARRAY<STRUCT<S STRUCT<{', '.join(f'C{number} INT' for number in range(100))}>>>",
+        ),
+        b"\0" + b"\x0a\2\x0a\0" * (_BIG // 4),
+    ),
+    "oneofs in a hundred columns": lambda: (
+        _protobuf(
+            f"message M {{ repeated B A = 1; }} message B {{ oneof o {{ {_fields(100)} }} }}",
+            f"A ARRAY<STRUCT<O_0 STRUCT<{', '.join(f'C{number} INT' for number in range(100))}>>>",
+        ),
+        b"\0" + b"\x0a\2\x08\0" * (_BIG // 4),
+    ),
+    "entries of a map of two thousand fields": lambda: (
+        _protobuf(f"message M {{ map<int32, W> A = 1; }} message W {{ {_fields(2_000)} }}"),
+        _EMPTY_MESSAGES,
+    ),
+    "a value without a name, whose enum's name has 10,000 characters": lambda: (
+        _protobuf(
+            f"enum {'E' * 10_000} {{ Z = 0; }} message M {{ repeated {'E' * 10_000} A = 1; }}", "A ARRAY<STRING>"
+        ),
+        b"\0\x0a" + _plain_varint(_BIG) + b"\5" * _BIG,
     ),
     "a million digits in a text for a DOUBLE": lambda: (_json("A DOUBLE"), b'{"A":"' + b"9" * _DEEP + b'x"}'),
     "a million digits of a fraction for a DECIMAL": lambda: (

@@ -25,7 +25,7 @@ _ROWS = {
     "a number of a billion digits in an object for a STRING",
 }
 """What Jackson makes a row of, too."""
-_REFUSED_BOMBS = {"PayloadBoundError", "SchemaError", "CoercionError"}
+_REFUSED_BOMBS = {"PayloadBoundError", "SchemaError", "CoercionError", "DecodeError"}
 _LEAST_BOMB = 8 << 20
 """Bytes that any payload may take where values are made of it (65,536 of them)."""
 _BYTES_PER_BYTE = 320
@@ -43,6 +43,8 @@ _SAMPLE = (
     "a million digits",
     "a decimal of 900 kB, maybe null",
     "records that double fifteen times, of nulls",
+    "messages of a million levels",
+    "twenty thousand empty messages in a thousand columns",
 )
 
 

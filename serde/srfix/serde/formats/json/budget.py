@@ -1,4 +1,4 @@
-"""Limits the cost of rows from one JSON body, and the number of key sets that a deserializer remembers.
+"""Limits the cost of rows from one body of JSON or Protobuf, and the number of JSON key sets that a deserializer remembers.
 
 The body's size limits the parsed JSON, but not the rows: `{}` in an array becomes a row with all columns of its STRUCT,
 and an absent property becomes its schema's default. Only values that cost more than the allowance for their minimal
@@ -28,9 +28,10 @@ _Steps = TypeVar("_Steps")
 class Budget(local):
     """The number of values that the present body may still make, for each thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, fewest_bytes: int = _FEWEST_BYTES) -> None:
+        """:param fewest_bytes: of an item."""
         self._bounds = payload_bounds()
-        self._granted = self._bounds.values_per_byte * _FEWEST_BYTES
+        self._granted = self._bounds.values_per_byte * fewest_bytes
         self._left = self._size = 0
         self.is_needed = False
         """True if something is counted: then `begin` must be called for each body."""
@@ -56,7 +57,7 @@ class Budget(local):
         self._left -= values
         if self._left < 0:
             raise PayloadBoundError(
-                f"The rows of the JSON have more than {self._bounds.budget(self._size):,} values, the limit for a body "
+                f"The rows of the body have more than {self._bounds.budget(self._size):,} values, the limit for a body "
                 f"of {self._size} bytes. It is hostile or corrupt, or you must raise the limits (srfix.serde.bounds: "
                 "values, values_per_byte).",
                 bound="values",

@@ -66,6 +66,7 @@ WRAPPERS: Final = {f"google.protobuf.{name}Value": type_ for name, type_ in _WRA
 # FieldDescriptor.TYPE_*, which is not loaded to be compared with.
 _MESSAGE: Final = 11
 ENUM: Final = 14
+STRING: Final = 9
 UNSIGNED_64: Final = (4, 6)
 """uint64, fixed64."""
 _TYPES: Final = {
@@ -77,7 +78,7 @@ _TYPES: Final = {
     6: ConnectType.INT64,
     7: ConnectType.INT64,
     8: ConnectType.BOOLEAN,
-    9: ConnectType.STRING,
+    STRING: ConnectType.STRING,
     12: ConnectType.BYTES,
     13: ConnectType.INT64,
     ENUM: ConnectType.STRING,

@@ -6,6 +6,7 @@
 | repeated, a map | empty where there is none |
 | a required field that is not there | the body is refused |
 | an enum | the value's name; `UNKNOWN_ENUM_VALUE_<enum>_<number>` for a number without one, as Java has it |
+| a string of proto2 that is no UTF-8 | with U+FFFD, as Java has it, under ksqlDB's own case rules; else refused |
 | uint64, fixed64 from 2⁶³ on | negative under ksqlDB's own case rules, as a Java long; refused under the others |
 | `confluent.type.Decimal` | the number, with the scale that the message says |
 | `google.type.Date` | before 1582-10-15 a day of the Julian calendar, as in Java, under ksqlDB's own case rules; else refused |
@@ -23,17 +24,18 @@ from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns.types import Decimal, ScalarType
+from srfix.serde.columns.types import Array, Decimal, Map, ScalarType
 from srfix.serde.connect.coercions import Coercion, coercion
 from srfix.serde.connect.schema import DECIMAL_NAME, ConnectType
 from srfix.serde.connect.time_units import NANOS, reads_units
 from srfix.serde.engine import Decode
-from srfix.serde.errors import DecodeError, OutOfRangeError
+from srfix.serde.errors import DecodeError, OutOfRangeError, SchemaError
 from srfix.serde.formats.avro.read.finish import decimal_of_bytes
-from srfix.serde.formats.json.budget import Budget
-from srfix.serde.formats.protobuf.connect import UNSIGNED_64, ProtoType
+from srfix.serde.formats.json.budget import Budget, cost_of_default
+from srfix.serde.formats.protobuf.connect import STRING, UNSIGNED_64, ProtoType
 from srfix.serde.formats.protobuf.descriptors import message_of
 from srfix.serde.formats.protobuf.indexes import FIRST, read_indexes
+from srfix.serde.formats.protobuf.room import FEWEST_BYTES, has_required, room_check
 from srfix.serde.interface import Row, Value
 from srfix.serde.java_ints import LONG_MAX
 from srfix.serde.projection.tree import Entries, Fields, Items, Projected, Projection, Refused, Scalar
@@ -47,12 +49,11 @@ _GREGORIAN: Final = (1582, 10, 15)
 _GREGORIAN_DAY: Final = "1582-10-15"
 """The first day on which Java's calendar is the one that google.type.Date means."""
 _LAST_JULIAN: Final = (1582, 10, 4)
-_STRING: Final = 9
-"""`FieldDescriptor.TYPE_STRING`, which is not loaded to be compared with."""
 _NANO: Final = 1_000_000_000
 _MILLI: Final = 1_000_000
 _FIRST_SECOND: Final = -62_135_596_800
 _LAST_SECOND: Final = 253_402_300_799
+_EMPTY: Final = cost_of_default([])
 _BITS: Final = {ConnectType.INT8: 8, ConnectType.INT16: 16}
 _SAME: Final = {
     (ConnectType.BOOLEAN, ScalarType.BOOLEAN),
@@ -79,8 +80,9 @@ def body_decoder(make: Callable[[tuple[int, ...]], Callable[[bytes], Value]], *,
     others: dict[tuple[int, ...], Callable[[bytes], Value]] = {(0,): first}
 
     def decode(payload: bytes, body_offset: int) -> Value:
-        if payload.startswith(FIRST, body_offset):
-            return first(payload[body_offset + 1 :])
+        start = body_offset + 1
+        if payload[body_offset:start] == FIRST:
+            return first(payload[start:])
         indexes, start = read_indexes(payload, body_offset)
         read = others.get(indexes)
         if read is None:
@@ -91,6 +93,10 @@ def body_decoder(make: Callable[[tuple[int, ...]], Callable[[bytes], Value]], *,
                     f"The payload's message indexes {list(indexes)} name no message of the writer's schema. It is corrupt, or "
                     "its producer is no Protobuf serializer with a registry."
                 ) from None
+            except SchemaError as error:  # the payload's matter: other payloads of the schema are of other messages
+                raise DecodeError(
+                    f"The payload's message indexes {list(indexes)} name an unusable message: {error}"
+                ) from error
             others[indexes] = read  # as many as the schema has messages
         return read(payload[start:])
 
@@ -98,28 +104,47 @@ def body_decoder(make: Callable[[tuple[int, ...]], Callable[[bytes], Value]], *,
 
 
 def reader(message: Descriptor, read: Callable[[Any], Value], budget: Budget | None = None) -> Callable[[bytes], Value]:
-    """What reads bodies of a message."""
-    from google.protobuf.message import DecodeError as ParseError
-    from google.protobuf.message_factory import GetMessageClass
+    """What reads bodies of a message.
 
-    parse = GetMessageClass(message).FromString
+    :param budget: of all that `read` makes; none if it makes nothing of its own.
+    """
+    from google.protobuf.message import DecodeError as ParseError
+
+    made = _class_of(message)
+    parse, lacking = made.FromString, made.FindInitializationErrors if has_required(message) else None
+    measured = room_check(message)
 
     def read_body(body: bytes) -> Value:
         try:
             parsed = parse(body)
         except ParseError as error:
-            raise DecodeError(
-                f"The {len(body)} bytes of the body are no {message.full_name} ({error}). They are corrupt or cut off, or the "
-                "writer's schema is another one."
-            ) from error
-        if budget is not None:
-            budget.begin(len(body))
-        try:
-            return read(parsed)
-        except UnicodeDecodeError as error:  # of a map's strings, in proto2
-            raise DecodeError("A string in a map is not UTF-8. The body is corrupt, or of another schema.") from error
+            raise _no_message(message, body, error) from error
+        return read(parsed)
 
-    return read_body
+    if measured is None and lacking is None and not (budget and budget.is_needed):
+        return read_body
+
+    def read_checked(body: bytes) -> Value:
+        try:
+            if measured is not None:
+                measured(body)
+            parsed = parse(body)
+        except ParseError as error:
+            raise _no_message(message, body, error) from error
+        if lacking is not None and (names := lacking(parsed)):
+            raise DecodeError(f"The body lacks fields that its schema requires: {', '.join(names)}.")
+        if budget:
+            budget.begin(len(body))
+        return read(parsed)
+
+    return read_checked
+
+
+def _no_message(message: Descriptor, body: bytes, error: Exception) -> DecodeError:
+    return DecodeError(
+        f"The {len(body)} bytes of the body are no {message.full_name} ({error}). They are corrupt or cut off, or the "
+        "writer's schema is another one."
+    )
 
 
 def column_reader(
@@ -133,35 +158,12 @@ def column_reader(
     elif not projection.is_wrapped:
         name, value = projection.columns[0].name, read
         read = lambda parsed: {name: value(parsed)}  # noqa: E731
-    if _may_lack(message, set()):
-        read = _of_whole(read)
-    return reader(message, read, plan.budget if plan.budget.is_needed else None)
-
-
-def _may_lack(message: Descriptor, seen: set[str]) -> bool:
-    """Whether it, or one in it, has a required field."""
-    if message.full_name in seen:
-        return False
-    seen.add(message.full_name)
-    inner = (field.message_type for field in message.fields if field.message_type is not None)
-    return any(field.is_required for field in message.fields) or any(_may_lack(part, seen) for part in inner)
-
-
-def _of_whole(read: Read) -> Read:
-    """The runtime parses what Java does not."""
-
-    def whole(parsed: Any) -> Value:
-        if not parsed.IsInitialized():
-            lacking = ", ".join(parsed.FindInitializationErrors())
-            raise DecodeError(f"The body lacks the required fields {lacking}. It is corrupt, or of another schema.")
-        return read(parsed)
-
-    return whole
+    return reader(message, read, plan.budget)
 
 
 class _Plan:
     def __init__(self, *, is_exact: bool) -> None:
-        self.budget = Budget()
+        self.budget = Budget(FEWEST_BYTES)
         self._is_exact = is_exact
 
     def read(self, value: Projected[ProtoType], *, is_repeated: bool = False) -> Read:
@@ -172,61 +174,70 @@ class _Plan:
             case Fields() if value.writer.is_union:
                 return self._oneof(value.how, is_repeated=is_repeated)
             case Fields():
-                return self._message(value.how, is_repeated=is_repeated)
+                return self._message(value.writer, value.how, is_repeated=is_repeated)
             case Items(items):
                 return _list(self.read(items, is_repeated=True), is_same=_is_same(items))
             case Entries(keys, values):
                 assert value.writer.field is not None
                 return _map(value.writer.field, self.read(keys, is_repeated=True), self.read(values, is_repeated=True))
             case Scalar():
-                read = _leaf(value.writer, value.how, value.path, is_exact=self._is_exact)
+                read = _leaf(value.writer, value.how, value.path, self.budget, is_exact=self._is_exact)
                 is_root = value.writer.field is not None and value.path == ""
                 return _held(read) if is_root or is_held(value.writer) else read
 
-    def _message(self, of: Fields[ProtoType], *, is_repeated: bool) -> Read:
+    def _message(self, writer: ProtoType, of: Fields[ProtoType], *, is_repeated: bool) -> Read:
         """A message, by one expression, as a person would write it: `{"ID": m.id, "NAME": v1(m.name)}`."""
-        names: dict[str, object] = {"spend": self.budget.spend}
+        # A field may have the name of a method: the class has it nevertheless.
+        names: dict[str, object] = {
+            "spend": self.budget.spend,
+            "has": _class_of(cast("Descriptor", writer.holds)).HasField,
+        }
         values: dict[str, list[str]] = {column.name: [] for column in of.columns}
         for target in of.targets:
-            values[target.column.name].append(self._expression(target.value, names))
+            values[target.column.name].append(self._expression(target.value, names, is_repeated=is_repeated))
         # Where several fields feed a column all are read, for each may be refused, and the last counts.
         columns = [
             f"{name!r}: " + (f"({', '.join(reads)})[-1]" if len(reads) > 1 else "".join(reads) or "None")
             for name, reads in values.items()
         ]
-        price = self.budget.price_of_row([1] * len(of.columns)) if is_repeated else 0
+        price = self._price(of) if is_repeated else 0
         paid = f"spend({price}) or " if price else ""
         row: Read = eval(f"lambda m: {paid}{{{', '.join(columns)}}}", names)  # noqa: S307 - identifiers, and quoted names
         return row
 
-    def _expression(self, value: Projected[ProtoType], names: dict[str, object]) -> str:
+    def _price(self, of: Fields[ProtoType]) -> int:
+        """Of a row whose message has no bytes: an ARRAY or a MAP is there even so."""
+        return self.budget.price_of_row(_EMPTY if isinstance(column.type, Array | Map) else 1 for column in of.columns)
+
+    def _expression(self, value: Projected[ProtoType], names: dict[str, object], *, is_repeated: bool) -> str:
         """What gives a part of the message `m`; null where it is not there."""
         writer = value.writer
         if isinstance(value.how, Refused) or writer.is_union:
-            return f"{_named(names, value.how.refuse if isinstance(value.how, Refused) else self.read(value))}(m)"
+            read = value.how.refuse if isinstance(value.how, Refused) else self.read(value, is_repeated=is_repeated)
+            return f"{_named(names, read)}(m)"
         assert writer.field is not None
         name = writer.field.name
-        part = f"getattr(m, {name!r})" if iskeyword(name) else f"m.{name}"
+        part = f"m.{name}" if name.isidentifier() and not iskeyword(name) else f"getattr(m, {name!r})"
         if not _is_same(value):
-            part = f"{_named(names, self.read(value))}({part})"
-        return part if _is_always_there(writer) else f"{part} if m.HasField({name!r}) else None"
+            part = f"{_named(names, self.read(value, is_repeated=is_repeated))}({part})"
+        return part if _is_always_there(writer) else f"{part} if has(m, {name!r}) else None"
 
     def _oneof(self, of: Fields[ProtoType], *, is_repeated: bool) -> Read:
         """A oneof, read out of the message that it is in: null where none of its fields is set."""
         fields = [field.type.field for field in of.fields]
         oneof = cast("FieldDescriptor", fields[0]).containing_oneof
         assert oneof is not None
-        chosen_by = oneof.name
+        chosen_by, which = oneof.name, _class_of(oneof.containing_type).WhichOneof
         reads: dict[str, list[tuple[str, Read]]] = {}
         for target in of.targets:
             how = target.value.how
-            value_read = how.refuse if isinstance(how, Refused) else self.read(target.value)
+            value_read = how.refuse if isinstance(how, Refused) else self.read(target.value, is_repeated=is_repeated)
             reads.setdefault(target.field.name, []).append((target.column.name, value_read))
         nulls: Row = {column.name: None for column in of.columns}
-        price = self.budget.price_of_row([1] * len(of.columns)) if is_repeated else 0
+        price = self._price(of) if is_repeated else 0
 
         def read(message: Any) -> Value:
-            chosen = message.WhichOneof(chosen_by)
+            chosen = which(message, chosen_by)
             if chosen is None:
                 return None
             if price:
@@ -237,6 +248,12 @@ class _Plan:
             return row
 
         return read
+
+
+def _class_of(message: Descriptor) -> Any:
+    from google.protobuf.message_factory import GetMessageClass
+
+    return GetMessageClass(message)
 
 
 def _named(names: dict[str, object], value: object) -> str:
@@ -265,12 +282,9 @@ def _is_same(value: Projected[ProtoType]) -> bool:
     how, field = value.how, value.writer.field
     if not isinstance(how, Scalar) or field is None or field.enum_type is not None or is_held(value.writer):
         return False
-    if (
-        may_be_no_text(field)
-        or field.type in UNSIGNED_64
-        or how.refusal is not None
-        or how.coercion is not Coercion.SAME
-    ):
+    if field.type == STRING and not _has_text(field):
+        return False
+    if field.type in UNSIGNED_64 or how.refusal is not None or how.coercion is not Coercion.SAME:
         return False
     return (how.connect, how.type) in _SAME and not value.writer.is_logical
 
@@ -293,16 +307,29 @@ def _list(read: Read, *, is_same: bool) -> Read:
 
 def _map(field: FieldDescriptor, key: Read, value: Read) -> Read:
     entry = message_of(field)
-    if entry.GetOptions().map_entry:
-        return lambda entries: {key(name): value(part) for name, part in entries.items()}  # type: ignore[misc]  # a string
-    # An entry without a value has the default of its type, of a message too.
-    return lambda entries: {key(entry.key): value(entry.value) for entry in entries}  # type: ignore[misc]
+    if not entry.GetOptions().map_entry:
+        # An entry without a value has the default of its type, of a message too.
+        return lambda entries: {key(entry.key): value(entry.value) for entry in entries}  # type: ignore[misc]  # a string
+
+    def read(entries: Any) -> Value:
+        return {key(name): value(part) for name, part in entries.items()}  # type: ignore[misc]  # a string
+
+    if entry.fields[0].type != STRING or _has_text(entry.fields[0]):
+        return read
+
+    def read_texts(entries: Any) -> Value:
+        try:
+            return read(entries)
+        except UnicodeDecodeError:  # the runtime finds no value by such a key
+            raise DecodeError(f"A key of the map {field.name} is no UTF-8. It is corrupt.") from None
+
+    return read_texts
 
 
-def _leaf(writer: ProtoType, how: Scalar, path: str, *, is_exact: bool) -> Read:
+def _leaf(writer: ProtoType, how: Scalar, path: str, budget: Budget, *, is_exact: bool) -> Read:
     """What reads a value without parts; a message that is one value to Connect is such."""
     nanos = how.per_second == NANOS and how.coercion in (Coercion.TIME, Coercion.TIMESTAMP)
-    raw = _raw(writer, how, path, in_nanos=nanos, is_exact=is_exact)
+    raw = _raw(writer, how, path, budget, in_nanos=nanos, is_exact=is_exact)
     if isinstance(how.type, Decimal) and writer.name == DECIMAL_NAME:
         return cast("Read", raw)
     coerce = coercion(how.connect, None if nanos else how.name, how.type, path, per_second=how.per_second)
@@ -312,7 +339,7 @@ def _leaf(writer: ProtoType, how: Scalar, path: str, *, is_exact: bool) -> Read:
     return lambda value: then(convert(value))
 
 
-def _raw(writer: ProtoType, how: Scalar, path: str, *, in_nanos: bool, is_exact: bool) -> Read | None:
+def _raw(writer: ProtoType, how: Scalar, path: str, budget: Budget, *, in_nanos: bool, is_exact: bool) -> Read | None:
     """What makes the number, text or bytes that Connect has of a value; None if it is that already."""
     field = writer.field
     assert field is not None
@@ -329,9 +356,9 @@ def _raw(writer: ProtoType, how: Scalar, path: str, *, in_nanos: bool, is_exact:
         case "org.apache.kafka.connect.data.Timestamp":
             return lambda message: _of_nanos(_nanos_since(message, where), where, in_nanos, is_exact)
     if field.enum_type is not None:
-        return _names(field.enum_type)
-    if may_be_no_text(field):
-        return _text(where)
+        return _names(field.enum_type, budget)
+    if field.type == STRING and not _has_text(field):
+        return lambda text: _text(text, where, is_exact)
     if field.type in UNSIGNED_64:
         return lambda number: _long(number, where, is_exact)
     if how.connect in _BITS:
@@ -340,35 +367,38 @@ def _raw(writer: ProtoType, how: Scalar, path: str, *, in_nanos: bool, is_exact:
     return None
 
 
-def may_be_no_text(field: FieldDescriptor) -> bool:
-    """Whether it is a string of which the runtime does not ask that it is UTF-8: one of proto2."""
-    return field.type == _STRING and _is_of_proto2(cast("Any", field).file)
+def _names(enum: EnumDescriptor, budget: Budget) -> Read:
+    names: dict[int, str] = {value.number: value.name for value in reversed(enum.values)}
+    unknown = f"UNKNOWN_ENUM_VALUE_{enum.name}_"
+    # A number of one byte makes a name of as many characters as the schema likes.
+    price = budget.price(cost_of_default(max(unknown, *names.values(), key=len)))
+    if price:
+        return lambda number: budget.spend(price) or names.get(number, f"{unknown}{number}")  # type: ignore[func-returns-value]
+    return lambda number: names.get(number, f"{unknown}{number}")
+
+
+def _has_text(field: FieldDescriptor) -> bool:
+    """Whether the runtime has looked that a string is UTF-8: of proto2 it does not."""
+    assert field.containing_type is not None
+    return _is_proto3(field.containing_type.file)
 
 
 @lru_cache(maxsize=256)
-def _is_of_proto2(file: FileDescriptor) -> bool:
+def _is_proto3(file: FileDescriptor) -> bool:
     from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
     proto = FileDescriptorProto()
     file.CopyToProto(proto)
-    return proto.syntax in ("", "proto2")
+    return proto.syntax == "proto3"
 
 
-def _text(where: str) -> Read:
-    """The runtime gives bytes instead."""
-
-    def text(value: Any) -> Value:
-        if isinstance(value, bytes):
-            raise DecodeError(f"The string at {where} is not UTF-8. The body is corrupt, or of another schema.")
-        return cast("str", value)
-
-    return text
-
-
-def _names(enum: EnumDescriptor) -> Read:
-    names: dict[int, str] = {value.number: value.name for value in reversed(enum.values)}
-    unknown = f"UNKNOWN_ENUM_VALUE_{enum.name}_"
-    return lambda number: names.get(number, f"{unknown}{number}")
+def _text(text: str | bytes, where: str, is_exact: bool) -> str:
+    """The runtime gives bytes that are no UTF-8 as they are; Java puts U+FFFD in their places (`ByteString.toStringUtf8`)."""
+    if isinstance(text, str):
+        return text
+    if is_exact:
+        raise DecodeError(f"The string at {where} is no UTF-8. It is corrupt, or its field is bytes in truth.")
+    return text.decode(errors="replace")
 
 
 def _long(number: int, where: str, is_exact: bool) -> Value:
@@ -389,7 +419,10 @@ def _decimal(column: Decimal, path: str) -> Read:
 
     def read(message: Any) -> Value:
         scale: int = message.scale
-        convert = of_bytes if scale == usual else decimal_of_bytes(scale, column, path)
+        try:
+            convert = of_bytes if scale == usual else decimal_of_bytes(scale, column, path)
+        except SchemaError as error:  # of Avro it is the schema's, here the payload's
+            raise DecodeError(str(error)) from error
         return cast("Value", convert(message.value))
 
     return read
@@ -440,31 +473,42 @@ def _no_time(shown: str, where: str, why: str) -> OutOfRangeError:
 def plain_reader(message: Descriptor) -> Callable[[bytes], Value]:
     """What reads bodies of a message into dicts of its fields, as the encoder takes them: an enum is its value's name, and
     messages are dicts, those for times as well. A field that is not there is None, or left out of a oneof of several."""
-    return reader(message, _Plain().message)
+    plain = _Plain()
+    return reader(message, plain.message, plain.budget)
 
 
 class _Plain:
     def __init__(self) -> None:
-        self._fields: dict[str, list[tuple[str, Read, bool, bool]]] = {}
+        self.budget = Budget(FEWEST_BYTES)
+        self.budget.is_needed = True  # what there is to count comes with the messages
+        self._messages: dict[str, tuple[list[tuple[str, Read, bool, bool]], Callable[[Any, str], bool], int]] = {}
 
     def message(self, message: Any) -> Row:
-        descriptor: Descriptor = message.DESCRIPTOR
-        fields = self._fields.get(descriptor.full_name)
-        if fields is None:
-            fields = self._fields[descriptor.full_name] = [self._field(field) for field in descriptor.fields]
+        # Of the class: a field may have the name of an attribute.
+        descriptor: Descriptor = type(message).DESCRIPTOR
+        known = self._messages.get(descriptor.full_name)
+        if known is None:
+            known = self._messages[descriptor.full_name] = self._known(descriptor)
+        fields, has, price = known
+        if price:
+            self.budget.spend(price)
         row: Row = {}
         for name, read, may_lack, is_in_oneof in fields:
-            if not may_lack or message.HasField(name):
+            if not may_lack or has(message, name):
                 row[name] = read(getattr(message, name))
             elif not is_in_oneof:
                 row[name] = None
         return row
 
+    def _known(self, message: Descriptor) -> tuple[list[tuple[str, Read, bool, bool]], Callable[[Any, str], bool], int]:
+        price = self.budget.price_of_row(_EMPTY if field.is_repeated else 1 for field in message.fields)
+        return [self._field(field) for field in message.fields], _class_of(message).HasField, price
+
     def _field(self, field: FieldDescriptor) -> tuple[str, Read, bool, bool]:
         oneof = field.containing_oneof
         is_in_oneof = oneof is not None and len(oneof.fields) > 1
         if field.is_repeated and field.message_type is not None and field.message_type.GetOptions().map_entry:
-            read = _map(field, lambda key: key, self._value(field.message_type.fields[1]))
+            read = _map(field, *map(self._value, field.message_type.fields))
         elif field.is_repeated:
             read = _list(self._value(field), is_same=False)
         else:
@@ -473,7 +517,7 @@ class _Plain:
 
     def _value(self, field: FieldDescriptor) -> Read:
         if field.enum_type is not None:
-            return _names(field.enum_type)
-        if may_be_no_text(field):
-            return _text(field.name)
+            return _names(field.enum_type, self.budget)
+        if field.type == STRING and not _has_text(field):
+            return lambda text: _text(text, field.name, is_exact=True)
         return self.message if field.message_type is not None else lambda value: value

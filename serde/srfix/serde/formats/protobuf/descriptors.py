@@ -21,6 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from srfix.serde.bounds import PROTOBUF_SCHEMA_LEVELS
 from srfix.serde.errors import SchemaError, UsageError
 from srfix.serde.forking import ForkLock
 from srfix.serde.schemas.references import reference_name
@@ -53,7 +54,12 @@ _CONFLUENT: Final = {
     """,
 }
 """What every registry knows without a reference (`ProtobufSchema`), and no package on PyPI brings alone."""
-_SYNTAX: Final = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*(?:syntax|edition)\b", re.DOTALL)
+_SYNTAX: Final = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*+(?:syntax|edition)\b", re.DOTALL)
+_TOKEN: Final = re.compile(
+    r"""//[^\n]*+|/\*.*?(?:\*/|\Z)|"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?|(?P<opens>[{\[<(])|(?P<closes>[}\]>)])""",
+    re.DOTALL,
+)
+"""Brackets; and comments and strings, whose brackets do not count."""
 _META: Final = re.compile(r"\(\s*\.?confluent\.\w+_meta\b")
 _MAP_ENTRY: Final = re.compile(r"\boption\s+map_entry\s*=\s*true\s*;")
 _MARK: Final = "option no_standard_descriptor_accessor = false;"
@@ -123,7 +129,11 @@ class Compiled:
         return [one for one in parent.nested_types if not one.GetOptions().map_entry and one.full_name not in groups]
 
     def meta(self, field: FieldDescriptor) -> dict[str, str]:
-        """The parameters that `confluent.field_meta` gives a field."""
+        """The parameters that `confluent.field_meta` gives a field.
+
+        :raises SchemaError: if its options have a text that is no UTF-8, which protoc takes.
+        """
+        from google.protobuf.message import DecodeError
         from google.protobuf.message_factory import GetMessageClass
 
         if not field.has_options:
@@ -134,7 +144,10 @@ class Compiled:
             return {}
         # Of this pool's class: the runtime's own knows no extension of it.
         options = GetMessageClass(self.pool.FindMessageTypeByName("google.protobuf.FieldOptions"))
-        parsed: Any = options.FromString(field.GetOptions().SerializeToString())
+        try:
+            parsed: Any = options.FromString(field.GetOptions().SerializeToString())
+        except DecodeError as error:
+            raise SchemaError(f"The options of the field {field.full_name} cannot be read ({error}).") from error
         return dict(parsed.Extensions[extension].params)
 
 
@@ -209,6 +222,7 @@ def _protoc(text: str, files: dict[str, str]) -> list[FileDescriptorProto]:
         ) from error
     with folder as name:
         for path, content in {**files, _FILE: text}.items():
+            _check_nesting(content)
             _write(Path(name), path, _as_protoc_wants(content))
         includes = [os.fsencode(include) for include in (name, *_includes())]
         try:
@@ -264,6 +278,21 @@ def _as_protoc_wants(text: str) -> str:
     syntax = "" if _SYNTAX.match(text) else 'syntax = "proto2";'
     imported = f'\nimport "{META}";' if _META.search(text) and META not in text else ""
     return f"{syntax}{_MAP_ENTRY.sub(_MARK, text)}{imported}"
+
+
+def _check_nesting(text: str) -> None:
+    """protoc reads an option's value by calls in calls, and knows no end of them: the process would be over.
+
+    :raises SchemaError: if the text's brackets nest too deep.
+    """
+    level = 0
+    for token in _TOKEN.finditer(text):
+        if token["opens"]:
+            level += 1
+            if level > PROTOBUF_SCHEMA_LEVELS:
+                raise SchemaError(f"The Protobuf schema nests deeper than {PROTOBUF_SCHEMA_LEVELS} levels.")
+        elif token["closes"]:
+            level = max(level - 1, 0)
 
 
 def _write(folder: Path, name: str, text: str) -> None:

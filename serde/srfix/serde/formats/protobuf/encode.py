@@ -83,6 +83,7 @@ def _encoder(
     from google.protobuf.message_factory import GetMessageClass
 
     made: Any = GetMessageClass(message)
+    serialize = made.SerializeToString  # a field may have the method's name
     before = b"" if indexes is None else written_indexes(indexes)
 
     def encode(row: object, prefix: bytes) -> bytes:
@@ -90,7 +91,7 @@ def _encoder(
             fields = convert(row)
             if not isinstance(fields, Mapping):
                 raise Misfit.needs("a mapping", fields)
-            return b"".join((prefix, before, made(**fields).SerializeToString()))
+            return b"".join((prefix, before, serialize(made(**fields))))
         except (Misfit, TypeError, ValueError, RecursionError, NotWrittenError) as error:
             raise _explained(row, check, error) from error
 
@@ -211,6 +212,8 @@ def _scalar(writer: ProtoType, column: ColumnType, spec: WriteSpec) -> ValueChec
         return _then(lambda value: as_message(checked(value)))
     if field.enum_type is not None:
         return _then(_symbol(field.enum_type))
+    if is_held(writer):
+        (field,) = message_of(field).fields
     if field.type in _UNSIGNED:
         return _then(_unsigned(_UNSIGNED[field.type]))
     return _SCALARS[writer.connect]

@@ -1,0 +1,373 @@
+"""Rows → messages: `ProtobufSRSchemaDataTranslator`, then `ProtobufData.fromConnectData`. What is written is read by the
+protobuf runtime, used plainly."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import sys
+from decimal import Decimal as Number
+from typing import Any, Literal
+
+import pytest
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+
+from srfix.serde import CaseRule, ColumnError, EncodeError, SchemaError, UsageError, parse_columns
+from srfix.serde.formats import protobuf
+from srfix.serde.formats.protobuf import descriptors, nosr
+from srfix.serde.specs import NullableRepresentation, ReadSpec, WriteSpec
+from tests.serde.formats.protobuf.runtime import IMPORTS, P2, P3, message_class
+
+_PREFIX = b"\0\0\0\0\x07"
+_UTC = datetime.UTC
+
+
+def _written(
+    columns: str,
+    row: object,
+    *,
+    nullable: NullableRepresentation | None = None,
+    rule: CaseRule = CaseRule.KSQLDB,
+    times: Literal["datetimes", "integers"] = "datetimes",
+) -> str:
+    """The body's bytes, in hexadecimal digits."""
+    spec = WriteSpec(
+        columns=parse_columns(columns), case_rule=rule, nullable_representation=nullable, times=times, wrap=True
+    )
+    payload = protobuf.encoder(protobuf.internal_schema(spec), spec)(row, _PREFIX)
+    assert payload.startswith(_PREFIX + b"\0")
+    return payload[6:].hex()
+
+
+def _under(schema: str, columns: str, row: object, *, rule: CaseRule = CaseRule.EXACT) -> Any:
+    """The message that was written, as the runtime has it."""
+    spec = WriteSpec(columns=parse_columns(columns), case_rule=rule, wrap=True)
+    payload = protobuf.encoder_under(schema, spec)(row, _PREFIX)
+    assert payload.startswith(_PREFIX + b"\0")
+    return message_class(schema).FromString(payload[6:])
+
+
+class TestEncoder:
+    @pytest.mark.parametrize(
+        ("column", "value", "expected"),
+        [
+            ("BOOLEAN", True, "0801"),
+            ("INT", 7, "0807"),
+            ("INT", -1, "08ffffffffffffffffff01"),  # ten bytes
+            ("BIGINT", 2**63 - 1, "08ffffffffffffffff7f"),
+            ("DOUBLE", -0.0, "090000000000000080"),
+            ("DOUBLE", float("nan"), "09000000000000f87f"),
+            ("STRING", "é", "0a02c3a9"),
+            ("BYTES", b"\0", "0a0100"),
+            # the value's digits, and its scale
+            ("DECIMAL(6, 2)", Number("123.45"), "0a080a02303910051802"),
+            ("DECIMAL(6, 2)", Number("0.00"), "0a070a010010011802"),
+            ("DECIMAL(6, 2)", Number("-0.01"), "0a070a01ff10011802"),
+            ("DECIMAL(6, 2)", Number("1.5"), "0a080a02009610031802"),
+            ("DECIMAL(6, 0)", Number("7"), "0a050a01071001"),
+            ("DATE", datetime.date(1970, 1, 2), "0a0708b20f10011802"),
+            ("TIME", datetime.time(1, 2, 3, 4), "0a0908011002180320a01f"),
+            ("TIME", datetime.time(0), "0a00"),
+            ("TIMESTAMP", datetime.datetime(1970, 1, 1, tzinfo=_UTC), "0a00"),
+            ("TIMESTAMP", datetime.datetime(1969, 12, 31, 23, 59, 59, 999_000, _UTC), "0a1108ffffffffffffffffff0110c08faedc03"),
+            ("ARRAY<INT>", [1, 2], "0a020102"),  # packed
+            ("ARRAY<STRING>", ["", "x"], "0a000a0178"),
+            ("ARRAY<STRUCT<X INT>>", [{"X": 1}, {"X": None}], "0a0208010a00"),
+            ("STRUCT<X INT>", {"X": None}, "0a00"),  # there, and empty
+            ("MAP<STRING, INT>", {"k": 1, "l": 0, "": 2}, "0a050a016b10010a030a016c0a021002"),
+            ("MAP<STRING, INT>", {"k": None}, "0a030a016b"),
+            # as nothing, and read as the default
+            ("INT", 0, ""), ("STRING", "", ""), ("BYTES", b"", ""), ("BOOLEAN", False, ""), ("DOUBLE", 0.0, ""),
+            ("ARRAY<INT>", [], ""), ("MAP<STRING, INT>", {}, ""),
+            *((column, None, "") for column in ("INT", "STRING", "DECIMAL(6, 2)", "DATE", "STRUCT<X INT>", "ARRAY<INT>", "MAP<STRING, INT>")),
+        ],
+    )  # fmt: skip
+    def test_values_are_written_as_the_registrys_converter_does(
+        self, column: str, value: object, expected: str
+    ) -> None:
+        assert _written(f"A {column}", {"A": value}) == expected
+
+    @pytest.mark.parametrize(
+        ("nullable", "null", "zero", "text"),
+        [(None, "", "", ""), ("optional", "", "0800", "0a00"), ("wrapper", "", "0a00", "0a00")],
+    )
+    def test_the_representation_tells_a_null_from_a_default(
+        self, nullable: NullableRepresentation | None, null: str, zero: str, text: str
+    ) -> None:
+        assert _written("A INT", {"A": None}, nullable=nullable) == null
+        assert _written("A INT", {"A": 0}, nullable=nullable) == zero
+        assert _written("A STRING", {"A": ""}, nullable=nullable) == text
+
+    def test_wrappers_stand_in_lists_and_maps_too(self) -> None:
+        assert _written("A ARRAY<INT>", {"A": [0, 7]}, nullable="wrapper") == "0a000a020807"
+        assert _written("A MAP<STRING, INT>", {"A": {"k": 0, "l": None}}, nullable="wrapper") == (
+            "0a070a030a016b12000a050a030a016c"
+        )
+
+    @pytest.mark.parametrize("nullable", [None, "optional", "wrapper"])
+    @pytest.mark.parametrize("column", ["INT", "STRING", "STRUCT<X INT>", "DATE"])
+    def test_null_in_a_list_is_refused(self, column: str, nullable: NullableRepresentation | None) -> None:
+        """NullPointerException."""
+        with pytest.raises(EncodeError) as raised:
+            _written(f"A ARRAY<{column}>", {"A": [None]}, nullable=nullable)
+        assert raised.value.paths == ("->A->ARRAY[0]",) or raised.value.paths[0].startswith("->A")
+
+    def test_fields_stand_in_the_order_of_their_numbers(self) -> None:
+        assert _written("B INT, A INT", {"A": 1, "B": 2}) == "08021001"
+
+    def test_times_as_integers(self) -> None:
+        assert _written("A DATE, B TIME, C TIMESTAMP", {"A": 1, "B": 1, "C": -1}, times="integers") == (
+            "0a0708b20f10011802" "120420c0843d" "1a1108ffffffffffffffffff0110c08faedc03"
+        )  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("columns", "value"),
+        [
+            ("A DATE", 3_000_000),
+            ("A TIME", -1),
+            ("A TIME", 86_400_000),
+            ("A TIMESTAMP", 2**60),
+            ("A DATE", True),
+            ("A DATE", "x"),
+        ],
+    )
+    def test_integers_that_are_no_time_are_refused(self, columns: str, value: object) -> None:
+        with pytest.raises(EncodeError, match="->A"):
+            _written(columns, {"A": value}, times="integers")
+
+    @pytest.mark.parametrize(
+        ("column", "value", "words"),
+        [
+            ("INT", 2**31, "->A"),
+            ("INT", "x", "->A"),
+            ("INT", True, "->A"),
+            ("INT", 1.5, "->A"),
+            ("BIGINT", 2**63, "->A"),
+            ("BOOLEAN", 1, "->A"),
+            ("DOUBLE", "x", "->A"),
+            ("STRING", b"x", "->A"),
+            ("STRING", "\ud800", "half a surrogate pair"),
+            ("BYTES", "x", "->A"),
+            ("DECIMAL(4, 2)", Number("1.234"), "without rounding"),
+            ("DECIMAL(4, 2)", Number("100"), "without rounding"),
+            ("DECIMAL(4, 2)", Number("NaN"), "finite"),
+            ("DECIMAL(4, 2)", 1.5, "finite decimal"),
+            ("DECIMAL(4, 2)", Number("1e999999"), "without rounding"),
+            ("DATE", datetime.date(1582, 10, 14), "a date from 1582-10-15 on"),
+            ("DATE", datetime.datetime(2020, 1, 1, tzinfo=_UTC), "a date"),
+            ("TIME", datetime.time(0, tzinfo=_UTC), "a time without zone"),
+            ("TIMESTAMP", datetime.datetime(2020, 1, 1), "with a time zone"),
+            ("TIMESTAMP", 1, "with a time zone"),
+            ("ARRAY<INT>", "x", "->A"),
+            ("ARRAY<INT>", [2**31], "->A"),
+            ("MAP<STRING, INT>", {1: 1}, "->A"),
+            ("MAP<STRING, INT>", [1], "->A"),
+            ("STRUCT<X INT>", 1, "->A"),
+            ("STRUCT<X INT>", {"X": "x"}, "->A->X"),
+        ],
+    )
+    def test_a_value_that_does_not_fit_is_refused_with_its_path(self, column: str, value: object, words: str) -> None:
+        with pytest.raises(EncodeError, match=words):
+            _written(f"A {column}", {"A": value})
+
+    def test_several_misfits_are_all_told(self) -> None:
+        with pytest.raises(EncodeError) as raised:
+            _written("A INT, B DATE, S STRUCT<X STRING>", {"A": "x", "B": 1, "S": {"X": 1}})
+        assert raised.value.paths == ("->A", "->B", "->S->X")
+
+    def test_a_column_that_the_row_lacks_is_null_and_keys_go_by_the_case_rule(self) -> None:
+        assert _written("A INT, B INT", {"a": 1}, rule=CaseRule.UNIQUE) == "0801"
+
+    @pytest.mark.parametrize("row", [1, "x", [1]])
+    def test_a_row_is_a_mapping(self, row: object) -> None:
+        with pytest.raises(EncodeError):
+            _written("A INT", row)
+
+    def test_a_map_of_other_keys_is_refused(self) -> None:
+        with pytest.raises(ColumnError, match=r"^Protobuf only supports MAPs with STRING keys: "):
+            protobuf.encoder(P3 + "message M {}", WriteSpec(columns=parse_columns("A MAP<INT, INT>")))
+
+    def test_a_schema_is_needed(self) -> None:
+        with pytest.raises(SchemaError, match=r"^PROTOBUF bodies cannot be written without a schema\.$"):
+            protobuf.encoder(None, WriteSpec())
+
+
+class TestEncoderUnder:
+    """A column is the field of its exact name and Connect type."""
+
+    def test_every_kind_of_field(self) -> None:
+        schema = (
+            f"{P3}{IMPORTS} message M {{ uint32 a = 1; sint64 b = 2; float_ c = 3; E e = 4; fixed64 f = 5; bytes g = 6; "
+            "google.protobuf.UInt32Value h = 7; map<string, int64> i = 8; repeated E j = 9; bool left_out = 10; message float_ "
+            "{ double x = 1; } } enum E { Z = 0; ONE = 1; }"
+        )
+        columns = (
+            "`a` BIGINT, `b` BIGINT, `c` STRUCT<`x` DOUBLE>, `e` STRING, `f` BIGINT, `g` BYTES, `h` BIGINT, `i` MAP<STRING, BIGINT>, "
+            "`j` ARRAY<STRING>"
+        )
+        row = {
+            "a": 2**32 - 1,
+            "b": -1,
+            "c": {"x": 0.5},
+            "e": "ONE",
+            "f": 2**63 - 1,
+            "g": b"x",
+            "h": 0,
+            "i": {"k": 1},
+            "j": ["Z", "ONE"],
+        }
+        message = _under(schema, columns, row)
+        assert message == message_class(schema)(**row | {"h": {"value": 0}})
+
+    @pytest.mark.parametrize(
+        ("field", "column", "value", "words"),
+        [
+            ("uint32", "BIGINT", -1, "an integer from 0 to 4294967295"),
+            ("uint32", "BIGINT", 2**32, "an integer from 0 to 4294967295"),
+            ("fixed32", "BIGINT", 2**32, "an integer from 0 to 4294967295"),
+            ("uint64", "BIGINT", -1, "an integer from 0 to 9223372036854775807"),
+            ("fixed64", "BIGINT", 2**63, "an integer from 0 to 9223372036854775807"),
+            ("google.protobuf.UInt64Value", "BIGINT", -1, "an integer from 0"),
+            ("uint32", "BIGINT", True, "an integer from 0"),
+            ("E", "STRING", "TWO", "one of ONE, Z"),
+            ("E", "STRING", 1, "one of ONE, Z"),
+            ("E", "STRING", "UNKNOWN_ENUM_VALUE_E_7", "one of ONE, Z"),
+            ("sint32", "INT", 2**31, "->a"),
+        ],
+    )
+    def test_a_value_that_the_field_does_not_hold_is_refused(
+        self, field: str, column: str, value: object, words: str
+    ) -> None:
+        schema = f"{P3}{IMPORTS} message M {{ {field} a = 1; }} enum E {{ Z = 0; ONE = 1; }}"
+        with pytest.raises(EncodeError, match=words):
+            _under(schema, f"`a` {column}", {"a": value})
+
+    def test_of_a_oneof_the_field_that_is_not_null_is_written(self) -> None:
+        schema = f"{P3} message M {{ int32 z = 9; oneof o {{ int32 i = 1; string s = 2; }} }}"
+        columns = "`o_0` STRUCT<`i` INT, `s` STRING>, `z` INT"
+        message = _under(schema, columns, {"o_0": {"s": ""}, "z": 1})
+        assert (message.WhichOneof("o"), message.s, message.z) == ("s", "", 1)
+        assert _under(schema, columns, {"o_0": {"i": 0, "s": None}}).WhichOneof("o") == "i"
+        assert _under(schema, columns, {"o_0": None}).WhichOneof("o") is None
+        for value, count in (({"i": 1, "s": "x"}, 2), ({"i": None}, 0)):
+            with pytest.raises(EncodeError, match=rf"has {count} fields that are not null, and a oneof has one"):
+                _under(schema, columns, {"o_0": value})
+
+    def test_columns_that_the_schema_misses_are_refused(self) -> None:
+        schema = f"{P3} message M {{ int32 a = 1; N n = 2; message N {{ int32 x = 1; }} }}"
+        with pytest.raises(
+            SchemaError, match=r"^The schema has no field for the columns 'A', 'B' at the root; it has 'a', 'n'\."
+        ):
+            _under(schema, "A INT, B INT", {})
+        with pytest.raises(SchemaError, match=r"'Y' at ->n; it has 'x'\."):
+            _under(schema, "`n` STRUCT<Y INT>", {})
+
+    @pytest.mark.parametrize(
+        ("field", "column"),
+        [
+            ("int32", "BIGINT"), ("int64", "INT"), ("uint32", "INT"), ("float", "STRING"), ("string", "BYTES"), ("E", "INT"),
+            ("google.protobuf.Timestamp", "BIGINT"), ("google.type.Date", "INT"), ("int32", "DATE"), ("confluent.type.Decimal", "BYTES"),
+            ("repeated int32", "INT"), ("int32", "ARRAY<INT>"), ("repeated int32", "ARRAY<BIGINT>"), ("N", "STRING"), ("N", "STRUCT<`x` BIGINT>"),
+            ("map<string, int32>", "MAP<STRING, BIGINT>"), ("google.protobuf.StringValue", "STRUCT<`value` STRING>"),
+        ],
+    )  # fmt: skip
+    def test_a_column_of_another_type_is_refused(self, field: str, column: str) -> None:
+        schema = f"{P3}{IMPORTS} message M {{ {field} a = 1; message N {{ int32 x = 1; }} }} enum E {{ Z = 0; }}"
+        with pytest.raises(SchemaError, match=r"Declare the column as the schema has it\.$"):
+            _under(schema, f"`a` {column}", {})
+
+    def test_a_required_field_must_be_there(self) -> None:
+        schema = f"{P2} message M {{ required int32 a = 1; optional int32 b = 2; }}"
+        assert _under(schema, "`a` INT, `b` INT", {"a": 0, "b": None}).a == 0
+        with pytest.raises(EncodeError, match="is missing required fields: a"):
+            _under(schema, "`a` INT, `b` INT", {"a": None, "b": 1})
+        with pytest.raises(EncodeError, match="is missing required fields: a"):
+            _under(schema, "`b` INT", {"b": 1})
+
+    def test_a_decimal_has_the_columns_scale(self) -> None:
+        schema = f"{P3}{IMPORTS} message M {{ confluent.type.Decimal a = 1; }}"
+        message = _under(schema, "`a` DECIMAL(64, 0)", {"a": Number("-1")})
+        assert (message.a.value, message.a.precision, message.a.scale) == (b"\xff", 1, 0)
+
+    def test_dicts_are_written_as_the_runtime_takes_them(self) -> None:
+        schema = f"{P3} message M {{ int32 a = 1; N n = 2; repeated E e = 3; map<int32, N> m = 4; oneof o {{ int32 x = 5; int32 y = 6; }} message N {{ string s = 1; }} enum E {{ Z = 0; ONE = 1; }} }}"
+        row = {"a": 1, "n": {"s": "x"}, "e": ["ONE", 7], "m": {1: {"s": "y"}}, "y": 0}
+        body = protobuf.encoder(schema, WriteSpec())(row, _PREFIX)
+        assert message_class(schema).FromString(body[6:]) == message_class(schema)(**row | {"e": [1, 7]})
+
+    @pytest.mark.parametrize("row", [{"b": 1}, {"a": "x"}, {"a": 2**40}, 1, {"n": {"s": 1}}, {1: 1}, {"e": ["NOPE"]}])
+    def test_dicts_that_it_does_not_take_are_refused(self, row: object) -> None:
+        schema = f"{P3} message M {{ int32 a = 1; N n = 2; repeated E e = 3; message N {{ string s = 1; }} enum E {{ Z = 0; }} }}"
+        with pytest.raises(EncodeError):
+            protobuf.encoder(schema, WriteSpec())(row, _PREFIX)
+
+    def test_references_are_told_by_their_names(self) -> None:
+        from srfix.serde.schemas.references import ReferenceText
+
+        other = ReferenceText(P3 + "package o; message O { int32 x = 1; }", name="o.proto")
+        schema = P3 + 'import "o.proto"; message M { o.O a = 1; }'
+        spec = WriteSpec(columns=parse_columns("`a` STRUCT<`x` INT>"), wrap=True, case_rule=CaseRule.EXACT)
+        assert protobuf.encoder_under(schema, spec, (other,))({"a": {"x": 7}}, b"") == b"\0\x0a\2\x08\7"
+        for wrong in ((), (ReferenceText(other, name="p.proto"),), (str(other),)):
+            with pytest.raises(SchemaError, match=r'Import "o\.proto" was not found'):
+                protobuf.encoder_under(schema, spec, wrong)
+
+    def test_one_text_under_another_name_is_another_schema(self) -> None:
+        """Texts are remembered by their references' names, too."""
+        from srfix.serde.schemas.references import ReferenceText
+
+        texts = [ReferenceText(P3 + f"message O {{ int32 {name} = 1; }}", name="o.proto") for name in "xy"]
+        schema = P3 + 'import "o.proto"; message M { O a = 1; }'
+        rows = [protobuf.decoder(schema, ReadSpec(), (text,))(b"\0\x0a\2\x08\7", 0) for text in texts]
+        assert rows == [{"a": {"x": 7}}, {"a": {"y": 7}}]
+
+
+class TestDescriptors:
+    """`ProtobufSchema`: a text may be the base64 of a FileDescriptorProto, as confluent-kafka registers it."""
+
+    @staticmethod
+    def _base64(text: str) -> str:
+        file = FileDescriptorProto()
+        message_class(text).DESCRIPTOR.file.CopyToProto(file)
+        return base64.b64encode(file.SerializeToString()).decode()
+
+    def test_it_is_read_and_written_by(self) -> None:
+        text = self._base64(f"{P3} message M {{ int32 a = 1; message N {{}} }} message O {{ int32 b = 1; }}")
+        assert protobuf.decoder(text, ReadSpec())(b"\0\x08\7", 0) == {"a": 7}
+        assert protobuf.decoder(text, ReadSpec())(b"\2\2\x08\7", 0) == {"b": 7}
+        assert protobuf.encoder(text, WriteSpec())({"a": 7}, b"") == b"\0\x08\7"
+        assert protobuf.record_name(text) == "M"
+
+    def test_its_imports_and_options_count(self) -> None:
+        text = self._base64(
+            f'{P3} import "google/type/date.proto"; import "confluent/meta.proto"; import "confluent/type/decimal.proto"; message M {{ google.type.Date A = 1; confluent.type.Decimal B = 2 [(confluent.field_meta) = {{params: [{{key: "precision", value: "4"}}, {{key: "scale", value: "2"}}]}}]; }}'
+        )
+        assert protobuf.infer_columns(text).columns == parse_columns("A DATE, B DECIMAL(4, 2)")
+
+
+class TestNoSr:
+    def test_no_indexes_are_written(self) -> None:
+        spec = WriteSpec(columns=parse_columns("A INT, B STRING"), wrap=True)
+        assert nosr.encoder(None, spec)({"A": 7, "B": "x"}, b"") == bytes.fromhex("0807120178")
+
+    def test_columns_are_needed(self) -> None:
+        with pytest.raises(ColumnError, match="PROTOBUF_NOSR"):
+            nosr.encoder(None, WriteSpec())
+
+
+class TestLibraries:
+    @pytest.mark.parametrize(
+        "library", ["grpc_tools._protoc_compiler", "google.protobuf.descriptor_pool", "google.type"]
+    )
+    def test_without_them_it_is_said_what_to_install(self, library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, library, None)
+        descriptors._includes.cache_clear()
+        with pytest.raises(
+            UsageError, match=r"^Protobuf needs the libraries of the extra: pip install 'srfix\[protobuf\]'\.$"
+        ):
+            protobuf.check_schema(P3 + "message OfNobody {}")
+
+    def test_a_folder_for_the_texts_is_needed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("tempfile.tempdir", "/nowhere/at/all")
+        with pytest.raises(UsageError, match=r"temporary folder, which cannot be made .*TMPDIR"):
+            protobuf.check_schema(P3 + "message OfNoFolder {}")
