@@ -99,7 +99,7 @@ class TestOneField:
         ],
     )
     def test_a_map_is_told_by_its_shape(self, name: str, fields: str, label: str, column: str) -> None:
-        """`ProtobufData.isMapDescriptor`: a repeated message called …Entry of a key and a value; nobody asks for `map_entry`."""
+        """`ProtobufData.isMapDescriptor`: a repeated message called …Entry of a key and a value; `map_entry` is not asked."""
         text = f"{P3} message M {{ {label} {name} a = 1; message {name} {{ {fields} }} }}"
         assert protobuf.infer_columns(text).columns == parse_columns(f"A {column}")
 
