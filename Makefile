@@ -228,6 +228,8 @@ ifneq ($(CARGO),)
 endif
 	$(BIN)/python -m tests.bench.bench_json
 	$(BIN)/python -m tests.bench.bench_protobuf
+	$(BIN)/python -m tests.bench.bench_protobuf_pair
+	$(BIN)/python -m tests.bench.bench_delimited
 	$(BIN)/python tests/bench/bench_census.py
 	$(BIN)/python tests/bench/bench_scale.py
 	$(BIN)/python -m tests.bench.bench_many_stores

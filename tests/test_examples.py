@@ -26,6 +26,7 @@ SERDES = (
     "serializer",
     "confluent.avro",
     "confluent.json_schema",
+    "confluent.protobuf",
     "batches.batches",
     "arrow.decode",
     "arrow.encode",

@@ -45,6 +45,9 @@ INNOCENT = (
     "order.lower()",
     "match[0].upper()",
     "branch.type.upper()",
+    'removeprefix("TYPE_").lower()',
+    "__name__.lower()",
+    "field.cardinality.lower()",
     "text[0].upper()",
     "words[0].lower()",
     "coding.strip().lower()",
@@ -124,6 +127,7 @@ IMPLEMENTATIONS = {
     "srfix.serde.formats.avro",
     "srfix.serde.formats.json",
     "srfix.serde.formats.json_schema",
+    "srfix.serde.formats.protobuf",
 }
 """Folders that are one implementation of an interface: their front has its names, as a sibling's file has."""
 

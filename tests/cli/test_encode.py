@@ -57,6 +57,17 @@ class TestThereAndBack:
         given = json.loads(row)
         assert json.loads(back) == (given if isinstance(given, dict) else {"ID": given})
 
+    def test_a_delimited_row_is_text_between_its_delimiters(self) -> None:
+        half = ("--format", "delimited", "--columns", "ID INT, NAME STRING", "--delimiter", "|")
+        assert said(srfix("encode", *half, '{"id": -7, "name": "Ada | A"}')) == ['"-7"|"Ada | A"']
+        assert said(srfix("encode", *half, "--role", "key", "--as", "hex", '{"ID": null}')) == ["7c"]
+        (row,) = said(srfix("decode", *half, "--payload", '"-7"|"Ada | A"'))
+        assert json.loads(row) == {"ID": -7, "NAME": "Ada | A"}
+
+    def test_nothing_is_looked_at_in_the_format_none(self) -> None:
+        half = ("--format", "none", "--role", "key")
+        assert said(srfix("encode", *half, '{"ID": 7}')) == said(srfix("decode", *half, "--payload", "00")) == ["null"]
+
     def test_a_key_of_one_column_is_bare_and_a_value_is_not(self) -> None:
         half = ("--columns", "ID INT KEY, NAME STRING")
         assert said(srfix("encode", "--role", "key", *half, "7")) == ["0e"]
@@ -184,11 +195,14 @@ class TestWhatMakesNoSense:
             (("decode",), "Name a TOPIC"),
             (("decode", "--payload", "zz", "--schema", '"int"'), "is not hexadecimal"),
             (("decode", "--payload", "00", "--framed"), "--framed needs --schema"),
-            (("decode", "--payload", "00", "--format", "kafka"), "needs its column"),
+            (("decode", "--payload", "00", "--format", "kafka"), "needs its columns"),
+            (("decode", "--payload", "7|a", "--format", "delimited"), "needs its columns"),
+            (("decode", "--payload", "7", "--format", "json", "--delimiter", ";"), "is for DELIMITED alone"),
+            (("encode", "--format", "json", "--delimiter", ";", "{}"), "is for DELIMITED alone"),
             (("decode", "--payload", "00", "--role", "both", "--format", "json"), "is a key or a value"),
             (("decode", "--payload", "00"), "No schema registry was named"),
             (("schema", "A INT", "--format", "kafka"), "has no schemas"),
-            (("schema", "A INT", "--format", "json_sr", "--full-name", "a.B"), "has no full name"),
+            (("schema", "A INT", "--format", "json_sr", "--full-name", "a.B"), "is for Avro and Protobuf"),
             (("schema", "A INT", "--generation", "soon"), "not a version"),
             (("schema", "A INT", "--source-name", "S"), "give --role key, too"),
             (("schema", "A INT", "--columns", "B INT"), "Give the columns once"),

@@ -172,7 +172,7 @@ def test_a_document_has_its_keys_in_a_table_and_its_schema_to_download(document:
 
 def test_the_options_of_the_spark_source_and_the_drop_in_s_differences_are_there_as_tables() -> None:
     assert "| `startingOffsets` |" in PAGES["spark/options.md"]
-    assert PAGES["serde/differences.md"].count("| confluent-kafka |") == 2  # Avro's and JSON's
+    assert PAGES["serde/differences.md"].count("| confluent-kafka |") == 3  # Avro's, JSON's and Protobuf's
 
 
 def test_a_bar_in_a_table_s_code_has_no_backslash() -> None:

@@ -12,6 +12,7 @@ from srfix.serde.formats.avro.format import columns_from_avro
 from srfix.serde.interface import SerdeContext
 from srfix.serde.resolve.policies import ById, DualSubject, Resolver, UnderOneSubject
 from srfix.serde.schemas.models import Schema, SchemaReference
+from srfix.serde.schemas.references import reference_name, reference_texts
 from srfix.serde.subjects.strategies import FixedSubject, TopicSubject
 from srfix.serde.wire import frame_id
 from tests.serde.avro_schemas import body, enum, record
@@ -67,3 +68,11 @@ class TestReading:
 def test_columns_are_inferred_through_them() -> None:
     order, inline, *parts = map(json.dumps, (ORDER, INLINE, CURRENCY, MONEY))
     assert columns_from_avro(order, references=tuple(parts)) == columns_from_avro(inline)
+
+
+@pytest.mark.parametrize("schema_type", ["JSON", "PROTOBUF"])
+def test_texts_of_types_that_refer_by_name_know_their_names(registry: MemoryRegistry, schema_type: str) -> None:
+    schema = Schema(
+        text="", schema_type=schema_type, references=(SchemaReference(name="a.proto", subject="money", version=1),)
+    )
+    assert [*map(reference_name, reference_texts(registry, schema))] == ["shop.Currency", "a.proto"]

@@ -89,12 +89,17 @@ class TestParse:
 
 
 class TestHeaderGuid:
-    @pytest.mark.parametrize(
-        "value", [None, "text", b"", b"\x01" + b"x" * 15, b"\x00" + b"x" * 16, b"\x01" + b"x" * 17]
-    )
+    @pytest.mark.parametrize("value", [None, "text", b"", b"\x01" + b"x" * 15, b"\x00" + b"x" * 16])
     def test_a_header_that_is_no_guid_is_an_error_of_its_own(self, value: bytes | str | None) -> None:
         with pytest.raises(MalformedHeaderError, match=r"^The record header __key_schema_id holds "):
             wire.header_guid([("__key_schema_id", value)], Role.KEY)
+
+    def test_what_stands_behind_it_is_before_the_body(self) -> None:
+        """Protobuf's message indexes (`HeaderSchemaIdSerializer`)."""
+        headers = {"__value_schema_id": wire.frame_guid(GUID, b"\x02\x02")}
+        frame = wire.parse(b"body", headers=headers)
+        assert frame is not None
+        assert (frame.guid, frame.body) == (GUID, b"\x02\x02body")
 
     def test_the_last_of_several_headers_counts(self) -> None:
         headers = [("__key_schema_id", b"nonsense"), ("__key_schema_id", wire.frame_guid(GUID))]

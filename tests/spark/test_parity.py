@@ -3,6 +3,8 @@ PARITY says, by their sums (`make test-spark PARITY=1000000`). Of generated topi
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import json
 import os
 from pathlib import Path
@@ -13,13 +15,23 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from srfix.fixtures.registry.http.server import FixtureRegistry
-from srfix.serde import CaseRule, JsonSchemaSerializer, JsonSerializer, RegistryClient, SerdeContext, parse_columns
+from srfix.serde import (
+    CaseRule,
+    JsonSchemaSerializer,
+    JsonSerializer,
+    ProtobufNoSrSerializer,
+    ProtobufSerializer,
+    RegistryClient,
+    SerdeContext,
+    parse_columns,
+)
 from srfix.serde.formats.table import Format
 from srfix.serde.spark import from_registry, plan_read
 from srfix.serde.spark.releases import require_arrow
 from tests.bench import spark_data
 from tests.spark.parity import HAS_ARROW, Payloads, compare
 
+EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 ROWS: Final = int(os.environ.get("PARITY", "100000"))
 
 
@@ -59,6 +71,32 @@ class TestOtherFormats:
             payloads = [None, b"", *whole, *(prefix + document for document in documents)]
             for rule in CaseRule:
                 plan = plan_read(client, "t", columns, format=format_, case_rule=rule)
+                require_arrow()
+                for each in compare(spark, [Payloads(plan=plan, payloads=payloads)]):
+                    assert each.jvm is None
+                    assert each.arrow == each.deserializer, each
+
+    @pytest.mark.parametrize("format_", [Format.PROTOBUF, Format.PROTOBUF_NOSR])
+    def test_protobuf_is_the_arrow_engine_s(
+        self, spark: SparkSession, registry: FixtureRegistry, format_: Format
+    ) -> None:
+        columns = parse_columns(
+            "ID BIGINT, NAME STRING, SEEN TIMESTAMP, BORN DATE, PRICE DECIMAL(9, 2), "
+            "ITEMS ARRAY<STRUCT<X INT, Y DOUBLE>>, M MAP<STRING, BOOLEAN>"
+        )
+        rows: list[dict[str, object]] = [
+            {"ID": -(2**63), "NAME": "Ünï\u0000", "ITEMS": [{"X": 1, "Y": -0.0}, {}], "M": {"": True, "x": False}},
+            {"SEEN": EPOCH, "BORN": EPOCH.date(), "PRICE": decimal.Decimal("1.50")},
+        ]
+        is_framed = format_ is Format.PROTOBUF
+        with RegistryClient(registry.url) as client:
+            serializer = ProtobufSerializer(client, columns) if is_framed else ProtobufNoSrSerializer(columns)
+            whole = [serializer(row, SerdeContext("t")) for row in rows]
+            prefix = (whole[0] or b"")[:6] if is_framed else b""
+            bodies = (b"", b"\x08", b"\x12\x01\xff", b"\x08\x01\x08\x02", b"\x22\x00", b"\x7a\x01\x00")
+            payloads = [None, *whole, *(prefix + body for body in bodies), prefix[:5] + b"\x02\x02"]
+            for rule in CaseRule:
+                plan = plan_read(client if is_framed else None, "t", columns, format=format_, case_rule=rule)
                 require_arrow()
                 for each in compare(spark, [Payloads(plan=plan, payloads=payloads)]):
                     assert each.jvm is None

@@ -241,7 +241,7 @@ class TestBytes:
                 assert written == [plan.serializer()(row, plan.context()) for row in rows], (name, engine)
                 assert written[-1] is None
 
-    @pytest.mark.parametrize("format_", [Format.JSON, Format.JSON_SR, Format.KAFKA])
+    @pytest.mark.parametrize("format_", [Format.JSON, Format.JSON_SR, Format.PROTOBUF, Format.KAFKA])
     def test_the_other_formats_are_the_arrow_engine_s(self, spark: SparkSession, format_: Format) -> None:
         columns = "ID INT" if format_ is Format.KAFKA else "ID INT, D DECIMAL(4, 2), T TIME, A ARRAY<DATE>"
         plan = plan_write(MemoryRegistry(), "t", columns, format=format_)

@@ -28,9 +28,11 @@ if TYPE_CHECKING:
     from srfix.serde.connect.generations import WrittenBy as WrittenBy
     from srfix.serde.dataclass_deserializer import DataclassDeserializer as DataclassDeserializer
     from srfix.serde.deserializer import AvroDeserializer as AvroDeserializer
+    from srfix.serde.deserializer import DelimitedDeserializer as DelimitedDeserializer
     from srfix.serde.deserializer import JsonDeserializer as JsonDeserializer
     from srfix.serde.deserializer import JsonSchemaDeserializer as JsonSchemaDeserializer
     from srfix.serde.deserializer import KafkaDeserializer as KafkaDeserializer
+    from srfix.serde.deserializer import NoneDeserializer as NoneDeserializer
     from srfix.serde.deserializer import ProtobufDeserializer as ProtobufDeserializer
     from srfix.serde.deserializer import ProtobufNoSrDeserializer as ProtobufNoSrDeserializer
     from srfix.serde.deserializer import SchemaDeserializer as SchemaDeserializer
@@ -97,9 +99,11 @@ if TYPE_CHECKING:
     from srfix.serde.schemas.models import Schema as Schema
     from srfix.serde.schemas.models import SchemaReference as SchemaReference
     from srfix.serde.serializer import AvroSerializer as AvroSerializer
+    from srfix.serde.serializer import DelimitedSerializer as DelimitedSerializer
     from srfix.serde.serializer import JsonSchemaSerializer as JsonSchemaSerializer
     from srfix.serde.serializer import JsonSerializer as JsonSerializer
     from srfix.serde.serializer import KafkaSerializer as KafkaSerializer
+    from srfix.serde.serializer import NoneSerializer as NoneSerializer
     from srfix.serde.serializer import ProtobufNoSrSerializer as ProtobufNoSrSerializer
     from srfix.serde.serializer import ProtobufSerializer as ProtobufSerializer
     from srfix.serde.serializer import WindowedSerializer as WindowedSerializer
@@ -136,9 +140,11 @@ else:
             "dataclass_deserializer": ["DataclassDeserializer"],
             "deserializer": [
                 "AvroDeserializer",
+                "DelimitedDeserializer",
                 "JsonDeserializer",
                 "JsonSchemaDeserializer",
                 "KafkaDeserializer",
+                "NoneDeserializer",
                 "ProtobufDeserializer",
                 "ProtobufNoSrDeserializer",
                 "SchemaDeserializer",
@@ -198,9 +204,11 @@ else:
             "resolve.resolved": ["RefusedRegistration", "ResolvedSchema", "SecondAnswered"],
             "serializer": [
                 "AvroSerializer",
+                "DelimitedSerializer",
                 "JsonSchemaSerializer",
                 "JsonSerializer",
                 "KafkaSerializer",
+                "NoneSerializer",
                 "ProtobufNoSrSerializer",
                 "ProtobufSerializer",
                 "WindowedSerializer",

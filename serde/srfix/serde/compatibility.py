@@ -1,6 +1,7 @@
-"""Whether one Avro schema may follow another, by a registry's compatibility level.
+"""Whether one schema may follow another, by a registry's compatibility level. Protobuf's rules are in
+`formats.protobuf.compatibility`.
 
-The rules are Apache Avro's (`avro.compatibility`, the twin of Java's `SchemaCompatibility`, which Confluent's
+Those of Avro are Apache Avro's (`avro.compatibility`, the twin of Java's `SchemaCompatibility`, which Confluent's
 registry asks), over its parsed schemas. Where the Python library differs from the Java one, the schemas are changed first, so
 that the answer is Java's:
 
@@ -23,11 +24,11 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from srfix.serde.bounds import COMPATIBILITY_PAIRS, COMPATIBILITY_REASONS, SCHEMA_CACHE
 from srfix.serde.errors import SchemaError, UsageError
@@ -265,29 +266,42 @@ class CompatibilityLevel(Enum):
         return self.name.endswith("_TRANSITIVE")
 
 
-def incompatibilities(*, new: str, existing: Sequence[str], level: str) -> tuple[str, ...]:
-    """Why a registry would refuse the Avro schema `new` after `existing`; empty if it would accept it.
+def incompatibilities(
+    *,
+    new: str,
+    existing: Sequence[str],
+    level: str,
+    schema_type: str = "AVRO",
+    new_references: tuple[str, ...] = (),
+    existing_references: Sequence[tuple[str, ...]] = (),
+) -> tuple[str, ...]:
+    """Why a registry would refuse the schema `new` after `existing`; empty if it would accept it.
 
     `existing` holds the texts of the subject's live versions, oldest first. Levels without `_TRANSITIVE` look
     at the last one alone. Reasons are short sentences: the latest first, sorted within one direction.
 
-    :raises SchemaError: if a text that is looked at is not an Avro schema. `new` always is, even at NONE.
-    :raises UsageError: if `level` is none of `CompatibilityLevel`'s names.
+    `schema_type` is AVRO or PROTOBUF. A Protobuf schema may refer to others: to what `new` refers, and then each of
+    `existing` (none is as good as an empty tuple for each), as `reference_texts` gives them.
+
+    :raises SchemaError: if a text that is looked at is no schema of its type. `new` always is, even at NONE.
+    :raises UsageError: if `level` is none of `CompatibilityLevel`'s names, or the libraries for Protobuf are missing.
     """
     rule = _level(level)
-    new_schema = _parse(new)
+    parse, cannot_read = _FORMATS[schema_type]
+    new_schema = parse(new, new_references)
     if rule is CompatibilityLevel.NONE or not existing:
         return ()
     reasons: list[str] = []
-    for text in reversed(existing if rule.transitive else existing[-1:]):
-        old_schema = _parse(text)
+    versions = [*zip(existing, existing_references or [()] * len(existing), strict=True)]
+    for text, references in reversed(versions if rule.transitive else versions[-1:]):
+        old_schema = parse(text, references)
         if rule.new_reads_old:
             reasons += (
-                f"The new schema cannot read the existing one: {r}" for r in _cannot_read(new_schema, old_schema)
+                f"The new schema cannot read the existing one: {r}" for r in cannot_read(new_schema, old_schema)
             )
         if rule.old_reads_new:
             reasons += (
-                f"The existing schema cannot read the new one: {r}" for r in _cannot_read(old_schema, new_schema)
+                f"The existing schema cannot read the new one: {r}" for r in cannot_read(old_schema, new_schema)
             )
     return tuple(reasons)
 
@@ -350,3 +364,24 @@ def _cannot_read(reader: Schema, writer: Schema) -> list[str]:
     places = result.places - {"/"} or {"/"}
     where = f" at {min(places)}" if len(result.reasons) == 1 == len(places) else ""
     return sorted(f"{reason}{where}." for reason in result.reasons)
+
+
+def _compiled(text: str, references: tuple[str, ...]) -> Any:
+    from srfix.serde.formats.protobuf.descriptors import compiled
+
+    return compiled(text, references)
+
+
+def _cannot_read_protobuf(reader: Any, writer: Any) -> list[str]:
+    from srfix.serde.formats.protobuf.compatibility import cannot_read
+
+    return cannot_read(reader, writer)
+
+
+_FORMATS: Final[dict[str, tuple[Callable[[str, tuple[str, ...]], Any], Callable[[Any, Any], list[str]]]]] = {
+    "AVRO": (lambda text, _: _parse(text), _cannot_read),
+    "PROTOBUF": (_compiled, _cannot_read_protobuf),
+}
+"""What makes a schema of a text, and tells why one does not read what was written under another."""
+COMPARED_TYPES: Final = tuple(_FORMATS)
+"""The schema types that `incompatibilities` takes."""

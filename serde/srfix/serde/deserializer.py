@@ -8,6 +8,8 @@
 | `SchemaDeserializer(resolver, columns=…)` | any of these, as the schema says |
 | `JsonDeserializer(columns=…)` | plain JSON |
 | `KafkaDeserializer(columns)` | a key or value of one column, as Kafka's own serializers write it |
+| `DelimitedDeserializer(columns)` | a record of CSV, as ksqlDB's DELIMITED |
+| `NoneDeserializer()` | nothing: None for every key |
 | `ProtobufNoSrDeserializer(columns)` | messages of the columns' schema, without a registry (ksqlDB's PROTOBUF_NOSR) |
 | `WindowedDeserializer(deserializer, kind)` | a windowed key: a key of any of these, and its window |
 | `DataclassDeserializer(deserializer, Order)` | any of these with columns; a row is an `Order`, a dataclass |
@@ -37,7 +39,7 @@ from typing import Final
 from srfix.serde.arguments import check_instance, flag, member, number_or_none
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.given import GivenColumns, given_columns
-from srfix.serde.columns.times import Times
+from srfix.serde.columns.times import Times, given_times
 from srfix.serde.errors import DecodeError, UsageError
 from srfix.serde.formats.table import SCHEMA_FORMATS, Format
 from srfix.serde.interface import Context, Deserializer, SerdeContext, Value
@@ -200,6 +202,39 @@ class KafkaDeserializer(SchemalessDeserializer):
         super().__init__(given_columns(columns), wrap=False)
 
 
+class DelimitedDeserializer(SchemalessDeserializer):
+    """Reads a record of CSV, whose fields are the columns in their order: ksqlDB's DELIMITED.
+
+    Thread-safe and picklable.
+
+    >>> from srfix.serde import SerdeContext, parse_columns
+    >>> deserialize = DelimitedDeserializer(parse_columns("ID INT, NAME STRING"), delimiter="|")
+    >>> deserialize(b'7|"Ada | Augusta"', SerdeContext("users"))
+    {'ID': 7, 'NAME': 'Ada | Augusta'}
+    """
+
+    _format = Format.DELIMITED
+
+    def __init__(self, columns: GivenColumns, *, delimiter: str = ",", times: Times = "datetimes") -> None:
+        """
+        :param delimiter: what stands between fields, as ksqlDB's VALUE_DELIMITER: a character, SPACE or TAB.
+        :param times: `"integers"` gives a DATE, TIME or TIMESTAMP as the integer that stands in the record.
+        :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
+        :raises UsageError: if there is no such delimiter.
+        """
+        self._set(ReadSpec(columns=given_columns(columns), delimiter=delimiter, times=given_times(times)))
+
+
+class NoneDeserializer(SchemalessDeserializer):
+    """Reads every key, or value, as None, whatever bytes there are: ksqlDB's NONE.
+
+    >>> from srfix.serde import Role, SerdeContext
+    >>> NoneDeserializer()(b"7", SerdeContext("users", Role.KEY))
+    """
+
+    _format = Format.NONE
+
+
 class ProtobufNoSrDeserializer(SchemalessDeserializer):
     """Reads messages of the columns' own schema, without a registry: ksqlDB's PROTOBUF_NOSR. Needs the extra `protobuf`.
     Thread-safe and picklable.
@@ -212,7 +247,16 @@ class ProtobufNoSrDeserializer(SchemalessDeserializer):
     _format = Format.PROTOBUF_NOSR
 
 
-_SCHEMALESS: Final = {kind._format: kind for kind in (JsonDeserializer, KafkaDeserializer, ProtobufNoSrDeserializer)}
+_SCHEMALESS: Final = {
+    kind._format: kind
+    for kind in (
+        JsonDeserializer,
+        KafkaDeserializer,
+        DelimitedDeserializer,
+        NoneDeserializer,
+        ProtobufNoSrDeserializer,
+    )
+}
 
 
 def deserializer_of(
@@ -223,7 +267,7 @@ def deserializer_of(
     if format_ is None or format_ in SCHEMA_FORMATS:
         assert resolver is not None
         return SchemaDeserializer.of_spec(resolver, spec, SCHEMA_FORMATS if format_ is None else (format_,))
-    return _SCHEMALESS[format_].of_spec(replace(spec, wrap=False) if format_.is_bare else spec)
+    return _SCHEMALESS[format_].of_spec(spec)
 
 
 class WindowedDeserializer:

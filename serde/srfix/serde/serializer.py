@@ -7,6 +7,8 @@
 | `ProtobufSerializer(registry, columns)` | Protobuf under the columns' internal schema |
 | `JsonSerializer(columns)` | plain JSON |
 | `KafkaSerializer(columns)` | a key or value of one column, as Kafka's own serializers write it |
+| `DelimitedSerializer(columns)` | a record of CSV, as ksqlDB's DELIMITED |
+| `NoneSerializer()` | nothing: a null key |
 | `ProtobufNoSrSerializer(columns)` | messages of the columns' schema, without a registry (ksqlDB's PROTOBUF_NOSR) |
 | `WindowedSerializer(serializer, kind)` | a windowed key: a key by any of these, and its window |
 
@@ -22,7 +24,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, Self
 
-from srfix.serde.arguments import check_instance, member
+from srfix.serde.arguments import check_instance, flag, member
 from srfix.serde.casing import CaseRule
 from srfix.serde.column_sources.given import GivenColumns, given_columns
 from srfix.serde.columns.times import Times, given_times
@@ -241,6 +243,55 @@ class KafkaSerializer(SchemalessSerializer):
         super().__init__(given_columns(columns, names="upper"), case_rule=case_rule, wrap=False)
 
 
+class DelimitedSerializer(SchemalessSerializer):
+    """Writes a record of CSV, whose fields are the columns in their order: ksqlDB's DELIMITED.
+
+    Thread-safe and picklable.
+
+    >>> from srfix.serde import SerdeContext, parse_columns
+    >>> DelimitedSerializer(parse_columns("ID INT, NAME STRING"))({"id": 7, "name": "Ada, Augusta"}, SerdeContext("users"))
+    b'7,"Ada, Augusta"'
+    """
+
+    _format = Format.DELIMITED
+
+    def __init__(
+        self,
+        columns: GivenColumns,
+        *,
+        delimiter: str = ",",
+        case_rule: CaseRule | str = CaseRule.UNIQUE,
+        cut_times: bool = False,
+        times: Times = "datetimes",
+    ) -> None:
+        """
+        :param delimiter: what stands between fields, as ksqlDB's VALUE_DELIMITER: a character, SPACE or TAB.
+        :param cut_times: True to cut times to milliseconds; finer ones are refused otherwise.
+        :param times: `"integers"` takes a DATE, TIME or TIMESTAMP as the integer that is written.
+        :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
+        :raises UsageError: if there is no such delimiter.
+        """
+        self._set(
+            WriteSpec(
+                columns=given_columns(columns, names="upper"),
+                delimiter=delimiter,
+                case_rule=member("case_rule", CaseRule, case_rule),
+                cut_times=flag("cut_times", cut_times),
+                times=given_times(times),
+            )
+        )
+
+
+class NoneSerializer(SchemalessSerializer):
+    """Writes nothing: every key, or value, is null. ksqlDB's NONE.
+
+    >>> from srfix.serde import Role, SerdeContext
+    >>> NoneSerializer()({"ID": 7}, SerdeContext("users", Role.KEY))
+    """
+
+    _format = Format.NONE
+
+
 class ProtobufNoSrSerializer(SchemalessSerializer):
     """Writes messages of the columns' own schema, without a registry: ksqlDB's PROTOBUF_NOSR. Needs the extra `protobuf`.
     Thread-safe and picklable.
@@ -258,7 +309,8 @@ FRAMED: Final[dict[Format, type[FramedSerializer]]] = {
 }
 """What writes the formats that have schemas."""
 SCHEMALESS: Final[dict[Format, type[SchemalessSerializer]]] = {
-    kind._format: kind for kind in (JsonSerializer, KafkaSerializer, ProtobufNoSrSerializer)
+    kind._format: kind
+    for kind in (JsonSerializer, KafkaSerializer, DelimitedSerializer, NoneSerializer, ProtobufNoSrSerializer)
 }
 """What writes the others."""
 

@@ -55,6 +55,8 @@ class RowSpec:
     """`"integers"` if a DATE, TIME or TIMESTAMP is the integer that stands in the record."""
     nullable_representation: NullableRepresentation | None = None
     """Protobuf: what tells a null from a default."""
+    delimiter: str | None = None
+    """DELIMITED: what stands between fields, SPACE and TAB by their names; None for a comma."""
 
     @property
     def wrapped(self) -> bool:

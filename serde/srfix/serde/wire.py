@@ -6,6 +6,8 @@
 | `PREFIX_GUID` | payload | `01`, 16-byte GUID, body |
 | `HEADER_GUID` | header `__key_schema_id`, `__value_schema_id` | `01`, 16-byte GUID; payload = body |
 
+Of Protobuf, message indexes stand behind id or GUID: before the body, or in the header.
+
 The header wins over the payload, as in Confluent's dual deserializers (confluent-kafka 2.16, `schema_id.py`).
 A null payload is a tombstone, not an error.
 """
@@ -71,7 +73,7 @@ class Frame:
     guid: UUID | None
     """The GUID, for the other two."""
     payload: bytes
-    """The whole payload, framing included."""
+    """The whole payload, framing included; behind what follows a header's GUID."""
     body_offset: int
     """Where the body starts in `payload`: 5, 17 or 0."""
 
@@ -95,6 +97,11 @@ def header_guid(headers: Headers, role: Role) -> UUID | None:
     """The GUID in a record's headers; None if there is no such header. The last one counts, as in Kafka's
     Headers.lastHeader.
     """
+    value = _header(headers, role)
+    return None if value is None else UUID(bytes=value[1:PREFIX_GUID_SIZE])
+
+
+def _header(headers: Headers, role: Role) -> bytes | None:
     if not headers:
         return None
     name = schema_id_header(role)
@@ -105,20 +112,21 @@ def header_guid(headers: Headers, role: Role) -> UUID | None:
             header_value, present = value, True
     if not present:
         return None
-    if not isinstance(header_value, bytes) or len(header_value) != PREFIX_GUID_SIZE or header_value[0] != _MAGIC_GUID:
+    if not isinstance(header_value, bytes) or len(header_value) < PREFIX_GUID_SIZE or header_value[0] != _MAGIC_GUID:
         size = "null" if header_value is None else f"{len(header_value)} bytes"
         raise MalformedHeaderError(
             f"The record header {name} holds {size}; it must hold the byte 01 and a 16-byte schema GUID. "
             "The producer's header schema-id serializer did not write it."
         )
-    return UUID(bytes=header_value[1:])
+    return header_value
 
 
-def set_header_guid(headers: Headers, role: Role, guid: UUID) -> None:
+def set_header_guid(headers: Headers, role: Role, guid: UUID, indexes: bytes = b"") -> None:
     """Puts a GUID into a record's headers, as Confluent's `HeaderSchemaIdSerializer` does: appended to a list, set in a
     dict. One that was there before (of the record that it was made of, say) goes: readers differ in which of two counts.
+    `indexes` are a Protobuf message's, which stand behind it.
     """
-    name, value = schema_id_header(role), frame_guid(guid)
+    name, value = schema_id_header(role), frame_guid(guid, indexes)
     if isinstance(headers, dict):
         headers[name] = value
     elif isinstance(headers, list):
@@ -147,9 +155,10 @@ def parse(payload: bytes | None, *, headers: Headers = None, role: Role = Role.V
     """Takes a payload apart; None for a tombstone."""
     if payload is None:
         return None
-    guid = header_guid(headers, role) if headers else None
-    if guid is not None:
-        return Frame(framing=Framing.HEADER_GUID, schema_id=None, guid=guid, payload=payload, body_offset=0)
+    header = _header(headers, role)
+    if header is not None:
+        guid, behind = UUID(bytes=header[1:PREFIX_GUID_SIZE]), header[PREFIX_GUID_SIZE:]
+        return Frame(framing=Framing.HEADER_GUID, schema_id=None, guid=guid, payload=behind + payload, body_offset=0)
     if not payload:
         raise PayloadTooShortError(
             "The payload is empty (0 bytes), which is not a tombstone: a framed payload starts with a magic byte. It "

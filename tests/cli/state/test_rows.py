@@ -43,6 +43,14 @@ class TestGet:
         (row,) = lines("get", directory, "t1", "--store", "ts")
         assert (row["value"]["text"], row["timestamp"], row["task"]) == ("tv1", TS, "1_0")
 
+    def test_each_half_may_be_delimited_by_a_character_of_its_own(self) -> None:
+        key = ("--key-format", "delimited", "--key-columns", "K STRING, N INT", "--key-delimiter", "t")
+        value = ("--value-format", "delimited", "--value-columns", "V STRING, N INT", "--value-delimiter", "v")
+        (row,) = lines("get", NEW, "t1", "--store", "ts", *key, *value)
+        assert (row["key"], row["value"]) == ({"K": None, "N": 1}, {"V": "t", "N": 1})
+        (row,) = lines("get", NEW, "t1", "--store", "ts", "--key-format", "none")
+        assert row["key"] is None
+
     def test_a_windowed_key_has_a_row_for_each_window(self) -> None:
         rows = lines("get", OLD, "e1", "--store", "win", *LONG)
         assert [(row["window"]["start_ms"], row["value"]) for row in rows] == [(TS, {"N": 2}), (TS + 60_000, {"N": 1})]

@@ -63,6 +63,9 @@ class TestParseSchema:
 
     def test_protobuf_is_taken_as_it_is(self) -> None:
         text = 'syntax = "proto3"; message User { int64 id = 1; }'
+        assert parse_schema(text, origin="user.proto") == Schema(text=text, schema_type="PROTOBUF")
+        with pytest.raises(UsageError, match=r"^--schema user.proto: The text is no Protobuf schema: Reached end"):
+            parse_schema(text[:-1], origin="user.proto")
         assert parse_schema(of_registry(schema=text, schemaType="PROTOBUF"), origin="s").schema_type == "PROTOBUF"
 
     @pytest.mark.parametrize(
@@ -77,8 +80,8 @@ class TestParseSchema:
             (
                 'syntax = "proto3";',
                 "--schema s: the file is not JSON (Expecting value: line 1 column 1 (char 0)). Give an Avro schema, a JSON "
-                "Schema, or "
-                'a registry request: {"schema": "…", "schemaType": "JSON", "references": […]}.',
+                "Schema, a .proto file, or a "
+                'registry request: {"schema": "…", "schemaType": "JSON", "references": […]}.',
             ),
         ],
     )

@@ -228,8 +228,19 @@ class TestTheReader:
                 world.registry.seed(SUBJECT, text, schema_type="JSON")
             found = look(world, reader=TopicReader.LATEST)
             assert found.is_inconclusive
-            assert any("srfix compares only Avro schemas" in skipped.reason for skipped in found.skipped)
+            assert any("srfix compares two Avro or two Protobuf schemas" in skipped.reason for skipped in found.skipped)
             assert look(world, reader=TopicReader.KSQLDB).findings == ()
+
+    def test_protobuf_schemas_are_compared(self) -> None:
+        schema = 'syntax = "proto3"; message User { int64 id = 1; }'
+        with world_of({TOPIC: 1}) as world:
+            first = world.registry.seed(SUBJECT, schema, schema_type="PROTOBUF")
+            world.put(TOPIC, ("a", frame_id(first, b"\x00\x08\x01")))
+            world.registry.seed(SUBJECT, schema.replace("}", "string name = 2; }"), schema_type="PROTOBUF")
+            assert look(world, reader=TopicReader.LATEST).findings == ()
+            world.registry.seed(SUBJECT, schema.replace("int64", "string"), schema_type="PROTOBUF")
+            finding = only(look(world, reader=TopicReader.LATEST))
+            assert "FIELD_SCALAR_KIND_CHANGED: #/User/1" in finding.explanation
 
 
 class TestKeys:

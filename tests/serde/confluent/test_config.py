@@ -7,13 +7,23 @@ from collections.abc import Callable
 from typing import cast
 
 import pytest
+from confluent_kafka.schema_registry import Schema
 from confluent_kafka.schema_registry import avro as confluent_avro
 from confluent_kafka.schema_registry import json_schema as confluent_json
+from confluent_kafka.schema_registry import protobuf as confluent_protobuf
 from confluent_kafka.schema_registry.rule_registry import RuleRegistry
 from confluent_kafka.schema_registry.serde import ValidationRulesExecution
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from srfix.serde import SchemaError, UsageError
-from srfix.serde.confluent import AvroDeserializer, AvroSerializer, JSONDeserializer, JSONSerializer
+from srfix.serde.confluent import (
+    AvroDeserializer,
+    AvroSerializer,
+    JSONDeserializer,
+    JSONSerializer,
+    ProtobufDeserializer,
+    ProtobufSerializer,
+)
 from srfix.serde.confluent.config import _KEYS, SerdeClass, settings
 from srfix.serde.interface import SchemaLookup
 from srfix.serde.registries.confluent_client import AnySchema
@@ -21,18 +31,23 @@ from tests.serde.fakes import MemoryRegistry
 
 AVRO = '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'
 JSON = '{"title":"R","type":"object"}'
+PROTO = 'syntax = "proto3"; message R { int32 a = 1; }'
 REGISTRY = cast("SchemaLookup", MemoryRegistry())
 THEIRS = {
     SerdeClass.AVRO_SERIALIZER: confluent_avro.AvroSerializer,
     SerdeClass.AVRO_DESERIALIZER: confluent_avro.AvroDeserializer,
     SerdeClass.JSON_SERIALIZER: confluent_json.JSONSerializer,
     SerdeClass.JSON_DESERIALIZER: confluent_json.JSONDeserializer,
+    SerdeClass.PROTOBUF_SERIALIZER: confluent_protobuf.ProtobufSerializer,
+    SerdeClass.PROTOBUF_DESERIALIZER: confluent_protobuf.ProtobufDeserializer,
 }
 OURS: dict[SerdeClass, Callable[[dict[str, object]], object]] = {
     SerdeClass.AVRO_SERIALIZER: lambda conf: AvroSerializer(REGISTRY, AVRO, conf=conf),
     SerdeClass.AVRO_DESERIALIZER: lambda conf: AvroDeserializer(REGISTRY, conf=conf),
     SerdeClass.JSON_SERIALIZER: lambda conf: JSONSerializer(JSON, REGISTRY, conf=conf),
     SerdeClass.JSON_DESERIALIZER: lambda conf: JSONDeserializer(None, schema_registry_client=REGISTRY, conf=conf),
+    SerdeClass.PROTOBUF_SERIALIZER: lambda conf: ProtobufSerializer(None, REGISTRY, conf, schema_str=PROTO),
+    SerdeClass.PROTOBUF_DESERIALIZER: lambda conf: ProtobufDeserializer(None, conf, REGISTRY),
 }
 
 
@@ -103,6 +118,12 @@ WRONG: list[tuple[SerdeClass, dict[str, object], str]] = [
         "is AFTER_DOMAIN_RULES, but no rules are executed here",
     ),
     (WRITE, {"validation.rules.executor": object()}, "is given, but no rules"),
+    (SerdeClass.PROTOBUF_SERIALIZER, {"skip.known.types": "yes"}, "is of the type str"),
+    (SerdeClass.PROTOBUF_SERIALIZER, {"use.deprecated.format": True}, "is True, but message indexes"),
+    (SerdeClass.PROTOBUF_DESERIALIZER, {"use.deprecated.format": True}, "is True, but message indexes"),
+    (SerdeClass.PROTOBUF_DESERIALIZER, {"use.deprecated.format": 1}, "is of the type int"),
+    (SerdeClass.PROTOBUF_SERIALIZER, {"reference.subject.name.strategy": "x"}, "is of the type str.*file descriptor"),
+    (SerdeClass.PROTOBUF_SERIALIZER, {"use.latest.version": True}, r"and auto\.register\.schemas .* exclude"),
 ]
 
 
@@ -148,6 +169,29 @@ class TestArguments:
             (lambda: AvroSerializer(REGISTRY, cast("AnySchema", json.loads(AVRO))), "schema_str is of the type dict"),
             (lambda: JSONDeserializer(None), "schema_registry_client is needed if there is no schema_str"),
             (lambda: JSONSerializer(JSON, REGISTRY, json_encode=cast("None", 1)), "json_encode is of the type int"),
+            (
+                lambda: ProtobufSerializer(None, REGISTRY),
+                r"needs one of these: msg_type \(a generated class\); schema_str",
+            ),
+            (lambda: ProtobufSerializer(Timestamp, cast("str", None)), "schema_registry_client is None"),
+            (
+                lambda: ProtobufSerializer(cast("None", Timestamp()), REGISTRY),
+                "msg_type is of the type Timestamp; it must be",
+            ),
+            (
+                lambda: ProtobufSerializer(cast("None", dict), REGISTRY),
+                "msg_type is the class dict; it must be a generated",
+            ),
+            (lambda: ProtobufSerializer(Timestamp, REGISTRY, schema_str=PROTO), "msg_type says what the message is"),
+            (
+                lambda: ProtobufSerializer(Timestamp, REGISTRY, message_name="R"),
+                "Leave schema_str and message_name out",
+            ),
+            (lambda: ProtobufDeserializer(None), "schema_registry_client is needed if there is no schema_str"),
+            (
+                lambda: ProtobufDeserializer(Timestamp, None, REGISTRY, {"key": "value"}),
+                "rule_conf is given, but no rules",
+            ),
         ],
     )
     def test_what_makes_no_sense_is_refused_by_name(self, make: Callable[[], object], message: str) -> None:
@@ -161,6 +205,13 @@ class TestArguments:
             (lambda: AvroSerializer(REGISTRY, '{"type":"recrod"}'), r"^The schema text is not an Avro schema"),
             (lambda: AvroDeserializer(REGISTRY, "{"), r"^The schema text is not JSON"),
             (lambda: JSONSerializer("[]", REGISTRY), r"^The schema text is not a JSON Schema: it is neither"),
+            (lambda: ProtobufSerializer(None, REGISTRY, schema_str="message R {"), r"^The text is no Protobuf schema"),
+            (lambda: ProtobufDeserializer(None, schema_str="message R {"), r"^The text is no Protobuf schema"),
+            (
+                lambda: ProtobufSerializer(None, REGISTRY, schema_str=PROTO, message_name="n.R"),
+                r"^The schema has no message n\.R\.",
+            ),
+            (lambda: ProtobufSerializer(None, REGISTRY, schema_str=Schema(PROTO)), "of the type AVRO, not PROTOBUF"),
             (lambda: JSONSerializer('{"type":"nothing"}', REGISTRY), "is not a JSON Schema that can be"),
             (lambda: JSONSerializer('{"$ref":"http://192.0.2.1/x"}', REGISTRY), r"srfix fetches nothing"),
         ],

@@ -26,7 +26,9 @@ class TestModuleOf:
         assert format_of(schema_type) is format_
         assert format_.schema_type == schema_type
 
-    @pytest.mark.parametrize("format_", [Format.JSON, Format.KAFKA, Format.PROTOBUF_NOSR])
+    @pytest.mark.parametrize(
+        "format_", [Format.JSON, Format.KAFKA, Format.DELIMITED, Format.NONE, Format.PROTOBUF_NOSR]
+    )
     def test_formats_without_schemas_say_so(self, format_: Format) -> None:
         assert format_.schema_type is None
         with pytest.raises(

@@ -24,6 +24,7 @@ from srfix.serde.bounds import PayloadBounds, bound_payloads, payload_bounds
 from srfix.serde.columns.text import parse_columns
 from srfix.serde.deserializer import (
     AvroDeserializer,
+    DelimitedDeserializer,
     JsonDeserializer,
     JsonSchemaDeserializer,
     KafkaDeserializer,
@@ -116,6 +117,8 @@ class _Reader:
             case "JSON":
                 return JsonDeserializer(self.columns)
         assert self.columns is not None
+        if self.format == "DELIMITED":
+            return DelimitedDeserializer(self.columns)
         return KafkaDeserializer(self.columns)
 
     def most_values(self, payload: bytes) -> int:
@@ -215,6 +218,7 @@ ENGINES: Final[dict[str, _Engines]] = {
     "JSON": {**_AS_WRITTEN, **_OF_COLUMNS, **_into_columns()},
     "JSON_SR": {"rows": (_rows, False), **_OF_COLUMNS, **_into_columns(quarantine=_quarantine)},
     "KAFKA": _into_columns(rows=_rows, windowed=_windowed),
+    "DELIMITED": _into_columns(rows=_rows, windowed=_windowed),
 }
 """By format: what reads payloads, and whether into columns."""
 

@@ -230,11 +230,37 @@ def _kafka(random: Random, with_columns: bool) -> Case:
     return Case(body=body, columns=f"A {random.choice(['INT', 'BIGINT', 'DOUBLE', 'STRING', 'BYTES'])}")
 
 
+def _delimited(random: Random, with_columns: bool) -> Case:
+    types = [random.choice(_TYPES) for _ in range(random.choice([1, 3, 30]))]
+
+    def body(random: Random, size: int) -> bytes:
+        number = random.choice([b"9" * size, b"0." + b"9" * size, b"1E" + b"9" * size, b"-" * size, b"A" * size + b"="])
+        match random.randrange(8):
+            case 0:
+                return b",".join([number] * len(types))
+            case 1:
+                return random.choice([b",", b'"', b'""', b'"",', b"\n", b"\r\n", b'" ', b'"\n"\n']) * size
+            case 2:
+                return b'"' + b" " * size + b'"' + b" " * size + random.choice([b"", b"x", b'"'])
+            case 3:
+                return b",".join([b'"%b"' % (b'""' * size)] * len(types))
+            case 4:
+                return b"," * (len(types) - 1) + b"\n" + b'"a",1\n' * size + random.choice([b"", b'"'])
+            case 5:
+                return b'"",' * (len(types) - 1) + b'""'
+            case 6:
+                return b",".join([random.choice([b"1", b"", b"1.5", b"true"])] * len(types))
+        return random.randbytes(min(size, 2_000))
+
+    return Case(body=body, columns=", ".join(f"C{number} {type_}" for number, type_ in enumerate(types)))
+
+
 _MAKERS: Final[dict[str, Callable[[Random, bool], Case]]] = {
     "AVRO": _avro,
     "JSON": _json,
     "JSON_SR": _json_sr,
     "KAFKA": _kafka,
+    "DELIMITED": _delimited,
 }
 
 

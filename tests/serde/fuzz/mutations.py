@@ -9,7 +9,7 @@ from itertools import islice
 from random import Random
 from typing import Final, TypeAlias
 
-__all__ = ["BINARY", "JSON", "Mutation", "mutated", "varint"]
+__all__ = ["BINARY", "CSV", "JSON", "Mutation", "mutated", "varint"]
 
 Mutation: TypeAlias = Callable[[Random, bytes], bytes]
 
@@ -23,6 +23,14 @@ _TOKENS: Final = (
     b'"\\ud83d\\ude00"', b'"\\u0000"', b'"\x00"', b'"\x1f"', b'"\\x41"', b'"\\', b"'a'", b'"1"', b'"NaN"', b'"AAE="',
     b'"1e400"', b"[]", b"{}", b"[null]", b'{"a":1,"a":2}', b'{"A":1,"a":2}', b"[1,]", b"{,}", b"/* */1", b"//x\n1",
     b'"\xff"', b'"\xc0\x80"', b'"\xed\xa0\x80"', b'"\xf4\x90\x80\x80"', b'"\xe2\x82"', b'"caf\xc3\xa9"', b"\xa01", b"\x0b1",
+)  # fmt: skip
+_CSV: Final = (
+    b'"', b'""', b'","', b",", b",,", b"\r\n", b"\n", b"\r", b" ", b"\t", b'" ', b"\\", b"'", b"#", b"\xe2\x80\x83",
+    b"\xc2\xa0", b"\xef\xbf\xbe", b"\0",
+)  # fmt: skip
+_FIELDS: Final = (
+    b"-0", b"-0E5", b"-", b"--1", b"1-2", b"+7", b"007", b"1_0", b" 1", b"nan", b"inf", b"1.5d", b"0x1p3", b"TRUE", b"1", b"0",
+    b"\xd9\xa3", b"\xf0\x9d\x9f\x8f", b"ew", b"ew=", b"ew==", b"86400000", b"99999999", b"-1E-400", b"1E400", b"1.", b".5",
 )  # fmt: skip
 _TOKENS_LOOKED_AT: Final = 500
 _PLACES: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false|null|[\[\]{},:]')
@@ -175,6 +183,18 @@ def spaced(random: Random, body: bytes) -> bytes:
     return random.choice((b" ", b"\n\t\r ", b"\0", b"\xc2\xa0")) + body + random.choice((b"", b" ", b"\n"))
 
 
+def csv_inserted(random: Random, body: bytes) -> bytes:
+    """What means something in CSV, anywhere."""
+    return _spliced(random, body, random.choice(_CSV), over=random.randrange(2))
+
+
+def field_replaced(random: Random, body: bytes) -> bytes:
+    """What stands between two commas, by a number or text that some reader takes for another."""
+    fields = body.split(b",")
+    fields[random.randrange(len(fields))] = random.choice((*_TOKENS, *_FIELDS, *_CSV))
+    return b",".join(fields)
+
+
 BINARY: Final[Sequence[Mutation]] = (
     whole, truncated, extended, bits_flipped, bits_flipped, byte_replaced, byte_replaced, byte_inserted, bytes_deleted,
     bytes_swapped, part_repeated, huge_length, negative_count, longer_number, random_bytes, empty,
@@ -185,6 +205,11 @@ JSON: Final[Sequence[Mutation]] = (
     spaced, nested, token_deleted, tokens_swapped, tokens_swapped, key_repeated, key_repeated, *(token_replaced,) * 8,
 )  # fmt: skip
 """For JSON."""
+CSV: Final[Sequence[Mutation]] = (
+    whole, truncated, extended, bits_flipped, byte_replaced, byte_inserted, bytes_deleted, bytes_swapped, part_repeated,
+    random_bytes, empty, otherwise_encoded, spaced, *(csv_inserted,) * 6, *(field_replaced,) * 6,
+)  # fmt: skip
+"""For records of CSV."""
 
 
 def mutated(random: Random, body: bytes, mutations: Sequence[Mutation]) -> bytes:

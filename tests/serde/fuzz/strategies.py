@@ -10,13 +10,17 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from srfix.serde.casing import CaseRule
-from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Map, ScalarType, Struct
+from srfix.serde.columns.types import Array, Column, Columns, ColumnType, Decimal, Map, ScalarType, Struct
 from tests.strategies import column_types, values_of
 
-__all__ = ["KAFKA_TYPES", "RowsCase", "rows_cases"]
+__all__ = ["DELIMITED_TYPES", "KAFKA_TYPES", "RowsCase", "rows_cases"]
 
 KAFKA_TYPES: Final = (ScalarType.INTEGER, ScalarType.BIGINT, ScalarType.DOUBLE, ScalarType.STRING, ScalarType.BYTES)
 """What the KAFKA format has."""
+DELIMITED_TYPES: SearchStrategy[ColumnType] = column_types().filter(
+    lambda type_: isinstance(type_, ScalarType | Decimal)
+)
+"""What the DELIMITED format has."""
 
 _names: SearchStrategy[str] = st.from_regex(r"[A-Za-z][A-Za-z0-9]{0,3}", fullmatch=True)
 _CASES: Final[tuple[Callable[[str], str], ...]] = (str, str, str.upper, str.upper, str.lower, str.title)

@@ -14,7 +14,7 @@ from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import connection_options
 from srfix.cli.options.groups import choice_of, option
-from srfix.cli.options.half import case_rule_option, times_option, wrapped_option
+from srfix.cli.options.half import case_rule_option, delimiter_option, times_option, wrapped_option
 from srfix.cli.options.options import output_option
 from srfix.cli.options.policy import POLICIES
 from srfix.cli.options.values import ROLES, Choice
@@ -89,6 +89,7 @@ if TYPE_CHECKING:
 @wrapped_option
 @case_rule_option
 @times_option
+@delimiter_option
 @click.option(
     "--schema", "given", metavar="TEXT|@FILE", help="With --payload: the writer schema. srfix asks no registry."
 )
@@ -122,6 +123,7 @@ def decode(
     wrapped: bool | None,
     case_rule: CaseRule,
     times: Times,
+    delimiter: str | None,
     given: str | None,
     framed: bool,
     window: str | None,
@@ -130,9 +132,9 @@ def decode(
 ) -> ExitCode:
     """Decode records of TOPIC with a chosen way to look up schemas, and print them. Reads only; joins no group.
 
-    With --payload, srfix decodes typed or piped bytes instead. Framed bytes need the registry. Bytes in json or kafka format
-    need no registry, and bodies with a writer schema from --schema do not either. Each row is printed as a JSON document on
-    one line.
+    With --payload, srfix decodes typed or piped bytes instead. Framed bytes need the registry. Bytes in json, kafka or
+    delimited format need no registry, and bodies with a writer schema from --schema do not either. Each row is printed as a
+    JSON document on one line.
 
     `--output json` prints one JSON document on each line. Values that JSON cannot express are marked, and nothing is
     rounded: {"$bytes": base64}, {"$decimal": "12.30"}, {"$date": …}, {"$time": …}, {"$timestamp": ISO 8601 in UTC},
@@ -159,6 +161,7 @@ def decode(
         wrap=wrapped,
         case_rule=case_rule,
         times=times,
+        delimiter=delimiter,
         window=None if window is None else WindowKind(window),
         schema=None if given is None else schema_text(given),
         is_framed=framed,

@@ -13,7 +13,7 @@ from srfix.cli.command_classes import command
 from srfix.cli.connection import Connection
 from srfix.cli.exit_codes import ExitCode
 from srfix.cli.options.connecting import connection_options
-from srfix.cli.options.half import case_rule_option, half_options, schema_options, times_option
+from srfix.cli.options.half import case_rule_option, delimiter_option, half_options, schema_options, times_option
 from srfix.cli.options.values import Choice
 from srfix.cli.output.speaking import say, show, show_json
 from srfix.serde.casing import CaseRule
@@ -40,6 +40,7 @@ _SCHEMA_ID: Final = click.IntRange(MIN_SCHEMA_ID, MAX_SCHEMA_ID)
 @half_options
 @case_rule_option
 @times_option
+@delimiter_option
 @click.option(
     "--schema",
     "given",
@@ -71,6 +72,7 @@ def encode(
     half: RecordHalf,
     case_rule: CaseRule,
     times: Times,
+    delimiter: str | None,
     given: str | None,
     schema_id: int | None,
     choice: InternalSchemaChoice,
@@ -99,14 +101,14 @@ def encode(
         raise UsageError("--schema and --schema-id exclude each other: give one of them.")
     if window_end is not None and window is None:
         raise UsageError("--window-end belongs to a session window; give its start too (--window).")
-    under = None if given is None else Schema(text=schema_text(given))
+    under = None if given is None else Schema(text=schema_text(given), schema_type=half.format.schema_type or "AVRO")
     references: tuple[str, ...] = ()
     if schema_id is not None:
         with connection.registry_client() as registry:
             under = registry.schema_by_id(schema_id).schema
             check_schema_type(under.schema_type, half.format)
             references = reference_texts(registry, under)
-    write = _encoder(half, case_rule, times, choice, under, references)
+    write = _encoder(half, case_rule, times, delimiter, choice, under, references)
     prefix = b"" if frame is None and schema_id is None else prefix_id_bytes(frame or schema_id or 0)
     failed = False
     for number, row in enumerate(rows or (line.rstrip("\n") for line in sys.stdin), 1):
@@ -122,7 +124,7 @@ def encode(
         if payload is not None and window is not None:
             kind = WindowKind.TIME if window_end is None else WindowKind.SESSION
             payload = join(payload, Window(start_ms=window, end_ms=window_end), kind)
-        text = _shown(payload, text_of or ("text" if half.format is Format.JSON and window is None else "hex"))
+        text = _shown(payload, text_of or ("text" if half.format.is_text and window is None else "hex"))
         (show_json if half.format is Format.JSON else show)(text)
     return ExitCode.FINDINGS if failed else ExitCode.OK
 
@@ -131,14 +133,22 @@ def _encoder(
     half: RecordHalf,
     case_rule: CaseRule,
     times: Times,
+    delimiter: str | None,
     choice: InternalSchemaChoice,
     under: Schema | None,
     references: tuple[str, ...],
 ) -> Encode:
-    from srfix.serde.formats.table import module_of, schema_module_of
+    from srfix.serde.formats.table import module_of, schema_module_of, usable_delimiter
     from srfix.serde.specs import WriteSpec
 
-    spec = WriteSpec(columns=half.columns, wrap=half.wrapped, case_rule=case_rule, times=times)
+    spec = WriteSpec(
+        columns=half.columns,
+        wrap=half.wrapped,
+        case_rule=case_rule,
+        times=times,
+        nullable_representation=choice.nullable_representation,
+        delimiter=usable_delimiter(delimiter, half.format),
+    )
     module = module_of(half.format)
     if half.format.schema_type is None:
         if under is not None:

@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     envvar="SCHEMA",
     metavar="FILE",
     help=(
-        "A schema that will be registered: an Avro schema (.avsc), a JSON Schema, or the document that a registry "
-        "takes, with references."
+        "A schema that will be registered: an Avro schema (.avsc), a JSON Schema, Protobuf (.proto), or the document that a "
+        "registry takes, with references."
     ),
 )
 @selection_options

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -70,7 +71,7 @@ def schema(
         raise UsageError('Give either the columns, such as "ID INT, NAME STRING", or --from-subject SUBJECT.')
     if version is not None and from_subject is None:
         raise UsageError("--version chooses a version of --from-subject; give that too.")
-    _check_full_name(choice)
+    _check_full_name(half, choice)
     inferred = None if half.columns is None else Inferred(half.columns)
     standing: Standing | None = None
     acceptance: Acceptance | None = None
@@ -83,7 +84,8 @@ def schema(
     assert inferred is not None
     wanted = _schema(half, choice, inferred.columns)
     if output is OutputFormat.TABLE and half.columns is not None and standing is None:
-        show_json(wanted.text)  # nothing else is to be said: ready to be piped on
+        for line in wanted.text.splitlines():  # nothing else is to be said: ready to be piped on
+            show_json(line)
         return ExitCode.OK
     document = _document(half, inferred, wanted, standing, acceptance)
     blocks = tuple(_blocks(inferred, wanted.text, standing, acceptance))
@@ -91,17 +93,18 @@ def schema(
     return ExitCode.OK if acceptance is None or acceptance.is_accepted else ExitCode.FINDINGS
 
 
-def _check_full_name(choice: InternalSchemaChoice) -> None:
+def _check_full_name(half: RecordHalf, choice: InternalSchemaChoice) -> None:
     from srfix.serde.columns.types import BOOLEAN, Column
-    from srfix.serde.formats import avro
-    from srfix.serde.specs import WriteSpec
+    from srfix.serde.subjects.names import Role
 
     if choice.full_name is None:
         return
     try:
-        avro.internal_schema(WriteSpec(columns=(Column("A", BOOLEAN),), full_name=choice.full_name))
+        choice.text(replace(half, role=Role.VALUE, wrapped=True), (Column("A", BOOLEAN),))
     except ColumnError as error:
-        raise UsageError(f"--full-name {choice.full_name!r} is not a valid Avro name: {error.message}") from error
+        raise UsageError(
+            f"--full-name {choice.full_name!r} is not a valid {half.format.word} name: {error.message}"
+        ) from error
 
 
 def _schema(half: RecordHalf, choice: InternalSchemaChoice, columns: Columns) -> Schema:
@@ -163,7 +166,7 @@ def _blocks(inferred: Inferred, text: str, standing: Standing | None, acceptance
     # As a command: whole on one line on any terminal, and unescaped in Markdown, so that it can be copied.
     from srfix.serde.columns.text import print_columns
 
-    yield Commands((text,))
+    yield Commands(tuple(text.splitlines()))
     yield FieldList((("columns", print_columns(inferred.columns)),))
     if inferred.dropped:
         yield Paragraph("Fields that no column holds are left out, as ksqlDB leaves them out:")

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.errors import UsageError
-from srfix.serde.formats.table import SCHEMA_FORMATS, Format
+from srfix.serde.formats.table import SCHEMA_FORMATS, Format, usable_delimiter
 from srfix.serde.interface import Context, Value
 from srfix.serde.schemas.models import Schema
 from srfix.serde.subjects.names import Role
@@ -38,6 +38,8 @@ class DecodeOptions:
     case_rule: CaseRule = CaseRule.UNIQUE
     times: Times = "datetimes"
     """What a DATE, TIME or TIMESTAMP is."""
+    delimiter: str | None = None
+    """What stands between the fields of DELIMITED; None for a comma."""
     window: WindowKind | None = None
     """The windows around keys."""
     schema: str | None = None
@@ -95,9 +97,15 @@ class DecodeOptions:
             columns = None  # unmarked columns are the value's
         if self.schema is not None:
             return self._under(self.schema, columns)
-        if self.format is not None and self.format.is_bare and columns is None:
-            raise UsageError(f'The format {self.format.value} needs its column: --columns "ID BIGINT", say.')
-        spec = ReadSpec(columns=columns, case_rule=self.case_rule, wrap=self.wrap, times=self.times)
+        if self.format is not None and self.format.needs_columns and columns is None:
+            raise UsageError(f'The format {self.format.value} needs its columns: --columns "ID BIGINT", say.')
+        spec = ReadSpec(
+            columns=columns,
+            case_rule=self.case_rule,
+            wrap=self.wrap,
+            times=self.times,
+            delimiter=usable_delimiter(self.delimiter, self.format),
+        )
         return deserializer_of(self.format, spec, resolver)
 
     def _under(self, text: str, columns: Columns | None) -> Deserializer:

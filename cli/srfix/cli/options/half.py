@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 import click
 
@@ -25,6 +25,7 @@ from srfix.serde.subjects.names import Role
 
 if TYPE_CHECKING:
     from srfix.serde.columns.types import Columns
+    from srfix.serde.specs import NullableRepresentation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,12 +48,19 @@ def half_of(format_: Format, role: Role, columns: str | None, *, wrapped: bool |
     if columns is None:
         # A key's schema is the type of one column, whatever it is (`DefaultSchemaInjector`).
         return RecordHalf(
-            format=format_, role=role, columns=None, wrapped=role is Role.VALUE if wrapped is None else wrapped
+            format=format_,
+            role=role,
+            columns=None,
+            wrapped=next(word for word in (wrapped, format_.wraps, role is Role.VALUE) if word is not None),
         )
-    if wrapped is None and format_.is_bare:
-        wrapped = False
+    if wrapped is None:
+        wrapped = format_.wraps
     half = half_of_columns(given_columns(columns), role, wrapped)
     return RecordHalf(format=format_, role=role, columns=half.columns, wrapped=half.wrapped)
+
+
+_NAMED: Final = (Format.AVRO, Format.PROTOBUF)
+"""The formats whose internal schemas have a full name."""
 
 
 def schema_text(argument: str) -> str:
@@ -61,7 +69,8 @@ def schema_text(argument: str) -> str:
         return argument
     try:
         text = read_file(argument[1:], most_bytes=bounds.MOST_EVIDENCE_BYTES).decode("utf-8")
-        json.loads(text)  # of another file that was named by mistake nothing is shown
+        if not argument.endswith(".proto"):
+            json.loads(text)  # of another file that was named by mistake nothing is shown
         return text
     except OSError as error:
         raise UsageError(
@@ -71,7 +80,8 @@ def schema_text(argument: str) -> str:
         raise UsageError(f"The schema file {argument[1:]} is not UTF-8 text; save it as UTF-8.") from None
     except ValueError as error:
         raise UsageError(
-            f"The schema file {argument[1:]} is not JSON ({error}). Name the file that holds the schema's text."
+            f"The schema file {argument[1:]} is not JSON ({error}). Name the file that holds the schema's text (Protobuf's "
+            "ends with .proto)."
         ) from None
     except RecursionError:
         return text  # whoever reads it says so
@@ -101,6 +111,12 @@ times_option = click.option(
 """Adds `--times`; the command gets `times: Times`."""
 
 
+delimiter_option = click.option(
+    "--delimiter", metavar="CHARACTER", help="For delimited: a character, SPACE or TAB. Default: a comma."
+)
+"""Adds `--delimiter`; the command gets `delimiter: str | None`."""
+
+
 wrapped_option = click.option(
     "--wrapped/--unwrapped",
     default=None,
@@ -124,20 +140,21 @@ class InternalSchemaChoice:
     """Which ksqlDB."""
     written_by: WrittenBy
     """CREATE, or the serializer."""
+    nullable_representation: NullableRepresentation | None = None
+    """Protobuf: what tells a null from a default."""
 
     def text(self, half: RecordHalf, columns: Columns) -> str:
         """The internal schema of columns."""
         from srfix.serde.formats.avro import key_full_name
         from srfix.serde.formats.table import schema_module_of
-        from srfix.serde.specs import WriteSpec
+        from srfix.serde.specs import WriteSpec, given_representation
 
         module = schema_module_of(half.format)
         full_name = self.full_name
         if self.full_name is not None or self.source_name is not None:
-            if half.format is not Format.AVRO:
+            if half.format not in _NAMED or (self.source_name is not None and half.format is not Format.AVRO):
                 raise UsageError(
-                    f"--full-name and --source-name are only for Avro: a schema of {half.format.value} has no full "
-                    "name."
+                    f"--full-name is for Avro and Protobuf, and --source-name for Avro: the format is {half.format.value}."
                 )
             if self.full_name is None and half.role is not Role.KEY:
                 raise UsageError("--source-name names the record of a key: give --role key, too.")
@@ -148,6 +165,9 @@ class InternalSchemaChoice:
             generation=self.generation,
             written_by=self.written_by,
             full_name=full_name,
+            nullable_representation=given_representation(
+                self.nullable_representation, is_protobuf=half.format is Format.PROTOBUF
+            ),
         )
         return module.internal_schema(spec, half.role)
 
@@ -183,6 +203,11 @@ schema_options = handing_over(
         default=WrittenBy.SERIALIZER.value,
         show_default=True,
         help="Whether CREATE registered the schema, or the serializer of a running query.",
+    ),
+    click.option(
+        "--nullable-representation",
+        type=Choice(["optional", "wrapper"]),
+        help="Protobuf: how a null differs from 0 and from an empty text, as in the WITH clause of ksqlDB.",
     ),
 )
 """Adds the options that say which engine's schema is meant; the command gets `choice: InternalSchemaChoice`."""

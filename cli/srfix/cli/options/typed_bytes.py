@@ -7,7 +7,8 @@
 | `text:…` | what follows, in UTF-8 |
 | anything else | the whole of it, in UTF-8: a key such as `user:42` needs no prefix |
 
-A payload takes `hex:…`, `base64:…`, `text:…` and `null`; anything else is text in json, and hexadecimal in other formats.
+A payload takes `hex:…`, `base64:…`, `text:…` and `null`; anything else is text in json and delimited, and hexadecimal in other
+formats.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def _bytes(text: str, format_: Format | None) -> bytes | None:
     if not colon or kind not in _OF_PAYLOADS:
         if text == "null" and format_ is not Format.JSON:
             return None
-        kind, rest = ("text" if format_ is Format.JSON else "hex"), text
+        kind, rest = ("text" if format_ is not None and format_.is_text else "hex"), text
     try:
         return _READ[kind](rest)
     except ValueError as error:

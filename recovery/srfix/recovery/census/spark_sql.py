@@ -86,7 +86,7 @@ def peek_sql(payload: str, role: Role, *, headers: str | None = "headers") -> st
     header = f"try_element_at(filter({headers}, h -> h.key = '{schema_id_header(role)}'), -1)"
     by_header = f"""
         WHEN {header} IS NOT NULL THEN CASE
-          WHEN length({header}.value) = {PREFIX_GUID_SIZE} AND {magic_guid.format(f"{header}.value")} THEN {BY_GUID}
+          WHEN length({header}.value) >= {PREFIX_GUID_SIZE} AND {magic_guid.format(f"{header}.value")} THEN {BY_GUID}
           ELSE {UNFRAMED} END"""
     return f"""CAST(CASE
         WHEN {payload} IS NULL THEN {NO_PAYLOAD}{"" if headers is None else by_header}

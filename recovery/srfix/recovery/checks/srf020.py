@@ -22,7 +22,7 @@ from srfix.recovery.facts.topics import TopicReader, Trouble
 from srfix.recovery.findings import Severity, Skipped
 from srfix.recovery.forecasts import Certainty, Foretold, Moment
 from srfix.recovery.ids_in_words import listed, named_ids
-from srfix.serde.errors import SchemaError
+from srfix.serde.errors import SchemaError, UsageError
 from srfix.serde.printable import capitalized
 from srfix.serde.subjects.names import DEFAULT_CONTEXT
 
@@ -232,17 +232,18 @@ def _record(asked_id: AskedId) -> str | None:
 
 def unreadable(latest: Schema, writer: Schema) -> tuple[tuple[str, ...], str | None]:
     """Why the latest schema does not read what was written under another one; or why that cannot be told."""
-    from srfix.serde.compatibility import incompatibilities
+    from srfix.serde.compatibility import COMPARED_TYPES, incompatibilities
 
     if latest.text == writer.text and latest.schema_type == writer.schema_type:
         return (), None
-    if (latest.schema_type, writer.schema_type) != ("AVRO", "AVRO"):
-        return (), f"srfix compares only Avro schemas, and these are {writer.schema_type} and {latest.schema_type}"
+    kind = latest.schema_type
+    if kind != writer.schema_type or kind not in COMPARED_TYPES:
+        return (), f"srfix compares two Avro or two Protobuf schemas, and these are {writer.schema_type} and {kind}"
     if latest.references or writer.references:
         return (), "srfix does not compare schemas that refer to others"
     try:
-        return incompatibilities(new=latest.text, existing=[writer.text], level="BACKWARD"), None
-    except SchemaError as error:
+        return incompatibilities(new=latest.text, existing=[writer.text], level="BACKWARD", schema_type=kind), None
+    except (SchemaError, UsageError) as error:
         return (), error.message
 
 

@@ -1,4 +1,5 @@
-"""A schema that is about to be registered, as it lies in a file: Avro's, a JSON Schema, or as a registry takes it.
+"""A schema that is about to be registered, as it lies in a file: Avro's, a JSON Schema, Protobuf's (`.proto`), or as a
+registry takes it.
 
 A registry takes `{"schema": "…", "schemaType": "JSON", "references": [{"name": …, "subject": …, "version": …}]}`.
 """
@@ -27,12 +28,17 @@ def parse_schema(text: str, *, origin: str) -> Schema:
     """The schema in a file's text, which is kept as it stands. What refers to other schemas is not read itself here: the
     registry that has them says whether it holds.
     """
+    if origin.endswith(".proto"):
+        schema = Schema(text=text, schema_type="PROTOBUF")
+        if "import" not in text:  # what it refers to only a registry's request says
+            _check(schema, origin)
+        return schema
     try:
         document = parse_json(text)
     except ValueError as error:
         raise UsageError(
-            f"--schema {origin}: the file is not JSON ({error}). Give an Avro schema, a JSON Schema, or a registry request: "
-            '{"schema": "…", "schemaType": "JSON", "references": […]}.'
+            f"--schema {origin}: the file is not JSON ({error}). Give an Avro schema, a JSON Schema, a .proto file, or a "
+            'registry request: {"schema": "…", "schemaType": "JSON", "references": […]}.'
         ) from None
     if isinstance(document, dict) and isinstance(document.get("schema"), str) and document.keys() <= _REGISTRY_KEYS:
         return _of_registry(cast("Mapping[str, object]", document), origin)

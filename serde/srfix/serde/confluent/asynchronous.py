@@ -30,6 +30,7 @@ from srfix.serde.arguments import usable_context
 from srfix.serde.confluent.avro import AvroDeserializer, AvroSerializer
 from srfix.serde.confluent.deserializer import ConfluentDeserializer, R, ReadOptions, T
 from srfix.serde.confluent.json_schema import JSONDeserializer, JSONSerializer
+from srfix.serde.confluent.protobuf import M, ProtobufDeserializer, ProtobufSerializer
 from srfix.serde.confluent.serializer import ConfluentSerializer
 from srfix.serde.errors import RegistryError, UsageError
 from srfix.serde.interface import Context, Row
@@ -226,6 +227,12 @@ class AsyncJSONSerializer(_AsyncSerializer):
     _of = JSONSerializer
 
 
+class AsyncProtobufSerializer(_AsyncSerializer):
+    """`ProtobufSerializer`, awaited."""
+
+    _of = ProtobufSerializer
+
+
 if TYPE_CHECKING:
 
     class _NamedOptions(ReadOptions, total=False):
@@ -293,3 +300,13 @@ class AsyncJSONDeserializer(_AsyncDeserializer[T]):
         @overload
         def __init__(self: AsyncJSONDeserializer[object], *args: Any, **kwargs: Any) -> None: ...
         def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+
+
+class AsyncProtobufDeserializer(_AsyncDeserializer["M | None"], Generic[M]):
+    """`ProtobufDeserializer`, awaited."""
+
+    _of = ProtobufDeserializer
+
+    if TYPE_CHECKING:
+
+        def __init__(self, message_type: type[M] | None = None, *args: Any, **kwargs: Any) -> None: ...

@@ -57,6 +57,8 @@ def prepared_text(text: str) -> str:
 class AvroSchema:
     """An Avro schema that is ready to write and read under."""
 
+    message_indexes = None
+
     def __init__(
         self, text: str, references: References, settings: SerdeSettings, *, return_record_name: bool = False
     ) -> None:

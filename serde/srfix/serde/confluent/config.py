@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 from srfix.serde.columns.times import Times, given_times
 from srfix.serde.errors import UsageError
@@ -30,13 +30,19 @@ class SerdeClass(Enum):
     JSON_SERIALIZER = "JSONSerializer"
     AVRO_DESERIALIZER = "AvroDeserializer"
     JSON_DESERIALIZER = "JSONDeserializer"
+    PROTOBUF_SERIALIZER = "ProtobufSerializer"
+    PROTOBUF_DESERIALIZER = "ProtobufDeserializer"
 
 
-_SERIALIZERS: Final = frozenset({SerdeClass.AVRO_SERIALIZER, SerdeClass.JSON_SERIALIZER})
+_SERIALIZERS: Final = frozenset(
+    {SerdeClass.AVRO_SERIALIZER, SerdeClass.JSON_SERIALIZER, SerdeClass.PROTOBUF_SERIALIZER}
+)
 _AVRO_SERIALIZER: Final = frozenset({SerdeClass.AVRO_SERIALIZER})
 _AVRO: Final = frozenset({SerdeClass.AVRO_SERIALIZER, SerdeClass.AVRO_DESERIALIZER})
-_DESERIALIZERS: Final = frozenset({SerdeClass.AVRO_DESERIALIZER, SerdeClass.JSON_DESERIALIZER})
+_DESERIALIZERS: Final = frozenset(SerdeClass) - _SERIALIZERS
 _JSON: Final = frozenset({SerdeClass.JSON_SERIALIZER, SerdeClass.JSON_DESERIALIZER})
+_PROTOBUF_SERIALIZER: Final = frozenset({SerdeClass.PROTOBUF_SERIALIZER})
+_PROTOBUF: Final = frozenset({SerdeClass.PROTOBUF_SERIALIZER, SerdeClass.PROTOBUF_DESERIALIZER})
 _ALL: Final = frozenset(SerdeClass)
 
 
@@ -54,6 +60,8 @@ class SerdeSettings:
     strategy_conf: object
     id_serializer: object
     id_deserializer: object
+    reference_strategy: Callable[[Any, Any], object] | None
+    skip_known_types: bool
     validate: bool
     strict: bool
     strict_allow_default: bool
@@ -129,6 +137,20 @@ def _times(_: str, value: object) -> Times:
     return given_times(cast("Times", value))
 
 
+def _strategy(name: str, value: object) -> object:
+    if not callable(value):
+        raise UsageError(f"{name} is {described(value)}; it must be a callable (context, file descriptor) -> subject.")
+    return value
+
+
+def _zigzag(name: str, value: object) -> None:
+    if _boolean(name, value):
+        raise UsageError(
+            f"{name} is True, but message indexes are written and read in the present format alone, as in confluent-kafka "
+            "2.16. Leave it out, or set it to False."
+        )
+
+
 def _rules_disabled(name: str, value: object) -> None:
     modes = ("DISABLED", "BEFORE_DOMAIN_RULES", "AFTER_DOMAIN_RULES")
     mode = value.value if isinstance(value, Enum) else value
@@ -161,6 +183,9 @@ _KEYS: Final[Mapping[str, Setting[SerdeClass]]] = {
     "subject.name.strategy.conf": Setting(of=_ALL, field="strategy_conf"),
     "schema.id.serializer": Setting(of=_SERIALIZERS, field="id_serializer"),
     "schema.id.deserializer": Setting(of=_DESERIALIZERS, field="id_deserializer"),
+    "reference.subject.name.strategy": Setting(of=_PROTOBUF_SERIALIZER, check=_strategy, field="reference_strategy"),
+    "skip.known.types": Setting(of=_PROTOBUF_SERIALIZER, check=_boolean, default=True, field="skip_known_types"),
+    "use.deprecated.format": Setting(of=_PROTOBUF, check=_zigzag, default=False),
     "times": Setting(of=_AVRO, check=_times, default="datetimes", field="times"),
     "validate": Setting(of=_JSON, check=_boolean, default=True, field="validate"),
     "validate.strict": Setting(of=_AVRO_SERIALIZER, check=_boolean, default=False, field="strict"),

@@ -17,7 +17,7 @@ from srfix.serde.columns.times import with_times
 from srfix.serde.columns.types import Columns
 from srfix.serde.confluent.columns import AnyPolicy, Shape, check_no_latest, policy_of, remade
 from srfix.serde.confluent.config import Conf, settings
-from srfix.serde.confluent.framing import SchemaId, deserializer_of, header_role
+from srfix.serde.confluent.framing import PROTOBUF, SchemaId, deserializer_of, header_role, without_indexes
 from srfix.serde.confluent.serde import (
     Codec,
     ConfluentSerde,
@@ -50,7 +50,14 @@ from srfix.serde.schemas.models import Schema, SchemaVersion
 from srfix.serde.serdes.framed_reader import FramedReader
 from srfix.serde.serdes.located_errors import ABOUT_THE_PAYLOAD, read_from, record_of
 from srfix.serde.subjects.names import Role
-from srfix.serde.wire import Framing, given_schema_id, header_guid, parse, prefix_of, schema_id_header
+from srfix.serde.wire import (
+    Framing,
+    given_schema_id,
+    header_guid,
+    parse,
+    prefix_of,
+    schema_id_header,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -250,9 +257,11 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
             identity = schema_id.guid if schema_id.id is None else schema_id.id
             if identity is None:
                 raise UsageError("schema.id.deserializer set neither id nor guid on the schema_id that it was given.")
-            return identity, rest if isinstance(rest, bytes) else rest.read(), 0
+            return identity, schema_id.index_bytes + (rest if isinstance(rest, bytes) else rest.read()), 0
         headers = ctx.headers if ctx is not None and Framing.HEADER_GUID in self._framings else None
-        role = header_role(ctx)
+        role, indexes = header_role(ctx), b""
+        if self._schema_type == PROTOBUF:
+            headers, indexes = without_indexes(headers, role)
         if self._framings == {Framing.HEADER_GUID} and header_guid(headers, role) is None:
             raise MalformedHeaderError(
                 f"The record has no header {schema_id_header(role)}, where its schema's GUID must be."
@@ -264,7 +273,7 @@ class ConfluentDeserializer(ConfluentSerde, FramedReader, Deserializer, Generic[
                 f"The payload has the framing {frame.framing.value}; schema.id.deserializer reads "
                 f"{', '.join(sorted(one.value for one in self._framings))} only."
             )
-        return frame.identity, payload, frame.body_offset
+        return frame.identity, indexes + payload if indexes else payload, frame.body_offset
 
     def _plan(self, identity: _Identity, ctx: Context | None) -> Decode:
         if self._registry is None:  # JSON: the reader's schema is all there is

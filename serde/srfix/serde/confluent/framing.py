@@ -17,14 +17,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from io import BytesIO
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 from uuid import UUID
 
 from srfix.serde.confluent.config import described
 from srfix.serde.errors import EncodeError, UsageError
+from srfix.serde.formats.protobuf.indexes import read_indexes, written_indexes
 from srfix.serde.interface import Context
 from srfix.serde.subjects.names import Role
-from srfix.serde.wire import Framing, frame_guid, header_guid, parse, prefix_id_bytes, set_header_guid
+from srfix.serde.wire import (
+    PREFIX_GUID_SIZE,
+    Framing,
+    Headers,
+    frame_guid,
+    header_guid,
+    parse,
+    prefix_id_bytes,
+    schema_id_header,
+    set_header_guid,
+)
+
+PROTOBUF: Final = "PROTOBUF"
+"""The schema type whose payloads have message indexes."""
 
 
 class SchemaId:
@@ -42,19 +56,27 @@ class SchemaId:
         return f"SchemaId({self.schema_type!r}, {self.id}, {self.guid})"
 
     def from_bytes(self, payload: BytesIO) -> BytesIO:
-        """Reads id or GUID where the stream stands, and gives the stream, standing behind it.
+        """Reads id or GUID, of Protobuf also message indexes, where the stream stands; gives the stream, standing behind.
 
         :raises WireError: if neither is there.
         """
         rest = payload.read()
         frame = parse(rest)
         assert frame is not None
-        self.id, self.guid = frame.schema_id, frame.guid
-        payload.seek(payload.tell() - len(rest) + frame.body_offset)
+        self.id, self.guid, end = frame.schema_id, frame.guid, frame.body_offset
+        if self.schema_type == PROTOBUF:
+            indexes, end = read_indexes(rest, end)
+            self.message_indexes = [*indexes]
+        payload.seek(payload.tell() - len(rest) + end)
         return payload
 
+    @property
+    def index_bytes(self) -> bytes:
+        """The message indexes as they stand behind id or GUID."""
+        return b"" if self.message_indexes is None else written_indexes(tuple(self.message_indexes))
+
     def id_to_bytes(self) -> bytes:
-        """The byte 00 and the id.
+        """The byte 00 and the id, then message indexes if there are any.
 
         :raises EncodeError: if there is no id.
         """
@@ -63,14 +85,14 @@ class SchemaId:
                 "There is no schema id to write: no schema was registered. Pass a schema, or a subject name strategy that "
                 "has a subject for it."
             )
-        return prefix_id_bytes(self.id)
+        return prefix_id_bytes(self.id) + self.index_bytes
 
     def guid_to_bytes(self) -> bytes:
-        """The byte 01 and the GUID.
+        """The byte 01 and the GUID, then message indexes if there are any.
 
         :raises EncodeError: if there is no GUID.
         """
-        return frame_guid(required_guid(self.guid))
+        return frame_guid(required_guid(self.guid), self.index_bytes)
 
 
 class _HasId(Protocol):
@@ -94,7 +116,7 @@ def header_schema_id_serializer(payload: bytes, ctx: Context | None, schema_id: 
     :raises EncodeError: if there is no context, or it has no headers that can take one.
     """
     frame = parse(schema_id.guid_to_bytes())
-    add_header(ctx, required_guid(None if frame is None else frame.guid))
+    add_header(ctx, required_guid(None if frame is None else frame.guid), b"" if frame is None else frame.body)
     return payload
 
 
@@ -103,10 +125,13 @@ def dual_schema_id_deserializer(payload: bytes, ctx: Context | None, schema_id: 
 
     :raises WireError: if neither is there.
     """
-    guid = header_guid(ctx.headers, header_role(ctx)) if ctx else None
+    headers, indexes = ctx.headers if ctx else None, b""
+    if getattr(schema_id, "schema_type", None) == PROTOBUF:
+        headers, indexes = without_indexes(headers, header_role(ctx))
+    guid = header_guid(headers, header_role(ctx))
     if guid is None:
         return prefix_schema_id_deserializer(payload, ctx, schema_id)
-    schema_id.from_bytes(BytesIO(frame_guid(guid)))
+    schema_id.from_bytes(BytesIO(frame_guid(guid, indexes)))
     return BytesIO(payload)
 
 
@@ -117,6 +142,17 @@ def prefix_schema_id_deserializer(payload: bytes, ctx: Context | None, schema_id
     """
     parse(payload)  # for its errors: confluent-kafka's schema_id has others
     return schema_id.from_bytes(BytesIO(payload))
+
+
+def without_indexes(headers: Headers, role: Role) -> tuple[Headers, bytes]:
+    """A Protobuf record's headers as `header_guid` takes them, and the message indexes that stood behind the GUID."""
+    name = schema_id_header(role)
+    pairs = list((headers.items() if isinstance(headers, Mapping) else headers) or ())
+    value = dict(pairs).get(name)
+    if not isinstance(value, bytes) or len(value) < PREFIX_GUID_SIZE:
+        return pairs, b""
+    _, end = read_indexes(value, PREFIX_GUID_SIZE)
+    return [(name, value[:PREFIX_GUID_SIZE])], value[PREFIX_GUID_SIZE:end]
 
 
 def header_role(ctx: Context | None) -> Role:
@@ -133,15 +169,15 @@ def required_guid(guid: UUID | None) -> UUID:
     return guid
 
 
-def add_header(ctx: Context | None, guid: UUID) -> None:
-    """Puts the header that carries a schema's GUID into the context's headers."""
+def add_header(ctx: Context | None, guid: UUID, indexes: bytes) -> None:
+    """Puts the header that carries a schema's GUID, and a Protobuf message's indexes, into the context's headers."""
     if ctx is None:
         raise EncodeError(
             "The schema's GUID must go into a header, but there is no context. Call the serializer with a "
             "SerializationContext that has headers."
         )
     try:
-        set_header_guid(ctx.headers, header_role(ctx), guid)
+        set_header_guid(ctx.headers, header_role(ctx), guid, indexes)
     except UsageError as error:
         raise EncodeError(error.message) from error
 

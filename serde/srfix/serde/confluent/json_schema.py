@@ -81,6 +81,7 @@ class JsonSchema:
         return title if isinstance(title, str) else None
 
     written_name = record_name
+    message_indexes = None
 
     def encoder(self) -> Encode:
         """Writes, and validates."""

@@ -162,6 +162,10 @@ class Codec(Protocol):
     def written_name(self) -> str | None:
         """The name that confluent-kafka's serializers know it by."""
 
+    @property
+    def message_indexes(self) -> tuple[int, ...] | None:
+        """Which of a Protobuf schema's messages is written; None in other formats."""
+
     def encoder(self) -> Encode:
         """How objects are written."""
 

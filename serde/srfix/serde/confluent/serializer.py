@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 from uuid import UUID
 
 from confluent_kafka.serialization import Serializer
@@ -58,12 +58,15 @@ class _Encoding:
     schema: Schema
     encode: EncodeOrNone
     record_name: str | None
+    message_indexes: tuple[int, ...] | None
 
 
 class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
     """The part that is the same for each format."""
 
     _registry: Registry
+    _sources: ClassVar[str] = "schema_str (the schema to write under); columns"
+    """The arguments that say what to write under."""
 
     def _begin(
         self,
@@ -106,7 +109,7 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
             self._encoding_of(Role.VALUE)
         elif not self._asks_latest:
             raise UsageError(
-                f"{self._kind.value} needs one of these: schema_str (the schema to write under); columns; or, in its "
+                f"{self._kind.value} needs one of these: {self._sources}; or, in its "
                 "configuration, use.latest.version, use.latest.with.metadata or use.schema.id, to take the schema "
                 "from the registry."
             )
@@ -172,7 +175,7 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
             if target is None or payload is None:
                 return None  # columns: a bare null is a null payload
             if target.header is not None:
-                add_header(ctx, target.header)
+                add_header(ctx, target.header, target.identity.index_bytes)
         except EncodeError as error:
             raise written_to(error, ctx) from error
         if callable(self._framing):
@@ -196,12 +199,12 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
         if role not in self._encoding:
             if self._columns is None:
                 assert self._schema is not None
-                codec = self._codec(self._schema, None)
-                self._encoding[role] = _Encoding(self._schema, codec.encoder(), codec.written_name)
+                schema, codec = self._schema, self._codec(self._schema, None)
+                encode: EncodeOrNone = codec.encoder()
             else:
                 schema = self._columns.schema(role) if self._schema is None else self._schema
-                name = self._codec(schema, None).written_name
-                self._encoding[role] = _Encoding(schema, self._columns.encode(schema, self._texts(schema), role), name)
+                codec, encode = self._codec(schema, None), self._columns.encode(schema, self._texts(schema), role)
+            self._encoding[role] = _Encoding(schema, encode, codec.written_name, codec.message_indexes)
         return self._encoding[role]
 
     def _texts(self, schema: Schema, subject: str | None = None) -> tuple[str, ...]:
@@ -223,36 +226,38 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
             assert encoding is not None
             if (subject, role) not in self._by_subject and encoding.encode(value, b"") is None:
                 return None
-            target = self._own_target(subject, encoding, role)
+            target = self._own_target(subject, encoding, role, ctx)
         if self._is_stable and ctx is not None:
             self._targets[ctx.topic, ctx.field] = target
             if self._to_dict is None and target.header is None and not callable(self._framing):
                 self._put_native(ctx, target.prefix, target.encode)
         return target
 
-    def _own_target(self, subject: str, encoding: _Encoding, role: Role) -> _Target:
+    def _own_target(self, subject: str, encoding: _Encoding, role: Role, ctx: Context | None) -> _Target:
         """The schema that was passed, or the columns' own, registered or looked up: once per subject, and not for a value
         that does not fit."""
         if (subject, role) not in self._by_subject:
             with self._lock:
                 if (subject, role) not in self._by_subject:
-                    self._by_subject[subject, role] = self._made(
-                        encoding.encode, self._published(subject, encoding.schema)
-                    )
+                    registration = self._published(subject, encoding.schema, ctx)
+                    indexes = encoding.message_indexes
+                    self._by_subject[subject, role] = self._made(encoding.encode, registration, indexes)
         return self._by_subject[subject, role]
 
-    def _published(self, subject: str, schema: Schema) -> Registration | SchemaVersion:
-        normalize = self._settings.normalize
+    def _published(self, subject: str, schema: Schema, _: Context | None) -> Registration | SchemaVersion:
         if not self._settings.auto_register:
-            # A stand-in for a registry need not know `normalize`.
-            more = {"normalize": True} if normalize else {}
-            return self._registry.lookup(subject, schema, deleted=False, **more)
+            return self._version_of(subject, schema)
         if schema.rule_set:
             raise UsageError(
                 "The schema that was passed carries a rule set, which is not registered from here. Register it with "
                 "confluent_kafka's client, and set auto.register.schemas to False."
             )
-        return register(self._registry, subject, schema, normalize=normalize)
+        return register(self._registry, subject, schema, normalize=self._settings.normalize)
+
+    def _version_of(self, subject: str, schema: Schema) -> SchemaVersion:
+        # A stand-in for a registry need not know `normalize`.
+        more = {"normalize": True} if self._settings.normalize else {}
+        return self._registry.lookup(subject, schema, deleted=False, **more)
 
     def _existing(self, subject: str, role: Role) -> _Target:
         """The version that the configuration means: asked once per subject, or for as long as the client says."""
@@ -265,11 +270,12 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
                 where = f"The schema of subject {subject!r} (id {version.schema_id})"
                 self._check_type(version.schema, where)
                 check_rules(version.schema.rule_set, Direction.WRITE, where=where)
+                codec = self._codec(version.schema, subject)
                 if self._columns is None:
-                    encode: EncodeOrNone = self._codec(version.schema, subject).encoder()
+                    encode: EncodeOrNone = codec.encoder()
                 else:
                     encode = self._columns.encode(version.schema, self._texts(version.schema, subject), role)
-                self._by_version[key] = self._made(encode, version)
+                self._by_version[key] = self._made(encode, version, codec.message_indexes)
             self._by_subject[subject, role] = self._by_version[key]
             return self._by_version[key]
 
@@ -290,8 +296,11 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
             ) from error
         return replace(version, schema=registered_schema.schema, schema_id=registered_schema.schema_id)
 
-    def _made(self, encode: EncodeOrNone, registration: Registration | SchemaVersion) -> _Target:
+    def _made(
+        self, encode: EncodeOrNone, registration: Registration | SchemaVersion, indexes: tuple[int, ...] | None
+    ) -> _Target:
         identity = SchemaId(self._schema_type, registration.schema_id, registration.guid)
+        identity.message_indexes = None if indexes is None else [*indexes]
         prefix, header = b"", None
         match self._framing:
             case Framing.PREFIX_ID:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 from srfix.serde.casing import is_same
 from srfix.serde.confluent.config import SerdeSettings, described
@@ -60,6 +60,11 @@ def topic_record_subject_name_strategy(ctx: Context | None, record_name: str | N
 def record_subject_name_strategy(ctx: Context | None, record_name: str | None) -> Subject | None:
     """The record name: the one that needs no context."""
     return None if record_name is None else RecordSubject()("", Role.VALUE, record_name)
+
+
+def reference_subject_name_strategy(_: Context | None, reference: Any) -> str | None:
+    """The name of what is referred to: the subject of a file that a Protobuf file imports."""
+    return None if reference is None else cast("str", reference.name)
 
 
 def strategy_of(

@@ -7,13 +7,16 @@ from enum import Enum
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, cast
 
 from srfix.serde.errors import SchemaError, UsageError
 
 if TYPE_CHECKING:
     from srfix.serde.formats.interface import FormatModule, SchemaFormatModule
     from srfix.serde.schemas.models import Schema
+    from srfix.serde.specs import RowSpec
+
+_Spec = TypeVar("_Spec", bound="RowSpec")
 
 
 class Format(Enum):
@@ -24,6 +27,8 @@ class Format(Enum):
     PROTOBUF = "protobuf"
     JSON = "json"
     KAFKA = "kafka"
+    DELIMITED = "delimited"
+    NONE = "none"
     PROTOBUF_NOSR = "protobuf_nosr"
 
     @property
@@ -42,9 +47,33 @@ class Format(Enum):
         return _TABLE[self].wraps is False
 
     @property
+    def is_text(self) -> bool:
+        """Whether bodies are text, without a frame."""
+        return self in (Format.JSON, Format.DELIMITED)
+
+    @property
+    def before_body(self) -> bytes:
+        """What stands before every body that is written here, behind id or GUID."""
+        return _TABLE[self].before_body
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether the libraries that it takes are there."""
+        return all(map(_is_there, _TABLE[self].libraries))
+
+    @property
     def wraps(self) -> bool | None:
         """Whether a single column stands in a record where nothing is said about it; None if only a key's does not."""
         return _TABLE[self].wraps
+
+    @property
+    def needs_columns(self) -> bool:
+        """Whether there is nothing to read, or to write, without columns."""
+        return self.wraps is not None and self.schema_type is None
+
+    def settled(self, spec: _Spec) -> _Spec:
+        """The spec as the format has it, if a single column cannot stand both in a record and bare."""
+        return replace(spec, wrap=self.wraps) if self.needs_columns else spec
 
 
 class _Row(NamedTuple):
@@ -53,6 +82,7 @@ class _Row(NamedTuple):
     word: str
     schema_type: str | None = None
     wraps: bool | None = None
+    before_body: bytes = b""
     libraries: tuple[str, ...] = ()
     """Of an extra of the same name."""
 
@@ -60,9 +90,13 @@ class _Row(NamedTuple):
 _TABLE: Final = {
     Format.AVRO: _Row("avro", "Avro", "AVRO"),
     Format.JSON_SR: _Row("json_schema", "JSON_SR", "JSON"),
-    Format.PROTOBUF: _Row("protobuf", "Protobuf", "PROTOBUF", wraps=True, libraries=("google.protobuf", "grpc_tools")),
+    Format.PROTOBUF: _Row(
+        "protobuf", "Protobuf", "PROTOBUF", wraps=True, before_body=b"\0", libraries=("google.protobuf", "grpc_tools")
+    ),
     Format.JSON: _Row("json", "JSON"),
     Format.KAFKA: _Row("kafka", "KAFKA", wraps=False),
+    Format.DELIMITED: _Row("delimited", "DELIMITED", wraps=True),
+    Format.NONE: _Row("none", "NONE"),
     Format.PROTOBUF_NOSR: _Row("protobuf.nosr", "PROTOBUF_NOSR", wraps=True),
 }
 _BY_SCHEMA_TYPE: Final = {row.schema_type: format_ for format_, row in _TABLE.items() if row.schema_type is not None}
@@ -87,6 +121,13 @@ def schema_module_of(format_: Format) -> SchemaFormatModule:
     return cast("SchemaFormatModule", module_of(format_))
 
 
+def usable_delimiter(delimiter: str | None, format_: Format | None) -> str | None:
+    """:raises UsageError: if there is a delimiter, and the format has none."""
+    if delimiter is not None and format_ is not Format.DELIMITED:
+        raise UsageError("A delimiter is for DELIMITED alone: leave it out, or choose that format.")
+    return delimiter
+
+
 def check_schema_type(schema_type: str, format_: Format) -> None:
     """:raises SchemaError: if a schema of that schemaType is not one of the format's."""
     if schema_type != format_.schema_type:
@@ -99,7 +140,7 @@ def check_schema_type(schema_type: str, format_: Format) -> None:
 def _known(schema_type: str) -> Format | None:
     """The format of a schemaType; None if it has no serde here, or not the libraries that it takes."""
     format_ = _BY_SCHEMA_TYPE.get(schema_type)
-    return format_ if format_ is not None and all(map(_is_there, _TABLE[format_].libraries)) else None
+    return format_ if format_ is not None and format_.is_installed else None
 
 
 def _is_there(library: str) -> bool:
@@ -115,7 +156,7 @@ def format_of(schema_type: str) -> Format:
     if format_ is None and schema_type in _BY_SCHEMA_TYPE:
         raise SchemaError(
             f"The schema is of the type {schema_type}, whose libraries are not installed: pip install "
-            f"'srfix[{schema_type.lower()}]'."
+            f"'srfix[{_BY_SCHEMA_TYPE[schema_type].value}]'."
         )
     if format_ is None:
         raise SchemaError(

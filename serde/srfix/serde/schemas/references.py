@@ -65,7 +65,7 @@ def named_references(
 def reference_texts(registry: SchemaVersions, schema: Schema, *, subject: str = "") -> tuple[str, ...]:
     """The texts that a schema refers to, as the formats take them (`references=`); without references nothing is asked.
 
-    A JSON Schema and a Protobuf one refer to others by the references' names, not by what is in their texts: those are
+    JSON and Protobuf schemas refer to others by the references' names, not by what is in their texts: those are
     `ReferenceText`s.
     """
     if schema.schema_type in _REFERS_BY_NAME:

@@ -123,7 +123,7 @@ class FramedReader(_Base):
         """What names the schema, the bytes that hold the body, and where it starts in them."""
         frame = parse(payload) if ctx is None else parse(payload, headers=ctx.headers, role=self._role(ctx))
         assert frame is not None
-        return frame.identity, payload, frame.body_offset
+        return frame.identity, frame.payload, frame.body_offset
 
     def _is_named_by_header(self, ctx: Context) -> bool:
         try:

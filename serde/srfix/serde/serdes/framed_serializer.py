@@ -316,7 +316,9 @@ class FramedSerializer(FramedWriter, Closing):
         except ABOUT_THE_ROW as error:
             raise written_to(error, ctx) from error
         if payload is not None:
-            set_header_guid(ctx.headers, role_of(ctx.field), guid)
+            before = self._format.before_body
+            set_header_guid(ctx.headers, role_of(ctx.field), guid, before)
+            payload = payload[len(before) :]
         return payload
 
     def _first(self, row: object, ctx: Context) -> bytes | None:

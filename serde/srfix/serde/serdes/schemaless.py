@@ -36,7 +36,7 @@ class _Schemaless(HasColumns, Generic[_Plan, _Spec]):
 
     def _set(self, spec: _Spec) -> None:
         """:raises ColumnError: if the columns cannot be used, or the format cannot hold them."""
-        self._spec = spec
+        self._spec = spec = self._format.settled(spec)
         self._plans: dict[str, _Plan] = {}
         roles = () if spec.columns is None else roles_of(spec.columns)
         # What the format cannot hold is said at once, where it is known which halves there will be.
@@ -177,9 +177,10 @@ class SchemalessDeserializer(_Schemaless[Decode, ReadSpec]):
         return native_decoder_of(self._plans.get(ctx.field) or self._plan(role_of(ctx.field)))
 
     def _read_ahead(self, payloads: Sequence[bytes | None], first: int, ctx: Context) -> list[Value]:
-        """Rows of the payloads from `first` on, up to the first one that the kernel does not read."""
-        native: Any = None if payloads[first] is None else self.native_bare_decode(ctx)
-        rows: list[Value] = [] if native is None else native.read_ahead(payloads, first)
+        """Rows of the payloads from `first` on, up to the first one that the kernel, or the format, does not read together."""
+        plan = self._plans.get(ctx.field) or self._plan(role_of(ctx.field))
+        read_ahead: Any = getattr(getattr(plan, "__self__", None), "read_ahead", None)
+        rows: list[Value] = [] if read_ahead is None or payloads[first] is None else read_ahead(payloads, first)
         return rows
 
     def _made(self, spec: ReadSpec) -> Decode:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -18,11 +19,11 @@ from srfix.recovery.facts.stores import RoleFacts, StoreFacts, SuspectStore
 from srfix.recovery.facts.subject_state import read_subject_state
 from srfix.recovery.findings import IdAtFault, Source
 from srfix.recovery.repair.apply import apply_plan
-from srfix.recovery.repair.planning.own_schemas import every_successor_passes
+from srfix.recovery.repair.planning.own_schemas import every_successor_passes, passes
 from srfix.recovery.repair.planning.plan import make_plan
 from srfix.serde import RegistryClient, Role, Schema, SchemaError, incompatibilities
 from srfix.serde.schemas.errors import InvalidSchemaError
-from srfix.serde.schemas.models import Json
+from srfix.serde.schemas.models import Json, SchemaReference
 from tests.recovery.staging import APPLICATION, PHANTOM, SOURCE, SOURCE_SUBJECT, STORE, clock
 
 NAMES = ("a", "b", "c")
@@ -287,3 +288,28 @@ class TestEverySuccessorPasses:
     @pytest.mark.parametrize("schema_type", ["JSON", "PROTOBUF"])
     def test_what_is_no_avro_cannot_be_told(self, schema_type: str) -> None:
         assert not every_successor_passes(Schema(text="x", schema_type=schema_type), Schema(text="x"))
+
+
+P = 'syntax = "proto3"; message P { string a = 1; }'
+
+
+class TestPasses:
+    @pytest.mark.parametrize(
+        ("own", "registered", "expected"),
+        [
+            (P.replace("}", "int32 b = 2; }"), P, True),
+            (P.replace("string", "int32"), P, False),
+            (P, "no schema", None),
+        ],
+    )
+    def test_protobuf_schemas_are_compared_by_their_own_rules(
+        self, own: str, registered: str, *, expected: bool | None
+    ) -> None:
+        one, other = (Schema(text=text, schema_type="PROTOBUF") for text in (own, registered))
+        assert passes(one, other, "BACKWARD") is expected
+
+    def test_what_refers_to_others_or_is_of_another_type_cannot_be_told(self) -> None:
+        plain = Schema(text=P, schema_type="PROTOBUF")
+        referring = replace(plain, references=(SchemaReference(name="n", subject="s", version=1),))
+        for other in (Schema(text=P, schema_type="JSON"), Schema(text='"int"'), referring):
+            assert passes(plain, other, "BACKWARD") is None

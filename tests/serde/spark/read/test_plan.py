@@ -325,7 +325,7 @@ class TestProblems:
     def test_are_kept_with_the_schema_that_has_them(self, plan: ReadPlan) -> None:
         problems = [type(None), AmbiguousFieldError, IncompatibleTypeError, SchemaError, SchemaError]
         assert [type(planned.problem) for planned in plan.schemas] == problems
-        assert [planned.format for planned in plan.schemas] == [*[Format.AVRO] * 3, Format.JSON_SR, None]
+        assert [planned.format for planned in plan.schemas] == [*[Format.AVRO] * 3, Format.JSON_SR, Format.PROTOBUF]
 
     def test_are_what_the_deserializer_raises(self, plan: ReadPlan) -> None:
         read = plan.deserializer()
@@ -357,7 +357,7 @@ class TestWithoutSchemas:
         assert (plan.policy, plan.schemas, plan.subjects) == (None, (), ())
         assert plan.deserializer()(b'{"userId": 7}', SerdeContext("users")) == {"USERID": 7, "NAME": None}
 
-    @pytest.mark.parametrize("format_", [Format.JSON, Format.KAFKA])
+    @pytest.mark.parametrize("format_", [Format.JSON, Format.KAFKA, Format.DELIMITED])
     def test_have_no_newest_one(self, format_: Format) -> None:
         with pytest.raises(UsageError, match=f"The format {format_.value} has no schemas"):
             plan_read(None, "users", NEWEST, format=format_)

@@ -111,6 +111,14 @@ class TestRead:
         found = read(tmp_path, format="json", topic="users", columns="ID BIGINT")
         assert found == [{"ID": 0, "_srfix_reason": None}, {"ID": 1, "_srfix_reason": None}]
 
+    def test_rows_of_csv_are_told_their_delimiter(self, tmp_path: Path) -> None:
+        table = records(2).set_column(1, "value", pa.array([b"1|a", b"2"], pa.binary()))
+        pq.write_table(table, tmp_path / "a.parquet")
+        options = {"format": "delimited", "delimiter": "|", "topic": "users", "columns": "ID BIGINT, NAME STRING"}
+        good, bad = read(tmp_path, **options, **{"on.error": "null"})
+        assert good == {"ID": 1, "NAME": "a", "_srfix_reason": None}
+        assert bad["_srfix_reason"] == "TRUNCATED"
+
     def test_a_bad_row_says_where_it_was_if_the_files_say_it(self, tmp_path: Path) -> None:
         table = records(2).set_column(1, "value", pa.array([b'{"ID":1}', b"{"], pa.binary()))
         pq.write_table(table, tmp_path / "a.parquet")

@@ -143,7 +143,11 @@ class TestSourceOptions:
             (Use.STREAM, {"endingOffsets": "latest"}, "The option endingOffsets is not for a stream"),
             (Use.BATCH, {"maxOffsetsPerTrigger": "5"}, "The option maxOffsetsPerTrigger is not for a batch read"),
             (Use.WRITE, {"startingOffsets": "latest"}, "The option startingOffsets is not for a write"),
-            (Use.BATCH, {"format": "xml"}, "The option format is one of avro, json_sr, json and raw, not 'xml'"),
+            (
+                Use.BATCH,
+                {"format": "xml"},
+                "The option format is one of avro, json_sr, protobuf, json, delimited, protobuf_nosr and raw, not 'xml'",
+            ),
             (Use.BATCH, {"on.error": "skip"}, r"The option on\.error is one of fail, quarantine, null, not 'skip'"),
             (Use.BATCH, {"policy": "dual"}, r".*dual-subject, not 'dual'\. Did you mean dual-subject\?$"),
             (Use.BATCH, {"tombstones": "write"}, "The option tombstones is one of keep, drop for a batch read"),

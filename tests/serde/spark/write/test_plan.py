@@ -140,7 +140,7 @@ class TestPlanWrite:
         ("options", "message"),
         [
             ({"format": Format.JSON, "schema_id": 3}, "JSON has no schemas, so schema_id= cannot be used"),
-            ({"format": Format.KAFKA, "columns": None}, "KAFKA writes a key or a value of one column"),
+            ({"format": Format.KAFKA, "columns": None}, "KAFKA has neither names nor types: give the columns"),
             ({"schema": OTHER}, "schema= defines all that is written"),
             ({"validate": True}, "validate= is for JSON_SR"),
             ({"format": Format.JSON_SR, "full_name": "a.B"}, "full_name= for AVRO"),

@@ -37,6 +37,8 @@ class RowReading:
     value_format: str | None
     key_columns: str | None
     value_columns: str | None
+    key_delimiter: str | None
+    value_delimiter: str | None
     policy: str | None
     subject: str | None
     second_subject: str | None
@@ -58,12 +60,12 @@ class RowReading:
         from srfix.serde.subjects.names import Role
 
         halves = {
-            role: _options(role, form, columns)
-            for role, form, columns in (
-                (Role.KEY, self.key_format, self.key_columns),
-                (Role.VALUE, self.value_format, self.value_columns),
+            role: _options(role, form, columns, delimiter)
+            for role, form, columns, delimiter in (
+                (Role.KEY, self.key_format, self.key_columns, self.key_delimiter),
+                (Role.VALUE, self.value_format, self.value_columns, self.value_delimiter),
             )
-            if form is not None or columns is not None
+            if form is not None or columns is not None or delimiter is not None
         }
         if self.policy == DUAL_SUBJECT and self.second_subject is None:
             raise UsageError("--resolve dual-subject needs --second-subject: the source topic's, say.")
@@ -82,16 +84,17 @@ class RowReading:
             yield _made(policy.resolver(registry, tuple(halves), on_second=on_second), halves)
 
 
-def _options(role: Role, form: str | None, columns: str | None) -> DecodeOptions:
+def _options(role: Role, form: str | None, columns: str | None, delimiter: str | None) -> DecodeOptions:
     from srfix.cli.options.decoding import DecodeOptions
     from srfix.serde.column_sources.given import given_columns
 
-    if form not in (None, _BY_SCHEMA) and Format(form).is_bare and columns is None:
-        raise UsageError(f'The format {form} needs its column: --{role.value}-columns "ID BIGINT", say.')
+    if form not in (None, _BY_SCHEMA) and Format(form).needs_columns and columns is None:
+        raise UsageError(f'The format {form} needs its columns: --{role.value}-columns "ID BIGINT", say.')
     return DecodeOptions(
         roles=(role,),
         format=None if form in (None, _BY_SCHEMA) else Format(form),
         columns=None if columns is None else given_columns(columns),
+        delimiter=delimiter,
     )
 
 
@@ -121,6 +124,8 @@ reading_options = handing_over(
     ),
     click.option("--key-columns", metavar='"NAME TYPE, …"', help="Read keys into these columns."),
     click.option("--value-columns", metavar='"NAME TYPE, …"', help="Read values into these columns."),
+    click.option("--key-delimiter", metavar="CHARACTER", help="For delimited keys: a character, SPACE or TAB."),
+    click.option("--value-delimiter", metavar="CHARACTER", help="The same for delimited values."),
     click.option(
         "--resolve",
         "policy",

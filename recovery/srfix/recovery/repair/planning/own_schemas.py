@@ -19,8 +19,8 @@ from srfix.recovery.facts.survey import Survey
 from srfix.recovery.registry import GivenRegistry, usable
 from srfix.recovery.repair.plan_file import Plan
 from srfix.serde.bounds import SCHEMA_CACHE
-from srfix.serde.compatibility import incompatibilities
-from srfix.serde.errors import SchemaError
+from srfix.serde.compatibility import COMPARED_TYPES, incompatibilities
+from srfix.serde.errors import SchemaError, UsageError
 from srfix.serde.formats.table import as_readers_ask
 from srfix.serde.schemas.models import Json, Schema, SchemaVersion
 from srfix.serde.wire import SchemaId
@@ -87,11 +87,12 @@ def passes(own: Schema, registered: Schema, level: str) -> bool | None:
     """True if `own`, sent after `registered`, would be accepted at `level`; None if it cannot be told here."""
     if level == "NONE":
         return True
-    if not _are_plain_avro(own, registered):
+    kind = own.schema_type
+    if kind != registered.schema_type or kind not in COMPARED_TYPES or own.references or registered.references:
         return None
     try:
-        return not incompatibilities(new=own.text, existing=[registered.text], level=level)
-    except SchemaError:
+        return not incompatibilities(new=own.text, existing=[registered.text], level=level, schema_type=kind)
+    except (SchemaError, UsageError):
         return None
 
 

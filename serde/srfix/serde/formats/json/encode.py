@@ -143,9 +143,9 @@ def column_encoder(spec: WriteSpec, *, maps_as_entries: bool = False) -> Encode:
     return check_encoder(plan.of(Struct(columns)), single=None if spec.wrapped else columns[0].name)
 
 
-def column_check(type_: ColumnType, *, cut_times: bool) -> ValueCheck:
+def column_check(type_: ColumnType, *, cut_times: bool, case_rule: CaseRule = CaseRule.EXACT) -> ValueCheck:
     """How values of a column's type are checked and turned into what `check_encoder` writes."""
-    return _Plan(CaseRule.EXACT, maps_as_entries=False, cut_times=cut_times).of(type_)
+    return _Plan(case_rule, maps_as_entries=False, cut_times=cut_times).of(type_)
 
 
 def check_encoder(check: ValueCheck, *, single: str | None = None) -> Encode:

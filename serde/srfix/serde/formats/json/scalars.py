@@ -184,7 +184,7 @@ def _text(value: object) -> str:
 
 
 def _date(value: object) -> Value:
-    days = _whole(value, DATE, LONG_BITS)
+    days = value if type(value) is int and LONG_MIN <= value <= LONG_MAX else _whole(value, DATE, LONG_BITS)
     try:
         return datetime.date.fromordinal(_EPOCH_DAY + days)
     except (ValueError, OverflowError):

@@ -41,7 +41,7 @@ from srfix.serde.connect.schema import (
 from srfix.serde.connect.time_units import TimeUnit, time_unit
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.connect_type import ConnectWriterType
-from srfix.serde.formats.protobuf.descriptors import Compiled, message_of
+from srfix.serde.formats.protobuf.descriptors import GROUP, Compiled, message_of
 from srfix.serde.java_ints import is_int
 from srfix.serde.projection.tree import WriterField
 
@@ -64,7 +64,6 @@ _WRAPPED: Final = {
 WRAPPERS: Final = {f"google.protobuf.{name}Value": type_ for name, type_ in _WRAPPED.items()}
 """The messages of `google/protobuf/wrappers.proto`: what their `value` is in Connect."""
 # FieldDescriptor.TYPE_*, which is not loaded to be compared with.
-_GROUP: Final = 10
 _MESSAGE: Final = 11
 ENUM: Final = 14
 STRING: Final = 9
@@ -117,7 +116,7 @@ def parts(message: Descriptor) -> Iterator[tuple[str, FieldDescriptor | OneofDes
             yield f"{oneof.name}_{oneof.index}", oneof
     for field in message.fields:
         is_in_oneof = field.containing_oneof is not None and field.containing_oneof.index not in optionals
-        if not is_in_oneof and field.type != _GROUP:
+        if not is_in_oneof and field.type != GROUP:
             yield field.name, field
 
 

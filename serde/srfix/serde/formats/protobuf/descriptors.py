@@ -13,6 +13,7 @@ import binascii
 import os
 import re
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module, resources
@@ -27,7 +28,7 @@ from srfix.serde.schemas.references import reference_name
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor, FileDescriptor
-    from google.protobuf.descriptor_pb2 import FileDescriptorProto
+    from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto
     from google.protobuf.descriptor_pool import DescriptorPool
 
 _FILE: Final = "srfix_schema.proto"
@@ -60,6 +61,13 @@ _TOKEN: Final = re.compile(
 )
 """Brackets; and comments and strings, whose brackets do not count."""
 _META: Final = re.compile(r"\(\s*\.?confluent\.\w+_meta\b")
+_MAP_ENTRY: Final = re.compile(r"\boption\s+map_entry\s*=\s*true\s*;")
+_MARK: Final = "option no_standard_descriptor_accessor = false;"
+"""Stands for the option above, which protoc takes from nobody: nobody says this one, which is of C++ and its default."""
+_MESSAGE: Final = re.compile(r"\bmessage\s+\w+\s*\{")
+_LENIENT: Final = " option deprecated_legacy_json_field_conflicts = true;"
+GROUP: Final = 10
+"""`FieldDescriptor.TYPE_GROUP`, which is not loaded to be compared with."""
 _SHOWN_PROBLEMS: Final = 5
 _PROTOC: Final = ForkLock()
 """protoc keeps its errors in a place of the process."""
@@ -72,17 +80,38 @@ class Compiled:
     file: FileDescriptor
     pool: DescriptorPool
     """Of the schema and what it imports, and of nothing else: two schemas may give one name to different messages."""
+    is_descriptor: bool = True
+    """Whether a client sent it as one: the messages of maps' entries and of groups stand in such a schema."""
 
     def message(self, indexes: tuple[int, ...] = (0,)) -> Descriptor:
-        """The message that stands at an index among the file's, at the next among that one's own, and so on.
+        """The message that stands at an index among the file's, at the next among that one's own, and so on
+        (`ProtobufSchema.toMessageName`).
 
         :raises IndexError: if there is none.
+        :raises SchemaError: if the schema has no message.
         """
         first, *deeper = indexes
-        found: Descriptor = list(self.file.message_types_by_name.values())[first]
+        found = self._messages(None)[first]
         for index in deeper:
-            found = found.nested_types[index]
+            found = self._messages(found)[index]
         return found
+
+    def indexes(self, message: Descriptor) -> tuple[int, ...]:
+        """Where one of the schema's messages stands (`ProtobufSchema.toMessageIndexes`)."""
+        parent = message.containing_type
+        own = [one.full_name for one in self._messages(parent)].index(message.full_name)
+        return (*(() if parent is None else self.indexes(parent)), own)
+
+    def _messages(self, parent: Descriptor | None) -> list[Descriptor]:
+        if parent is None:
+            messages = list(self.file.message_types_by_name.values())
+            if not messages:
+                raise SchemaError("The Protobuf schema has no message. Name one that has: a payload is a message.")
+            return messages
+        if self.is_descriptor:
+            return list(parent.nested_types)
+        groups = {message_of(field).full_name for field in parent.fields if field.type == GROUP}
+        return [one for one in parent.nested_types if not one.GetOptions().map_entry and one.full_name not in groups]
 
     def meta(self, field: FieldDescriptor) -> dict[str, str]:
         """The parameters that `confluent.field_meta` gives a field.
@@ -128,26 +157,29 @@ def compiled(text: str, references: tuple[str, ...] = ()) -> Compiled:
 
 @lru_cache(maxsize=256)
 def _compiled(text: str, references: tuple[str, ...], names: tuple[str | None, ...]) -> Compiled:
-    pool_module = _library("google.protobuf.descriptor_pool")
-    files = {**_CONFLUENT, **{name: part for name, part in zip(names, references, strict=True) if name}}
-    serialized = serialized_file(text)
-    if serialized is None:
-        protos = _protoc(text, files)
+    pool = _library("google.protobuf.descriptor_pool").DescriptorPool()
+    named = {name: part for name, part in zip(names, references, strict=True) if name}
+    # Each after those that it imports, as references come.
+    serialized = {name: file for name, part in {**named, _FILE: text}.items() if (file := serialized_file(part))}
+    texts = {**_CONFLUENT, **{name: part for name, part in named.items() if name not in serialized}}
+    if _FILE in serialized:
+        # What serialized files import is compiled as what a file imports that holds nothing else.
+        imports = dict.fromkeys(
+            name for file in serialized.values() for name in file.dependency if name not in serialized
+        )
+        protos = _protoc("".join(f'import "{name}";\n' for name in imports), texts)[:-1]
+        for name, file in serialized.items():
+            file.name = name
+            protos.append(file)
     else:
-        # Its imports are compiled, in their order, as those of a file that holds nothing else.
-        protos = _protoc("".join(f'import "{name}";\n' for name in serialized.dependency), files)[:-1]
-        serialized.name = _FILE
-        protos.append(serialized)
-    pool = pool_module.DescriptorPool()
+        protos = _protoc(text, texts)
     try:
         for proto in protos:
             pool.Add(proto)
         file = pool.FindFileByName(_FILE)
     except (TypeError, KeyError) as error:
         raise SchemaError(f"The Protobuf schema cannot be used ({error}).") from error
-    if not file.message_types_by_name:
-        raise SchemaError("The Protobuf schema has no message. Name one that has: a payload is a message.")
-    return Compiled(file, pool)
+    return Compiled(file, pool, _FILE in serialized or _MAP_ENTRY.search(text) is not None)
 
 
 def serialized_file(text: str) -> FileDescriptorProto | None:
@@ -174,17 +206,40 @@ def _protoc(text: str, files: dict[str, str]) -> list[FileDescriptorProto]:
             "name a folder that can be written to."
         ) from error
     with folder as name:
-        for path, content in {**files, _FILE: _as_protoc_wants(text)}.items():
+        for path, content in {**files, _FILE: text}.items():
             _check_nesting(content)
-            _write(Path(name), path, content)
+            _write(Path(name), path, _as_protoc_wants(content))
         includes = [os.fsencode(include) for include in (name, *_includes())]
-        with _PROTOC, warnings.catch_warnings():
-            warnings.simplefilter("ignore", compiler.ProtocWarning)
+        try:
+            found = _compile(compiler, includes)
+        except compiler.ProtocErrors as error:
+            if "JSON name" not in (problems := _problems(error)):
+                raise SchemaError(f"The text is no Protobuf schema: {problems}") from None
+            # Nobody else minds columns such as USER_ID beside USERID: not ksqlDB, not the registry.
+            _write(Path(name), _FILE, _MESSAGE.sub(lambda begin: begin[0] + _LENIENT, _as_protoc_wants(text)))
             try:
-                modules = compiler.get_protos(_FILE.encode(), includes)
-            except compiler.ProtocErrors as error:
-                raise SchemaError(f"The text is no Protobuf schema: {_problems(error)}") from None
-    return [FileDescriptorProto.FromString(_descriptor_in(code)) for _, code in modules]
+                found = _compile(compiler, includes)
+            except compiler.ProtocErrors:
+                raise SchemaError(f"The text is no Protobuf schema: {problems}") from None
+    protos = [FileDescriptorProto.FromString(_descriptor_in(code)) for code in found]
+    for proto in protos:
+        _mark_entries(proto.message_type)
+    return protos
+
+
+def _compile(compiler: Any, includes: list[bytes]) -> list[bytes]:
+    """The Python modules that protoc makes."""
+    with _PROTOC, warnings.catch_warnings():
+        warnings.simplefilter("ignore", compiler.ProtocWarning)
+        return [code for _, code in compiler.get_protos(_FILE.encode(), includes)]
+
+
+def _mark_entries(messages: Iterable[DescriptorProto]) -> None:
+    for message in messages:
+        if message.options.HasField("no_standard_descriptor_accessor"):
+            message.options.ClearField("no_standard_descriptor_accessor")
+            message.options.map_entry = True
+        _mark_entries(message.nested_type)
 
 
 def _descriptor_in(code: bytes) -> bytes:
@@ -202,11 +257,12 @@ def _descriptor_in(code: bytes) -> bytes:
 
 
 def _as_protoc_wants(text: str) -> str:
-    """A text that says its syntax, for of others protoc writes a warning to the terminal, and that imports Confluent's
-    options if it has any: Confluent's converter writes them without (`ProtobufData.fromConnectSchema`)."""
+    """A text that says its syntax, for of others protoc writes a warning to the terminal, that imports Confluent's options if
+    it has any: Confluent's converter writes them without (`ProtobufData.fromConnectSchema`), and that says of no message that
+    it is a map's entry: the registry does of a schema that it was sent as a descriptor (`ProtobufSchema.toMessage`)."""
     syntax = "" if _SYNTAX.match(text) else 'syntax = "proto2";'
     imported = f'\nimport "{META}";' if _META.search(text) and META not in text else ""
-    return f"{syntax}{text}{imported}"
+    return f"{syntax}{_MAP_ENTRY.sub(_MARK, text)}{imported}"
 
 
 def _check_nesting(text: str) -> None:

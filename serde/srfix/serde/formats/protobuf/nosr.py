@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import ColumnError
-from srfix.serde.formats import protobuf
+from srfix.serde.formats.protobuf import format as framed
 from srfix.serde.formats.protobuf.internal import internal_schema
 from srfix.serde.specs import ReadSpec, WriteSpec
 
@@ -14,12 +14,12 @@ HAS_LOCAL_TIMES = False
 def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
     """A decoder for messages of the schema that the columns would be registered with."""
     written = WriteSpec(columns=spec.columns, wrap=spec.wrap, nullable_representation=spec.nullable_representation)
-    return protobuf.decoder(_text(written), spec, framed=False)
+    return framed.decoder(_text(written), spec, framed=False)
 
 
 def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
     """An encoder of the columns."""
-    return protobuf.encoder(_text(spec), spec, framed=False)
+    return framed.encoder(_text(spec), spec, framed=False)
 
 
 def _text(spec: WriteSpec) -> str:

@@ -33,7 +33,7 @@ def framed_by_header(payload: Column, headers: Column, role: Role) -> Column:
     name = schema_id_header(role)
     header = F.try_element_at(F.filter(headers, lambda one: one["key"] == name), F.lit(-1))  # the last one counts
     value = header["value"]
-    is_guid = F.coalesce((F.length(value) == PREFIX_GUID_SIZE) & value.startswith(F.lit(b"\1")), F.lit(False))
+    is_guid = F.coalesce((F.length(value) >= PREFIX_GUID_SIZE) & value.startswith(F.lit(b"\1")), F.lit(False))
     before, behind = _malformed(role).split("0 bytes", 1)
     size = F.coalesce(F.concat(F.length(value).cast("string"), F.lit(" bytes")), F.lit("null"))
     problem = F.concat(F.lit(before), size, F.lit(behind))

@@ -53,7 +53,7 @@ def _head(plan: ReadDecisions) -> list[str]:
         lines += _entry("", f"of version {newest.version} of {newest.subject!r} (schema id {newest.schema_id})")
         for dropped in newest.dropped:
             lines += _entry("", f"left out {dropped.path}: {dropped.reason}")
-    if plan.format is None or not plan.format.is_bare:
+    if plan.format is None or not plan.format.needs_columns:
         lines += _entry("case rule", f"{plan.case_rule.value}: {_RULES[plan.case_rule]}")
     if plan.policy is not None:
         lines += _entry("policy", policy_words(plan))
@@ -255,7 +255,7 @@ _IDS: Final = 8
 
 def summary(plan: ReadDecisions) -> str:
     """What `ReadPlan.explain()` gives: the same text for equal plans, without a line's end at its own."""
-    rule = "" if plan.format is not None and plan.format.is_bare else f", case rule {plan.case_rule.value}"
+    rule = "" if plan.format is not None and plan.format.needs_columns else f", case rule {plan.case_rule.value}"
     return short_text(f"The {plan.role.value}s of topic {plan.topic!r}: {format_words(plan)}{rule}", _entries(plan))
 
 

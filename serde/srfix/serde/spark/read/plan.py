@@ -22,7 +22,15 @@ from srfix.serde.connect.columns import Dropped, Inferred, columns_of
 from srfix.serde.connect.schema import ConnectType
 from srfix.serde.connect.time_units import reads_units
 from srfix.serde.errors import ImpossibleSchemaIdError, SrfixError, UsageError
-from srfix.serde.formats.table import RESOLVING, SCHEMA_FORMATS, Format, check_schema_type, format_of, schema_module_of
+from srfix.serde.formats.table import (
+    RESOLVING,
+    SCHEMA_FORMATS,
+    Format,
+    check_schema_type,
+    format_of,
+    schema_module_of,
+    usable_delimiter,
+)
 from srfix.serde.html import preformatted
 from srfix.serde.registries.given import AnyClient, usable_registry
 from srfix.serde.resolve.policies import ById, PlannablePolicy, Resolver
@@ -151,7 +159,7 @@ def _half_of(
     inferred: Inferred = columns_of(
         connect, names="keep", role=role, wrapped=wrapped, for_spark=True, keeps_time=spec.times == "integers"
     )
-    half = replace(spec, columns=inferred.columns, wrap=wrapped).half(role)
+    half = replace(spec, columns=inferred.columns, wrap=wrapped).half(role, format_.wraps)
     return half, (*dropped, *inferred.dropped)
 
 
@@ -191,12 +199,13 @@ def plan_read(
     missing_columns: MissingColumns = "error",
     strict: bool = False,
     times: Times = "datetimes",
+    delimiter: str | None = None,
 ) -> ReadPlan:
     """Asks the registry for all that the payloads of a topic may carry. Nothing is written: a policy's
     `register_missing` and `on_second` are for ids that the plan does not hold, where they are met. What a second subject
     answered is in the plan (`PlannedSchema.second`).
 
-    :param registry: None is enough for JSON and KAFKA, which have no schemas.
+    :param registry: None is enough for JSON, KAFKA and DELIMITED, which have no schemas.
     :param columns: the columns, parsed or in ksqlDB's words; a StructType, or its JSON (its names stay as they are); or
         `NEWEST`. Those marked as KEY make keys, the others values.
     :param format: None takes Avro and JSON_SR, as each schema says.
@@ -217,6 +226,7 @@ def plan_read(
         case rule of ksqlDB's it is a row of nulls, as in the engine.
     :param times: `"integers"` makes DATE int, TIME and TIMESTAMP long: the integer that stands in the record, in the unit that
         the writer's schema declares; one column is never fed in several units.
+    :param delimiter: DELIMITED: what stands between fields, as ksqlDB's VALUE_DELIMITER; None for a comma.
     :raises ColumnError: if the columns cannot be used, or the format cannot hold them, or no version feeds one of them; if
         all that feeds a column of days, times or instants are numbers of something else (a local timestamp for a TIMESTAMP).
     :raises UsageError: if a registry or a newest schema is needed, and there is none; if a subject strategy has no subject
@@ -249,12 +259,13 @@ def plan_read(
         strict=flag("strict", strict),
         times=times,
         reader_schema=reader,
+        delimiter=usable_delimiter(delimiter, format),
     )
     if format is not None and format not in SCHEMA_FORMATS:
         assert columns is not None
         return _schemaless(topic, columns, spec, role=role, format_=format)
     if registry is None:
-        raise UsageError("Avro and JSON_SR need a schema registry. Give one, or plan the format JSON or KAFKA.")
+        raise UsageError("Avro and JSON_SR need a schema registry. Give one, or plan a format that has no schemas.")
     try:
         wanted = tuple(map(given_schema_id, ids))
     except ImpossibleSchemaIdError as error:
@@ -272,7 +283,7 @@ def plan_read(
     elif columns is None:
         spec = reader_half(spec, role)
     else:
-        spec = replace(spec, columns=given_columns(columns)).half(role)
+        spec = replace(spec, columns=given_columns(columns)).half(role, None if format is None else format.wraps)
     _check_columns(spec, format)
     plan = ReadPlan(
         topic=topic,
@@ -333,8 +344,7 @@ def _registered_reader(
 def _schemaless(topic: str, columns: GivenColumns | Newest, spec: ReadSpec, *, role: Role, format_: Format) -> ReadPlan:
     if isinstance(columns, Newest):
         raise UsageError(f"The format {format_.value} has no schemas, so there is no newest one. Name the columns.")
-    wrap = False if format_.is_bare else spec.wrap
-    half = replace(spec, columns=given_columns(columns), wrap=wrap).half(role)
+    half = format_.settled(replace(spec, columns=given_columns(columns))).half(role, format_.wraps)
     decode_plan(format_, None, half)
     return ReadPlan(topic=topic, role=role, format=format_, spec=half, policy=None)
 
@@ -343,7 +353,7 @@ def _check_columns(spec: ReadSpec, format_: Format | None) -> None:
     """What a format cannot hold is said at once, whatever schemas there are."""
     spec = ReadSpec(columns=spec.columns, wrap=spec.wrap, case_rule=CaseRule.EXACT)
     for schema_format in SCHEMA_FORMATS:
-        if format_ in (schema_format, None):
+        if format_ is schema_format or (format_ is None and schema_format.is_installed):
             decode_plan(schema_format, schema_module_of(schema_format).EMPTY_SCHEMA, spec)
 
 

@@ -25,7 +25,8 @@ With `format=raw` nothing is decoded: the frame is that of Spark's Kafka source,
 | `assign` | the topics and the partitions that are read: `{"users": [0, 2]}` | all of them |
 | `registry` | the registry's URLs; also `registry.url`, `schema.registry.url` | |
 | `columns` | the rows' columns, as SQL text, ksqlDB's or Spark's | `.schema(…)`, or the newest schema's |
-| `format` | `avro`, `json`, `json_sr`, `raw` | `avro` |
+| `format` | `avro`, `json`, `json_sr`, `delimited`, `raw` | `avro` |
+| `delimiter` | delimited: what stands between fields: a character, `SPACE` or `TAB` | `,` |
 | `role` | what is decoded: `value` or `key` | `value` |
 | `case.rule` | `unique`, `exact`, `ksqldb`, `ksqldb-2020` | `unique` |
 | `wrap` | whether a single column stands in a record | as ksqlDB |

@@ -90,6 +90,7 @@ _OPTIONS: Final[Mapping[str, Setting[Use]]] = {
     "case.rule": Setting(of=_ALL, check=word(CaseRule), default=CaseRule.UNIQUE, field="case_rule"),
     "checkpointLocation": Setting(of=frozenset({Use.WRITE})),  # Spark's own, which it shows to sinks
     "columns": Setting(of=_ALL, field="columns"),
+    "delimiter": Setting(of=_ALL, field="delimiter"),
     "endingOffsets": Setting(of=frozenset({Use.SCHEMA, Use.BATCH}), field="ending_offsets"),
     "failOnDataLoss": Setting(of=_TOPIC_READS, check=flag, default=True, field="fail_on_data_loss"),
     "format": Setting(of=_ALL),

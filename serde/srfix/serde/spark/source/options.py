@@ -67,6 +67,8 @@ class SourceOptions:
     missing_columns: MissingColumns
     strict: bool
     times: Times
+    delimiter: str | None
+    """DELIMITED: what stands between fields; None for a comma."""
     fail_on_data_loss: bool
     min_partitions: int
     max_records_per_partition: int | None
@@ -164,7 +166,7 @@ def _format(given_options: GivenOptions) -> Format | None:
     value = given_options.get("format") or Format.AVRO.value
     if value == _RAW:
         return None
-    words = [member.value for member in Format if not member.is_bare]
+    words = [member.value for member in Format if not member.is_bare and member is not Format.NONE]
     if value not in words:
         raise UsageError(f"The option format is one of {', '.join(words)} and {_RAW}, not {value!r}.")
     return Format(value)

@@ -107,6 +107,7 @@ def plan_of(options: SourceOptions, frame: SourceFrame) -> ReadPlan | None:
             missing_columns=options.missing_columns,
             strict=options.strict,
             times=options.times,
+            delimiter=options.delimiter,
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.times import Times
@@ -90,13 +90,13 @@ class WriteDecisions:
         if self.settled is None or self.framing is not Framing.HEADER_GUID:
             return None
         assert self.settled.published.guid is not None
-        return schema_id_header(self.role), frame_guid(self.settled.published.guid)
+        return schema_id_header(self.role), frame_guid(self.settled.published.guid, self.format.before_body)
 
     def serializer(self) -> Serializer:
         """What writes a row, in this process, without asking the registry. Both engines write the same bytes."""
         if self.settled is not None:
             return FRAMED[self.format].settled(self.settled, self.framing)
-        return SCHEMALESS[self.format].of_spec(replace(self.spec, wrap=False) if self.format.is_bare else self.spec)
+        return SCHEMALESS[self.format].of_spec(self.spec)
 
     def context(self) -> SerdeContext:
         """What the serializer is called with, beside a row."""

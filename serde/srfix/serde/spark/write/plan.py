@@ -19,7 +19,7 @@ from srfix.serde.columns.times import Times, given_times
 from srfix.serde.connect.columns import NameRule
 from srfix.serde.connect.generations import Generation, WrittenBy
 from srfix.serde.errors import ColumnError, EngineRefusedError, RegistryError, UsageError
-from srfix.serde.formats.table import Format, record_name
+from srfix.serde.formats.table import Format, record_name, usable_delimiter
 from srfix.serde.html import preformatted
 from srfix.serde.interface import SchemaLookup, SchemaRegistrar
 from srfix.serde.registries.given import AnyClient
@@ -177,10 +177,11 @@ def plan_write(
     validate: bool = False,
     cut_times: bool = False,
     times: Times = "datetimes",
+    delimiter: str | None = None,
 ) -> WritePlan:
     """Decides what rows are written under, and registers it: when this returns, the subject holds the schema.
 
-    :param registry: None for JSON and KAFKA, which have no schemas.
+    :param registry: None for JSON, KAFKA and DELIMITED, which have no schemas.
     :param columns: the columns: SQL text, parsed, or a frame's schema (a StructType). None with `schema`; with
         `schema_id` or `version` for rows with the schema's field names.
     :param subjects: under which subject the schema is.
@@ -200,18 +201,23 @@ def plan_write(
     :param cut_times: True to cut times that are finer than what they are written as (milliseconds, unless the schema says
         otherwise); a row that holds one cannot be written otherwise.
     :param times: `"integers"` writes a DATE, TIME or TIMESTAMP from the integer that is to stand in the record (`plan_read`).
+    :param delimiter: DELIMITED: what stands between fields, as ksqlDB's VALUE_DELIMITER; None for a comma.
     :raises ColumnError: if the columns cannot be used, or the format cannot hold them: nothing is registered then.
     :raises SchemaError: if the given text is not a schema of the format, or columns and schema do not go together.
     :raises RegistryError: if the registry could not be asked, or did not take the schema (`IncompatibleSchemaError`).
     :raises ResolveError: if nothing is to be registered, and the registry does not have the schema.
     :raises UsageError: if it is not told what to write under, or told twice; or what the format has not was asked for.
     """
-    if (validate and format is not Format.JSON_SR) or (full_name is not None and format is not Format.AVRO):
+    if (validate and format is not Format.JSON_SR) or (
+        full_name is not None and format not in (Format.AVRO, Format.PROTOBUF)
+    ):
         raise UsageError(
-            f"validate= is for JSON_SR, and full_name= for AVRO: the {role.value}s are to be written in {format.name}."
+            f"validate= is for JSON_SR, and full_name= for AVRO and PROTOBUF: the {role.value}s are to be written in "
+            f"{format.name}."
         )
     declared = None if columns is None else given_columns(columns, names=names)
-    half = WriteSpec(columns=declared, wrap=wrap, case_rule=case_rule).half(role)
+    spec = WriteSpec(columns=declared, wrap=wrap, case_rule=case_rule, delimiter=usable_delimiter(delimiter, format))
+    half = format.settled(spec).half(role, format.wraps)
     exists = schema_id is not None or version is not None
     if format not in FRAMED:
         schema_options = _schema_options(schema, schema_id, version, schema_id_framing)
@@ -219,8 +225,8 @@ def plan_write(
             raise UsageError(
                 f"{format.name} has no schemas, so {schema_options} cannot be used. Leave it out, or use AVRO."
             )
-        if format.is_bare and declared is None:
-            raise UsageError(f"{format.word} writes a key or a value of one column: give that column.")
+        if format.needs_columns and declared is None:
+            raise UsageError(f"{format.word} has neither names nor types: give the columns.")
         plan = WritePlan(
             topic=topic,
             role=role,

@@ -1,0 +1,297 @@
+"""confluent-kafka's Protobuf serdes: its constructors, configuration, bytes and messages, from our own parts.
+
+>>> from srfix.serde.confluent import ProtobufDeserializer, ProtobufSerializer
+>>> from srfix.serde import SerdeContext  # or confluent_kafka's SerializationContext
+>>> text = 'syntax = "proto3"; message Order { int64 id = 1; }'
+>>> serialize = ProtobufSerializer(None, registry, schema_str=text)  # or a generated class: ProtobufSerializer(Order, registry)
+>>> deserialize = ProtobufDeserializer(None, schema_registry_client=registry)
+>>> deserialize(serialize({"id": 7}, SerdeContext("orders")), SerdeContext("orders")).id
+7
+
+Without a generated class messages are of classes that are made of the schema (`schema_str`, or the writer's in the
+registry). Dicts of fields are written, as `srfix.serde.ProtobufSerializer` writes them, and messages of that name. The
+libraries are those of the extra `protobuf`.
+
+What differs from confluent-kafka 2.16, besides what `srfix.serde.confluent.avro` says of all:
+
+| what | confluent-kafka | here |
+|---|---|---|
+| without a generated class | not possible | dynamic messages |
+| message indexes under the latest version | the generated class's, perhaps another message's there | those of its name there |
+| a message within another one, under the latest version | KeyError | written |
+| a schema that the registry answers as text | asks for it serialized | compiles the text |
+| use.latest.version of a reader | only migrates by rules | the same; without a class the message is the latest's |
+| a record name's subject for a reader without a class | not possible | the schema's message; none where it has several |
+| an import that several files share | registered for each of them | once |
+| message indexes cut off, negative or too large | EOFError, SerializationError, or read | `DecodeError` |
+| a message that lacks a required field | its schema is registered all the same | nothing is registered |
+| a message of another class | ValueError | `EncodeError`, a ValueError too |
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache, cached_property, partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Generic, cast
+
+from srfix.serde.arguments import text_or_none, type_words
+from srfix.serde.confluent.columns import AnyPolicy
+from srfix.serde.confluent.config import Conf, SerdeClass, SerdeSettings, check_no_rules
+from srfix.serde.confluent.deserializer import ConfluentDeserializer
+from srfix.serde.confluent.framing import PROTOBUF
+from srfix.serde.confluent.serde import References
+from srfix.serde.confluent.serializer import ConfluentSerializer
+from srfix.serde.confluent.strategies import reference_subject_name_strategy
+from srfix.serde.engine import Decode, Encode
+from srfix.serde.errors import EncodeError, SchemaError, UsageError
+from srfix.serde.formats.protobuf.decode import body_decoder
+from srfix.serde.formats.protobuf.decode import reader as body_reader
+from srfix.serde.formats.protobuf.descriptors import Compiled, compiled
+from srfix.serde.formats.protobuf.encode import plain_encoder
+from srfix.serde.formats.protobuf.indexes import read_indexes
+from srfix.serde.formats.table import Format, format_of
+from srfix.serde.interface import Context, Value
+from srfix.serde.registries.confluent_client import AnySchema
+from srfix.serde.registries.given import AnyClient
+from srfix.serde.schemas.models import Registration, Schema, SchemaReference, SchemaVersion
+from srfix.serde.schemas.references import ReferenceText
+from srfix.serde.serdes.plans import decode_plan
+from srfix.serde.specs import ReadSpec
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+    from typing_extensions import TypeVar
+
+    M = TypeVar("M", bound=Message, default=Any)
+    """A generated class; of those that are made of a schema nothing is known."""
+else:
+    from typing import TypeVar
+
+    M = TypeVar("M")
+
+_KNOWN: Final = ("confluent/", "google/protobuf/", "google/type/")
+"""How the imports begin that every registry knows (`_is_builtin`)."""
+
+
+class ProtobufSchema:
+    """A Protobuf schema that is ready to write and read under."""
+
+    def __init__(
+        self,
+        text: str,
+        references: References,
+        _: SerdeSettings,
+        *,
+        message_type: type[Message] | None = None,
+        message_name: str | None = None,
+    ) -> None:
+        """A class, or a name, says which message is written; without either it is the first. A class is also what is read."""
+        self._text = text
+        self._references = tuple(ReferenceText(referred, name=name) for name, referred in references)
+        self._message_type = message_type
+        self._own: Any = None if message_type is None else message_type.DESCRIPTOR
+        self._message_name = message_name if self._own is None else self._own.full_name
+        if message_type is None:
+            self._compiled()  # what is no schema is said now
+
+    @property
+    def record_name(self) -> str | None:
+        """None where only a payload says which of several messages it is."""
+        messages = () if self._own is not None else self._compiled().file.message_types_by_name.values()
+        return None if len(messages) > 1 or any(one.nested_types for one in messages) else self.written_name
+
+    @property
+    def written_name(self) -> str:
+        return cast("str", self._written.full_name)
+
+    @property
+    def message_indexes(self) -> tuple[int, ...]:
+        written = self._written
+        schema = Compiled(written.file, written.file.pool) if written is self._own else self._compiled()
+        return schema.indexes(written)
+
+    def _compiled(self) -> Compiled:
+        format_of(PROTOBUF)  # says which libraries are missing
+        return compiled(self._text, self._references)
+
+    @cached_property
+    def _written(self) -> Any:
+        """The message that is written: the class's own in its own schema, else the one of its name."""
+        if self._own is not None and self._text == _file_text(self._own.file):
+            return self._own
+        return self._compiled().message() if self._message_name is None else self._named(self._message_name)
+
+    def _named(self, name: str) -> Any:
+        try:
+            found = self._compiled().pool.FindMessageTypeByName(name)
+        except KeyError:
+            found = None
+        if found is None or found.file.name != self._compiled().file.name:
+            raise SchemaError(f"The schema has no message {name}. Name one that it has, or write under another schema.")
+        return found
+
+    def encoder(self) -> Encode:
+        """Writes the class's messages; without one, messages of the name, and dicts."""
+        name, message_type = self.written_name, self._message_type
+        encode_dict = plain_encoder(self._written, None)
+        not_written = import_module("google.protobuf.message").EncodeError
+
+        def encode(value: object, prefix: bytes) -> bytes:
+            is_message = _name_of(value) == name if message_type is None else isinstance(value, message_type)
+            if is_message:
+                message = cast("Any", value)
+                try:
+                    return prefix + cast("bytes", message.SerializeToString())
+                except not_written as error:
+                    paths = tuple(message.FindInitializationErrors())
+                    raise EncodeError(f"The value does not fit its Protobuf schema ({error}).", paths=paths) from error
+            if message_type is None and isinstance(value, dict):
+                return encode_dict(value, prefix)
+            what = f"a message {name}{', or a dict' if message_type is None else ''}"
+            raise EncodeError(f"The value is {type_words(value)}; it must be {what}.")
+
+        return encode
+
+    def decoder(self, reader: ProtobufSchema | None) -> Decode:
+        """Reads messages of the class, whichever of the schema's was written; without one, messages as the schema has them, or
+        as the reader's schema has those of the same name."""
+        own = self._own
+        if own is not None and reader is None:  # no registry: nobody to ask which messages the schema has
+            read = body_reader(own, _unchanged)
+            return lambda payload, body_offset: read(payload[read_indexes(payload, body_offset)[1] :])
+        schema = self._compiled()
+
+        def make(indexes: tuple[int, ...]) -> Callable[[bytes], Value]:
+            written = schema.message(indexes)
+            if own is not None or reader is None:
+                return body_reader(written if own is None else own, _unchanged)
+            # That the reader's schema lacks a message matters where one comes.
+            named = cache(lambda: body_reader(reader._named(written.full_name), _unchanged))
+            return lambda body: named()(body)
+
+        return body_decoder(make, framed=True)
+
+    def columns_decoder(self, reader: ProtobufSchema | None, spec: ReadSpec) -> Decode:
+        return decode_plan(Format.PROTOBUF, self._text, spec, self._references)
+
+
+def _unchanged(message: Any) -> Value:
+    return cast("Value", message)
+
+
+def _name_of(value: object) -> str | None:
+    return getattr(getattr(value, "DESCRIPTOR", None), "full_name", None)
+
+
+def _file_text(file: Any) -> str:
+    """A file as confluent-kafka registers it."""
+    return base64.b64encode(file.serialized_pb).decode("ascii")
+
+
+def _schema(
+    message_type: type[Message] | None, schema_str: AnySchema, name: str, message_name: str | None = None
+) -> AnySchema:
+    """The schema that a constructor was given: a class's own."""
+    if message_type is None:
+        return schema_str
+    if not isinstance(message_type, type) or not hasattr(message_type, "DESCRIPTOR"):
+        what = type_words(message_type)
+        raise UsageError(f"{name} is {what}; it must be a generated class, the class itself, or None.")
+    if schema_str is not None or message_name is not None:
+        raise UsageError(f"{name} says what the message is. Leave schema_str and message_name out, or {name}.")
+    return Schema(text=_file_text(message_type.DESCRIPTOR.file), schema_type=PROTOBUF)
+
+
+class ProtobufSerializer(ConfluentSerializer):
+    """Message → Protobuf payload. Called `(message, context)`. Thread-safe."""
+
+    _kind, _schema_type, _make = SerdeClass.PROTOBUF_SERIALIZER, PROTOBUF, ProtobufSchema
+    _sources = "msg_type (a generated class); schema_str (the schema to write under)"
+
+    def __init__(
+        self,
+        msg_type: type[Message] | None,
+        schema_registry_client: AnyClient,
+        conf: Conf = None,
+        rule_conf: object = None,
+        rule_registry: object = None,
+        *,
+        schema_str: AnySchema = None,
+        message_name: str | None = None,
+    ) -> None:
+        """See `ConfluentSerde`.
+
+        :param msg_type: a generated class, whose file is registered as confluent-kafka does, after the files that it imports;
+            None where a schema, or the configuration, says what to write under.
+        :param schema_str: .proto text, or the base64 of a FileDescriptorProto.
+        :param message_name: the full name of the schema's message that is written; None is its first.
+        """
+        check_no_rules(rule_conf, rule_registry)
+        schema = _schema(msg_type, schema_str, "msg_type", text_or_none("message_name", message_name))
+        codec_options = {"message_type": msg_type, "message_name": message_name}
+        self._begin(schema_registry_client, schema, None, conf, None, {}, codec_options)
+        self._message_type = msg_type
+        self._remake = partial(type(self), msg_type, conf=conf, schema_str=schema_str, message_name=message_name)
+
+    def _published(self, subject: str, schema: Schema, ctx: Context | None) -> Registration | SchemaVersion:
+        if self._message_type is not None:
+            imports = self._published_imports(self._message_type.DESCRIPTOR.file, ctx, {})
+            schema = replace(schema, references=imports)
+        return super()._published(subject, schema, ctx)
+
+    def _published_imports(
+        self, file: Any, ctx: Context | None, published: dict[str, SchemaReference]
+    ) -> tuple[SchemaReference, ...]:
+        """The files that one imports, registered, or looked up, each after those that it imports itself
+        (`_resolve_dependencies`)."""
+        strategy = self._settings.reference_strategy or reference_subject_name_strategy
+        skipped = _KNOWN if self._settings.skip_known_types else ()
+        imports = [one for one in file.dependencies if not one.name.startswith(skipped)]
+        for imported in imports:
+            if imported.name in published:
+                continue
+            references = self._published_imports(imported, ctx, published)
+            schema = Schema(text=_file_text(imported), schema_type=PROTOBUF, references=references)
+            subject = strategy(ctx, imported)
+            if not isinstance(subject, str):
+                raise UsageError(
+                    f"reference.subject.name.strategy returned {type_words(subject)} for {imported.name}; it must return a "
+                    "subject (a text)."
+                )
+            if self._settings.auto_register:
+                super()._published(subject, schema, ctx)
+            version = self._version_of(subject, schema)
+            published[imported.name] = SchemaReference(name=imported.name, subject=subject, version=version.version)
+        return tuple(published[imported.name] for imported in imports)
+
+
+class ProtobufDeserializer(ConfluentDeserializer["M | None"], Generic[M]):
+    """Protobuf payload → message; None for a tombstone. Called `(payload, context)`. Thread-safe."""
+
+    _kind, _schema_type, _make = SerdeClass.PROTOBUF_DESERIALIZER, PROTOBUF, ProtobufSchema
+
+    def __init__(
+        self,
+        message_type: type[M] | None = None,
+        conf: Conf = None,
+        schema_registry_client: AnyClient | None = None,
+        rule_conf: object = None,
+        rule_registry: object = None,
+        *,
+        schema_str: AnySchema = None,
+        policy: AnyPolicy | None = None,
+    ) -> None:
+        """See `ConfluentSerde`.
+
+        :param message_type: a generated class; None for messages of classes that are made of the writer's schema.
+        :param schema_registry_client: None where the class, or the reader's schema, is all that is needed.
+        :param schema_str: the reader's schema, which has messages of the writer's names; None to read as the writer wrote.
+        :param policy: which ids are accepted: a `DualSubject`, say, or the word `by-id` or `one-subject`; None is by id.
+        """
+        check_no_rules(rule_conf, rule_registry)
+        schema = _schema(message_type, schema_str, "message_type")
+        self._begin(schema_registry_client, schema, None, conf, None, policy, {"message_type": message_type})
+        self._remake = partial(type(self), message_type, conf, schema_str=schema_str, policy=policy)

@@ -1,0 +1,359 @@
+"""DELIMITED: one record of CSV, its fields in the order of the columns. There is no schema and there are no names
+(`KsqlDelimitedSerializer`, `KsqlDelimitedDeserializer`; commons-csv 1.4, `CSVFormat.DEFAULT` with a delimiter).
+
+| column | written | read |
+|---|---|---|
+| BOOLEAN | `true`, `false` | `true` in any letter case; anything else is false (`Boolean.parseBoolean`) |
+| INTEGER, BIGINT | itself | `Integer.parseInt`, `Long.parseLong` |
+| DOUBLE | `Double.toString` | `Double.parseDouble` |
+| DECIMAL(p, s) | `BigDecimal.toPlainString`, s digits behind the point | `new BigDecimal`; it fits without rounding |
+| STRING | itself | itself |
+| BYTES | base64 | base64, whose padding may be left out (`Base64.getDecoder`) |
+| DATE, TIME, TIMESTAMP | days, milliseconds of the day, milliseconds since the epoch | `Long.parseLong` |
+
+A null is a field without characters, and such a field is null: an empty STRING is read as null. A row of one null has no
+bytes, which nobody reads. Where a body has several records, the first one is the row, and the others must be CSV.
+
+Commons CSV quotes (`CSVPrinter`, QuoteMode MINIMAL) the first field unless it begins with an ASCII letter or digit: also a
+negative number, and a text that is empty; of the others those that begin with one of the characters up to `#`, or end in
+one up to a space; and what holds a quote, the delimiter or a line's end. It reads (`Lexer`) a field as quoted if its first
+character is a quote, skips white space behind the closing one, and skips empty lines. U+FFFE is an escape there, by
+accident: text that holds it is refused both ways.
+"""
+
+from __future__ import annotations
+
+import binascii
+import csv
+import decimal
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Annotated, Any, Final, cast
+
+import msgspec
+
+from srfix.serde.casing import is_same
+from srfix.serde.columns.times import with_times
+from srfix.serde.columns.types import (
+    Column,
+    Columns,
+    ColumnType,
+    Decimal,
+    ScalarType,
+    Struct,
+    type_name,
+    usable_columns,
+)
+from srfix.serde.connect.java_text import plain_decimal_text
+from srfix.serde.engine import Decode, Encode
+from srfix.serde.errors import ColumnError, DecodeError, EncodeError, TrailingBytesError, TruncatedBodyError, UsageError
+from srfix.serde.formats.json import column_check
+from srfix.serde.formats.json.scalars import Misread, scalar_reader
+from srfix.serde.formats.json.text import Raw
+from srfix.serde.formats.rows.value_check import Misfit, encode_error
+from srfix.serde.interface import Row, Value
+from srfix.serde.java_ints import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN
+from srfix.serde.specs import ReadSpec, WriteSpec
+
+HAS_LOCAL_TIMES = False
+
+_NAMED: Final = {"SPACE": " ", "TAB": "\t"}
+_DELIMITERS: Final = re.compile("[!#-\ud7ff\ue000-\ufffd\uffff]")
+_ESCAPE: Final = "\ufffe"
+_WHITE_SPACE: Final = "\t\x0b\x0c\x1c-\x1f \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000"
+"""`Character.isWhitespace`, without the ends of lines, as a regular expression has it between brackets."""
+_IN_NUMBERS: Final = frozenset("0123456789+-.EINaftrueslniy")
+"""What numbers and booleans are written with."""
+_AT_A_TIME: Final = 256
+"""Bodies that are read together."""
+_DAYS: Final = 4096
+"""How many dates are remembered."""
+_END: Final = b"\x1e"
+"""Between bodies that are read together: no plain one holds it."""
+_NOT_PLAIN: Final = (msgspec.MsgspecError, UnicodeDecodeError, Misread)
+_OTHER_PRODUCER: Final = "The topic is of another format, or its producer is broken."
+_INT: Final = Annotated[int, msgspec.Meta(ge=INT_MIN, le=INT_MAX)]
+_LONG: Final = Annotated[int, msgspec.Meta(ge=LONG_MIN, le=LONG_MAX)]
+_PLAIN: Final[dict[object, tuple[bytes, Any, bool]]] = {
+    ScalarType.BOOLEAN: (rb"(?:true|false)?+", bool, True),
+    ScalarType.INTEGER: (rb"[-0-9]{0,11}+", _INT, True),
+    ScalarType.BIGINT: (rb"[-0-9]{0,20}+", _LONG, True),
+    ScalarType.DOUBLE: (rb"(?!-0(?![.E]))[-0-9.E]{0,40}+", float, True),
+    ScalarType.DATE: (rb"[-0-9]{0,20}+", _LONG, False),
+    ScalarType.TIME: (rb"[-0-9]{0,20}+", _LONG, False),
+    ScalarType.TIMESTAMP: (rb"[-0-9]{0,20}+", _LONG, False),
+    Decimal: (rb"[-0-9.]{0,60}+", decimal.Decimal, False),
+}
+"""Of these characters msgspec reads what Java reads, as Java does, or it refuses: pattern, type, and whether that is the
+column's value. (In a text it takes 1.0 for an int, `nan` for a double, 1 and null for a boolean; and -0 for 0.0.)"""
+
+
+def delimiter_of(name: str | None) -> str:
+    """The character, by ksqlDB's VALUE_DELIMITER or KEY_DELIMITER (`Delimiter.parse`): SPACE, TAB, or itself; None for a comma.
+
+    :raises UsageError: if it is none.
+    """
+    name = "," if name is None else name
+    if name not in _NAMED and not _DELIMITERS.fullmatch(name):
+        raise UsageError(
+            f"The delimiter {name[:20]!r} cannot be used. It is one character such as ';', or SPACE or TAB; no quote, and no "
+            "other white space."
+        )
+    return _NAMED.get(name, name)
+
+
+def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
+    """A decoder for rows of all columns. A single column is written as several are (`DelimitedFormat`): wrapping has no say.
+
+    A body of plain numbers and texts is read in one go. So is one whose texts stand in quotes, without these texts. Whatever
+    is not plain, or does not fit, is read field by field, and that reading decides.
+    """
+    return _Reader(with_times(_usable(spec.columns), spec.times), delimiter_of(spec.delimiter)).decode
+
+
+class _Reader:
+    """Bodies → rows of the columns."""
+
+    def __init__(self, columns: Columns, delimiter: str) -> None:
+        self._readers = [(column, _reader(column.type)) for column in columns]
+        self._texts = [(n, column.name) for n, column in enumerate(columns) if column.type is ScalarType.STRING]
+        self._split, self._delimiter = _splitter(delimiter, len(columns)), delimiter
+        self._plain, self.read_ahead = _plain_readers(columns, delimiter)
+
+    def decode(self, payload: bytes, body_offset: int) -> Value:
+        body = payload[body_offset:] if body_offset else payload
+        return self._plain(body) or (b'"' in body and self._quoted(body)) or self._carefully(body)
+
+    def _quoted(self, body: bytes) -> Row | None:
+        try:
+            (fields,) = csv.reader((_text(body),), delimiter=self._delimiter, strict=True)
+        except (csv.Error, ValueError):
+            return None
+        if len(fields) != len(self._readers):
+            return None
+        texts = [(name, fields[number] or None) for number, name in self._texts]
+        for number, _ in self._texts:
+            fields[number] = ""
+        row = self._plain(self._delimiter.join(fields).encode())
+        if row is not None:
+            row.update(texts)
+        return row
+
+    def _carefully(self, body: bytes) -> Row:
+        row: Row = {}
+        for (column, read), field in zip(self._readers, self._split(_text(body)), strict=True):
+            try:
+                row[column.name] = read(field) if field else None
+            except Misread as misread:
+                raise _error(misread, column) from misread
+        return row
+
+
+def _text(body: bytes) -> str:
+    try:
+        text = body.decode()
+    except UnicodeDecodeError as error:
+        raise DecodeError(f"The {len(body)} bytes are not UTF-8, at {error.start}. {_OTHER_PRODUCER}") from error
+    if _ESCAPE in text:
+        raise DecodeError(f"The body holds U+FFFE, which ksqlDB takes for an escape. {_OTHER_PRODUCER}")
+    return text
+
+
+def _splitter(delimiter: str, count: int) -> Callable[[str], list[str]]:
+    """The first record as so many fields, as Commons CSV's `Lexer` and `CSVParser` have them; the others are looked at, too."""
+    between = re.escape(delimiter)
+    # Possessive, for what is given back would be tried again.
+    match_field = re.compile(
+        rf'(?:"((?:[^"]++|"")*+)"(?:(?!{between})[{_WHITE_SPACE}])*+|((?!")[^{between}\r\n]*+))'
+        rf"(?:({between})|\r\n?|\n|\Z)"
+    ).match
+
+    def split(text: str) -> list[str]:
+        text = text.lstrip("\r\n")
+        first: list[str] = []
+        first_count = found = place = 0
+        goes_on = None
+        while place < len(text) or goes_on:
+            match = match_field(text, place)
+            if match is None:
+                raise DecodeError(
+                    f"The quotes of the field at character {place} are not closed, or something stands behind them. "
+                    f"{_OTHER_PRODUCER}"
+                )
+            quoted, plain, goes_on = match.groups()
+            found, place = found + 1, match.end()
+            if not first_count:
+                if found <= count:
+                    first.append(plain if quoted is None else quoted.replace('""', '"'))
+                first_count = 0 if goes_on else found
+        if first_count != count:
+            kind = TruncatedBodyError if first_count < count else TrailingBytesError
+            raise kind(
+                f"The body has another number of fields, separated by {delimiter!r}, than there are columns: {first_count}, "
+                f"not {count}. Declare the columns and the delimiter that the producer writes."
+            )
+        return first
+
+    return split
+
+
+def _error(misread: Misread, column: Column) -> DecodeError:
+    what = type_name(column.type)
+    assert misread.kind is not None  # every type here takes some text
+    return misread.kind(
+        f"The field of column {column.name!r} {misread.sentence}: its type is {what}. Declare the columns in the order of the "
+        "fields, and the type that the producer writes.",
+        path=f"->{column.name}",
+        column_type=what,
+    )
+
+
+def _reader(type_: ColumnType) -> Callable[[Any], Value]:
+    """What reads a text that is not empty; of a number also one that msgspec has made of it."""
+    assert isinstance(type_, ScalarType | Decimal)
+    match type_:
+        case ScalarType.BOOLEAN:
+            return lambda text: is_same(text, "true")
+        case ScalarType.BYTES:
+            return _bytes
+    return scalar_reader(type_)
+
+
+def _bytes(text: str) -> Value:
+    try:
+        return binascii.a2b_base64(text if "=" in text else text + "=" * (-len(text) % 4), strict_mode=True)
+    except ValueError:
+        raise Misread.bad_value(text, ScalarType.BYTES, "is not base64") from None
+
+
+def _plain_readers(
+    columns: Columns, delimiter: str
+) -> tuple[Callable[[bytes], Row | None], Callable[[Sequence[bytes | None], int], list[Row]]]:
+    """What reads a plain body as an array of JSON strings, and gives None for any other; and what reads many, up to the first
+    that it does not read."""
+    is_apart = delimiter.isascii() and not delimiter.isalnum() and delimiter not in "+-.\\"
+    between, apart = delimiter.encode(), b'","'
+    as_dict = msgspec.structs.asdict
+    text = rb'[^"\\\x00-\x1f\xef%b]*+' % re.escape(between)
+    # Fields of a Struct are named as Python's are.
+    names = [column.name for column in columns]
+    is_named = all(name.isidentifier() and not name.startswith("__") for name in names)
+    patterns, fields = [], []
+    finish: list[tuple[str, Callable[[Any], Value]]] = []
+    for number, (name, type_) in enumerate((column.name, column.type) for column in columns):
+        name = name if is_named else f"_{number}"
+        kind = Decimal if isinstance(type_, Decimal) else type_
+        pattern, parsed, is_final = _PLAIN.get(kind, (text, str, kind is ScalarType.STRING))
+        patterns.append(pattern)
+        fields.append((name, parsed | None))
+        if not is_final:
+            # A topic has few days, and many records of each.
+            finish.append((name, lru_cache(_DAYS)(_reader(type_)) if kind is ScalarType.DATE else _reader(type_)))
+    # No bytes are no row, of one column either.
+    plain = rb"(?!\x1e|\Z)" + re.escape(between).join(patterns) if is_apart else b"(?!)"
+    is_plain, match_many = re.compile(plain).fullmatch, re.compile(b"(?:%b\x1e)*+" % plain).match
+    made: Any = msgspec.defstruct("Row", fields, array_like=True, gc=False)
+    parse = msgspec.json.Decoder(made, strict=False).decode
+    parse_many = msgspec.json.Decoder(list[made], strict=False).decode
+
+    def row_of(parsed: Any) -> Row:
+        row: Row = as_dict(parsed)
+        for name, convert in finish:
+            if row[name] is not None:
+                row[name] = convert(row[name])
+        return row if is_named else dict(zip(names, row.values(), strict=True))
+
+    def read(body: bytes) -> Row | None:
+        if not is_plain(body):
+            return None
+        try:
+            return row_of(parse((b'["%b"]' % body.replace(between, apart)).replace(b'""', b"null")))
+        except _NOT_PLAIN:
+            return None
+
+    def read_ahead(payloads: Sequence[bytes | None], first: int) -> list[Row]:
+        some = payloads[first : first + _AT_A_TIME]
+        some = some[: some.index(None)] if None in some else some
+        try:
+            bodies = _END.join([*cast("Sequence[bytes]", some), b""])
+            found = match_many(bodies)
+            if found is None or not found[0] or bodies.count(_END) != len(some):
+                return []
+            arrays = found[0][:-1].replace(between, apart).replace(_END, b'"],["')
+            return [row_of(parsed) for parsed in parse_many((b'[["%b"]]' % arrays).replace(b'""', b"null"))]
+        except (TypeError, *_NOT_PLAIN):
+            return []
+
+    return read, read_ahead
+
+
+def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
+    """An encoder for rows of all columns, whose keys are matched by the case rule; a column that the row lacks is null."""
+    columns, delimiter = with_times(_usable(spec.columns), spec.times), delimiter_of(spec.delimiter)
+    check = column_check(Struct(columns), cut_times=spec.cut_times, case_rule=spec.case_rule)
+    writers = [_writer(column.type, delimiter, is_first=not number) for number, column in enumerate(columns)]
+
+    def encode(row: object, prefix: bytes) -> bytes:
+        try:
+            checked: Any = check.fast(row)
+        except Misfit:
+            checked = carefully(row)
+        values = zip(writers, checked.values(), strict=True)
+        body = delimiter.join(["" if value is None else write(value) for write, value in values])
+        if not body.isascii() and _ESCAPE in body:
+            raise EncodeError("A string of the row holds U+FFFE, which ksqlDB takes for an escape. Take it out.")
+        try:
+            return prefix + body.encode()
+        except UnicodeEncodeError as error:
+            raise EncodeError("A string of the row contains half a surrogate pair, which cannot be encoded.") from error
+
+    def carefully(row: object) -> object:
+        try:
+            return check.careful(row)
+        except Misfit as misfit:
+            raise encode_error(misfit) from misfit.group()
+
+    return encode
+
+
+def _writer(type_: ColumnType, delimiter: str, *, is_first: bool) -> Callable[[Any], str]:
+    """What makes the field of what JSON has for the column: `CSVPrinter.printAndQuote`."""
+    text_of: Callable[[Any], str] = _decimal_text if isinstance(type_, Decimal) else _TEXTS.get(type_, str)
+    if not is_first and delimiter not in _IN_NUMBERS and type_ not in (ScalarType.STRING, ScalarType.BYTES):
+        return text_of
+    between, start = re.escape(delimiter), "0-9A-Za-z" if is_first else "^\0-#"
+    is_plain = re.compile(rf'(?!{between})[{start}][^{between}"\r\n]*+').fullmatch
+
+    def quoted(value: object) -> str:
+        text = text_of(value)
+        if (is_plain(text) and text[-1] > " ") or not (text or is_first):
+            return text
+        doubled = text.replace('"', '""')
+        return f'"{doubled}"'
+
+    return quoted
+
+
+def _decimal_text(raw: Raw) -> str:
+    return raw.text if "E" not in raw.text else plain_decimal_text(decimal.Decimal(raw.text))
+
+
+_TEXTS: Final[dict[object, Callable[[Any], str]]] = {
+    ScalarType.BOOLEAN: {True: "true", False: "false"}.__getitem__,
+    ScalarType.DOUBLE: lambda value: value.text if isinstance(value, Raw) else str(value),
+}
+
+
+def _usable(columns: Columns | None) -> Columns:
+    if columns is None:
+        raise ColumnError(
+            "In the DELIMITED format, fields have neither names nor types: name the columns, in their order."
+        )
+    for column in usable_columns(columns):
+        if not isinstance(column.type, Decimal | ScalarType) or column.type is ScalarType.TIMESTAMP_NTZ:
+            raise ColumnError(
+                f"The DELIMITED format does not support the type {type_name(column.type)}, of column {column.name!r}. Use "
+                "another format."
+            )
+    return columns

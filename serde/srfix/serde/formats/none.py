@@ -1,0 +1,36 @@
+"""NONE: a key, or a value, that is not looked at. It has no columns (`NoneFormat`); whatever bytes there are, it is read as
+null, and null is written (`KsqlVoidSerde`, unlike Kafka's `VoidDeserializer`, which refuses bytes)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from srfix.serde.columns.text import print_columns
+from srfix.serde.columns.types import Columns
+from srfix.serde.engine import Decode
+from srfix.serde.errors import ColumnError
+from srfix.serde.specs import ReadSpec, WriteSpec
+
+HAS_LOCAL_TIMES = True
+
+
+def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
+    """A decoder that gives None for everything."""
+    _refuse(spec.columns)
+    return lambda payload, body_offset: None
+
+
+def encoder(
+    schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()
+) -> Callable[[object, bytes], None]:
+    """An encoder that has no bytes for anything: the payload is null."""
+    _refuse(spec.columns)
+    return lambda row, prefix: None
+
+
+def _refuse(columns: Columns | None) -> None:
+    if columns is not None:
+        raise ColumnError(
+            f"The NONE format can only be used when no columns are defined. Got: {print_columns(columns)}. Leave them "
+            "out, or name the format that they are written in."
+        )

@@ -1,0 +1,159 @@
+"""Whether one Protobuf schema may follow another, by the rules of Confluent's registry (`SchemaDiff` and what it calls).
+
+They are the registry's, not Protobuf's: a message that is missing is incompatible though no payload may hold it, and a number
+that is used again for another name is not. Extensions and groups are not compared. What `SchemaDiff.COMPATIBLE_CHANGES` holds
+is not mentioned: changes of packages, enums and their constants, reserved numbers, names of fields, fields without `required`;
+oneofs, and fields in them, that are new; `string` and `bytes` as one or many. As of 7.9.9 and 8.2.1: later releases compare
+fields that change their oneof too (pull request 4385), and have a policy LOGICAL that counts reserved numbers (4589).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorProto
+
+from srfix.serde.bounds import COMPATIBILITY_REASONS
+from srfix.serde.errors import SchemaError
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor, FieldDescriptor
+
+    from srfix.serde.formats.protobuf.descriptors import Compiled
+
+_TEXT: Final = ("STRING", "BYTES")
+_GROUP_OF: Final[dict[int, tuple[str, ...]]] = {
+    FieldDescriptorProto.Type.Value(f"TYPE_{name}"): group
+    for group in (
+        *(("INT32", "INT64", "UINT32", "UINT64", "BOOL", "ENUM"), ("SINT32", "SINT64"), _TEXT),
+        *(("FIXED32", "SFIXED32"), ("FIXED64", "SFIXED64"), ("FLOAT",), ("DOUBLE",)),
+    )
+    for name in group
+}
+"""Scalars that read each other's payloads (`FieldSchemaDiff.scalarKind`)."""
+
+
+def cannot_read(update: Compiled, original: Compiled) -> list[str]:
+    """Why a schema is no reader of what another wrote (`ProtobufSchema.isBackwardCompatible`); empty if it is one. Sorted, at
+    most `COMPATIBILITY_REASONS`.
+
+    :raises SchemaError: if their messages refer to each other too deep.
+    """
+    old, new = original.file, update.file
+    comparison = _Comparison(old.name, new.name)
+    try:
+        differences = {*comparison.types(old.message_types_by_name, new.message_types_by_name, "#")}
+    except RecursionError:
+        raise SchemaError("The schemas nest too deep to be compared.") from None
+    return sorted(f"{difference}." for difference in differences)[:COMPATIBILITY_REASONS]
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    type: FieldDescriptor
+    label: int | None
+    """As it is written; None if it is not."""
+    oneof: str | None
+
+
+def _fields(message: Descriptor) -> dict[int, _Field]:
+    """The fields by number, without groups; that `optional` is written in proto3 makes no oneof of its field."""
+    proto, file = DescriptorProto(), FileDescriptorProto()
+    message.CopyToProto(proto)
+    message.file.CopyToProto(file)
+    fields: dict[int, _Field] = {}
+    for field, written in zip(message.fields, proto.field, strict=True):
+        oneof = None if field.containing_oneof is None or written.proto3_optional else field.containing_oneof.name
+        has_none = file.syntax == "proto3" and written.label == written.LABEL_OPTIONAL and not written.proto3_optional
+        if written.type != written.TYPE_GROUP:
+            fields[written.number] = _Field(field, None if has_none or oneof else written.label, oneof)
+    return fields
+
+
+def _nested(message: Descriptor) -> dict[str, Descriptor]:
+    """The messages in a message, without those of groups and the entries of maps."""
+    groups = {field.message_type for field in message.fields if field.type == field.TYPE_GROUP}
+    return {n.name: n for n in message.nested_types if n not in groups and not n.GetOptions().map_entry}
+
+
+class _Comparison:
+    def __init__(self, old_file: str, new_file: str) -> None:
+        self._files = old_file, new_file
+        self._compared: set[tuple[str, str]] = set()
+
+    def types(self, old: Mapping[str, Descriptor], new: Mapping[str, Descriptor], path: str) -> Iterator[str]:
+        """`SchemaDiff.compareTypeElements`: messages are told apart by their names, wherever they stand."""
+        for name, message in old.items():
+            if name in new:
+                yield from self._messages(message, new[name], f"{path}/{name}")
+            else:
+                yield f"MESSAGE_REMOVED: there is no message {path}/{name} any more"
+
+    def _messages(self, old_message: Descriptor, new_message: Descriptor, path: str) -> Iterator[str]:
+        """`MessageSchemaDiff.compare`, `OneOfDiff.compare`."""
+        pair = (old_message.full_name, new_message.full_name)
+        if pair in self._compared:
+            return
+        self._compared.add(pair)
+        old, new, required = _fields(old_message), _fields(new_message), FieldDescriptorProto.LABEL_REQUIRED
+        oneofs = {field.oneof: f"{path}/{field.oneof}" for field in new.values() if field.oneof is not None}
+        for oneof, place in oneofs.items():
+            before = [old[number].oneof for number, field in new.items() if field.oneof == oneof and number in old]
+            if before.count(None) > 1:
+                yield f"MULTIPLE_FIELDS_MOVED_TO_ONEOF: {place} takes several fields that excluded no other"
+            elif None in before and len(before) > 1:
+                yield f"FIELD_MOVED_TO_EXISTING_ONEOF: {place} takes a field that excluded no other"
+        for number in sorted(old.keys() | new.keys()):
+            was, now = old.get(number), new.get(number)
+            if was is not None and now is not None and was.oneof == now.oneof:
+                yield from self._field(
+                    was, now, f"{path}/{number}" if was.oneof is None else f"{oneofs[was.oneof]}/{number}"
+                )
+                continue
+            if was is not None and was.oneof in oneofs:
+                yield f"ONEOF_FIELD_REMOVED: there is no field {oneofs[was.oneof]}/{number} in the oneof any more"
+            elif now is None and was is not None and was.label == required:
+                yield f"REQUIRED_FIELD_REMOVED: there is no required field {path}/{number} any more"
+            if now is not None and now.label == required:
+                yield f"REQUIRED_FIELD_ADDED: the field {path}/{number} is new and required"
+        yield from self.types(_nested(old_message), _nested(new_message), path)
+
+    def _field(self, was: _Field, now: _Field, path: str) -> Iterator[str]:
+        """`FieldSchemaDiff.compare`."""
+        yield from self._compare_types(was.type, now.type, path)
+        group, labels = _GROUP_OF.get(was.type.type, _TEXT), {was.label, now.label}
+        if group is not _TEXT and group == _GROUP_OF.get(now.type.type) and len(labels) == 2 and None not in labels:
+            yield f"FIELD_NUMERIC_LABEL_CHANGED: {path} has another label, and is a number"
+
+    def _compare_types(self, was: FieldDescriptor, now: FieldDescriptor, path: str) -> Iterator[str]:
+        old, new = was.message_type, now.message_type
+        if _kind(old) != _kind(new):
+            yield f"FIELD_KIND_CHANGED: {path} changes between a scalar, a message and a map"
+        elif old is None or new is None:
+            if _GROUP_OF[was.type] != _GROUP_OF[now.type]:
+                yield f"FIELD_SCALAR_KIND_CHANGED: {path} has a type that does not read the other's payloads"
+        elif _kind(old) == "map":
+            for name in ("key", "value"):
+                yield from self._compare_types(old.fields_by_name[name], new.fields_by_name[name], path)
+        elif (local_name := _local_name(old)) != _local_name(new):
+            yield f"FIELD_NAMED_TYPE_CHANGED: {path} is of another message"
+        elif (old.file.name, new.file.name) != self._files:
+            # What is imported is compared where a field has it (`FieldSchemaDiff.compareMessageTypes`).
+            inner = [*self._messages(old, new, f"#/{local_name.replace('.', '/')}")]
+            yield from (
+                *inner,
+                *([f"FIELD_NAMED_TYPE_CHANGED: {path} is of a message that changes incompatibly"] if inner else []),
+            )
+
+
+def _kind(message: Descriptor | None) -> str:
+    if message is None:
+        return "scalar"
+    return "map" if message.GetOptions().map_entry else "message"
+
+
+def _local_name(message: Descriptor) -> str:
+    package: str = message.file.package
+    return message.full_name.removeprefix(f"{package}.") if package else message.full_name

@@ -1,0 +1,142 @@
+"""PROTOBUF: a schema of the registry's, message indexes, a message. ksqlDB goes through Connect, as the registry's own
+converter does (`ProtobufConverter`, `ProtobufData`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Final
+
+from srfix.serde.columns.half import require_string_keys
+from srfix.serde.columns.types import usable_columns
+from srfix.serde.connect.columns import Dropped, Inferred, NameRule, columns_of
+from srfix.serde.connect.schema import ConnectSchema
+from srfix.serde.engine import Decode, Encode
+from srfix.serde.errors import SchemaError
+from srfix.serde.formats.protobuf.connect import ProtoType, connect_schema
+from srfix.serde.formats.protobuf.decode import body_decoder, column_reader, plain_reader
+from srfix.serde.formats.protobuf.descriptors import compiled
+from srfix.serde.formats.protobuf.encode import column_encoder, plain_encoder
+from srfix.serde.interface import Value
+from srfix.serde.projection.tree import Projection
+from srfix.serde.projection.walk import project
+from srfix.serde.schemas.references import reference_name
+from srfix.serde.specs import ReadSpec, WriteSpec
+from srfix.serde.subjects.names import Role
+
+EMPTY_SCHEMA: Final = 'syntax = "proto3";\n\nmessage Empty {}\n'
+HAS_LOCAL_TIMES: Final = False
+values_decoder: None = None
+validator: None = None
+"""What the runtime reads is valid."""
+_FIRST: Final = (0,)
+
+
+def check_schema(schema_text: str, references: tuple[str, ...] = ()) -> None:
+    """:raises SchemaError: if protoc does not take the text.
+    :raises UsageError: if the libraries of the extra `protobuf` are not installed.
+    """
+    compiled(schema_text, references)
+
+
+def as_connect(
+    schema_text: str, references: tuple[str, ...] = (), *, by_units: bool
+) -> tuple[ConnectSchema, tuple[Dropped, ...]]:
+    """What ProtobufData makes of a schema's first message."""
+    schema = compiled(schema_text, references)
+    return connect_schema(schema, schema.message()), ()
+
+
+def infer_columns(
+    text: str,
+    *,
+    names: NameRule = "upper",
+    references: tuple[str, ...] = (),
+    role: Role = Role.VALUE,
+    wrapped: bool | None = None,
+) -> Inferred:
+    """The columns of a schema's first message as ksqlDB infers them (`ProtobufSchemaTranslator`,
+    `ConnectKsqlSchemaTranslator`), and the fields that no column type holds. A key's are its message's, too."""
+    schema = compiled(text, references)
+    connect = connect_schema(schema, schema.message())
+    return columns_of(connect, names=names, role=role, wrapped=wrapped is not False)
+
+
+def has_hints(schema_text: str, references: tuple[str, ...] = ()) -> bool:
+    """A reader has no schema of its own."""
+    return False
+
+
+def field_names(schema_text: str) -> tuple[str, ...]:
+    """The names of the first message's fields; none of a text that imports others."""
+    return tuple(field.name for field in compiled(schema_text).message().fields)
+
+
+def java_text(schema_text: str, *, has_references: bool) -> str:
+    """The text as it stands: Confluent's registry prints every text anew that it is sent, so any of them finds the version."""
+    return schema_text
+
+
+def record_name(schema_text: str, references: tuple[str, ...] = ()) -> str | None:
+    """The full name of the first message, or of the first enum where there is no message (`ProtobufSchema.name`)."""
+    file = compiled(schema_text, references).file
+    types = [*file.message_types_by_name.values(), *file.enum_types_by_name.values()]
+    return types[0].full_name if types else None
+
+
+def projection(schema_text: str, spec: ReadSpec, references: tuple[str, ...] = ()) -> Projection[ProtoType]:
+    """How bodies of the first message are read into columns."""
+    return _projection(schema_text, spec, references, tuple(map(reference_name, references)), _FIRST)
+
+
+@lru_cache(maxsize=256)
+def _projection(
+    schema_text: str,
+    spec: ReadSpec,
+    references: tuple[str, ...],
+    names: tuple[str | None, ...],
+    indexes: tuple[int, ...],
+) -> Projection[ProtoType]:
+    """:param names: of the references, which are equal if their texts are."""
+    schema = compiled(schema_text, references)
+    return project(ProtoType.of_message(schema, schema.message(indexes)), spec)
+
+
+def decoder(
+    schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = (), *, framed: bool = True
+) -> Decode:
+    """A decoder. Without columns it gives a message as a dict of its fields (`decode.plain_reader`).
+
+    :param framed: whether message indexes stand before the body.
+    """
+    if schema_text is None:
+        raise SchemaError("PROTOBUF bodies cannot be read without the schema that they were written under.")
+    schema, text = compiled(schema_text, references), schema_text
+
+    def make(indexes: tuple[int, ...]) -> Callable[[bytes], Value]:
+        message = schema.message(indexes)
+        if spec.columns is None:
+            return plain_reader(message)
+        names = tuple(map(reference_name, references))
+        return column_reader(message, _projection(text, spec, references, names, indexes), spec.case_rule)
+
+    return body_decoder(make, framed=framed)
+
+
+def encoder(
+    schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = (), *, framed: bool = True
+) -> Encode:
+    """An encoder of the schema's first message. Without columns it takes a dict of the message's fields."""
+    if schema_text is None:
+        raise SchemaError("PROTOBUF bodies cannot be written without a schema.")
+    schema = compiled(schema_text, references)
+    message, indexes = schema.message(), _FIRST if framed else None
+    if spec.columns is None:
+        return plain_encoder(message, indexes)
+    require_string_keys(usable_columns(spec.columns), "Protobuf")
+    return column_encoder(message, ProtoType.of_message(schema, message), indexes, spec)
+
+
+def encoder_under(schema_text: str, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
+    """An encoder of columns under a schema that exists: the same."""
+    return encoder(schema_text, spec, references)
