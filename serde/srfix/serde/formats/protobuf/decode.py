@@ -102,16 +102,17 @@ def body_decoder(make: Callable[[tuple[int, ...]], Callable[[bytes], Value]], *,
     return decode
 
 
-def reader(message: Descriptor, read: Callable[[Any], Value], budget: Budget) -> Callable[[bytes], Value]:
+def reader(message: Descriptor, read: Callable[[Any], Value], budget: Budget | None = None) -> Callable[[bytes], Value]:
     """What reads bodies of a message.
 
-    :param budget: of all that `read` makes.
+    :param budget: of all that `read` makes of a message; None if it is the message, which may lack what its schema requires, as
+        the runtime reads it.
     """
     from google.protobuf.message import DecodeError as ParseError
 
     made = _class_of(message)
-    parse, lacking = made.FromString, made.FindInitializationErrors if has_required(message) else None
-    measured = room_check(message)
+    parse, measured = made.FromString, room_check(message)
+    lacking = made.FindInitializationErrors if budget is not None and has_required(message) else None
 
     def read_body(body: bytes) -> Value:
         try:
@@ -120,7 +121,7 @@ def reader(message: Descriptor, read: Callable[[Any], Value], budget: Budget) ->
             raise _no_message(message, body, error) from error
         return read(parsed)
 
-    if measured is None and lacking is None and not budget.is_needed:
+    if measured is None and lacking is None and (budget is None or not budget.is_needed):
         return read_body
 
     def read_checked(body: bytes) -> Value:
@@ -132,7 +133,8 @@ def reader(message: Descriptor, read: Callable[[Any], Value], budget: Budget) ->
             raise _no_message(message, body, error) from error
         if lacking is not None and (names := lacking(parsed)):
             raise DecodeError(f"The body lacks fields that its schema requires: {', '.join(names)}.")
-        budget.begin(len(body))
+        if budget is not None:
+            budget.begin(len(body))
         return read(parsed)
 
     return read_checked
