@@ -31,6 +31,7 @@ from srfix.serde.specs import ReadSpec
 from tests.serde.formats.protobuf.runtime import IMPORTS, P2, P3, message_class
 
 _UTC = datetime.UTC
+_EPOCH, _FIRST = datetime.datetime(1970, 1, 1, tzinfo=_UTC), datetime.datetime(1, 1, 1, tzinfo=_UTC)
 _OURS = (CaseRule.UNIQUE, CaseRule.EXACT)
 
 
@@ -55,7 +56,8 @@ def _read(
 
 
 def _text(field: str, syntax: str = P3) -> str:
-    return f"{syntax}{IMPORTS} message M {{ {field} message N {{ optional int32 x = 1; }} }} enum E {{ Z = 0; ONE = 1; TWO = 2; }}"
+    enum = "enum E { Z = 0; ONE = 1; TWO = 2; }"
+    return f"{syntax}{IMPORTS} message M {{ {field} message N {{ optional int32 x = 1; }} }} {enum}"
 
 
 def _written(text: str, fields: dict[str, Any]) -> bytes:
@@ -237,12 +239,12 @@ class TestStrings:
             assert "\ufffdx" in repr(read)
             assert "b'" not in repr(read)
             for columns in (self._COLUMNS, None):
-                with pytest.raises(DecodeError, match=r"^The string at .* is no UTF-8\."):
+                with pytest.raises(DecodeError, match=r"^The string at .* is not UTF-8\."):
                     _read(self._TEXT, columns, bytes.fromhex(body), rule=CaseRule.UNIQUE)
 
     def test_a_key_that_is_none_is_refused_for_the_runtime_finds_no_value_by_it(self) -> None:
         for columns in (self._COLUMNS, None):
-            with pytest.raises(DecodeError, match=r"^A key of the map C is no UTF-8\."):
+            with pytest.raises(DecodeError, match=r"^A key of the map C is not UTF-8\."):
                 _read(self._TEXT, columns, bytes.fromhex("1a040a02c378"))
 
     def test_others_are_texts(self) -> None:
@@ -432,7 +434,7 @@ class TestTimes:
                 datetime.time(23, 59, 59, 999_999),
             ),
             ("google.type.TimeOfDay", "INT", {"seconds": 1, "nanos": 1_000_000}, 1_001, 1_001),
-            ("google.protobuf.Timestamp", "TIMESTAMP", {}, datetime.datetime(1970, 1, 1, tzinfo=_UTC), datetime.datetime(1970, 1, 1, tzinfo=_UTC)),
+            ("google.protobuf.Timestamp", "TIMESTAMP", {}, _EPOCH, _EPOCH),
             (  # Timestamps.toMillis: the floor
                 "google.protobuf.Timestamp",
                 "TIMESTAMP",
@@ -441,7 +443,7 @@ class TestTimes:
                 datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999, _UTC),
             ),
             ("google.protobuf.Timestamp", "BIGINT", {"seconds": -1, "nanos": 1_000_000}, -999, -999),
-            ("google.protobuf.Timestamp", "TIMESTAMP", {"seconds": -62_135_596_800}, datetime.datetime(1, 1, 1, tzinfo=_UTC), datetime.datetime(1, 1, 1, tzinfo=_UTC)),
+            ("google.protobuf.Timestamp", "TIMESTAMP", {"seconds": -62_135_596_800}, _FIRST, _FIRST),
             ("google.protobuf.Timestamp", "STRING", {"seconds": 1}, "1000", "1000"),
         ],
     )  # fmt: skip
@@ -463,7 +465,7 @@ class TestTimes:
     )
     def test_what_is_finer_than_milliseconds_is_no_number(self, field: str, column: str) -> None:
         assert _one(f"{field} a = 1;", column, {"a": {"nanos": 1_999_999}}) == 1
-        with pytest.raises(OutOfRangeError, match=r"finer than the milliseconds that a column of numbers or text gets"):
+        with pytest.raises(OutOfRangeError, match=r"finer than milliseconds, but a time that is read as a number or text"):
             _one(f"{field} a = 1;", column, {"a": {"nanos": 1_999_999}}, rule=CaseRule.UNIQUE)
 
     @pytest.mark.parametrize(
@@ -546,7 +548,7 @@ class TestRoot:
     @pytest.mark.parametrize("body", ["0a", "08", "0aff", "0a0578", "00", "07", "0b", "0a02c328"])
     def test_what_is_no_message_is_refused(self, body: str) -> None:
         """`InvalidProtocolBufferException`: cut off, a tag of no field, a group without end, no UTF-8."""
-        with pytest.raises(DecodeError, match=r"bytes of the body are no M \(.*\)\. They are corrupt or cut off, or"):
+        with pytest.raises(DecodeError, match=r"bytes of the body are not a message M \(.*\)\. They are corrupt or cut off, or"):
             _read(f"{P3} message M {{ string a = 1; }}", "A STRING", bytes.fromhex(body))
 
     def test_no_bytes_are_a_message(self) -> None:
@@ -568,7 +570,7 @@ class TestRoot:
         assert _read(text, "K STRING", b"\x0a\1x", wrapped=False) == {"K": "x"}
 
     def test_only_one_column_is_unwrapped(self) -> None:
-        with pytest.raises(ColumnError, match=r"^Only a single column can be un-wrapped, and there are 2: "):
+        with pytest.raises(ColumnError, match=r"^Only a single column can be un-wrapped, but there are 2: "):
             _read(f"{P3} message M {{ int32 a = 1; }}", "A INT, B INT", b"", wrapped=False)
 
     def test_a_schema_is_needed(self) -> None:
@@ -592,8 +594,8 @@ class TestIndexes:
     """`MessageIndexes.readFrom`."""
 
     _TEXT = (
-        f"{P3} enum E {{ Z = 0; }} message A {{ int32 a = 1; message N {{ message NN {{}} enum X {{ Y = 0; }} message N2 {{ int32 "
-        "b = 1; } } } message B { int32 c = 1; message C { int32 d = 1; } } message D { int32 e = 1; }"
+        f"{P3} enum E {{ Z = 0; }} message A {{ int32 a = 1; message N {{ message NN {{}} enum X {{ Y = 0; }} message N2 {{ "
+        "int32 b = 1; } } } message B { int32 c = 1; message C { int32 d = 1; } } message D { int32 e = 1; }"
     )
 
     @pytest.mark.parametrize(

@@ -213,7 +213,7 @@ class TestNames:
 
     @pytest.mark.parametrize("name", ["a b", "a.", ".a", "1a", "é", "a..b", "a-b"])
     def test_a_full_name_is_a_name(self, name: str) -> None:
-        with pytest.raises(ColumnError, match=r"^full_name is .*, which is no name of a Protobuf message"):
+        with pytest.raises(ColumnError, match=r"^full_name is .*, which is not a name of a Protobuf message"):
             _text("A INT", full_name=name)
 
     @pytest.mark.parametrize("name", ["_a", "a1", "message", "repeated", "int32", "A_B", "self"])
@@ -272,7 +272,7 @@ class TestEveryColumn:
     @given(avro_columns.filter(lambda columns: all(_is_held(column.type) for column in columns)))
     def test_protoc_takes_the_text_and_the_columns_come_back(self, columns: Columns) -> None:
         for nullable in (None, "optional", "wrapper"):
-            text = protobuf.internal_schema(WriteSpec(columns=columns, nullable_representation=nullable))  # type: ignore[arg-type]
+            text = protobuf.internal_schema(WriteSpec(columns=columns, nullable_representation=nullable))
             inferred = protobuf.infer_columns(text, names="keep").columns
             assert _digitless(inferred) == _digitless(columns)
 

@@ -108,13 +108,14 @@ def body_decoder(make: Callable[[tuple[int, ...]], Callable[[bytes], Value]], *,
 def reader(message: Descriptor, read: Callable[[Any], Value], budget: Budget | None = None) -> Callable[[bytes], Value]:
     """Makes the reader of a message's bodies.
 
-    :param budget: limits the values that `read` makes; None if `read` makes no values of its own.
+    :param budget: limits the values that `read` makes of a message. None if `read` returns the message itself: then
+        required fields may be missing, as with the runtime.
     """
     from google.protobuf.message import DecodeError as ParseError
 
     made = _class_of(message)
-    parse, lacking = made.FromString, made.FindInitializationErrors if has_required(message) else None
-    measured = room_check(message)
+    parse, measured = made.FromString, room_check(message)
+    lacking = made.FindInitializationErrors if budget is not None and has_required(message) else None
 
     def read_body(body: bytes) -> Value:
         try:
@@ -123,7 +124,7 @@ def reader(message: Descriptor, read: Callable[[Any], Value], budget: Budget | N
             raise _no_message(message, body, error) from error
         return read(parsed)
 
-    if measured is None and lacking is None and not (budget and budget.is_needed):
+    if measured is None and lacking is None and (budget is None or not budget.is_needed):
         return read_body
 
     def read_checked(body: bytes) -> Value:
@@ -135,7 +136,7 @@ def reader(message: Descriptor, read: Callable[[Any], Value], budget: Budget | N
             raise _no_message(message, body, error) from error
         if lacking is not None and (names := lacking(parsed)):
             raise DecodeError(f"The body lacks fields that its schema requires: {', '.join(names)}.")
-        if budget:
+        if budget is not None:
             budget.begin(len(body))
         return read(parsed)
 
@@ -465,7 +466,7 @@ def _of_nanos(nanos: int, where: str, in_nanos: bool, is_exact: bool) -> int:
         return nanos
     millis, rest = divmod(nanos, _MILLI)
     if rest and is_exact:
-        raise _no_time(f"{nanos} ns", where, "finer than milliseconds, but a column of numbers or text takes only milliseconds")
+        raise _no_time(f"{nanos} ns", where, "finer than milliseconds, but a time that is read as a number or text has only milliseconds")
     return millis
 
 
