@@ -350,18 +350,18 @@ class TestDecoder:
     @pytest.mark.parametrize(
         ("body", "error", "message"),
         [
-            (b"", TruncatedBodyError, r"The body has another number of fields, .* 0, not 2\."),
-            (b"\r\n\n", TruncatedBodyError, r"The body has another number of fields, .* 0, not 2\."),
-            (b"1", TruncatedBodyError, r"The body has another number of fields, .* 1, not 2\."),
-            (b"1,2,3", TrailingBytesError, r"The body has another number of fields, separated by ',', .* 3, not 2\."),
-            (b'"1"', TruncatedBodyError, r"The body has another number of fields, .* 1, not 2\."),
-            (b'1,"2",3', TrailingBytesError, r"The body has another number of fields, .* 3, not 2\."),
-            (b"1,2,", TrailingBytesError, r"The body has another number of fields, .* 3, not 2\."),
+            (b"", TruncatedBodyError, r"The number of fields .* is 0, but the number of columns is 2\."),
+            (b"\r\n\n", TruncatedBodyError, r"The number of fields .* is 0, but the number of columns is 2\."),
+            (b"1", TruncatedBodyError, r"The number of fields .* is 1, but the number of columns is 2\."),
+            (b"1,2,3", TrailingBytesError, r"The number of fields .* is 3, but the number of columns is 2\."),
+            (b'"1"', TruncatedBodyError, r"The number of fields .* is 1, but the number of columns is 2\."),
+            (b'1,"2",3', TrailingBytesError, r"The number of fields .* is 3, but the number of columns is 2\."),
+            (b"1,2,", TrailingBytesError, r"The number of fields .* is 3, but the number of columns is 2\."),
             (b'1,"2', DecodeError, "The quotes of the field at character 2 are not closed"),
             (
                 b'1,"2"3',
                 DecodeError,
-                "The quotes of the field at character 2 are not closed, or something stands behind",
+                "The quotes of the field at character 2 are not closed, or more text follows",
             ),
             (b'1,2\n"', DecodeError, "The quotes of the field at character 4 are not closed"),
             (b"1,\xff", DecodeError, r"The 3 bytes are not UTF-8, at 2\."),
@@ -469,7 +469,7 @@ class TestAround:
         write = plan_write(None, "t", "A INT", format=Format.DELIMITED, delimiter="|", wrap=False)
         assert write.serializer()({"A": None}, CTX) == b""
         for plan, columns, format_ in ((plan_read, "A INT", Format.JSON), (plan_write, "A INT", Format.JSON)):
-            with pytest.raises(UsageError, match=r"^A delimiter is for DELIMITED alone"):
+            with pytest.raises(UsageError, match=r"^Only the format DELIMITED has a delimiter"):
                 plan(None, "t", columns, format=format_, delimiter="|")
         with pytest.raises(UsageError, match=r"^The delimiter 'ab' cannot be used"):
             plan_read(None, "t", "A INT", format=Format.DELIMITED, delimiter="ab")

@@ -33,7 +33,7 @@ class TestModuleOf:
         assert format_.schema_type is None
         with pytest.raises(
             UsageError,
-            match=rf"^The format {format_.value} has no schemas\. Those that have: avro, json_sr, protobuf\.$",
+            match=rf"^The format {format_.value} has no schemas\. The formats with schemas: avro, json_sr, protobuf\.$",
         ):
             schema_module_of(format_)
 

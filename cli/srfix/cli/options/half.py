@@ -155,7 +155,7 @@ class InternalSchemaChoice:
         if self.full_name is not None or self.source_name is not None:
             if half.format not in _NAMED or (self.source_name is not None and half.format is not Format.AVRO):
                 raise UsageError(
-                    f"--full-name is for Avro and Protobuf, and --source-name for Avro: the format is {half.format.value}."
+                    f"--full-name is for Avro and Protobuf, --source-name only for Avro, but the format is {half.format.value}."
                 )
             if self.full_name is None and half.role is not Role.KEY:
                 raise UsageError("--source-name names the record of a key: give --role key, too.")

@@ -1,24 +1,29 @@
-"""DELIMITED: one record of CSV, its fields in the order of the columns. There is no schema and there are no names
+"""DELIMITED: one CSV record, with the fields in the order of the columns. There is no schema, and fields have no names
 (`KsqlDelimitedSerializer`, `KsqlDelimitedDeserializer`; commons-csv 1.4, `CSVFormat.DEFAULT` with a delimiter).
 
 | column | written | read |
 |---|---|---|
 | BOOLEAN | `true`, `false` | `true` in any letter case; anything else is false (`Boolean.parseBoolean`) |
-| INTEGER, BIGINT | itself | `Integer.parseInt`, `Long.parseLong` |
+| INTEGER, BIGINT | the number | `Integer.parseInt`, `Long.parseLong` |
 | DOUBLE | `Double.toString` | `Double.parseDouble` |
-| DECIMAL(p, s) | `BigDecimal.toPlainString`, s digits behind the point | `new BigDecimal`; it fits without rounding |
-| STRING | itself | itself |
+| DECIMAL(p, s) | `BigDecimal.toPlainString`, s digits after the point | `new BigDecimal`; it must fit without rounding |
+| STRING | the text | the text |
 | BYTES | base64 | base64, whose padding may be left out (`Base64.getDecoder`) |
 | DATE, TIME, TIMESTAMP | days, milliseconds of the day, milliseconds since the epoch | `Long.parseLong` |
 
-A null is a field without characters, and such a field is null: an empty STRING is read as null. A row of one null has no
-bytes, which nobody reads. Where a body has several records, the first one is the row, and the others must be CSV.
+A null is written as an empty field, and an empty field is read as null: so an empty STRING is read as null. A row with a single
+null is written without bytes, and nobody can read such a body. If a body has several records, the first one is the row, and the
+others must be valid CSV.
 
-Commons CSV quotes (`CSVPrinter`, QuoteMode MINIMAL) the first field unless it begins with an ASCII letter or digit: also a
-negative number, and a text that is empty; of the others those that begin with one of the characters up to `#`, or end in
-one up to a space; and what holds a quote, the delimiter or a line's end. It reads (`Lexer`) a field as quoted if its first
-character is a quote, skips white space behind the closing one, and skips empty lines. U+FFFE is an escape there, by
-accident: text that holds it is refused both ways.
+Commons CSV (`CSVPrinter`, QuoteMode MINIMAL) quotes:
+
+- the first field, unless it begins with an ASCII letter or digit: so a negative number and an empty text are quoted;
+- any other field that begins with a character up to `#`;
+- every field that ends in a character up to the space, or that holds a quote, the delimiter or a line end.
+
+On reading (`Lexer`), a field is quoted if its first character is a quote. White space after the closing quote is skipped, and
+so are empty lines. By accident, Commons CSV takes U+FFFE for an escape character, so srfix refuses texts that hold it, in both
+directions.
 """
 
 from __future__ import annotations
@@ -62,17 +67,17 @@ _NAMED: Final = {"SPACE": " ", "TAB": "\t"}
 _DELIMITERS: Final = re.compile("[!#-\ud7ff\ue000-\ufffd\uffff]")
 _ESCAPE: Final = "\ufffe"
 _WHITE_SPACE: Final = "\t\x0b\x0c\x1c-\x1f \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000"
-"""`Character.isWhitespace`, without the ends of lines, as a regular expression has it between brackets."""
+"""The characters of `Character.isWhitespace` except line ends, for a set in a regular expression."""
 _IN_NUMBERS: Final = frozenset("0123456789+-.EINaftrueslniy")
-"""What numbers and booleans are written with."""
+"""The characters of written numbers and booleans."""
 _AT_A_TIME: Final = 256
-"""Bodies that are read together."""
+"""How many bodies are read together."""
 _DAYS: Final = 4096
 """How many dates are remembered."""
 _END: Final = b"\x1e"
-"""Between bodies that are read together: no plain one holds it."""
+"""Stands between bodies that are read together. No plain body holds it."""
 _NOT_PLAIN: Final = (msgspec.MsgspecError, UnicodeDecodeError, Misread)
-_OTHER_PRODUCER: Final = "The topic is of another format, or its producer is broken."
+_OTHER_PRODUCER: Final = "The topic has another format, or its producer is broken."
 _INT: Final = Annotated[int, msgspec.Meta(ge=INT_MIN, le=INT_MAX)]
 _LONG: Final = Annotated[int, msgspec.Meta(ge=LONG_MIN, le=LONG_MAX)]
 _PLAIN: Final[dict[object, tuple[bytes, Any, bool]]] = {
@@ -85,29 +90,33 @@ _PLAIN: Final[dict[object, tuple[bytes, Any, bool]]] = {
     ScalarType.TIMESTAMP: (rb"[-0-9]{0,20}+", _LONG, False),
     Decimal: (rb"[-0-9.]{0,60}+", decimal.Decimal, False),
 }
-"""Of these characters msgspec reads what Java reads, as Java does, or it refuses: pattern, type, and whether that is the
-column's value. (In a text it takes 1.0 for an int, `nan` for a double, 1 and null for a boolean; and -0 for 0.0.)"""
+"""Column type → a pattern, msgspec's type, and whether the value of this type already is the column's value.
+
+A text that matches the pattern is read by msgspec as by Java, or refused. (Without the pattern, msgspec takes 1.0 for an int,
+`nan` for a double, and 1 and null for a boolean, and reads -0 as 0.0.)
+"""
 
 
 def delimiter_of(name: str | None) -> str:
-    """The character, by ksqlDB's VALUE_DELIMITER or KEY_DELIMITER (`Delimiter.parse`): SPACE, TAB, or itself; None for a comma.
+    """The character that ksqlDB's VALUE_DELIMITER or KEY_DELIMITER names (`Delimiter.parse`): SPACE, TAB, or the character
+    itself. None names the comma.
 
-    :raises UsageError: if it is none.
+    :raises UsageError: if the name is not a delimiter.
     """
     name = "," if name is None else name
     if name not in _NAMED and not _DELIMITERS.fullmatch(name):
         raise UsageError(
-            f"The delimiter {name[:20]!r} cannot be used. It is one character such as ';', or SPACE or TAB; no quote, and no "
-            "other white space."
+            f"The delimiter {name[:20]!r} cannot be used. A delimiter is one character such as ';', or SPACE or TAB, but not a "
+            "quote or other white space."
         )
     return _NAMED.get(name, name)
 
 
 def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
-    """A decoder for rows of all columns. A single column is written as several are (`DelimitedFormat`): wrapping has no say.
+    """A decoder for rows of all columns. `wrap` has no effect: a single column is no special case (`DelimitedFormat`).
 
-    A body of plain numbers and texts is read in one go. So is one whose texts stand in quotes, without these texts. Whatever
-    is not plain, or does not fit, is read field by field, and that reading decides.
+    A body of plain numbers and texts is read in one step. If its texts stand in quotes, they are taken out first, and the rest
+    is read in one step. A body that is not plain, or does not fit, is read field by field, and the result of this way counts.
     """
     return _Reader(with_times(_usable(spec.columns), spec.times), delimiter_of(spec.delimiter)).decode
 
@@ -161,9 +170,10 @@ def _text(body: bytes) -> str:
 
 
 def _splitter(delimiter: str, count: int) -> Callable[[str], list[str]]:
-    """The first record as so many fields, as Commons CSV's `Lexer` and `CSVParser` have them; the others are looked at, too."""
+    """Makes a function that splits the first record into `count` fields, as Commons CSV's `Lexer` and `CSVParser` do. It also
+    checks the syntax of the other records."""
     between = re.escape(delimiter)
-    # Possessive, for what is given back would be tried again.
+    # Possessive, because a pattern that gives characters back would try them again.
     match_field = re.compile(
         rf'(?:"((?:[^"]++|"")*+)"(?:(?!{between})[{_WHITE_SPACE}])*+|((?!")[^{between}\r\n]*+))'
         rf"(?:({between})|\r\n?|\n|\Z)"
@@ -178,7 +188,7 @@ def _splitter(delimiter: str, count: int) -> Callable[[str], list[str]]:
             match = match_field(text, place)
             if match is None:
                 raise DecodeError(
-                    f"The quotes of the field at character {place} are not closed, or something stands behind them. "
+                    f"The quotes of the field at character {place} are not closed, or more text follows them. "
                     f"{_OTHER_PRODUCER}"
                 )
             quoted, plain, goes_on = match.groups()
@@ -190,8 +200,8 @@ def _splitter(delimiter: str, count: int) -> Callable[[str], list[str]]:
         if first_count != count:
             kind = TruncatedBodyError if first_count < count else TrailingBytesError
             raise kind(
-                f"The body has another number of fields, separated by {delimiter!r}, than there are columns: {first_count}, "
-                f"not {count}. Declare the columns and the delimiter that the producer writes."
+                f"The number of fields in the body, separated by {delimiter!r}, is {first_count}, but the number of columns is "
+                f"{count}. Declare the columns and the delimiter that the producer writes."
             )
         return first
 
@@ -210,7 +220,7 @@ def _error(misread: Misread, column: Column) -> DecodeError:
 
 
 def _reader(type_: ColumnType) -> Callable[[Any], Value]:
-    """What reads a text that is not empty; of a number also one that msgspec has made of it."""
+    """The reader of a text that is not empty. The reader of a number also takes the number that msgspec made of the text."""
     assert isinstance(type_, ScalarType | Decimal)
     match type_:
         case ScalarType.BOOLEAN:
@@ -230,13 +240,13 @@ def _bytes(text: str) -> Value:
 def _plain_readers(
     columns: Columns, delimiter: str
 ) -> tuple[Callable[[bytes], Row | None], Callable[[Sequence[bytes | None], int], list[Row]]]:
-    """What reads a plain body as an array of JSON strings, and gives None for any other; and what reads many, up to the first
-    that it does not read."""
+    """Two readers, which read plain bodies as arrays of JSON strings. The first one reads one body, and gives None if the body
+    is not plain. The second one reads many bodies, up to the first one that is not plain."""
     is_apart = delimiter.isascii() and not delimiter.isalnum() and delimiter not in "+-.\\"
     between, apart = delimiter.encode(), b'","'
     as_dict = msgspec.structs.asdict
     text = rb'[^"\\\x00-\x1f\xef%b]*+' % re.escape(between)
-    # Fields of a Struct are named as Python's are.
+    # The fields of a msgspec Struct can only have names that Python allows.
     names = [column.name for column in columns]
     is_named = all(name.isidentifier() and not name.startswith("__") for name in names)
     patterns, fields = [], []
@@ -248,9 +258,9 @@ def _plain_readers(
         patterns.append(pattern)
         fields.append((name, parsed | None))
         if not is_final:
-            # A topic has few days, and many records of each.
+            # A topic has few different days, but many records of each day.
             finish.append((name, lru_cache(_DAYS)(_reader(type_)) if kind is ScalarType.DATE else _reader(type_)))
-    # No bytes are no row, of one column either.
+    # An empty body is not a row, not even with one column.
     plain = rb"(?!\x1e|\Z)" + re.escape(between).join(patterns) if is_apart else b"(?!)"
     is_plain, match_many = re.compile(plain).fullmatch, re.compile(b"(?:%b\x1e)*+" % plain).match
     made: Any = msgspec.defstruct("Row", fields, array_like=True, gc=False)
@@ -289,7 +299,7 @@ def _plain_readers(
 
 
 def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
-    """An encoder for rows of all columns, whose keys are matched by the case rule; a column that the row lacks is null."""
+    """An encoder for rows of all columns. The case rule matches a row's keys to the columns; a missing column is null."""
     columns, delimiter = with_times(_usable(spec.columns), spec.times), delimiter_of(spec.delimiter)
     check = column_check(Struct(columns), cut_times=spec.cut_times, case_rule=spec.case_rule)
     writers = [_writer(column.type, delimiter, is_first=not number) for number, column in enumerate(columns)]
@@ -302,7 +312,7 @@ def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...
         values = zip(writers, checked.values(), strict=True)
         body = delimiter.join(["" if value is None else write(value) for write, value in values])
         if not body.isascii() and _ESCAPE in body:
-            raise EncodeError("A string of the row holds U+FFFE, which ksqlDB takes for an escape. Take it out.")
+            raise EncodeError("A string of the row holds U+FFFE, which ksqlDB takes for an escape. Remove it.")
         try:
             return prefix + body.encode()
         except UnicodeEncodeError as error:
@@ -318,7 +328,7 @@ def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...
 
 
 def _writer(type_: ColumnType, delimiter: str, *, is_first: bool) -> Callable[[Any], str]:
-    """What makes the field of what JSON has for the column: `CSVPrinter.printAndQuote`."""
+    """Makes a field from the value that JSON has for the column, with quotes where needed (`CSVPrinter.printAndQuote`)."""
     text_of: Callable[[Any], str] = _decimal_text if isinstance(type_, Decimal) else _TEXTS.get(type_, str)
     if not is_first and delimiter not in _IN_NUMBERS and type_ not in (ScalarType.STRING, ScalarType.BYTES):
         return text_of

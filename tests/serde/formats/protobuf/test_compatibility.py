@@ -193,7 +193,7 @@ class TestIncompatibilities:
         assert (same, len(other)) == ((), 2)
 
     def test_no_schema_is_refused(self) -> None:
-        with pytest.raises(SchemaError, match="no Protobuf schema"):
+        with pytest.raises(SchemaError, match="not a Protobuf schema"):
             incompatibilities(new="message {", existing=[], level="NONE", schema_type="PROTOBUF")
 
     def test_messages_that_lead_too_deep_are_refused(self) -> None:

@@ -250,7 +250,7 @@ class TestEncoderUnder:
         assert _under(schema, columns, {"o_0": {"i": 0, "s": None}}).WhichOneof("o") == "i"
         assert _under(schema, columns, {"o_0": None}).WhichOneof("o") is None
         for value, count in (({"i": 1, "s": "x"}, 2), ({"i": None}, 0)):
-            with pytest.raises(EncodeError, match=rf"has {count} fields that are not null, and a oneof has one"):
+            with pytest.raises(EncodeError, match=rf"has {count} fields that are not null, but a oneof has one"):
                 _under(schema, columns, {"o_0": value})
 
     def test_columns_that_the_schema_misses_are_refused(self) -> None:
@@ -377,5 +377,5 @@ class TestLibraries:
 
     def test_a_folder_for_the_texts_is_needed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("tempfile.tempdir", "/nowhere/at/all")
-        with pytest.raises(UsageError, match=r"temporary folder, which cannot be made .*TMPDIR"):
+        with pytest.raises(UsageError, match=r"temporary folder, but cannot create one .*TMPDIR"):
             protobuf.check_schema(P3 + "message OfNoFolder {}")

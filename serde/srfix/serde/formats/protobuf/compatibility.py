@@ -1,10 +1,11 @@
 """Whether one Protobuf schema may follow another, by the rules of Confluent's registry (`SchemaDiff` and what it calls).
 
-They are the registry's, not Protobuf's: a message that is missing is incompatible though no payload may hold it, and a number
-that is used again for another name is not. Extensions and groups are not compared. What `SchemaDiff.COMPATIBLE_CHANGES` holds
-is not mentioned: changes of packages, enums and their constants, reserved numbers, names of fields, fields without `required`;
-oneofs, and fields in them, that are new; `string` and `bytes` as one or many. As of 7.9.9 and 8.2.1: later releases compare
-fields that change their oneof too (pull request 4385), and have a policy LOGICAL that counts reserved numbers (4589).
+The rules are the registry's, not Protobuf's: a removed message is incompatible even if no payload holds it, but a field number
+that is reused for another name is compatible. Extensions and groups are not compared. Changes that
+`SchemaDiff.COMPATIBLE_CHANGES` lists are not reported: changes to packages, enums and their constants, reserved numbers, field
+names, and fields without `required`; new oneofs, and new fields in oneofs; a `string` or `bytes` field that becomes repeated or
+stops being repeated. These are the rules of 7.9.9 and 8.2.1. Later releases also compare a field that moves to another oneof
+(pull request 4385), and have a policy LOGICAL that takes reserved numbers into account (4589).
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ _GROUP_OF: Final[dict[int, tuple[str, ...]]] = {
     )
     for name in group
 }
-"""Scalars that read each other's payloads (`FieldSchemaDiff.scalarKind`)."""
+"""Scalar type → the types that can read its payloads, and the reverse (`FieldSchemaDiff.scalarKind`)."""
 
 
 def cannot_read(update: Compiled, original: Compiled) -> list[str]:
-    """Why a schema is no reader of what another wrote (`ProtobufSchema.isBackwardCompatible`); empty if it is one. Sorted, at
-    most `COMPATIBILITY_REASONS`.
+    """The reasons why one schema cannot read what another one wrote (`ProtobufSchema.isBackwardCompatible`); empty if it can.
+    They are sorted, and limited to `COMPATIBILITY_REASONS`.
 
-    :raises SchemaError: if their messages refer to each other too deep.
+    :raises SchemaError: if the schemas' messages refer to each other too deeply.
     """
     old, new = original.file, update.file
     comparison = _Comparison(old.name, new.name)
@@ -54,12 +55,12 @@ def cannot_read(update: Compiled, original: Compiled) -> list[str]:
 class _Field:
     type: FieldDescriptor
     label: int | None
-    """As it is written; None if it is not."""
+    """The label in the text; None if the text has none."""
     oneof: str | None
 
 
 def _fields(message: Descriptor) -> dict[int, _Field]:
-    """The fields by number, without groups; that `optional` is written in proto3 makes no oneof of its field."""
+    """The fields by number, without groups. A proto3 field with `optional` does not count as a field in a oneof."""
     proto, file = DescriptorProto(), FileDescriptorProto()
     message.CopyToProto(proto)
     message.file.CopyToProto(file)
@@ -73,7 +74,7 @@ def _fields(message: Descriptor) -> dict[int, _Field]:
 
 
 def _nested(message: Descriptor) -> dict[str, Descriptor]:
-    """The messages in a message, without those of groups and the entries of maps."""
+    """The messages that are nested in a message, except those of groups and map entries."""
     groups = {field.message_type for field in message.fields if field.type == field.TYPE_GROUP}
     return {n.name: n for n in message.nested_types if n not in groups and not n.GetOptions().map_entry}
 
@@ -84,12 +85,12 @@ class _Comparison:
         self._compared: set[tuple[str, str]] = set()
 
     def types(self, old: Mapping[str, Descriptor], new: Mapping[str, Descriptor], path: str) -> Iterator[str]:
-        """`SchemaDiff.compareTypeElements`: messages are told apart by their names, wherever they stand."""
+        """`SchemaDiff.compareTypeElements`: messages are matched by name, and their order does not matter."""
         for name, message in old.items():
             if name in new:
                 yield from self._messages(message, new[name], f"{path}/{name}")
             else:
-                yield f"MESSAGE_REMOVED: there is no message {path}/{name} any more"
+                yield f"MESSAGE_REMOVED: the message {path}/{name} was removed"
 
     def _messages(self, old_message: Descriptor, new_message: Descriptor, path: str) -> Iterator[str]:
         """`MessageSchemaDiff.compare`, `OneOfDiff.compare`."""
@@ -102,9 +103,9 @@ class _Comparison:
         for oneof, place in oneofs.items():
             before = [old[number].oneof for number, field in new.items() if field.oneof == oneof and number in old]
             if before.count(None) > 1:
-                yield f"MULTIPLE_FIELDS_MOVED_TO_ONEOF: {place} takes several fields that excluded no other"
+                yield f"MULTIPLE_FIELDS_MOVED_TO_ONEOF: several fields that were in no oneof were moved into {place}"
             elif None in before and len(before) > 1:
-                yield f"FIELD_MOVED_TO_EXISTING_ONEOF: {place} takes a field that excluded no other"
+                yield f"FIELD_MOVED_TO_EXISTING_ONEOF: a field that was in no oneof was moved into {place}"
         for number in sorted(old.keys() | new.keys()):
             was, now = old.get(number), new.get(number)
             if was is not None and now is not None and was.oneof == now.oneof:
@@ -113,9 +114,9 @@ class _Comparison:
                 )
                 continue
             if was is not None and was.oneof in oneofs:
-                yield f"ONEOF_FIELD_REMOVED: there is no field {oneofs[was.oneof]}/{number} in the oneof any more"
+                yield f"ONEOF_FIELD_REMOVED: the field {oneofs[was.oneof]}/{number} was removed from the oneof"
             elif now is None and was is not None and was.label == required:
-                yield f"REQUIRED_FIELD_REMOVED: there is no required field {path}/{number} any more"
+                yield f"REQUIRED_FIELD_REMOVED: the required field {path}/{number} was removed"
             if now is not None and now.label == required:
                 yield f"REQUIRED_FIELD_ADDED: the field {path}/{number} is new and required"
         yield from self.types(_nested(old_message), _nested(new_message), path)
@@ -125,26 +126,26 @@ class _Comparison:
         yield from self._compare_types(was.type, now.type, path)
         group, labels = _GROUP_OF.get(was.type.type, _TEXT), {was.label, now.label}
         if group is not _TEXT and group == _GROUP_OF.get(now.type.type) and len(labels) == 2 and None not in labels:
-            yield f"FIELD_NUMERIC_LABEL_CHANGED: {path} has another label, and is a number"
+            yield f"FIELD_NUMERIC_LABEL_CHANGED: {path} is a number, and its label was changed"
 
     def _compare_types(self, was: FieldDescriptor, now: FieldDescriptor, path: str) -> Iterator[str]:
         old, new = was.message_type, now.message_type
         if _kind(old) != _kind(new):
-            yield f"FIELD_KIND_CHANGED: {path} changes between a scalar, a message and a map"
+            yield f"FIELD_KIND_CHANGED: {path} was changed between a scalar, a message and a map"
         elif old is None or new is None:
             if _GROUP_OF[was.type] != _GROUP_OF[now.type]:
-                yield f"FIELD_SCALAR_KIND_CHANGED: {path} has a type that does not read the other's payloads"
+                yield f"FIELD_SCALAR_KIND_CHANGED: the new type of {path} cannot read payloads of the old type"
         elif _kind(old) == "map":
             for name in ("key", "value"):
                 yield from self._compare_types(old.fields_by_name[name], new.fields_by_name[name], path)
         elif (local_name := _local_name(old)) != _local_name(new):
-            yield f"FIELD_NAMED_TYPE_CHANGED: {path} is of another message"
+            yield f"FIELD_NAMED_TYPE_CHANGED: {path} has another message type"
         elif (old.file.name, new.file.name) != self._files:
-            # What is imported is compared where a field has it (`FieldSchemaDiff.compareMessageTypes`).
+            # An imported message is compared at each field that has it as its type (`FieldSchemaDiff.compareMessageTypes`).
             inner = [*self._messages(old, new, f"#/{local_name.replace('.', '/')}")]
             yield from (
                 *inner,
-                *([f"FIELD_NAMED_TYPE_CHANGED: {path} is of a message that changes incompatibly"] if inner else []),
+                *([f"FIELD_NAMED_TYPE_CHANGED: the message type of {path} was changed incompatibly"] if inner else []),
             )
 
 

@@ -1,11 +1,12 @@
-"""Rows → messages under a schema: the columns' own, or one that exists (`ProtobufSRSchemaDataTranslator`, then
+"""Rows → messages under a schema: the columns' own schema, or an existing one (`ProtobufSRSchemaDataTranslator`, then
 `ProtobufData.fromConnectData`).
 
-A column is written as the field of its exact name, which must be of its Connect type. Null is not written, so that a field
-without presence is read as its default, 0 or empty, as ksqlDB reads it: `nullable_representation` says otherwise. Null in an
-ARRAY is refused, as in Java. Of a STRUCT for a oneof the one field that is not null is written.
+A column is written to the field with exactly its name, and this field must have the column's Connect type. A null is not
+written, so a field without presence is read as its default, 0 or empty. ksqlDB reads it in the same way;
+`nullable_representation` changes this. A null in an ARRAY is refused, as in Java. A STRUCT for a oneof must have exactly one
+field that is not null, and this field is written.
 
-`google.type.TimeOfDay` and `google.protobuf.Timestamp` hold nanoseconds, so no time is too fine for them; ksqlDB writes
+`google.type.TimeOfDay` and `google.protobuf.Timestamp` hold nanoseconds, so no time is too fine for them; ksqlDB writes only
 milliseconds.
 """
 
@@ -43,18 +44,18 @@ _EPOCH_DAY: Final = datetime.date(1970, 1, 1).toordinal()
 _FIRST_DAY: Final = datetime.date(1582, 10, 15)
 _SECOND: Final = datetime.timedelta(seconds=1)
 _UNSIGNED: Final = {13: 32, 7: 32, 4: 63, 6: 63}
-"""uint32, fixed32, and those of 64 bits: how many of them a long has."""
+"""Field type → the most bits of a value: for uint32 and fixed32, and for uint64 and fixed64, which a Java long must hold."""
 
 
 def plain_encoder(message: Descriptor, indexes: tuple[int, ...] | None) -> Encode:
-    """Dicts as the runtime takes them, by the fields' names; `indexes` stand before the body, if a registry is to read it."""
+    """An encoder of dicts by field names, in the runtime's form. `indexes` stand before the body; None for none."""
     return _encoder(message, indexes, lambda row: row, None)
 
 
 def column_encoder(message: Descriptor, root: ProtoType, indexes: tuple[int, ...] | None, spec: WriteSpec) -> Encode:
-    """Rows of the columns; un-wrapped, the bare value of the only one.
+    """An encoder of rows with the columns; if they are un-wrapped, of the bare value of the only column.
 
-    :raises SchemaError: if a column has no field, or one of another type.
+    :raises SchemaError: if a column has no field, or a field of another type.
     """
     plan = _Plan(spec)
     if spec.wrapped:
@@ -83,7 +84,7 @@ def _encoder(
     from google.protobuf.message_factory import GetMessageClass
 
     made: Any = GetMessageClass(message)
-    serialize = made.SerializeToString  # a field may have the method's name
+    serialize = made.SerializeToString  # from the class, because a field can have this name
     before = b"" if indexes is None else written_indexes(indexes)
 
     def encode(row: object, prefix: bytes) -> bytes:
@@ -111,7 +112,7 @@ def _explained(row: object, check: ValueCheck | None, error: Exception) -> Encod
     if isinstance(error, UnicodeEncodeError):
         return EncodeError("A string of the row contains half a surrogate pair, which cannot be encoded.")
     why = "it nests too deep" if isinstance(error, RecursionError) else error
-    return EncodeError(f"The row is no message of its Protobuf schema ({why}).")
+    return EncodeError(f"The row does not fit its Protobuf schema ({why}).")
 
 
 class _Plan:
@@ -119,13 +120,13 @@ class _Plan:
         self._spec = spec
 
     def value(self, writer: ProtoType, column: ColumnType, path: str) -> ValueCheck:
-        """How values that are not null are checked, and made what the runtime takes."""
+        """The check of values that are not null. It also converts them to the form that the runtime takes."""
         wanted = connect_schema_of(column)
         name = writer.name if writer.is_logical else None
         if writer.connect is not wanted.type or name != wanted.name:
             raise SchemaError(
-                f"The schema has the type {writer.word} at {path or 'the root'}, and the column is {type_name(column)}. "
-                "Declare the column as the schema has it."
+                f"The schema has the type {writer.word} at {path or 'the root'}, but the column is {type_name(column)}. "
+                "Declare the column with the schema's type."
             )
         match column:
             case Struct(fields):
@@ -138,7 +139,7 @@ class _Plan:
                 return _scalar(writer, column, self._spec)
 
     def _held(self, writer: ProtoType, column: ColumnType, path: str) -> ValueCheck:
-        """The same, in the message of `google/protobuf/wrappers.proto` that it stands in, if it does."""
+        """The check of `value`. If the field is a message of `google/protobuf/wrappers.proto`, the value is put into it."""
         check = self.value(writer, column, path)
         if isinstance(column, Struct | Array | Map) or not is_held(writer):
             return check
@@ -178,14 +179,14 @@ def _one_of(convert: Convert) -> Convert:
         fields = cast("Mapping[str, object]", convert(value))
         chosen = {name: part for name, part in fields.items() if part is not None}
         if len(chosen) != 1:
-            raise Misfit([("", f"has {len(chosen)} fields that are not null, and a oneof has one")])
+            raise Misfit([("", f"has {len(chosen)} fields that are not null, but a oneof has one")])
         return chosen
 
     return of
 
 
 def _without(unions: tuple[str, ...]) -> Callable[[Convert], Convert]:
-    """A message has the fields of its oneofs as its own."""
+    """Moves the fields of oneofs' STRUCTs into the message, where Protobuf has them."""
 
     def within(convert: Convert) -> Convert:
         def of(value: object) -> object:
@@ -224,9 +225,9 @@ def _then(convert: Convert) -> ValueCheck:
 
 
 def _avro(schema: object) -> ValueCheck:
-    """What Avro takes for the same column, Protobuf takes."""
+    """Avro's check: Protobuf accepts the same values for such a column."""
     check = scalar(load(json.dumps(schema)))
-    return replace(check, exact=None) if check.exact is int else check  # the runtime's words for a number are none
+    return replace(check, exact=None) if check.exact is int else check  # the runtime's error for a bad number is unclear
 
 
 def _unsigned(bits: int) -> Convert:
@@ -252,7 +253,7 @@ def _symbol(enum: EnumDescriptor) -> Convert:
 
 
 def _decimal(column: Decimal) -> Convert:
-    """`DecimalUtils.fromBigDecimal` of a number that has the column's scale."""
+    """`DecimalUtils.fromBigDecimal` for a number with the column's scale."""
     unit, exact, low, bound = decimal_fit(column.precision, column.scale)
     what = f"a number that fits {type_name(column)} without rounding"
 
@@ -280,7 +281,7 @@ def _date(day: object) -> object:
     if not isinstance(day, datetime.date) or isinstance(day, datetime.datetime):
         raise Misfit.needs("a date", day)
     if day < _FIRST_DAY:
-        raise Misfit.needs(f"a date from {_FIRST_DAY} on, where Java's calendar is the same as this one", day)
+        raise Misfit.needs(f"a date from {_FIRST_DAY} on, because Java reads earlier ones as other days", day)
     return day
 
 
@@ -311,7 +312,7 @@ def _timestamp_message(instant: Any) -> object:
 
 
 def _as_integer(check: Convert, as_message: Callable[[Any], object]) -> Convert:
-    """For `times="integers"`: days, milliseconds of the day or since 1970."""
+    """For `times="integers"`: days since 1970, milliseconds of the day, or milliseconds since 1970."""
     of_integer = _OF_INTEGERS[check]
 
     def convert(value: object) -> object:

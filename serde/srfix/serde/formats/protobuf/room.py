@@ -1,7 +1,8 @@
-"""The room that the runtime takes for a body before anything is made of it.
+"""Limits the memory that the runtime uses to parse a body.
 
-A message in it has room for all of its fields, so that two bytes, which say that there is one, take as much as its schema has
-fields. Only schemas with wide repeated messages are looked at, and of them only bodies that could take more than they may.
+The runtime allocates memory for all fields of a message, even if the message is empty. So two bytes of a body, which stand for
+an empty message, take as much memory as a message with all fields of the schema. Only schemas with wide repeated messages are
+checked, and only bodies that are long enough to exceed the limit.
 """
 
 from __future__ import annotations
@@ -16,25 +17,25 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 FEWEST_BYTES: Final = 2
-"""Of a message in a message: its number, and that it has no bytes."""
+"""The fewest bytes of a message in a message: its field number, and the length 0."""
 _VALUE: Final = 40
-"""Bytes that a value takes (`PayloadBounds`)."""
+"""The bytes of memory that count as one value (`PayloadBounds`)."""
 _MESSAGE: Final = 32
 _SIZES: Final = {7: 1, 9: 16}
-"""By `FieldDescriptor.cpp_type`: bool; a string. The others have eight bytes at most."""
+"""`FieldDescriptor.cpp_type` → bytes: bool, and string. Every other type takes at most eight."""
 _LEVELS: Final = 100
-"""As deep as the runtime reads."""
+"""The deepest nesting that the runtime reads."""
 _GROUP: Final = 3
 _DELIMITED: Final = 2
 """Wire types."""
 
 
 def room_check(message: Descriptor) -> Callable[[bytes], None] | None:
-    """What raises a PayloadBoundError of bodies whose messages take too much room; None if none can.
+    """A check that raises PayloadBoundError for a body whose messages take too much memory; None if no body can take too much.
 
-    It raises the runtime's own DecodeError of bytes that are no message.
+    For bytes that are not a message, the check raises the runtime's own DecodeError.
     """
-    # Of the runtime: bytes whose fields it does not know it keeps as they are.
+    # Empty has no fields, so the runtime keeps every field of the bytes unparsed, as an unknown field.
     from google.protobuf.empty_pb2 import Empty
     from google.protobuf.message import DecodeError
     from google.protobuf.unknown_fields import UnknownFieldSet
@@ -82,8 +83,8 @@ def room_check(message: Descriptor) -> Callable[[bytes], None] | None:
         values = bounds.budget(len(body))
         if measured(UnknownFieldSet(Empty.FromString(body)), message, values * _VALUE, 0) < 0:
             raise PayloadBoundError(
-                f"The messages in the {len(body)} bytes of the body take more room than {values:,} values, the limit for a "
-                "body of its size. It is hostile or corrupt, or you must raise the limits (srfix.serde.bounds: values, "
+                f"The messages in the {len(body)} bytes of the body take more memory than {values:,} values, the limit for a "
+                "body of this size. The body is hostile or corrupt, or you must raise the limits (srfix.serde.bounds: values, "
                 "values_per_byte).",
                 bound="values",
             )
@@ -92,7 +93,7 @@ def room_check(message: Descriptor) -> Callable[[bytes], None] | None:
 
 
 def has_required(message: Descriptor) -> bool:
-    """Whether a field of it, or of a message in it, is `required` (proto2)."""
+    """Whether the message, or a message in it, has a `required` field (proto2)."""
     return any(field.is_required for field in _fields(message))
 
 
@@ -107,7 +108,7 @@ def _fields(message: Descriptor) -> Iterator[FieldDescriptor]:
 
 
 def _repeated(message: Descriptor) -> Iterator[Descriptor]:
-    """The messages that may stand in a body any number of times."""
+    """The types of messages that can occur in a body any number of times."""
     left, seen = [(message, False)], set[tuple[str, bool]]()
     while left:
         holder, many = left.pop()
@@ -122,7 +123,7 @@ def _repeated(message: Descriptor) -> Iterator[Descriptor]:
 
 
 def _room(message: Descriptor) -> int:
-    """Bytes, roughly; of an entry of a map with its value, which the runtime makes in any case."""
+    """The approximate bytes of memory for one message. A map entry includes its value, which the runtime always makes."""
     size = _MESSAGE + sum(8 if field.is_repeated else _SIZES.get(field.cpp_type, 8) for field in message.fields)
     if message.GetOptions().map_entry and (value := message.fields_by_name["value"].message_type) is not None:
         size += _room(value)
