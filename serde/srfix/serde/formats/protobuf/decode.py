@@ -7,9 +7,10 @@
 | an absent repeated field or map | an empty ARRAY or MAP |
 | an absent required field | the body is refused |
 | an enum | the value's name; `UNKNOWN_ENUM_VALUE_<enum>_<number>` for a number without a name, as in Java |
-| a proto2 string that is not UTF-8 | a text with U+FFFD, as in Java, under ksqlDB's own case rules; otherwise refused |
+| a proto2 string that is not UTF-8 | with U+FFFD, as in Java, under ksqlDB's own case rules; in maps and otherwise refused |
 | a uint64 or fixed64 of 2⁶³ or more | a negative number, like a Java long, under ksqlDB's own case rules; otherwise refused |
 | `confluent.type.Decimal` | the number, with the scale in the message |
+| one with more digits than its own precision | rounded, as in Java, under ksqlDB's own case rules; otherwise refused |
 | `google.type.Date` before 1582-10-15 | a Julian day, as in Java, under ksqlDB's own case rules; otherwise refused |
 | `google.type.TimeOfDay`, `google.protobuf.Timestamp` | cut to milliseconds under ksqlDB's own case rules; otherwise exact |
 
@@ -20,11 +21,13 @@ schema lacks are ignored.
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Callable
 from functools import lru_cache
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
+from srfix.serde.bounds import payload_bounds
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.types import Array, Decimal, Map, ScalarType
 from srfix.serde.connect.coercions import Coercion, coercion
@@ -32,7 +35,7 @@ from srfix.serde.connect.schema import DECIMAL_NAME, ConnectType
 from srfix.serde.connect.time_units import NANOS, reads_units
 from srfix.serde.engine import Decode
 from srfix.serde.errors import DecodeError, OutOfRangeError, SchemaError
-from srfix.serde.formats.avro.read.finish import decimal_of_bytes
+from srfix.serde.formats.avro.read.finish import decimal_of_bytes, decimal_of_unscaled
 from srfix.serde.formats.json.budget import Budget, cost_of_default
 from srfix.serde.formats.protobuf.connect import STRING, UNSIGNED_64, ProtoType
 from srfix.serde.formats.protobuf.descriptors import message_of
@@ -56,6 +59,8 @@ _MILLI: Final = 1_000_000
 _FIRST_SECOND: Final = -62_135_596_800
 _LAST_SECOND: Final = 253_402_300_799
 _EMPTY: Final = cost_of_default([])
+_DIGITS_PER_BYTE: Final = 2.41
+"""log₁₀ 256, rounded up."""
 _BITS: Final = {ConnectType.INT8: 8, ConnectType.INT16: 16}
 _SAME: Final = {
     (ConnectType.BOOLEAN, ScalarType.BOOLEAN),
@@ -95,7 +100,9 @@ def body_decoder(make: Callable[[tuple[int, ...]], Callable[[bytes], Value]], *,
                     f"The payload's message indexes {list(indexes)} name no message of the writer's schema. It is corrupt, or "
                     "its producer is not a Protobuf serializer with a registry."
                 ) from None
-            except SchemaError as error:  # only this payload is bad: other payloads can hold other messages of the schema
+            except (
+                SchemaError
+            ) as error:  # only this payload is bad: other payloads can hold other messages of the schema
                 raise DecodeError(
                     f"The payload's message indexes {list(indexes)} name an unusable message: {error}"
                 ) from error
@@ -351,7 +358,7 @@ def _raw(writer: ProtoType, how: Scalar, path: str, budget: Budget, *, in_nanos:
     where = path or "the root"
     match writer.name if writer.is_logical else None:
         case "org.apache.kafka.connect.data.Decimal":
-            return _decimal(how.type, path) if isinstance(how.type, Decimal) else lambda _: None
+            return _decimal(how.type, path, is_exact) if isinstance(how.type, Decimal) else lambda _: None
         case "org.apache.kafka.connect.data.Date":
             return lambda message: _days(message.year, message.month, message.day, where, is_exact)
         case "org.apache.kafka.connect.data.Time":
@@ -361,7 +368,8 @@ def _raw(writer: ProtoType, how: Scalar, path: str, budget: Budget, *, in_nanos:
     if field.enum_type is not None:
         return _names(field.enum_type, budget)
     if field.type == STRING and not _has_text(field):
-        return lambda text: _text(text, where, is_exact)
+        in_map = cast("Descriptor", field.containing_type).GetOptions().map_entry  # Java checks the strings of maps
+        return lambda text: _text(text, where, is_exact or in_map)
     if field.type in UNSIGNED_64:
         return lambda number: _long(number, where, is_exact)
     if how.connect in _BITS:
@@ -418,7 +426,7 @@ def _long(number: int, where: str, is_exact: bool) -> Value:
     return number - (1 << 64)
 
 
-def _decimal(column: Decimal, path: str) -> Read:
+def _decimal(column: Decimal, path: str, is_exact: bool) -> Read:
     usual, of_bytes = column.scale, decimal_of_bytes(column.scale, column, path)
 
     def read(message: Any) -> Value:
@@ -427,9 +435,29 @@ def _decimal(column: Decimal, path: str) -> Read:
             convert = of_bytes if scale == usual else decimal_of_bytes(scale, column, path)
         except SchemaError as error:  # in Avro the scale is in the schema, but here it is in the payload
             raise DecodeError(str(error)) from error
-        return cast("Value", convert(message.value))
+        value: bytes = message.value
+        precision: int = message.precision
+        if precision >> 31:  # Java has a negative number, which it refuses
+            raise DecodeError(f"The decimal at {path or 'the root'} has an impossible precision, {precision}.")
+        if 0 < precision < len(value) * _DIGITS_PER_BYTE:
+            value = _with_digits(value, precision, path, is_exact)
+        return cast("Value", convert(value))
 
     return read
+
+
+def _with_digits(value: bytes, precision: int, path: str, is_exact: bool) -> bytes:
+    """An unscaled number, rounded to the message's own precision as Java rounds it (`MathContext`)."""
+    unscaled = decimal_of_unscaled(value, 0, payload_bounds().decimal_bytes, path)
+    if unscaled.adjusted() < precision:
+        return value
+    if is_exact:
+        raise DecodeError(
+            f"The decimal at {path or 'the root'} has more digits than its own precision, {precision}. Its producer is wrong, "
+            "and ksqlDB would round the number."
+        )
+    rounded = int(decimal.Context(prec=precision, rounding=decimal.ROUND_HALF_UP).plus(unscaled))
+    return rounded.to_bytes(len(value) + 1, "big", signed=True)
 
 
 def _days(year: int, month: int, day: int, where: str, is_exact: bool) -> int:
@@ -466,7 +494,11 @@ def _of_nanos(nanos: int, where: str, in_nanos: bool, is_exact: bool) -> int:
         return nanos
     millis, rest = divmod(nanos, _MILLI)
     if rest and is_exact:
-        raise _no_time(f"{nanos} ns", where, "finer than milliseconds, but a time that is read as a number or text has only milliseconds")
+        raise _no_time(
+            f"{nanos} ns",
+            where,
+            "finer than milliseconds, but a time that is read as a number or text has only milliseconds",
+        )
     return millis
 
 
