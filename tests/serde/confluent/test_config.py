@@ -185,7 +185,7 @@ class TestArguments:
             (lambda: ProtobufSerializer(Timestamp, REGISTRY, schema_str=PROTO), "msg_type says what the message is"),
             (
                 lambda: ProtobufSerializer(Timestamp, REGISTRY, message_name="R"),
-                "Leave schema_str and message_name out",
+                "Leave out schema_str and message_name, or",
             ),
             (lambda: ProtobufDeserializer(None), "schema_registry_client is needed if there is no schema_str"),
             (
@@ -205,7 +205,10 @@ class TestArguments:
             (lambda: AvroSerializer(REGISTRY, '{"type":"recrod"}'), r"^The schema text is not an Avro schema"),
             (lambda: AvroDeserializer(REGISTRY, "{"), r"^The schema text is not JSON"),
             (lambda: JSONSerializer("[]", REGISTRY), r"^The schema text is not a JSON Schema: it is neither"),
-            (lambda: ProtobufSerializer(None, REGISTRY, schema_str="message R {"), r"^The text is not a Protobuf schema"),
+            (
+                lambda: ProtobufSerializer(None, REGISTRY, schema_str="message R {"),
+                r"^The text is not a Protobuf schema",
+            ),
             (lambda: ProtobufDeserializer(None, schema_str="message R {"), r"^The text is not a Protobuf schema"),
             (
                 lambda: ProtobufSerializer(None, REGISTRY, schema_str=PROTO, message_name="n.R"),
