@@ -193,7 +193,9 @@ def _schema(
         what = type_words(message_type)
         raise UsageError(f"{name} is {what}; it must be a generated class, the class itself, or None.")
     if schema_str is not None or message_name is not None:
-        raise UsageError(f"{name} says what the message is. Leave out schema_str and message_name, or leave out {name}.")
+        raise UsageError(
+            f"{name} says what the message is. Leave out schema_str and message_name, or leave out {name}."
+        )
     return Schema(text=_file_text(message_type.DESCRIPTOR.file), schema_type=PROTOBUF)
 
 

@@ -95,7 +95,7 @@ def body_decoder(make: Callable[[tuple[int, ...]], Callable[[bytes], Value]], *,
                     f"The payload's message indexes {list(indexes)} name no message of the writer's schema. It is corrupt, or "
                     "its producer is not a Protobuf serializer with a registry."
                 ) from None
-            except SchemaError as error:  # only this payload is bad: other payloads can hold other messages of the schema
+            except SchemaError as error:  # only of this payload: others can hold other messages of the schema
                 raise DecodeError(
                     f"The payload's message indexes {list(indexes)} name an unusable message: {error}"
                 ) from error
@@ -466,7 +466,11 @@ def _of_nanos(nanos: int, where: str, in_nanos: bool, is_exact: bool) -> int:
         return nanos
     millis, rest = divmod(nanos, _MILLI)
     if rest and is_exact:
-        raise _no_time(f"{nanos} ns", where, "finer than milliseconds, but a time that is read as a number or text has only milliseconds")
+        raise _no_time(
+            f"{nanos} ns",
+            where,
+            "finer than milliseconds, but a time that is read as a number or text has only milliseconds",
+        )
     return millis
 
 

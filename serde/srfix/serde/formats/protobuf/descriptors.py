@@ -124,7 +124,9 @@ class Compiled:
         if parent is None:
             messages = list(self.file.message_types_by_name.values())
             if not messages:
-                raise SchemaError("The Protobuf schema has no message, but a payload is a message. Name another schema.")
+                raise SchemaError(
+                    "The Protobuf schema has no message, but a payload is a message. Name another schema."
+                )
             return messages
         if self.is_descriptor:
             return list(parent.nested_types)
