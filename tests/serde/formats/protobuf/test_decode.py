@@ -427,7 +427,7 @@ class TestTimes:
         text = _text("google.type.Date A = 1;")
         assert _read(text, "A DATE", _written(text, {"A": {"year": 2024, "month": 2, "day": 29}}), rule=rule)
         with pytest.raises(
-            OutOfRangeError, match=r"^The value 1582-10-04 at ->A is before 1582-10-15, where ksqlDB means"
+            OutOfRangeError, match=r"^The value 1582-10-04 at ->A is before 1582-10-15, and ksqlDB would"
         ):
             _read(text, "A DATE", _written(text, {"A": {"year": 1582, "month": 10, "day": 4}}), rule=rule)
 
@@ -509,7 +509,7 @@ class TestTimes:
     def test_what_is_no_time_is_refused(self, field: str, column: str, message: dict[str, int]) -> None:
         """`LocalTime.of`, `Timestamps.checkValid`."""
         for rule in (CaseRule.KSQLDB, CaseRule.UNIQUE):
-            with pytest.raises(OutOfRangeError, match=r" at ->A is no "):
+            with pytest.raises(OutOfRangeError, match=r" at ->A is not an? "):
                 _one(f"{field} a = 1;", column, {"a": message}, rule=rule)
 
     def test_as_integers_they_are_days_and_milliseconds(self) -> None:
@@ -587,7 +587,7 @@ class TestRoot:
             body = b"\x12" + (bytes([size]) if size < 128 else bytes([size % 128 + 128, size // 128])) + body
             if size < 200:
                 assert _read(text, "A INT, M STRUCT<A INT>", body) == {"A": 0, "M": {"A": int(size == 2)}}
-        with pytest.raises(DecodeError, match=r"no M \("):
+        with pytest.raises(DecodeError, match=r"not a message M \("):
             _read(text, "A INT", body)
 
     def test_a_message_of_the_wrappers_is_one_value(self) -> None:

@@ -274,7 +274,7 @@ class TestEncoderUnder:
     )  # fmt: skip
     def test_a_column_of_another_type_is_refused(self, field: str, column: str) -> None:
         schema = f"{P3}{IMPORTS} message M {{ {field} a = 1; message N {{ int32 x = 1; }} }} enum E {{ Z = 0; }}"
-        with pytest.raises(SchemaError, match=r"Declare the column as the schema has it\.$"):
+        with pytest.raises(SchemaError, match=r"Declare the column with the schema's type\.$"):
             _under(schema, f"`a` {column}", {})
 
     def test_a_required_field_must_be_there(self) -> None:

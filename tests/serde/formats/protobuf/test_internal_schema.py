@@ -144,7 +144,7 @@ class TestTypes:
         protobuf.check_schema(text)
         if column.startswith("ARRAY"):
             assert text == _text("A MAP<STRING, INT>")
-        with pytest.raises(SchemaError, match=r"Declare the column as the schema has it\.$"):
+        with pytest.raises(SchemaError, match=r"Declare the column with the schema's type\.$"):
             protobuf.encoder(text, WriteSpec(columns=columns))
 
 

@@ -103,9 +103,9 @@ class _Comparison:
         for oneof, place in oneofs.items():
             before = [old[number].oneof for number, field in new.items() if field.oneof == oneof and number in old]
             if before.count(None) > 1:
-                yield f"MULTIPLE_FIELDS_MOVED_TO_ONEOF: several fields that were in no oneof were moved into {place}"
+                yield f"MULTIPLE_FIELDS_MOVED_TO_ONEOF: {place} has several fields that were in no oneof before"
             elif None in before and len(before) > 1:
-                yield f"FIELD_MOVED_TO_EXISTING_ONEOF: a field that was in no oneof was moved into {place}"
+                yield f"FIELD_MOVED_TO_EXISTING_ONEOF: {place} has a field that was in no oneof before"
         for number in sorted(old.keys() | new.keys()):
             was, now = old.get(number), new.get(number)
             if was is not None and now is not None and was.oneof == now.oneof:
@@ -134,7 +134,7 @@ class _Comparison:
             yield f"FIELD_KIND_CHANGED: {path} was changed between a scalar, a message and a map"
         elif old is None or new is None:
             if _GROUP_OF[was.type] != _GROUP_OF[now.type]:
-                yield f"FIELD_SCALAR_KIND_CHANGED: the new type of {path} cannot read payloads of the old type"
+                yield f"FIELD_SCALAR_KIND_CHANGED: {path} has a type that cannot read payloads of the old type"
         elif _kind(old) == "map":
             for name in ("key", "value"):
                 yield from self._compare_types(old.fields_by_name[name], new.fields_by_name[name], path)
@@ -145,7 +145,7 @@ class _Comparison:
             inner = [*self._messages(old, new, f"#/{local_name.replace('.', '/')}")]
             yield from (
                 *inner,
-                *([f"FIELD_NAMED_TYPE_CHANGED: the message type of {path} was changed incompatibly"] if inner else []),
+                *([f"FIELD_NAMED_TYPE_CHANGED: {path} has an incompatibly changed message type"] if inner else []),
             )
 
 

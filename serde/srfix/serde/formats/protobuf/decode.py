@@ -100,9 +100,7 @@ def body_decoder(make: Callable[[tuple[int, ...]], Callable[[bytes], Value]], *,
                     f"The payload's message indexes {list(indexes)} name no message of the writer's schema. It is corrupt, or "
                     "its producer is not a Protobuf serializer with a registry."
                 ) from None
-            except (
-                SchemaError
-            ) as error:  # only this payload is bad: other payloads can hold other messages of the schema
+            except SchemaError as error:  # only of this payload: others can hold other messages of the schema
                 raise DecodeError(
                     f"The payload's message indexes {list(indexes)} name an unusable message: {error}"
                 ) from error

@@ -227,9 +227,8 @@ def _then(convert: Convert) -> ValueCheck:
 def _avro(schema: object) -> ValueCheck:
     """Avro's check: Protobuf accepts the same values for such a column."""
     check = scalar(load(json.dumps(schema)))
-    return (
-        replace(check, exact=None) if check.exact is int else check
-    )  # the runtime's error for a bad number is unclear
+    # An int is always checked here, because the runtime's error for a bad number is unclear.
+    return replace(check, exact=None) if check.exact is int else check
 
 
 def _unsigned(bits: int) -> Convert:
