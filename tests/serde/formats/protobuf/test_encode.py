@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import datetime
 import sys
+from collections.abc import Callable
 from decimal import Decimal as Number
 from typing import Any, Literal
 
@@ -379,3 +380,41 @@ class TestLibraries:
         monkeypatch.setattr("tempfile.tempdir", "/nowhere/at/all")
         with pytest.raises(UsageError, match=r"temporary folder, which cannot be made .*TMPDIR"):
             protobuf.check_schema(P3 + "message OfNoFolder {}")
+
+
+class TestNesting:
+    """A type that holds itself may nest for ever, and the runtime writes deeper than it, or Java, reads."""
+
+    SCHEMA = 'syntax = "proto3"; message A { A self = 1; repeated A list = 2; map<string, A> map = 3; int32 n = 4; }'
+
+    @pytest.mark.parametrize(
+        "wrap", [lambda row: {"self": row}, lambda row: {"list": [row]}, lambda row: {"map": {"": row}}]
+    )
+    def test_what_is_written_can_be_read(self, wrap: Callable[[object], object]) -> None:
+        encode = protobuf.encoder(self.SCHEMA, WriteSpec())
+        decode = protobuf.decoder(self.SCHEMA, ReadSpec())
+        row: object = {"n": 1}
+        for _ in range(45):
+            row = wrap(row)
+        body = encode(row, b"")
+        assert encode(decode(body, 0), b"") == body
+        for _ in range(60):
+            row = wrap(row)
+        with pytest.raises(EncodeError, match="nests deeper than 100 messages"):
+            encode(row, b"")
+
+    def test_a_row_that_nests_without_end_is_refused(self) -> None:
+        """The runtime would end the process."""
+        row: dict[str, object] = {"n": 1}
+        for _ in range(100_000):
+            row = {"self": row}
+        with pytest.raises(EncodeError, match="nests deeper than 100 messages"):
+            protobuf.encoder(self.SCHEMA, WriteSpec())(row, b"")
+
+    def test_a_struct_of_google_s_is_three_messages_a_level(self) -> None:
+        schema = 'syntax = "proto3"; import "google/protobuf/struct.proto"; message A { google.protobuf.Struct s = 1; }'
+        row: dict[str, object] = {}
+        for _ in range(40):
+            row = {"x": row}
+        with pytest.raises(EncodeError, match="nests deeper than 100 messages"):
+            protobuf.encoder(schema, WriteSpec())({"s": row}, b"")

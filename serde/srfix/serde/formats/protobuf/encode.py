@@ -31,8 +31,17 @@ from srfix.serde.formats.protobuf.connect import ProtoType
 from srfix.serde.formats.protobuf.decode import is_held
 from srfix.serde.formats.protobuf.descriptors import message_of
 from srfix.serde.formats.protobuf.indexes import written_indexes
+from srfix.serde.formats.protobuf.room import LEVELS
 from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck, array_check, entries_check, map_check
-from srfix.serde.formats.rows.value_check import Convert, Misfit, ValueCheck, bare_value, encode_error, or_none
+from srfix.serde.formats.rows.value_check import (
+    Convert,
+    Misfit,
+    ValueCheck,
+    bare_value,
+    encode_error,
+    nests_deeper,
+    or_none,
+)
 from srfix.serde.specs import WriteSpec
 
 if TYPE_CHECKING:
@@ -41,6 +50,8 @@ if TYPE_CHECKING:
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _EPOCH_DAY: Final = datetime.date(1970, 1, 1).toordinal()
 _FIRST_DAY: Final = datetime.date(1582, 10, 15)
+_SHALLOW: Final = LEVELS // 3 - 1
+"""Nested dicts and lists that every reader takes: a dict for `google.protobuf.Struct` is three messages."""
 _SECOND: Final = datetime.timedelta(seconds=1)
 _UNSIGNED: Final = {13: 32, 7: 32, 4: 63, 6: 63}
 """uint32, fixed32, and those of 64 bits: how many of them a long has."""
@@ -79,11 +90,13 @@ def column_encoder(message: Descriptor, root: ProtoType, indexes: tuple[int, ...
 def _encoder(
     message: Descriptor, indexes: tuple[int, ...] | None, convert: Convert, check: ValueCheck | None
 ) -> Encode:
+    from google.protobuf.message import DecodeError as NotReadError
     from google.protobuf.message import EncodeError as NotWrittenError
     from google.protobuf.message_factory import GetMessageClass
 
     made: Any = GetMessageClass(message)
-    serialize = made.SerializeToString  # a field may have the method's name
+    serialize, read = made.SerializeToString, made.FromString  # a field may have the method's name
+    may_nest = check is None and _may_nest(message, _SHALLOW)
     before = b"" if indexes is None else written_indexes(indexes)
 
     def encode(row: object, prefix: bytes) -> bytes:
@@ -91,11 +104,40 @@ def _encoder(
             fields = convert(row)
             if not isinstance(fields, Mapping):
                 raise Misfit.needs("a mapping", fields)
-            return b"".join((prefix, before, serialize(made(**fields))))
+            nested = may_nest and nests_deeper(fields, _SHALLOW)
+            if nested:
+                _check_writable(fields)
+            body = serialize(made(**fields))
+            if nested:
+                _check_readable(body, read, NotReadError)
+            return b"".join((prefix, before, body))
         except (Misfit, TypeError, ValueError, RecursionError, NotWrittenError) as error:
             raise _explained(row, check, error) from error
 
     return encode
+
+
+def _may_nest(message: Descriptor, levels: int) -> bool:
+    """Whether messages of the type may nest as deep: types that hold themselves do."""
+    layer = {message.full_name: message}
+    for _ in range(levels):
+        parts = (field.message_type for one in layer.values() for field in one.fields)
+        layer = {part.full_name: part for part in parts if part is not None}
+    return bool(layer)
+
+
+def _check_writable(fields: Mapping[str, object]) -> None:
+    """:raises RecursionError: if they nest so deep that the runtime would end the process."""
+    if nests_deeper(fields, 2 * LEVELS):
+        raise RecursionError
+
+
+def _check_readable(body: bytes, read: Callable[[bytes], object], not_read: type[Exception]) -> None:
+    """:raises RecursionError: if no reader takes what the runtime writes."""
+    try:
+        read(body)
+    except not_read as error:
+        raise RecursionError from error
 
 
 def _explained(row: object, check: ValueCheck | None, error: Exception) -> EncodeError:
@@ -110,7 +152,9 @@ def _explained(row: object, check: ValueCheck | None, error: Exception) -> Encod
         return encode_error(error)
     if isinstance(error, UnicodeEncodeError):
         return EncodeError("A string of the row contains half a surrogate pair, which cannot be encoded.")
-    why = "it nests too deep" if isinstance(error, RecursionError) else error
+    why = (
+        f"it nests deeper than {LEVELS} messages, as no reader takes it" if isinstance(error, RecursionError) else error
+    )
     return EncodeError(f"The row is no message of its Protobuf schema ({why}).")
 
 

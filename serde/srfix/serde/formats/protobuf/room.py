@@ -22,7 +22,7 @@ _VALUE: Final = 40
 _MESSAGE: Final = 32
 _SIZES: Final = {7: 1, 9: 16}
 """By `FieldDescriptor.cpp_type`: bool; a string. The others have eight bytes at most."""
-_LEVELS: Final = 100
+LEVELS: Final = 100
 """As deep as the runtime reads."""
 _GROUP: Final = 3
 _DELIMITED: Final = 2
@@ -58,7 +58,7 @@ def room_check(message: Descriptor) -> Callable[[bytes], None] | None:
         return known
 
     def measured(fields: Any, of: Descriptor, left: float, level: int) -> float:
-        if level > _LEVELS:
+        if level > LEVELS:
             raise DecodeError("it nests too deep")
         known = parts_of(of)
         for field in fields:
