@@ -69,6 +69,11 @@ _LENIENT: Final = " option deprecated_legacy_json_field_conflicts = true;"
 GROUP: Final = 10
 """`FieldDescriptor.TYPE_GROUP`, which is not loaded to be compared with."""
 _SHOWN_PROBLEMS: Final = 5
+_REFERENCES: Final = (
+    " What a schema imports comes from the registry: register each file, and name it in the schema's references "
+    "(Schema(text, 'PROTOBUF', references)), or write under the id of a registered schema."
+)
+_SHOWN_NAMES: Final = 10
 _PROTOC: Final = ForkLock()
 """protoc keeps its errors in a place of the process."""
 
@@ -107,9 +112,18 @@ class Compiled:
             message = None
         if message is None or message.file.name != self.file.name:
             raise SchemaError(
-                f"The schema has no message {full_name}. Name one that it has, or write under another schema."
+                f"The schema has no message {full_name}. Name one that it has ({self._names()}), or write under another "
+                "schema."
             )
         return message
+
+    def _names(self) -> str:
+        names, left = list[str](), self._messages(None)[::-1]
+        while left and len(names) <= _SHOWN_NAMES:
+            message = left.pop()
+            names.append(message.full_name)
+            left += self._messages(message)[::-1]
+        return ", ".join(names[:_SHOWN_NAMES]) + (", …" if len(names) > _SHOWN_NAMES else "")
 
     def indexes(self, message: Descriptor) -> tuple[int, ...]:
         """Where one of the schema's messages stands (`ProtobufSchema.toMessageIndexes`)."""
@@ -319,13 +333,14 @@ def _includes() -> tuple[str, ...]:
 
 def _problems(error: Any) -> str:
     """What protoc says, with the lines counted from 1."""
+    missing = any("File not found" in _text(problem.message) for problem in error.errors())
     problems = [
         f"{_text(problem.message).rstrip('.')} (line {problem.line + 1}"
         f"{'' if _text(problem.filename) == _FILE else f' of {_text(problem.filename)}'})"
         for problem in error.errors()
     ]
     more = f"; and {len(problems) - _SHOWN_PROBLEMS} more" if len(problems) > _SHOWN_PROBLEMS else ""
-    return "; ".join(problems[:_SHOWN_PROBLEMS]) + more + "."
+    return "; ".join(problems[:_SHOWN_PROBLEMS]) + more + "." + (_REFERENCES if missing else "")
 
 
 def _text(word: object) -> str:
