@@ -382,6 +382,12 @@ class TestLibraries:
             protobuf.check_schema(P3 + "message OfNoFolder {}")
 
 
+def test_a_message_is_never_a_bare_value() -> None:
+    spec = WriteSpec(columns=parse_columns("ID INT"), wrap=False)
+    with pytest.raises(SchemaError, match=r"'ID' cannot be written bare\. Leave out wrap=False"):
+        protobuf.encoder(protobuf.internal_schema(spec), spec)
+
+
 class TestNesting:
     """A type that holds itself may nest for ever, and the runtime writes deeper than it, or Java, reads."""
 

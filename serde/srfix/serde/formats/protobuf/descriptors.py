@@ -71,7 +71,7 @@ GROUP: Final = 10
 _SHOWN_PROBLEMS: Final = 5
 _REFERENCES: Final = (
     " What a schema imports comes from the registry: register each file, and name it in the schema's references "
-    "(Schema(text, 'PROTOBUF', references)), or write under the id of a registered schema."
+    "(Schema(text=…, schema_type='PROTOBUF', references=…)), or write under the id of a registered schema."
 )
 _SHOWN_NAMES: Final = 10
 _PROTOC: Final = ForkLock()

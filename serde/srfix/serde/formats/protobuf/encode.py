@@ -72,6 +72,10 @@ def column_encoder(message: Descriptor, root: ProtoType, indexes: tuple[int, ...
         check = plan.value(root, Struct(spec.known_columns), "")
         return _encoder(message, indexes, check.fast, check)
     (column,) = spec.known_columns
+    if root.connect is ConnectType.STRUCT and not isinstance(column.type, Struct):
+        raise SchemaError(
+            f"A message has fields, so the column {column.name!r} cannot be written bare. Leave out wrap=False (--unwrapped)."
+        )
     record = RecordCheck(spec.case_rule)
     value = plan.value(root, column.type, "")
     record.set_fields([FieldCheck(name=column.name, field=column.name, check=or_none(value), when_missing=None)])
