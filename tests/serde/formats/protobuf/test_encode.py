@@ -388,6 +388,30 @@ def test_a_message_is_never_a_bare_value() -> None:
         protobuf.encoder(protobuf.internal_schema(spec), spec)
 
 
+@pytest.mark.parametrize(
+    ("row", "path"),
+    [
+        ({"n": 1, "u": -1}, "->u"),
+        ({"e": "GREEN"}, "->e"),
+        ({"n": "1"}, "->n"),
+        ({"x": 1}, "->x"),
+        ({"self": {"n": 1, "u": 2**64}}, "->self->u"),
+        ({"list": [{"u": -1}]}, "->list"),
+        ({"map": {"k": {"u": -1}}}, "->map"),
+        ({"map": {1: {}}}, "->map"),
+        ({7: 1}, "->7"),
+    ],
+)
+def test_a_dict_that_does_not_fit_is_told_where(row: dict[object, object], path: str) -> None:
+    schema = (
+        'syntax = "proto3"; enum E { RED = 0; } message A { uint64 u = 1; int32 n = 2; E e = 3; A self = 4; '
+        "repeated A list = 5; map<string, A> map = 6; }"
+    )
+    with pytest.raises(EncodeError) as raised:
+        protobuf.encoder(schema, WriteSpec())(row, b"")
+    assert f"no message of its Protobuf schema at {path} (" in str(raised.value)
+
+
 class TestNesting:
     """A type that holds itself may nest for ever, and the runtime writes deeper than it, or Java, reads."""
 

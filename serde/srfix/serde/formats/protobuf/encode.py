@@ -116,7 +116,7 @@ def _encoder(
                 _check_readable(body, read, NotReadError)
             return b"".join((prefix, before, body))
         except (Misfit, TypeError, ValueError, RecursionError, NotWrittenError) as error:
-            raise _explained(row, check, error) from error
+            raise _explained(message, row, check, error) from error
 
     return encode
 
@@ -144,7 +144,7 @@ def _check_readable(body: bytes, read: Callable[[bytes], object], not_read: type
         raise RecursionError from error
 
 
-def _explained(row: object, check: ValueCheck | None, error: Exception) -> EncodeError:
+def _explained(message: Descriptor, row: object, check: ValueCheck | None, error: Exception) -> EncodeError:
     if check is not None:
         try:
             check.careful(row)
@@ -156,10 +156,27 @@ def _explained(row: object, check: ValueCheck | None, error: Exception) -> Encod
         return encode_error(error)
     if isinstance(error, UnicodeEncodeError):
         return EncodeError("A string of the row contains half a surrogate pair, which cannot be encoded.")
-    why = (
-        f"it nests deeper than {LEVELS} messages, as no reader takes it" if isinstance(error, RecursionError) else error
-    )
-    return EncodeError(f"The row is no message of its Protobuf schema ({why}).")
+    if isinstance(error, RecursionError):
+        where, why = "", f"it nests deeper than {LEVELS} messages, as no reader takes it"
+    else:
+        path = _misfit_path(message, row) if check is None and isinstance(row, Mapping) else ""
+        where, why = f" at {path}" if path else "", str(error)
+    return EncodeError(f"The row is no message of its Protobuf schema{where} ({why}).")
+
+
+def _misfit_path(message: Descriptor, row: Mapping[Any, object]) -> str:
+    """The first field that the runtime does not take, whose words do not name it; empty if it takes each alone."""
+    from google.protobuf.message_factory import GetMessageClass
+
+    made: Any = GetMessageClass(message)
+    for name, value in row.items():
+        try:
+            made(**{name: value})
+        except (TypeError, ValueError):
+            field = message.fields_by_name.get(name) if isinstance(name, str) else None
+            part = None if field is None or field.is_repeated else field.message_type
+            return f"->{name}" + (_misfit_path(part, value) if part is not None and isinstance(value, Mapping) else "")
+    return ""
 
 
 class _Plan:
