@@ -335,7 +335,7 @@ def _problems(error: Any) -> str:
     """What protoc says, with the lines counted from 1."""
     missing = any("File not found" in _text(problem.message) for problem in error.errors())
     problems = [
-        f"{_text(problem.message).rstrip('.')} (line {problem.line + 1}"
+        f"{_text(problem.message).rstrip('.')} ({f'line {problem.line + 1}' if problem.line >= 0 else 'the whole'}"
         f"{'' if _text(problem.filename) == _FILE else f' of {_text(problem.filename)}'})"
         for problem in error.errors()
     ]
