@@ -71,6 +71,11 @@ _LENIENT: Final = " option deprecated_legacy_json_field_conflicts = true;"
 GROUP: Final = 10
 """The value of `FieldDescriptor.TYPE_GROUP`, copied so that this module does not load the runtime."""
 _SHOWN_PROBLEMS: Final = 5
+_REFERENCES: Final = (
+    " What a schema imports comes from the registry: register each file, and name it in the schema's references "
+    "(Schema(text=…, schema_type='PROTOBUF', references=…)), or write under the id of a registered schema."
+)
+_SHOWN_NAMES: Final = 10
 _PROTOC: Final = ForkLock()
 """Only one thread at a time can run protoc, because it keeps its errors in a global variable."""
 
@@ -110,9 +115,18 @@ class Compiled:
             message = None
         if message is None or message.file.name != self.file.name:
             raise SchemaError(
-                f"The schema has no message {full_name}. Name one that it has, or write under another schema."
+                f"The schema has no message {full_name}. Name one that it has ({self._names()}), or write under another "
+                "schema."
             )
         return message
+
+    def _names(self) -> str:
+        names, left = list[str](), self._messages(None)[::-1]
+        while left and len(names) <= _SHOWN_NAMES:
+            message = left.pop()
+            names.append(message.full_name)
+            left += self._messages(message)[::-1]
+        return ", ".join(names[:_SHOWN_NAMES]) + (", …" if len(names) > _SHOWN_NAMES else "")
 
     def indexes(self, message: Descriptor) -> tuple[int, ...]:
         """The message indexes of one of the schema's messages (`ProtobufSchema.toMessageIndexes`)."""
@@ -327,13 +341,14 @@ def _includes() -> tuple[str, ...]:
 
 def _problems(error: Any) -> str:
     """protoc's messages, with line numbers that begin at 1."""
+    missing = any("File not found" in _text(problem.message) for problem in error.errors())
     problems = [
-        f"{_text(problem.message).rstrip('.')} (line {problem.line + 1}"
+        f"{_text(problem.message).rstrip('.')} ({f'line {problem.line + 1}' if problem.line >= 0 else 'the whole'}"
         f"{'' if _text(problem.filename) == _FILE else f' of {_text(problem.filename)}'})"
         for problem in error.errors()
     ]
     more = f"; and {len(problems) - _SHOWN_PROBLEMS} more" if len(problems) > _SHOWN_PROBLEMS else ""
-    return "; ".join(problems[:_SHOWN_PROBLEMS]) + more + "."
+    return "; ".join(problems[:_SHOWN_PROBLEMS]) + more + "." + (_REFERENCES if missing else "")
 
 
 def _text(word: object) -> str:

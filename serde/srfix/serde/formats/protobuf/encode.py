@@ -32,8 +32,17 @@ from srfix.serde.formats.protobuf.connect import ProtoType
 from srfix.serde.formats.protobuf.decode import is_held
 from srfix.serde.formats.protobuf.descriptors import message_of
 from srfix.serde.formats.protobuf.indexes import written_indexes
+from srfix.serde.formats.protobuf.room import LEVELS
 from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck, array_check, entries_check, map_check
-from srfix.serde.formats.rows.value_check import Convert, Misfit, ValueCheck, bare_value, encode_error, or_none
+from srfix.serde.formats.rows.value_check import (
+    Convert,
+    Misfit,
+    ValueCheck,
+    bare_value,
+    encode_error,
+    nests_deeper,
+    or_none,
+)
 from srfix.serde.specs import WriteSpec
 
 if TYPE_CHECKING:
@@ -42,6 +51,8 @@ if TYPE_CHECKING:
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _EPOCH_DAY: Final = datetime.date(1970, 1, 1).toordinal()
 _FIRST_DAY: Final = datetime.date(1582, 10, 15)
+_SHALLOW: Final = LEVELS // 3 - 1
+"""Nested dicts and lists that every reader takes: a dict for `google.protobuf.Struct` is three messages."""
 _SECOND: Final = datetime.timedelta(seconds=1)
 _UNSIGNED: Final = {13: 32, 7: 32, 4: 63, 6: 63}
 """Field type → the most bits of a value: for uint32 and fixed32, and for uint64 and fixed64, which a Java long must hold."""
@@ -62,6 +73,10 @@ def column_encoder(message: Descriptor, root: ProtoType, indexes: tuple[int, ...
         check = plan.value(root, Struct(spec.known_columns), "")
         return _encoder(message, indexes, check.fast, check)
     (column,) = spec.known_columns
+    if root.connect is ConnectType.STRUCT and not isinstance(column.type, Struct):
+        raise SchemaError(
+            f"A message has fields, so the column {column.name!r} cannot be written bare. Leave out wrap=False (--unwrapped)."
+        )
     record = RecordCheck(spec.case_rule)
     value = plan.value(root, column.type, "")
     record.set_fields([FieldCheck(name=column.name, field=column.name, check=or_none(value), when_missing=None)])
@@ -80,11 +95,13 @@ def column_encoder(message: Descriptor, root: ProtoType, indexes: tuple[int, ...
 def _encoder(
     message: Descriptor, indexes: tuple[int, ...] | None, convert: Convert, check: ValueCheck | None
 ) -> Encode:
+    from google.protobuf.message import DecodeError as NotReadError
     from google.protobuf.message import EncodeError as NotWrittenError
     from google.protobuf.message_factory import GetMessageClass
 
     made: Any = GetMessageClass(message)
-    serialize = made.SerializeToString  # from the class, because a field can have this name
+    serialize, read = made.SerializeToString, made.FromString  # from the class, because a field can have such a name
+    may_nest = check is None and _may_nest(message, _SHALLOW)
     before = b"" if indexes is None else written_indexes(indexes)
 
     def encode(row: object, prefix: bytes) -> bytes:
@@ -92,14 +109,43 @@ def _encoder(
             fields = convert(row)
             if not isinstance(fields, Mapping):
                 raise Misfit.needs("a mapping", fields)
-            return b"".join((prefix, before, serialize(made(**fields))))
+            nested = may_nest and nests_deeper(fields, _SHALLOW)
+            if nested:
+                _check_writable(fields)
+            body = serialize(made(**fields))
+            if nested:
+                _check_readable(body, read, NotReadError)
+            return b"".join((prefix, before, body))
         except (Misfit, TypeError, ValueError, RecursionError, NotWrittenError) as error:
-            raise _explained(row, check, error) from error
+            raise _explained(message, row, check, error) from error
 
     return encode
 
 
-def _explained(row: object, check: ValueCheck | None, error: Exception) -> EncodeError:
+def _may_nest(message: Descriptor, levels: int) -> bool:
+    """Whether messages of the type may nest as deep: types that hold themselves do."""
+    layer = {message.full_name: message}
+    for _ in range(levels):
+        parts = (field.message_type for one in layer.values() for field in one.fields)
+        layer = {part.full_name: part for part in parts if part is not None}
+    return bool(layer)
+
+
+def _check_writable(fields: Mapping[str, object]) -> None:
+    """:raises RecursionError: if they nest so deep that the runtime would end the process."""
+    if nests_deeper(fields, 2 * LEVELS):
+        raise RecursionError
+
+
+def _check_readable(body: bytes, read: Callable[[bytes], object], not_read: type[Exception]) -> None:
+    """:raises RecursionError: if no reader takes what the runtime writes."""
+    try:
+        read(body)
+    except not_read as error:
+        raise RecursionError from error
+
+
+def _explained(message: Descriptor, row: object, check: ValueCheck | None, error: Exception) -> EncodeError:
     if check is not None:
         try:
             check.careful(row)
@@ -111,8 +157,28 @@ def _explained(row: object, check: ValueCheck | None, error: Exception) -> Encod
         return encode_error(error)
     if isinstance(error, UnicodeEncodeError):
         return EncodeError("A string of the row contains half a surrogate pair, which cannot be encoded.")
-    why = "it nests too deep" if isinstance(error, RecursionError) else error
-    return EncodeError(f"The row does not fit its Protobuf schema ({why}).")
+    if isinstance(error, RecursionError):
+        where, why = "", f"it nests deeper than {LEVELS} messages, which no reader accepts"
+    else:
+        path = _misfit_path(message, row) if check is None and isinstance(row, Mapping) else ""
+        where, why = f" at {path}" if path else "", str(error)
+    return EncodeError(f"The row does not fit its Protobuf schema{where} ({why}).")
+
+
+def _misfit_path(message: Descriptor, row: Mapping[Any, object]) -> str:
+    """The path of the first field whose value the runtime refuses, because the runtime does not always name it. It is empty if
+    each field alone is accepted."""
+    from google.protobuf.message_factory import GetMessageClass
+
+    made: Any = GetMessageClass(message)
+    for name, value in row.items():
+        try:
+            made(**{name: value})
+        except (TypeError, ValueError):
+            field = message.fields_by_name.get(name) if isinstance(name, str) else None
+            part = None if field is None or field.is_repeated else field.message_type
+            return f"->{name}" + (_misfit_path(part, value) if part is not None and isinstance(value, Mapping) else "")
+    return ""
 
 
 class _Plan:

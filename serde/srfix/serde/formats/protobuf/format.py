@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from srfix.serde.columns.half import require_string_keys
 from srfix.serde.columns.types import usable_columns
@@ -15,7 +15,7 @@ from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.protobuf.connect import ProtoType, connect_schema
 from srfix.serde.formats.protobuf.decode import body_decoder, column_reader, plain_reader
-from srfix.serde.formats.protobuf.descriptors import compiled
+from srfix.serde.formats.protobuf.descriptors import Compiled, compiled
 from srfix.serde.formats.protobuf.encode import column_encoder, plain_encoder
 from srfix.serde.interface import Value
 from srfix.serde.projection.tree import Projection
@@ -23,6 +23,9 @@ from srfix.serde.projection.walk import project
 from srfix.serde.schemas.references import reference_name
 from srfix.serde.specs import ReadSpec, WriteSpec
 from srfix.serde.subjects.names import Role
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor
 
 EMPTY_SCHEMA: Final = 'syntax = "proto3";\n\nmessage Empty {}\n'
 HAS_LOCAL_TIMES: Final = False
@@ -130,13 +133,18 @@ def decoder(
 def encoder(
     schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = (), *, framed: bool = True
 ) -> Encode:
-    """An encoder of the schema's first message. Without columns it takes a dict of the message's fields."""
+    """An encoder of the schema's first message. Without columns it takes a dict of the fields of that message, or of the one
+    that `full_name` names.
+
+    :raises SchemaError: if the schema has no such message.
+    """
     if schema_text is None:
         raise SchemaError("PROTOBUF bodies cannot be written without a schema.")
     schema = compiled(schema_text, references)
-    message, indexes = schema.message(), _FIRST if framed else None
     if spec.columns is None:
-        return plain_encoder(message, indexes)
+        chosen = _chosen(schema, spec)
+        return plain_encoder(chosen, schema.indexes(chosen) if framed else None)
+    message, indexes = schema.message(), _FIRST if framed else None
     require_string_keys(usable_columns(spec.columns), "Protobuf")
     return column_encoder(message, ProtoType.of_message(schema, message), indexes, spec)
 
@@ -148,5 +156,9 @@ def encoder_under(schema_text: str, spec: WriteSpec, references: tuple[str, ...]
     :raises SchemaError: if the schema has no such message.
     """
     schema = compiled(schema_text, references)
-    message = schema.message() if spec.full_name is None else schema.named(spec.full_name)
+    message = _chosen(schema, spec)
     return column_encoder(message, ProtoType.of_message(schema, message), schema.indexes(message), spec)
+
+
+def _chosen(schema: Compiled, spec: WriteSpec) -> Descriptor:
+    return schema.message() if spec.full_name is None else schema.named(spec.full_name)

@@ -23,7 +23,7 @@ _VALUE: Final = 40
 _MESSAGE: Final = 32
 _SIZES: Final = {7: 1, 9: 16}
 """`FieldDescriptor.cpp_type` → bytes: bool, and string. Every other type takes at most eight."""
-_LEVELS: Final = 100
+LEVELS: Final = 100
 """The deepest nesting that the runtime reads."""
 _GROUP: Final = 3
 _DELIMITED: Final = 2
@@ -59,7 +59,7 @@ def room_check(message: Descriptor) -> Callable[[bytes], None] | None:
         return known
 
     def measured(fields: Any, of: Descriptor, left: float, level: int) -> float:
-        if level > _LEVELS:
+        if level > LEVELS:
             raise DecodeError("it nests too deep")
         known = parts_of(of)
         for field in fields:
