@@ -234,13 +234,18 @@ class TestStrings:
 
     def test_what_is_none_is_replaced_as_in_java_and_refused_by_us(self) -> None:
         """`ByteString.toStringUtf8`."""
-        for body in ("0a02c378", "1202c378", "1a06 0a00 1202c378", "2204 0a02c378"):
+        for body in ("0a02c378", "1202c378", "2204 0a02c378"):
             read = _read(self._TEXT, self._COLUMNS, bytes.fromhex(body))
             assert "\ufffdx" in repr(read)
             assert "b'" not in repr(read)
             for columns in (self._COLUMNS, None):
                 with pytest.raises(DecodeError, match=r"^The string at .* is not UTF-8\."):
                     _read(self._TEXT, columns, bytes.fromhex(body), rule=CaseRule.UNIQUE)
+
+    def test_a_map_s_value_that_is_none_is_refused(self) -> None:
+        for columns in (self._COLUMNS, None):
+            with pytest.raises(DecodeError, match=r"^The string at .* is not UTF-8\."):
+                _read(self._TEXT, columns, bytes.fromhex("1a06 0a00 1202c378"))
 
     def test_a_key_that_is_none_is_refused_for_the_runtime_finds_no_value_by_it(self) -> None:
         for columns in (self._COLUMNS, None):

@@ -409,7 +409,7 @@ def test_a_dict_that_does_not_fit_is_told_where(row: dict[object, object], path:
     )
     with pytest.raises(EncodeError) as raised:
         protobuf.encoder(schema, WriteSpec())(row, b"")
-    assert f"no message of its Protobuf schema at {path} (" in str(raised.value)
+    assert f"not fit its Protobuf schema at {path} (" in str(raised.value)
 
 
 class TestNesting:

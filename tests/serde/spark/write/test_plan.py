@@ -66,7 +66,7 @@ class TestPlanWrite:
         ("options", "message"),
         [
             ({"format": "proto"}, "format is 'proto'; it must be a Format, or one of the words"),
-            ({"nullable_representation": "optional"}, "nullable_representation is Protobuf's"),
+            ({"nullable_representation": "optional"}, "nullable_representation is only for Protobuf"),
             ({"format": "protobuf", "nullable_representation": "x"}, "'optional', 'wrapper' or None, not 'x'"),
         ],
     )
