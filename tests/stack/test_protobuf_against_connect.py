@@ -393,7 +393,7 @@ class TestKnownDifferences:
         text, _ = java.write(connect_of(columns), [to_wire(connect_of(columns), {"A": value})], {})
         assert text == protobuf.internal_schema(WriteSpec(columns=columns))
         assert print_columns(columns) != print_columns(protobuf.infer_columns(text, names="keep").columns)
-        with pytest.raises(SchemaError, match="Declare the column as the schema has it"):
+        with pytest.raises(SchemaError, match="Declare the column with the schema's type"):
             protobuf.encoder(text, WriteSpec(columns=columns))
 
     def test_protoc_refuses_more(self, java: ProtobufData) -> None:

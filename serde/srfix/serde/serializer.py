@@ -201,9 +201,10 @@ class JsonSchemaSerializer(FramedSerializer):
 class ProtobufSerializer(FramedSerializer):
     """Writes rows in Protobuf and the registry's framing.
 
-    `ProtobufSerializer(registry, columns)` writes under the columns' internal schema, as ksqlDB does, `for_schema` dicts of
-    fields under exactly a given one, `schema_id` and `version` under one that exists: its first message. A single column
-    of a key stands in a message, too. Needs the extra `protobuf`. Registration, threads and pickles as `AvroSerializer`.
+    `ProtobufSerializer(registry, columns)` writes under the columns' internal schema, as ksqlDB does. `for_schema` writes
+    dicts of fields under exactly the given schema. With `schema_id` or `version`, it writes the first message of an existing
+    schema. A key's single column is wrapped in a message too. Needs the extra `protobuf`. Registers, and can be shared
+    between threads and pickled, like `AvroSerializer`.
 
     >>> from srfix.serde import SerdeContext, parse_columns
     >>> serialize = ProtobufSerializer(registry, parse_columns("ID BIGINT, NAME STRING"))

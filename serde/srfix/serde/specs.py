@@ -21,13 +21,14 @@ from srfix.serde.subjects.names import Role
 
 NullableRepresentation: TypeAlias = Literal["optional", "wrapper"]
 """ksqlDB's `VALUE_PROTOBUF_NULLABLE_REPRESENTATION`: `optional` fields of proto3, or messages such as
-`google.protobuf.StringValue`. Without either a null is written as nothing, and read as 0 or empty."""
+`google.protobuf.StringValue`. Without both, a null is not written, and is read as 0 or empty.
+"""
 
 
 def given_representation(word: object, *, is_protobuf: bool) -> NullableRepresentation | None:
-    """:raises UsageError: if it is no word for one, or the serde has nothing to do with Protobuf."""
+    """:raises UsageError: if the word is unknown, or the serde is not for Protobuf."""
     if word is not None and not is_protobuf:
-        raise UsageError("nullable_representation is Protobuf's. Leave it out.")
+        raise UsageError("nullable_representation is only for Protobuf. Leave it out.")
     if word is None or word in get_args(NullableRepresentation):
         return cast("NullableRepresentation | None", word)
     raise UsageError(f"nullable_representation is 'optional', 'wrapper' or None, not {word!r}.")

@@ -162,4 +162,4 @@ def test_schemas_that_are_not_compared_are_said(world: World) -> None:
     found = seen(world, schema=other)
     assert "SRF020" not in {each.code for each in found.foretold}
     (each,) = [each for each in found.skipped if "SRF020" in each.what]
-    assert each.reason == "srfix compares two Avro or two Protobuf schemas, and these are AVRO and JSON"
+    assert each.reason == "srfix compares two Avro or two Protobuf schemas, but these are AVRO and JSON"

@@ -64,7 +64,7 @@ class TestParseSchema:
     def test_protobuf_is_taken_as_it_is(self) -> None:
         text = 'syntax = "proto3"; message User { int64 id = 1; }'
         assert parse_schema(text, origin="user.proto") == Schema(text=text, schema_type="PROTOBUF")
-        with pytest.raises(UsageError, match=r"^--schema user.proto: The text is no Protobuf schema: Reached end"):
+        with pytest.raises(UsageError, match=r"^--schema user.proto: The text is not a Protobuf schema: Reached end"):
             parse_schema(text[:-1], origin="user.proto")
         assert parse_schema(of_registry(schema=text, schemaType="PROTOBUF"), origin="s").schema_type == "PROTOBUF"
 

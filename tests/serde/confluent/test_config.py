@@ -205,8 +205,11 @@ class TestArguments:
             (lambda: AvroSerializer(REGISTRY, '{"type":"recrod"}'), r"^The schema text is not an Avro schema"),
             (lambda: AvroDeserializer(REGISTRY, "{"), r"^The schema text is not JSON"),
             (lambda: JSONSerializer("[]", REGISTRY), r"^The schema text is not a JSON Schema: it is neither"),
-            (lambda: ProtobufSerializer(None, REGISTRY, schema_str="message R {"), r"^The text is no Protobuf schema"),
-            (lambda: ProtobufDeserializer(None, schema_str="message R {"), r"^The text is no Protobuf schema"),
+            (
+                lambda: ProtobufSerializer(None, REGISTRY, schema_str="message R {"),
+                r"^The text is not a Protobuf schema",
+            ),
+            (lambda: ProtobufDeserializer(None, schema_str="message R {"), r"^The text is not a Protobuf schema"),
             (
                 lambda: ProtobufSerializer(None, REGISTRY, schema_str=PROTO, message_name="n.R"),
                 r"^The schema has no message n\.R\.",

@@ -240,7 +240,7 @@ def unreadable(latest: Schema, writer: Schema) -> tuple[tuple[str, ...], str | N
         return (), None
     kind = latest.schema_type
     if kind != writer.schema_type or kind not in COMPARED_TYPES:
-        return (), f"srfix compares two Avro or two Protobuf schemas, and these are {writer.schema_type} and {kind}"
+        return (), f"srfix compares two Avro or two Protobuf schemas, but these are {writer.schema_type} and {kind}"
     if latest.references or writer.references:
         return (), "srfix does not compare schemas that refer to others"
     try:

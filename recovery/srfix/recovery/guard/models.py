@@ -240,6 +240,6 @@ class Forecast:
 
     @property
     def is_open(self) -> bool:
-        """True if nothing of the kind is, but something serious cannot be told, or was not looked at."""
+        """True if nothing fails, but srfix cannot decide about something serious, or did not look at it."""
         unseen = any(skip.could_hide for skip in self.skipped)
         return not self.fails and (unseen or any(event.is_open for event in self.foretold))

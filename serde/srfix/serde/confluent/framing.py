@@ -72,7 +72,7 @@ class SchemaId:
 
     @property
     def index_bytes(self) -> bytes:
-        """The message indexes as they stand behind id or GUID."""
+        """The message indexes, as the bytes after the id or GUID."""
         return b"" if self.message_indexes is None else written_indexes(tuple(self.message_indexes))
 
     def id_to_bytes(self) -> bytes:
@@ -145,7 +145,7 @@ def prefix_schema_id_deserializer(payload: bytes, ctx: Context | None, schema_id
 
 
 def without_indexes(headers: Headers, role: Role) -> tuple[Headers, bytes]:
-    """A Protobuf record's headers as `header_guid` takes them, and the message indexes that stood behind the GUID."""
+    """A Protobuf record's headers in the form that `header_guid` accepts, and the message indexes after the GUID."""
     name = schema_id_header(role)
     pairs = list((headers.items() if isinstance(headers, Mapping) else headers) or ())
     value = dict(pairs).get(name)

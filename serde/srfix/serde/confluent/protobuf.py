@@ -1,4 +1,4 @@
-"""confluent-kafka's Protobuf serdes: its constructors, configuration, bytes and messages, from our own parts.
+"""confluent-kafka's Protobuf serdes, with its constructors, configuration, bytes and messages, made of srfix's own parts.
 
 >>> from srfix.serde.confluent import ProtobufDeserializer, ProtobufSerializer
 >>> from srfix.serde import SerdeContext  # or confluent_kafka's SerializationContext
@@ -8,21 +8,21 @@
 >>> deserialize(serialize({"id": 7}, SerdeContext("orders")), SerdeContext("orders")).id
 7
 
-Without a generated class messages are of classes that are made of the schema (`schema_str`, or the writer's in the
-registry). Dicts of fields are written, as `srfix.serde.ProtobufSerializer` writes them, and messages of that name. The
-libraries are those of the extra `protobuf`.
+Without a generated class, srfix makes a class from the schema (`schema_str`, or the writer's schema in the registry). The
+serializer then writes messages with the schema's message name, and dicts of fields, like `srfix.serde.ProtobufSerializer`.
+The extra `protobuf` has the libraries.
 
-What differs from confluent-kafka 2.16, besides what `srfix.serde.confluent.avro` says of all:
+These are the differences from confluent-kafka 2.16, besides those of all serdes (see `srfix.serde.confluent.avro`):
 
 | what | confluent-kafka | here |
 |---|---|---|
 | without a generated class | not possible | dynamic messages |
-| message indexes under the latest version | the generated class's, perhaps another message's there | those of its name there |
+| message indexes under the latest version | from the class's own schema, perhaps wrong | those of the message of that name |
 | a message within another one, under the latest version | KeyError | written |
-| a schema that the registry answers as text | asks for it serialized | compiles the text |
-| use.latest.version of a reader | only migrates by rules | the same; without a class the message is the latest's |
-| a record name's subject for a reader without a class | not possible | the schema's message; none where it has several |
-| an import that several files share | registered for each of them | once |
+| a schema that the registry returns as text | requests it serialized | compiles the text |
+| use.latest.version of a reader | only migrates by rules | the same; without a class, messages have the latest schema |
+| a record name's subject for a reader without a class | not possible | from the schema's message; none if there are several |
+| an import that several files share | registered for each of them | registered once |
 | message indexes cut off, negative or too large | EOFError, SerializationError, or read | `DecodeError` |
 | a message that lacks a required field | its schema is registered all the same | nothing is registered |
 | a message of another class | ValueError | `EncodeError`, a ValueError too |
@@ -66,14 +66,14 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     M = TypeVar("M", bound=Message, default=Any)
-    """A generated class; of those that are made of a schema nothing is known."""
+    """A generated class; Any for a class that srfix makes from a schema, because type checkers do not know it."""
 else:
     from typing import TypeVar
 
     M = TypeVar("M")
 
 _KNOWN: Final = ("confluent/", "google/protobuf/", "google/type/")
-"""How the imports begin that every registry knows (`_is_builtin`)."""
+"""The beginnings of the imports that every registry knows (`_is_builtin`)."""
 
 
 class ProtobufSchema:
@@ -88,18 +88,20 @@ class ProtobufSchema:
         message_type: type[Message] | None = None,
         message_name: str | None = None,
     ) -> None:
-        """A class, or a name, says which message is written; without either it is the first. A class is also what is read."""
+        """A class or a name says which message is written; without both, it is the first. If there is a class, it is also the
+        class of the messages that are read.
+        """
         self._text = text
         self._references = tuple(ReferenceText(referred, name=name) for name, referred in references)
         self._message_type = message_type
         self._own: Any = None if message_type is None else message_type.DESCRIPTOR
         self._message_name = message_name if self._own is None else self._own.full_name
         if message_type is None:
-            self._compiled()  # what is no schema is said now
+            self._compiled()  # so that a text that is not a schema is refused now
 
     @property
     def record_name(self) -> str | None:
-        """None where only a payload says which of several messages it is."""
+        """None if there are several messages, because only a payload says which of them it has."""
         messages = () if self._own is not None else self._compiled().file.message_types_by_name.values()
         return None if len(messages) > 1 or any(one.nested_types for one in messages) else self.written_name
 
@@ -119,13 +121,13 @@ class ProtobufSchema:
 
     @cached_property
     def _written(self) -> Any:
-        """The message that is written: the class's own in its own schema, else the one of its name."""
+        """The message that is written: the class's own if the schema is the class's, otherwise the one with its name."""
         if self._own is not None and self._text == _file_text(self._own.file):
             return self._own
         return self._compiled().message() if self._message_name is None else self._compiled().named(self._message_name)
 
     def encoder(self) -> Encode:
-        """Writes the class's messages; without one, messages of the name, and dicts."""
+        """Writes the class's messages; without a class, messages with the schema's message name, and dicts."""
         name, message_type = self.written_name, self._message_type
         encode_dict = plain_encoder(self._written, None)
         not_written = import_module("google.protobuf.message").EncodeError
@@ -147,10 +149,11 @@ class ProtobufSchema:
         return encode
 
     def decoder(self, reader: ProtobufSchema | None) -> Decode:
-        """Reads messages of the class, whichever of the schema's was written; without one, messages as the schema has them, or
-        as the reader's schema has those of the same name."""
+        """Reads every body as a message of the class, whichever message of the schema was written. Without a class, reads it
+        as the schema's message, or as the message of the same name in the reader's schema.
+        """
         own = self._own
-        if own is not None and reader is None:  # no registry: nobody to ask which messages the schema has
+        if own is not None and reader is None:  # without a registry, nothing shows which messages the schema has
             read = body_reader(own, _unchanged)
             return lambda payload, body_offset: read(payload[read_indexes(payload, body_offset)[1] :])
         schema = self._compiled()
@@ -159,7 +162,7 @@ class ProtobufSchema:
             written = schema.message(indexes)
             if own is not None or reader is None:
                 return body_reader(written if own is None else own, _unchanged)
-            # That the reader's schema lacks a message matters where one comes.
+            # Looked up at the first body, because a message that the reader's schema lacks only matters if it comes.
             named = cache(lambda: body_reader(reader._compiled().named(written.full_name), _unchanged))
             return lambda body: named()(body)
 
@@ -178,19 +181,19 @@ def _name_of(value: object) -> str | None:
 
 
 def _file_text(file: Any) -> str:
-    """A file as confluent-kafka registers it."""
+    """The text of a file that confluent-kafka registers."""
     return base64.b64encode(file.serialized_pb).decode("ascii")
 
 
 def _schema(
     message_type: type[Message] | None, schema_str: AnySchema, name: str, message_name: str | None = None
 ) -> AnySchema:
-    """The schema that a constructor was given: a class's own."""
+    """The schema from a constructor's arguments: the class's own, or `schema_str`."""
     if message_type is None:
         return schema_str
     if not isinstance(message_type, type) or not hasattr(message_type, "DESCRIPTOR"):
         what = type_words(message_type)
-        raise UsageError(f"{name} is {what}; it must be a generated class, the class itself, or None.")
+        raise UsageError(f"{name} is {what}; it must be a generated class (not an instance), or None.")
     if schema_str is not None or message_name is not None:
         raise UsageError(f"{name} says what the message is. Leave schema_str and message_name out, or {name}.")
     return Schema(text=_file_text(message_type.DESCRIPTOR.file), schema_type=PROTOBUF)
@@ -215,10 +218,10 @@ class ProtobufSerializer(ConfluentSerializer):
     ) -> None:
         """See `ConfluentSerde`.
 
-        :param msg_type: a generated class, whose file is registered as confluent-kafka does, after the files that it imports;
-            None where a schema, or the configuration, says what to write under.
+        :param msg_type: a generated class. Its file is registered after the files that it imports, as in confluent-kafka.
+            None if `schema_str` or the configuration names the schema to write under.
         :param schema_str: .proto text, or the base64 of a FileDescriptorProto.
-        :param message_name: the full name of the schema's message that is written; None is its first.
+        :param message_name: the full name of the schema's message that is written; None for its first one.
         """
         check_no_rules(rule_conf, rule_registry)
         schema = _schema(msg_type, schema_str, "msg_type", text_or_none("message_name", message_name))
@@ -236,8 +239,9 @@ class ProtobufSerializer(ConfluentSerializer):
     def _published_imports(
         self, file: Any, ctx: Context | None, published: dict[str, SchemaReference]
     ) -> tuple[SchemaReference, ...]:
-        """The files that one imports, registered, or looked up, each after those that it imports itself
-        (`_resolve_dependencies`)."""
+        """Registers the files that a file imports, or looks them up, each after its own imports (`_resolve_dependencies`).
+        Returns references to them.
+        """
         strategy = self._settings.reference_strategy or reference_subject_name_strategy
         skipped = _KNOWN if self._settings.skip_known_types else ()
         imports = [one for one in file.dependencies if not one.name.startswith(skipped)]
@@ -277,10 +281,11 @@ class ProtobufDeserializer(ConfluentDeserializer["M | None"], Generic[M]):
     ) -> None:
         """See `ConfluentSerde`.
 
-        :param message_type: a generated class; None for messages of classes that are made of the writer's schema.
-        :param schema_registry_client: None where the class, or the reader's schema, is all that is needed.
-        :param schema_str: the reader's schema, which has messages of the writer's names; None to read as the writer wrote.
-        :param policy: which ids are accepted: a `DualSubject`, say, or the word `by-id` or `one-subject`; None is by id.
+        :param message_type: a generated class; None to make classes from the writer's schema.
+        :param schema_registry_client: None if the class or the reader's schema is enough.
+        :param schema_str: the reader's schema, whose messages have the writer's names; None to read with the writer's schema.
+        :param policy: which ids are accepted: a policy such as `DualSubject`, or the word `by-id` or `one-subject`; None means
+            by id.
         """
         check_no_rules(rule_conf, rule_registry)
         schema = _schema(message_type, schema_str, "message_type")

@@ -1,5 +1,6 @@
-"""What a writer's type is for the projection's walk (`projection.tree.WriterType`) where its format goes through Connect's
-schemas: JSON Schema and Protobuf."""
+"""The writer's types for the projection's walk (`projection.tree.WriterType`), for formats that go through Connect's schemas:
+JSON Schema and Protobuf.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +19,10 @@ _LOGICAL: Final = "org.apache.kafka.connect.data."
 
 @dataclass(frozen=True, slots=True)
 class ConnectWriterType:
-    """A type, but for its parts."""
+    """A type, without its parts."""
 
     schema: ConnectSchema
-    """What the format's translator makes of it."""
+    """The Connect schema that the format's translator makes of the type."""
 
     @property
     def connect(self) -> ConnectType:

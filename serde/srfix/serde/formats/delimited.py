@@ -1,4 +1,4 @@
-"""DELIMITED: one record of CSV, its fields in the order of the columns. There is no schema and there are no names
+"""DELIMITED: one record of CSV, with the fields in the order of the columns. A body has neither a schema nor names
 (`KsqlDelimitedSerializer`, `KsqlDelimitedDeserializer`; commons-csv 1.4, `CSVFormat.DEFAULT` with a delimiter).
 
 | column | written | read |
@@ -6,19 +6,20 @@
 | BOOLEAN | `true`, `false` | `true` in any letter case; anything else is false (`Boolean.parseBoolean`) |
 | INTEGER, BIGINT | itself | `Integer.parseInt`, `Long.parseLong` |
 | DOUBLE | `Double.toString` | `Double.parseDouble` |
-| DECIMAL(p, s) | `BigDecimal.toPlainString`, s digits behind the point | `new BigDecimal`; it fits without rounding |
+| DECIMAL(p, s) | `BigDecimal.toPlainString`, s digits after the point | `new BigDecimal`; it must fit without rounding |
 | STRING | itself | itself |
 | BYTES | base64 | base64, whose padding may be left out (`Base64.getDecoder`) |
 | DATE, TIME, TIMESTAMP | days, milliseconds of the day, milliseconds since the epoch | `Long.parseLong` |
 
-A null is a field without characters, and such a field is null: an empty STRING is read as null. A row of one null has no
-bytes, which nobody reads. Where a body has several records, the first one is the row, and the others must be CSV.
+Null is written as a field without characters, and such a field is read as null, so an empty STRING becomes null. A row of one
+null has no bytes, and no reader accepts that. If a body has several records, the first one is the row, and the others must be
+valid CSV.
 
-Commons CSV quotes (`CSVPrinter`, QuoteMode MINIMAL) the first field unless it begins with an ASCII letter or digit: also a
-negative number, and a text that is empty; of the others those that begin with one of the characters up to `#`, or end in
-one up to a space; and what holds a quote, the delimiter or a line's end. It reads (`Lexer`) a field as quoted if its first
-character is a quote, skips white space behind the closing one, and skips empty lines. U+FFFE is an escape there, by
-accident: text that holds it is refused both ways.
+Commons CSV quotes these fields (`CSVPrinter`, QuoteMode MINIMAL): the first field, unless it begins with an ASCII letter or
+digit (so also a negative number and an empty text); any other field that begins with a character up to `#`, or ends with a
+character up to the space; and every field that contains a quote, the delimiter or the end of a line. It reads a field as
+quoted if its first character is a quote (`Lexer`), skips white space after the closing quote, and skips empty lines. By
+accident, it treats U+FFFE as an escape, so srfix neither reads nor writes text that contains it.
 """
 
 from __future__ import annotations
@@ -62,17 +63,17 @@ _NAMED: Final = {"SPACE": " ", "TAB": "\t"}
 _DELIMITERS: Final = re.compile("[!#-\ud7ff\ue000-\ufffd\uffff]")
 _ESCAPE: Final = "\ufffe"
 _WHITE_SPACE: Final = "\t\x0b\x0c\x1c-\x1f \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000"
-"""`Character.isWhitespace`, without the ends of lines, as a regular expression has it between brackets."""
+"""`Character.isWhitespace`, without the ends of lines, as the content of a character class."""
 _IN_NUMBERS: Final = frozenset("0123456789+-.EINaftrueslniy")
-"""What numbers and booleans are written with."""
+"""The characters of numbers and booleans."""
 _AT_A_TIME: Final = 256
-"""Bodies that are read together."""
+"""How many bodies are read together."""
 _DAYS: Final = 4096
 """How many dates are remembered."""
 _END: Final = b"\x1e"
-"""Between bodies that are read together: no plain one holds it."""
+"""The separator of bodies that are read together; no plain body contains it."""
 _NOT_PLAIN: Final = (msgspec.MsgspecError, UnicodeDecodeError, Misread)
-_OTHER_PRODUCER: Final = "The topic is of another format, or its producer is broken."
+_OTHER_PRODUCER: Final = "The topic has another format, or its producer is broken."
 _INT: Final = Annotated[int, msgspec.Meta(ge=INT_MIN, le=INT_MAX)]
 _LONG: Final = Annotated[int, msgspec.Meta(ge=LONG_MIN, le=LONG_MAX)]
 _PLAIN: Final[dict[object, tuple[bytes, Any, bool]]] = {
@@ -85,29 +86,31 @@ _PLAIN: Final[dict[object, tuple[bytes, Any, bool]]] = {
     ScalarType.TIMESTAMP: (rb"[-0-9]{0,20}+", _LONG, False),
     Decimal: (rb"[-0-9.]{0,60}+", decimal.Decimal, False),
 }
-"""Of these characters msgspec reads what Java reads, as Java does, or it refuses: pattern, type, and whether that is the
-column's value. (In a text it takes 1.0 for an int, `nan` for a double, 1 and null for a boolean; and -0 for 0.0.)"""
+"""For each column type: a pattern, msgspec's type, and whether msgspec's value is already the column's value. msgspec reads a
+text that matches the pattern as Java does, or refuses it. (Without the pattern it would accept 1.0 for an int, `nan` for a
+double, 1 and null for a boolean, and read -0 as 0.0.)"""
 
 
 def delimiter_of(name: str | None) -> str:
-    """The character, by ksqlDB's VALUE_DELIMITER or KEY_DELIMITER (`Delimiter.parse`): SPACE, TAB, or itself; None for a comma.
+    """The character that ksqlDB's VALUE_DELIMITER or KEY_DELIMITER names (`Delimiter.parse`): SPACE, TAB, or the character
+    itself. None means a comma.
 
-    :raises UsageError: if it is none.
+    :raises UsageError: if it names no delimiter.
     """
     name = "," if name is None else name
     if name not in _NAMED and not _DELIMITERS.fullmatch(name):
         raise UsageError(
-            f"The delimiter {name[:20]!r} cannot be used. It is one character such as ';', or SPACE or TAB; no quote, and no "
-            "other white space."
+            f"The delimiter {name[:20]!r} cannot be used. It must be one character such as ';', or SPACE or TAB, but not a "
+            "quote, and no other white space."
         )
     return _NAMED.get(name, name)
 
 
 def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
-    """A decoder for rows of all columns. A single column is written as several are (`DelimitedFormat`): wrapping has no say.
+    """A decoder for rows of all columns. Wrapping has no effect: a single column is written like several (`DelimitedFormat`).
 
-    A body of plain numbers and texts is read in one go. So is one whose texts stand in quotes, without these texts. Whatever
-    is not plain, or does not fit, is read field by field, and that reading decides.
+    A body of plain numbers and texts is read in one step. If texts have quotes, they are taken out first, and the rest is
+    read in one step. Any other body is read field by field; only this reading raises errors.
     """
     return _Reader(with_times(_usable(spec.columns), spec.times), delimiter_of(spec.delimiter)).decode
 
@@ -161,9 +164,11 @@ def _text(body: bytes) -> str:
 
 
 def _splitter(delimiter: str, count: int) -> Callable[[str], list[str]]:
-    """The first record as so many fields, as Commons CSV's `Lexer` and `CSVParser` have them; the others are looked at, too."""
+    """A function that splits the first record into `count` fields, like Commons CSV's `Lexer` and `CSVParser`. It checks the
+    other records too.
+    """
     between = re.escape(delimiter)
-    # Possessive, for what is given back would be tried again.
+    # Possessive, because a backtracking match would try the same characters again and again.
     match_field = re.compile(
         rf'(?:"((?:[^"]++|"")*+)"(?:(?!{between})[{_WHITE_SPACE}])*+|((?!")[^{between}\r\n]*+))'
         rf"(?:({between})|\r\n?|\n|\Z)"
@@ -178,7 +183,7 @@ def _splitter(delimiter: str, count: int) -> Callable[[str], list[str]]:
             match = match_field(text, place)
             if match is None:
                 raise DecodeError(
-                    f"The quotes of the field at character {place} are not closed, or something stands behind them. "
+                    f"The quotes of the field at character {place} are not closed, or something follows them. "
                     f"{_OTHER_PRODUCER}"
                 )
             quoted, plain, goes_on = match.groups()
@@ -190,8 +195,8 @@ def _splitter(delimiter: str, count: int) -> Callable[[str], list[str]]:
         if first_count != count:
             kind = TruncatedBodyError if first_count < count else TrailingBytesError
             raise kind(
-                f"The body has another number of fields, separated by {delimiter!r}, than there are columns: {first_count}, "
-                f"not {count}. Declare the columns and the delimiter that the producer writes."
+                f"The number of fields in the body, separated by {delimiter!r}, is {first_count}, but the number of columns is "
+                f"{count}. Declare the columns and the delimiter that the producer writes."
             )
         return first
 
@@ -200,7 +205,7 @@ def _splitter(delimiter: str, count: int) -> Callable[[str], list[str]]:
 
 def _error(misread: Misread, column: Column) -> DecodeError:
     what = type_name(column.type)
-    assert misread.kind is not None  # every type here takes some text
+    assert misread.kind is not None  # every type here can read some text
     return misread.kind(
         f"The field of column {column.name!r} {misread.sentence}: its type is {what}. Declare the columns in the order of the "
         "fields, and the type that the producer writes.",
@@ -210,7 +215,7 @@ def _error(misread: Misread, column: Column) -> DecodeError:
 
 
 def _reader(type_: ColumnType) -> Callable[[Any], Value]:
-    """What reads a text that is not empty; of a number also one that msgspec has made of it."""
+    """A function that reads a text that is not empty; for numbers, it also takes the number that msgspec has read."""
     assert isinstance(type_, ScalarType | Decimal)
     match type_:
         case ScalarType.BOOLEAN:
@@ -230,13 +235,14 @@ def _bytes(text: str) -> Value:
 def _plain_readers(
     columns: Columns, delimiter: str
 ) -> tuple[Callable[[bytes], Row | None], Callable[[Sequence[bytes | None], int], list[Row]]]:
-    """What reads a plain body as an array of JSON strings, and gives None for any other; and what reads many, up to the first
-    that it does not read."""
+    """Two functions. The first reads a plain body as an array of JSON strings, and returns None for any other body. The second
+    reads many bodies, up to the first that is not plain.
+    """
     is_apart = delimiter.isascii() and not delimiter.isalnum() and delimiter not in "+-.\\"
     between, apart = delimiter.encode(), b'","'
     as_dict = msgspec.structs.asdict
     text = rb'[^"\\\x00-\x1f\xef%b]*+' % re.escape(between)
-    # Fields of a Struct are named as Python's are.
+    # A Struct's fields need Python identifiers as names.
     names = [column.name for column in columns]
     is_named = all(name.isidentifier() and not name.startswith("__") for name in names)
     patterns, fields = [], []
@@ -250,7 +256,7 @@ def _plain_readers(
         if not is_final:
             # A topic has few days, and many records of each.
             finish.append((name, lru_cache(_DAYS)(_reader(type_)) if kind is ScalarType.DATE else _reader(type_)))
-    # No bytes are no row, of one column either.
+    # An empty body is not a row, even if there is only one column.
     plain = rb"(?!\x1e|\Z)" + re.escape(between).join(patterns) if is_apart else b"(?!)"
     is_plain, match_many = re.compile(plain).fullmatch, re.compile(b"(?:%b\x1e)*+" % plain).match
     made: Any = msgspec.defstruct("Row", fields, array_like=True, gc=False)
@@ -289,7 +295,7 @@ def _plain_readers(
 
 
 def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
-    """An encoder for rows of all columns, whose keys are matched by the case rule; a column that the row lacks is null."""
+    """An encoder for rows of all columns. The case rule matches a row's keys; a column that the row lacks is null."""
     columns, delimiter = with_times(_usable(spec.columns), spec.times), delimiter_of(spec.delimiter)
     check = column_check(Struct(columns), cut_times=spec.cut_times, case_rule=spec.case_rule)
     writers = [_writer(column.type, delimiter, is_first=not number) for number, column in enumerate(columns)]
@@ -318,7 +324,7 @@ def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...
 
 
 def _writer(type_: ColumnType, delimiter: str, *, is_first: bool) -> Callable[[Any], str]:
-    """What makes the field of what JSON has for the column: `CSVPrinter.printAndQuote`."""
+    """A function that turns the JSON encoder's value of a column into a field: `CSVPrinter.printAndQuote`."""
     text_of: Callable[[Any], str] = _decimal_text if isinstance(type_, Decimal) else _TEXTS.get(type_, str)
     if not is_first and delimiter not in _IN_NUMBERS and type_ not in (ScalarType.STRING, ScalarType.BYTES):
         return text_of

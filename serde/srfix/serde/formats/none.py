@@ -1,5 +1,6 @@
-"""NONE: a key, or a value, that is not looked at. It has no columns (`NoneFormat`); whatever bytes there are, it is read as
-null, and null is written (`KsqlVoidSerde`, unlike Kafka's `VoidDeserializer`, which refuses bytes)."""
+"""NONE: a key or value that is ignored. It has no columns (`NoneFormat`). Any bytes are read as null, and null is written
+(`KsqlVoidSerde`; Kafka's `VoidDeserializer` refuses bytes).
+"""
 
 from __future__ import annotations
 

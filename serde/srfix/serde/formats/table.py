@@ -53,22 +53,22 @@ class Format(Enum):
 
     @property
     def before_body(self) -> bytes:
-        """What stands before every body that is written here, behind id or GUID."""
+        """The bytes that srfix writes between the id or GUID and every body."""
         return _TABLE[self].before_body
 
     @property
     def is_installed(self) -> bool:
-        """Whether the libraries that it takes are there."""
+        """Whether the libraries that the format needs are installed."""
         return all(map(_is_there, _TABLE[self].libraries))
 
     @property
     def wraps(self) -> bool | None:
-        """Whether a single column stands in a record where nothing is said about it; None if only a key's does not."""
+        """Whether a single column is wrapped in a record by default; None if that is so for values, but not for keys."""
         return _TABLE[self].wraps
 
     @property
     def needs_columns(self) -> bool:
-        """Whether there is nothing to read, or to write, without columns."""
+        """Whether the format cannot be read or written without columns."""
         return self.wraps is not None and self.schema_type is None
 
     def settled(self, spec: _Spec) -> _Spec:
@@ -84,7 +84,7 @@ class _Row(NamedTuple):
     wraps: bool | None = None
     before_body: bytes = b""
     libraries: tuple[str, ...] = ()
-    """Of an extra of the same name."""
+    """They belong to the extra with the format's name."""
 
 
 _TABLE: Final = {
@@ -124,7 +124,7 @@ def schema_module_of(format_: Format) -> SchemaFormatModule:
 def usable_delimiter(delimiter: str | None, format_: Format | None) -> str | None:
     """:raises UsageError: if there is a delimiter, and the format has none."""
     if delimiter is not None and format_ is not Format.DELIMITED:
-        raise UsageError("A delimiter is for DELIMITED alone: leave it out, or choose that format.")
+        raise UsageError("A delimiter is only for DELIMITED: leave it out, or choose that format.")
     return delimiter
 
 
@@ -138,7 +138,7 @@ def check_schema_type(schema_type: str, format_: Format) -> None:
 
 @lru_cache(maxsize=16)
 def _known(schema_type: str) -> Format | None:
-    """The format of a schemaType; None if it has no serde here, or not the libraries that it takes."""
+    """The format of a schemaType; None if srfix has no serde for it, or if the serde's libraries are not installed."""
     format_ = _BY_SCHEMA_TYPE.get(schema_type)
     return format_ if format_ is not None and format_.is_installed else None
 
@@ -147,7 +147,7 @@ def _is_there(library: str) -> bool:
     try:
         return find_spec(library) is not None
     except (ModuleNotFoundError, ValueError):
-        return False  # nor what holds it
+        return False  # the package that holds it is missing too
 
 
 def format_of(schema_type: str) -> Format:

@@ -173,8 +173,8 @@ class TestIncompatibilities:
         asked = {"new": new, "existing": [old], "schema_type": "PROTOBUF"}
         backward, forward = incompatibilities(**asked, level="FULL")  # type: ignore[arg-type]
         assert backward == (
-            "The new schema cannot read the existing one: FIELD_SCALAR_KIND_CHANGED: #/M/1 has a type that does not read the "
-            "other's payloads."
+            "The new schema cannot read the existing one: FIELD_SCALAR_KIND_CHANGED: #/M/1 has two types that cannot read "
+            "each other's values."
         )
         assert forward.startswith("The existing schema cannot read the new one: FIELD_SCALAR_KIND_CHANGED")
 
@@ -193,7 +193,7 @@ class TestIncompatibilities:
         assert (same, len(other)) == ((), 2)
 
     def test_no_schema_is_refused(self) -> None:
-        with pytest.raises(SchemaError, match="no Protobuf schema"):
+        with pytest.raises(SchemaError, match="not a Protobuf schema"):
             incompatibilities(new="message {", existing=[], level="NONE", schema_type="PROTOBUF")
 
     def test_messages_that_lead_too_deep_are_refused(self) -> None:

@@ -250,7 +250,9 @@ class TestEncoderUnder:
         assert _under(schema, columns, {"o_0": {"i": 0, "s": None}}).WhichOneof("o") == "i"
         assert _under(schema, columns, {"o_0": None}).WhichOneof("o") is None
         for value, count in (({"i": 1, "s": "x"}, 2), ({"i": None}, 0)):
-            with pytest.raises(EncodeError, match=rf"has {count} fields that are not null, and a oneof has one"):
+            with pytest.raises(
+                EncodeError, match=rf"has {count} fields that are not null, but a oneof has exactly one"
+            ):
                 _under(schema, columns, {"o_0": value})
 
     def test_columns_that_the_schema_misses_are_refused(self) -> None:
@@ -273,7 +275,7 @@ class TestEncoderUnder:
     )  # fmt: skip
     def test_a_column_of_another_type_is_refused(self, field: str, column: str) -> None:
         schema = f"{P3}{IMPORTS} message M {{ {field} a = 1; message N {{ int32 x = 1; }} }} enum E {{ Z = 0; }}"
-        with pytest.raises(SchemaError, match=r"Declare the column as the schema has it\.$"):
+        with pytest.raises(SchemaError, match=r"Declare the column with the schema's type\.$"):
             _under(schema, f"`a` {column}", {})
 
     def test_a_required_field_must_be_there(self) -> None:
@@ -369,5 +371,5 @@ class TestLibraries:
 
     def test_a_folder_for_the_texts_is_needed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("tempfile.tempdir", "/nowhere/at/all")
-        with pytest.raises(UsageError, match=r"temporary folder, which cannot be made .*TMPDIR"):
+        with pytest.raises(UsageError, match=r"temporary folder, which it cannot make .*TMPDIR"):
             protobuf.check_schema(P3 + "message OfNoFolder {}")

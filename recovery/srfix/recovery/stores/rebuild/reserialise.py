@@ -108,7 +108,7 @@ def _writer(
     registry: ReadableRegistry, schema: Schema, references: tuple[str, ...], subject: Subject, version: int
 ) -> FramedSerializer:
     format_ = format_of(schema.schema_type)
-    # A row that a Protobuf schema is written by has columns for its oneofs.
+    # Rows for a Protobuf schema have a column for each of its oneofs.
     columns = _columns(schema, references) if format_ is Format.PROTOBUF else None
     subjects = FixedSubject(value=subject)
     return FRAMED[format_](

@@ -1,10 +1,11 @@
 """Whether one Protobuf schema may follow another, by the rules of Confluent's registry (`SchemaDiff` and what it calls).
 
-They are the registry's, not Protobuf's: a message that is missing is incompatible though no payload may hold it, and a number
-that is used again for another name is not. Extensions and groups are not compared. What `SchemaDiff.COMPATIBLE_CHANGES` holds
-is not mentioned: changes of packages, enums and their constants, reserved numbers, names of fields, fields without `required`;
-oneofs, and fields in them, that are new; `string` and `bytes` as one or many. As of 7.9.9 and 8.2.1: later releases compare
-fields that change their oneof too (pull request 4385), and have a policy LOGICAL that counts reserved numbers (4589).
+They are the registry's rules, not Protobuf's: a missing message is incompatible even if no payload contains it, but reusing a
+number for another name is compatible. Extensions and groups are not compared. Compatible changes
+(`SchemaDiff.COMPATIBLE_CHANGES`) are not reported: changes of packages, enums and their constants, reserved numbers, field
+names, and fields without `required`; new oneofs and new fields in oneofs; and a `string` or `bytes` field that becomes
+repeated or stops being so. These are the rules of 7.9.9 and 8.2.1. Later releases also compare fields that change their oneof
+(pull request 4385), and have a policy LOGICAL that counts reserved numbers (4589).
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ _GROUP_OF: Final[dict[int, tuple[str, ...]]] = {
 
 
 def cannot_read(update: Compiled, original: Compiled) -> list[str]:
-    """Why a schema is no reader of what another wrote (`ProtobufSchema.isBackwardCompatible`); empty if it is one. Sorted, at
-    most `COMPATIBILITY_REASONS`.
+    """The reasons why the schema `update` cannot read what was written under `original`, sorted; empty if it can
+    (`ProtobufSchema.isBackwardCompatible`). At most `COMPATIBILITY_REASONS`.
 
-    :raises SchemaError: if their messages refer to each other too deep.
+    :raises SchemaError: if the references between messages nest too deep.
     """
     old, new = original.file, update.file
     comparison = _Comparison(old.name, new.name)
@@ -54,12 +55,12 @@ def cannot_read(update: Compiled, original: Compiled) -> list[str]:
 class _Field:
     type: FieldDescriptor
     label: int | None
-    """As it is written; None if it is not."""
+    """The label in the text; None if the text has none."""
     oneof: str | None
 
 
 def _fields(message: Descriptor) -> dict[int, _Field]:
-    """The fields by number, without groups; that `optional` is written in proto3 makes no oneof of its field."""
+    """The fields by number, without groups. The oneof that stands for a proto3 `optional` does not count."""
     proto, file = DescriptorProto(), FileDescriptorProto()
     message.CopyToProto(proto)
     message.file.CopyToProto(file)
@@ -73,7 +74,7 @@ def _fields(message: Descriptor) -> dict[int, _Field]:
 
 
 def _nested(message: Descriptor) -> dict[str, Descriptor]:
-    """The messages in a message, without those of groups and the entries of maps."""
+    """The messages that are declared in a message, except those of groups and of maps' entries."""
     groups = {field.message_type for field in message.fields if field.type == field.TYPE_GROUP}
     return {n.name: n for n in message.nested_types if n not in groups and not n.GetOptions().map_entry}
 
@@ -84,7 +85,7 @@ class _Comparison:
         self._compared: set[tuple[str, str]] = set()
 
     def types(self, old: Mapping[str, Descriptor], new: Mapping[str, Descriptor], path: str) -> Iterator[str]:
-        """`SchemaDiff.compareTypeElements`: messages are told apart by their names, wherever they stand."""
+        """`SchemaDiff.compareTypeElements`: messages are matched by name; their order does not matter."""
         for name, message in old.items():
             if name in new:
                 yield from self._messages(message, new[name], f"{path}/{name}")
@@ -102,9 +103,9 @@ class _Comparison:
         for oneof, place in oneofs.items():
             before = [old[number].oneof for number, field in new.items() if field.oneof == oneof and number in old]
             if before.count(None) > 1:
-                yield f"MULTIPLE_FIELDS_MOVED_TO_ONEOF: {place} takes several fields that excluded no other"
+                yield f"MULTIPLE_FIELDS_MOVED_TO_ONEOF: {place} gets several fields that were in no oneof"
             elif None in before and len(before) > 1:
-                yield f"FIELD_MOVED_TO_EXISTING_ONEOF: {place} takes a field that excluded no other"
+                yield f"FIELD_MOVED_TO_EXISTING_ONEOF: {place} gets a field that was in no oneof"
         for number in sorted(old.keys() | new.keys()):
             was, now = old.get(number), new.get(number)
             if was is not None and now is not None and was.oneof == now.oneof:
@@ -125,7 +126,7 @@ class _Comparison:
         yield from self._compare_types(was.type, now.type, path)
         group, labels = _GROUP_OF.get(was.type.type, _TEXT), {was.label, now.label}
         if group is not _TEXT and group == _GROUP_OF.get(now.type.type) and len(labels) == 2 and None not in labels:
-            yield f"FIELD_NUMERIC_LABEL_CHANGED: {path} has another label, and is a number"
+            yield f"FIELD_NUMERIC_LABEL_CHANGED: {path} is a number, and its label changes"
 
     def _compare_types(self, was: FieldDescriptor, now: FieldDescriptor, path: str) -> Iterator[str]:
         old, new = was.message_type, now.message_type
@@ -133,19 +134,18 @@ class _Comparison:
             yield f"FIELD_KIND_CHANGED: {path} changes between a scalar, a message and a map"
         elif old is None or new is None:
             if _GROUP_OF[was.type] != _GROUP_OF[now.type]:
-                yield f"FIELD_SCALAR_KIND_CHANGED: {path} has a type that does not read the other's payloads"
+                yield f"FIELD_SCALAR_KIND_CHANGED: {path} has two types that cannot read each other's values"
         elif _kind(old) == "map":
             for name in ("key", "value"):
                 yield from self._compare_types(old.fields_by_name[name], new.fields_by_name[name], path)
         elif (local_name := _local_name(old)) != _local_name(new):
-            yield f"FIELD_NAMED_TYPE_CHANGED: {path} is of another message"
+            yield f"FIELD_NAMED_TYPE_CHANGED: {path} has another message as its type"
         elif (old.file.name, new.file.name) != self._files:
-            # What is imported is compared where a field has it (`FieldSchemaDiff.compareMessageTypes`).
+            # Imported messages are compared at the fields that have them (`FieldSchemaDiff.compareMessageTypes`).
             inner = [*self._messages(old, new, f"#/{local_name.replace('.', '/')}")]
-            yield from (
-                *inner,
-                *([f"FIELD_NAMED_TYPE_CHANGED: {path} is of a message that changes incompatibly"] if inner else []),
-            )
+            yield from inner
+            if inner:
+                yield f"FIELD_NAMED_TYPE_CHANGED: {path} has a message as its type that changes incompatibly"
 
 
 def _kind(message: Descriptor | None) -> str:

@@ -1,5 +1,5 @@
-"""Messages as Connect's schemas: `ProtobufData.toConnectSchema` of Confluent Platform 7.7, with the settings that ksqlDB leaves
-(`enhanced.protobuf.schema.support`).
+"""The Connect schemas of messages: `ProtobufData.toConnectSchema` of Confluent Platform 7.7, with the settings that ksqlDB
+does not change (`enhanced.protobuf.schema.support`).
 
 | Protobuf | Connect |
 |---|---|
@@ -7,14 +7,14 @@
 | uint32, fixed32, every 64-bit type | int64 |
 | float, double, bool, string, bytes | float32, float64, boolean, string, bytes |
 | an enum | string: the value's name |
-| `confluent.type.Decimal` | Decimal, its precision and scale out of `confluent.field_meta` |
+| `confluent.type.Decimal` | Decimal, with precision and scale from `confluent.field_meta` |
 | `google.type.Date`, `google.type.TimeOfDay`, `google.protobuf.Timestamp` | Date, Time, Timestamp |
 | `google.protobuf.StringValue` and the like | the type of their `value` (`unwrapPrimitives`); before 0.17 a struct |
 | a message, a map, repeated | struct, map, array |
-| a group | nothing: it is left out |
+| a group | nothing (it is left out) |
 | a oneof | a struct `<name>_<number>` of its fields, before the message's other fields |
 
-Everything is optional, as ksqlDB takes it. An `optional` of proto3 is a field like any other (7.0; before it was a oneof).
+Everything is optional, because ksqlDB treats it so. A proto3 `optional` is a normal field (since 7.0; before, it was a oneof).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor, OneofDescriptor
 
 UNION_NAME: Final = "io.confluent.connect.protobuf.Union"
-"""The name of the STRUCT that stands for a oneof begins so (`ProtobufData.PROTOBUF_TYPE_UNION`)."""
+"""The beginning of the name of a STRUCT that represents a oneof (`ProtobufData.PROTOBUF_TYPE_UNION`)."""
 _WRAPPED: Final = {
     "Double": ConnectType.FLOAT64,
     "Float": ConnectType.FLOAT32,
@@ -62,8 +62,8 @@ _WRAPPED: Final = {
     "Bytes": ConnectType.BYTES,
 }
 WRAPPERS: Final = {f"google.protobuf.{name}Value": type_ for name, type_ in _WRAPPED.items()}
-"""The messages of `google/protobuf/wrappers.proto`: what their `value` is in Connect."""
-# FieldDescriptor.TYPE_*, which is not loaded to be compared with.
+"""The messages of `google/protobuf/wrappers.proto`, with the Connect type of their `value`."""
+# The numbers of FieldDescriptor.TYPE_*; google.protobuf is not imported for them.
 _MESSAGE: Final = 11
 ENUM: Final = 14
 STRING: Final = 9
@@ -93,7 +93,7 @@ _INT: Final = re.compile(r"[+-]?[0-9]{1,10}", re.ASCII)
 
 
 def connect_schema(compiled: Compiled, message: Descriptor) -> ConnectSchema:
-    """The Connect schema of a message. One that contains itself gives a cyclic schema.
+    """The Connect schema of a message; cyclic if the message contains itself.
 
     :raises SchemaError: if two of its fields have one name, or it nests too deep.
     """
@@ -104,12 +104,12 @@ def connect_schema(compiled: Compiled, message: Descriptor) -> ConnectSchema:
 
 
 def parts(message: Descriptor) -> Iterator[tuple[str, FieldDescriptor | OneofDescriptor]]:
-    """What a message's STRUCT is made of, in its order: oneofs, then the fields that are in none."""
+    """The parts of a message's STRUCT, in their order: the oneofs, then the fields that are in none."""
     from google.protobuf.descriptor_pb2 import DescriptorProto
 
     proto = DescriptorProto()
     message.CopyToProto(proto)
-    # Of a oneof that only stands for an `optional` of proto3 nothing else tells.
+    # Only this shows that a oneof just stands for a proto3 `optional`.
     optionals = {field.oneof_index for field in proto.field if field.proto3_optional}
     for oneof in message.oneofs:
         if oneof.index not in optionals:
@@ -121,7 +121,7 @@ def parts(message: Descriptor) -> Iterator[tuple[str, FieldDescriptor | OneofDes
 
 
 def is_map(field: FieldDescriptor) -> bool:
-    """By its shape, as ProtobufData knows it: what ksqlDB registers says no `map`."""
+    """Whether the field is a map, by its shape, like ProtobufData: the schemas that ksqlDB registers do not say `map`."""
     if not field.is_repeated or field.type != _MESSAGE:
         return False
     entry = message_of(field)
@@ -185,22 +185,22 @@ class _Conversion:
 
 
 def _number(text: str | None) -> int | None:
-    """As `Integer.parseInt` reads it; what is no number does not count."""
+    """The number, as `Integer.parseInt` reads it; None if the text is not a number."""
     return int(text) if text is not None and _INT.fullmatch(text) and is_int(int(text)) else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProtoType(ConnectWriterType):
-    """A type of Protobuf, for the projection's walk (`projection.tree`)."""
+    """A Protobuf type, for the projection's walk (`projection.tree`)."""
 
     field: FieldDescriptor | None
-    """The field that has it; None for a schema's message, and a oneof."""
+    """The field that has the type; None for a schema's message and for a oneof."""
     holds: Descriptor | OneofDescriptor | None
-    """What its parts are in, if it is a message or a oneof."""
+    """The message or oneof that holds the type's parts; None for any other type."""
 
     @classmethod
     def of_message(cls, compiled: Compiled, message: Descriptor) -> ProtoType:
-        """A schema's message."""
+        """The type of a schema's message."""
         schema = connect_schema(compiled, message)
         return (
             cls(schema, None, message) if schema.fields or not message.fields else cls(schema, message.fields[0], None)

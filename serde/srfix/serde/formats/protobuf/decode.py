@@ -2,18 +2,19 @@
 
 | writer | a column's value |
 |---|---|
-| a scalar that is not there | its default, 0 or empty; null with `optional`, in a oneof, and for a message |
-| repeated, a map | empty where there is none |
-| a required field that is not there | the body is refused |
-| an enum | the value's name; `UNKNOWN_ENUM_VALUE_<enum>_<number>` for a number without one, as Java has it |
-| a string of proto2 that is no UTF-8 | with U+FFFD, as Java has it, under ksqlDB's own case rules; else refused |
-| uint64, fixed64 from 2⁶³ on | negative under ksqlDB's own case rules, as a Java long; refused under the others |
+| a missing scalar | its default, 0 or empty; null with `optional` and in a oneof |
+| a missing message | null |
+| a missing repeated field or map | empty |
+| a missing required field | the body is refused |
+| an enum | the value's name; `UNKNOWN_ENUM_VALUE_<enum>_<number>` for a number without a name, as in Java |
+| a string of proto2 that is not UTF-8 | with U+FFFD, as in Java, under ksqlDB's own case rules; otherwise refused |
+| uint64, fixed64 from 2⁶³ on | negative under ksqlDB's own case rules, like a Java long; otherwise refused |
 | `confluent.type.Decimal` | the number, with the scale that the message says |
-| `google.type.Date` | before 1582-10-15 a day of the Julian calendar, as in Java, under ksqlDB's own case rules; else refused |
-| `google.type.TimeOfDay`, `google.protobuf.Timestamp` | cut to milliseconds under ksqlDB's own case rules; else exact |
+| `google.type.Date` before 1582-10-15 | a Julian day, as in Java, under ksqlDB's own case rules; otherwise refused |
+| `google.type.TimeOfDay`, `google.protobuf.Timestamp` | cut to milliseconds under ksqlDB's own case rules; otherwise exact |
 
-A payload has the message's indexes before its body: `MessageIndexes.readFrom`, zigzag varints, one 0 byte for the first message
-of a schema. The runtime parses (it knows bounds on depth, and checks text); fields that the schema lacks are not looked at.
+A payload has the message's indexes before its body (`MessageIndexes.readFrom`): zigzag varints, or one 0 byte for the first
+message of a schema. The runtime parses the body, limits its depth, and checks texts; it ignores fields that the schema lacks.
 """
 
 from __future__ import annotations
@@ -44,10 +45,10 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor, FileDescriptor
 
 Read: TypeAlias = Callable[[Any], Value]
-"""A value as the runtime has it → a column's."""
+"""The runtime's value → the column's value."""
 _GREGORIAN: Final = (1582, 10, 15)
 _GREGORIAN_DAY: Final = "1582-10-15"
-"""The first day on which Java's calendar is the one that google.type.Date means."""
+"""The first day of the Gregorian calendar in Java; google.type.Date uses this calendar for all days."""
 _LAST_JULIAN: Final = (1582, 10, 4)
 _NANO: Final = 1_000_000_000
 _MILLI: Final = 1_000_000
@@ -65,14 +66,14 @@ _SAME: Final = {
     (ConnectType.STRING, ScalarType.STRING),
     (ConnectType.BYTES, ScalarType.BYTES),
 }
-"""What the runtime's value is a column's as it is."""
+"""The pairs of Connect type and column type for which the runtime's value is already the column's value."""
 
 
 def body_decoder(make: Callable[[tuple[int, ...]], Callable[[bytes], Value]], *, framed: bool) -> Decode:
     """A decoder of whole payloads.
 
-    :param make: makes what reads the bodies of the message that some indexes name.
-    :param framed: whether indexes stand before the body.
+    :param make: message indexes → a function that reads the bodies of that message.
+    :param framed: whether indexes come before the body.
     """
     first = make((0,))
     if not framed:
@@ -91,22 +92,24 @@ def body_decoder(make: Callable[[tuple[int, ...]], Callable[[bytes], Value]], *,
             except IndexError:
                 raise DecodeError(
                     f"The payload's message indexes {list(indexes)} name no message of the writer's schema. It is corrupt, or "
-                    "its producer is no Protobuf serializer with a registry."
+                    "its producer is not a Protobuf serializer with a registry."
                 ) from None
-            except SchemaError as error:  # the payload's matter: other payloads of the schema are of other messages
+            except (
+                SchemaError
+            ) as error:  # a fault of this payload: other payloads may have other messages of the schema
                 raise DecodeError(
                     f"The payload's message indexes {list(indexes)} name an unusable message: {error}"
                 ) from error
-            others[indexes] = read  # as many as the schema has messages
+            others[indexes] = read  # at most one for each message of the schema
         return read(payload[start:])
 
     return decode
 
 
 def reader(message: Descriptor, read: Callable[[Any], Value], budget: Budget | None = None) -> Callable[[bytes], Value]:
-    """What reads bodies of a message.
+    """A function that reads bodies of a message.
 
-    :param budget: of all that `read` makes; none if it makes nothing of its own.
+    :param budget: the budget for all values that `read` makes; None if it makes none.
     """
     from google.protobuf.message import DecodeError as ParseError
 
@@ -142,15 +145,15 @@ def reader(message: Descriptor, read: Callable[[Any], Value], budget: Budget | N
 
 def _no_message(message: Descriptor, body: bytes, error: Exception) -> DecodeError:
     return DecodeError(
-        f"The {len(body)} bytes of the body are no {message.full_name} ({error}). They are corrupt or cut off, or the "
-        "writer's schema is another one."
+        f"The {len(body)} bytes of the body are not a {message.full_name} ({error}). They are corrupt or cut off, or were "
+        "written under another schema."
     )
 
 
 def column_reader(
     message: Descriptor, projection: Projection[ProtoType], case_rule: CaseRule
 ) -> Callable[[bytes], Value]:
-    """What reads bodies of a message into rows of the columns."""
+    """A function that reads bodies of a message into rows of the columns."""
     plan = _Plan(is_exact=reads_units(case_rule))
     read = plan.read(projection.root)
     if projection.unfed is not None:
@@ -167,7 +170,7 @@ class _Plan:
         self._is_exact = is_exact
 
     def read(self, value: Projected[ProtoType], *, is_repeated: bool = False) -> Read:
-        """What reads a value that is there."""
+        """A function that reads a value that is not null."""
         match value.how:
             case Refused():
                 return value.how.refuse
@@ -186,8 +189,8 @@ class _Plan:
                 return _held(read) if is_root or is_held(value.writer) else read
 
     def _message(self, writer: ProtoType, of: Fields[ProtoType], *, is_repeated: bool) -> Read:
-        """A message, by one expression, as a person would write it: `{"ID": m.id, "NAME": v1(m.name)}`."""
-        # A field may have the name of a method: the class has it nevertheless.
+        """A function that reads a message, compiled from one expression such as `{"ID": m.id, "NAME": v1(m.name)}`."""
+        # From the class, because on a message a field of the same name hides the method.
         names: dict[str, object] = {
             "spend": self.budget.spend,
             "has": _class_of(cast("Descriptor", writer.holds)).HasField,
@@ -195,7 +198,7 @@ class _Plan:
         values: dict[str, list[str]] = {column.name: [] for column in of.columns}
         for target in of.targets:
             values[target.column.name].append(self._expression(target.value, names, is_repeated=is_repeated))
-        # Where several fields feed a column all are read, for each may be refused, and the last counts.
+        # If several fields feed a column, all are read, because each of them may be refused; the last one counts.
         columns = [
             f"{name!r}: " + (f"({', '.join(reads)})[-1]" if len(reads) > 1 else "".join(reads) or "None")
             for name, reads in values.items()
@@ -206,11 +209,11 @@ class _Plan:
         return row
 
     def _price(self, of: Fields[ProtoType]) -> int:
-        """Of a row whose message has no bytes: an ARRAY or a MAP is there even so."""
+        """The price of a row whose message has no bytes: its arrays and maps are empty, but they cost something too."""
         return self.budget.price_of_row(_EMPTY if isinstance(column.type, Array | Map) else 1 for column in of.columns)
 
     def _expression(self, value: Projected[ProtoType], names: dict[str, object], *, is_repeated: bool) -> str:
-        """What gives a part of the message `m`; null where it is not there."""
+        """The expression for a part of the message `m`; it gives None if the part is missing."""
         writer = value.writer
         if isinstance(value.how, Refused) or writer.is_union:
             read = value.how.refuse if isinstance(value.how, Refused) else self.read(value, is_repeated=is_repeated)
@@ -223,7 +226,7 @@ class _Plan:
         return part if _is_always_there(writer) else f"{part} if has(m, {name!r}) else None"
 
     def _oneof(self, of: Fields[ProtoType], *, is_repeated: bool) -> Read:
-        """A oneof, read out of the message that it is in: null where none of its fields is set."""
+        """A function that reads a oneof from the message that holds it; null if none of the oneof's fields is set."""
         fields = [field.type.field for field in of.fields]
         oneof = cast("FieldDescriptor", fields[0]).containing_oneof
         assert oneof is not None
@@ -257,14 +260,14 @@ def _class_of(message: Descriptor) -> Any:
 
 
 def _named(names: dict[str, object], value: object) -> str:
-    """The name by which an expression has a value."""
+    """Gives a value a name, which an expression can use."""
     name = f"v{len(names)}"
     names[name] = value
     return name
 
 
 def _is_always_there(writer: ProtoType) -> bool:
-    """Whether a field has a value where nothing was written (`ProtobufData.setStructField`)."""
+    """Whether a field has a value even if none was written (`ProtobufData.setStructField`)."""
     field = writer.field
     if field is None:
         return False
@@ -274,7 +277,7 @@ def _is_always_there(writer: ProtoType) -> bool:
 
 
 def is_optional(field: FieldDescriptor) -> bool:
-    """Whether null is a value of its own: `optional` of proto3 and proto2 (`optional.for.proto2`), and in a oneof."""
+    """Whether null differs from the default: for `optional` of proto3 and proto2 (`optional.for.proto2`), and in a oneof."""
     return field.containing_oneof is not None or (field.has_presence and not field.is_required)
 
 
@@ -290,7 +293,7 @@ def _is_same(value: Projected[ProtoType]) -> bool:
 
 
 def is_held(writer: ProtoType) -> bool:
-    """Whether the value is what one of the wrapper messages holds."""
+    """Whether the value is inside one of the wrapper messages (`google/protobuf/wrappers.proto`)."""
     field = writer.field
     return field is not None and field.message_type is not None and not writer.is_logical
 
@@ -308,7 +311,7 @@ def _list(read: Read, *, is_same: bool) -> Read:
 def _map(field: FieldDescriptor, key: Read, value: Read) -> Read:
     entry = message_of(field)
     if not entry.GetOptions().map_entry:
-        # An entry without a value has the default of its type, of a message too.
+        # An entry without a value has its type's default, even if the type is a message.
         return lambda entries: {key(entry.key): value(entry.value) for entry in entries}  # type: ignore[misc]  # a string
 
     def read(entries: Any) -> Value:
@@ -320,14 +323,14 @@ def _map(field: FieldDescriptor, key: Read, value: Read) -> Read:
     def read_texts(entries: Any) -> Value:
         try:
             return read(entries)
-        except UnicodeDecodeError:  # the runtime finds no value by such a key
-            raise DecodeError(f"A key of the map {field.name} is no UTF-8. It is corrupt.") from None
+        except UnicodeDecodeError:  # the runtime cannot look up the value of such a key
+            raise DecodeError(f"A key of the map {field.name} is not UTF-8. It is corrupt.") from None
 
     return read_texts
 
 
 def _leaf(writer: ProtoType, how: Scalar, path: str, budget: Budget, *, is_exact: bool) -> Read:
-    """What reads a value without parts; a message that is one value to Connect is such."""
+    """A function that reads a value without parts, such as a scalar, or a message that Connect treats as one value."""
     nanos = how.per_second == NANOS and how.coercion in (Coercion.TIME, Coercion.TIMESTAMP)
     raw = _raw(writer, how, path, budget, in_nanos=nanos, is_exact=is_exact)
     if isinstance(how.type, Decimal) and writer.name == DECIMAL_NAME:
@@ -340,7 +343,7 @@ def _leaf(writer: ProtoType, how: Scalar, path: str, budget: Budget, *, is_exact
 
 
 def _raw(writer: ProtoType, how: Scalar, path: str, budget: Budget, *, in_nanos: bool, is_exact: bool) -> Read | None:
-    """What makes the number, text or bytes that Connect has of a value; None if it is that already."""
+    """A function that turns a value into Connect's number, text or bytes; None if the value already is that."""
     field = writer.field
     assert field is not None
     if is_held(writer):
@@ -370,7 +373,7 @@ def _raw(writer: ProtoType, how: Scalar, path: str, budget: Budget, *, in_nanos:
 def _names(enum: EnumDescriptor, budget: Budget) -> Read:
     names: dict[int, str] = {value.number: value.name for value in reversed(enum.values)}
     unknown = f"UNKNOWN_ENUM_VALUE_{enum.name}_"
-    # A number of one byte makes a name of as many characters as the schema likes.
+    # One byte in a body can become a name that is as long as the schema wants.
     price = budget.price(cost_of_default(max(unknown, *names.values(), key=len)))
     if price:
         return lambda number: budget.spend(price) or names.get(number, f"{unknown}{number}")  # type: ignore[func-returns-value]
@@ -378,7 +381,7 @@ def _names(enum: EnumDescriptor, budget: Budget) -> Read:
 
 
 def _has_text(field: FieldDescriptor) -> bool:
-    """Whether the runtime has looked that a string is UTF-8: of proto2 it does not."""
+    """Whether the runtime has checked that a string is UTF-8; it does not check strings of proto2."""
     assert field.containing_type is not None
     return _is_proto3(field.containing_type.file)
 
@@ -393,11 +396,15 @@ def _is_proto3(file: FileDescriptor) -> bool:
 
 
 def _text(text: str | bytes, where: str, is_exact: bool) -> str:
-    """The runtime gives bytes that are no UTF-8 as they are; Java puts U+FFFD in their places (`ByteString.toStringUtf8`)."""
+    """The string. For one that is not UTF-8, the runtime returns its bytes; Java replaces the wrong ones by U+FFFD
+    (`ByteString.toStringUtf8`).
+    """
     if isinstance(text, str):
         return text
     if is_exact:
-        raise DecodeError(f"The string at {where} is no UTF-8. It is corrupt, or its field is bytes in truth.")
+        raise DecodeError(
+            f"The string at {where} is not UTF-8. It is corrupt, or the field should have the type bytes."
+        )
     return text.decode(errors="replace")
 
 
@@ -406,8 +413,8 @@ def _long(number: int, where: str, is_exact: bool) -> Value:
         return number
     if is_exact:
         raise OutOfRangeError(
-            f"The value {number} at {where} is a number without sign that no column holds: BIGINT ends at {LONG_MAX}. ksqlDB "
-            "reads it as a negative number, and so does case_rule='ksqldb'.",
+            f"The value {number} at {where} is an unsigned number that no column can hold: BIGINT ends at {LONG_MAX}. ksqlDB "
+            "reads it as a negative number, and so does srfix with case_rule='ksqldb'.",
             path=where,
             column_type="BIGINT",
         )
@@ -421,7 +428,7 @@ def _decimal(column: Decimal, path: str) -> Read:
         scale: int = message.scale
         try:
             convert = of_bytes if scale == usual else decimal_of_bytes(scale, column, path)
-        except SchemaError as error:  # of Avro it is the schema's, here the payload's
+        except SchemaError as error:  # in Avro the schema has the scale, here the payload
             raise DecodeError(str(error)) from error
         return cast("Value", convert(message.value))
 
@@ -432,12 +439,12 @@ def _days(year: int, month: int, day: int, where: str, is_exact: bool) -> int:
     """Days since 1970-01-01 (`GregorianCalendar`, not lenient)."""
     shown, is_julian = f"{year}-{month:02}-{day:02}", (year, month, day) < _GREGORIAN
     if is_julian and is_exact:
-        raise _no_time(shown, where, f"before {_GREGORIAN_DAY}, where ksqlDB means another day than the message says")
+        raise _no_time(shown, where, f"before {_GREGORIAN_DAY}, so ksqlDB would read it as another day")
     is_leap = year % 4 == 0 and (is_julian or year % 100 != 0 or year % 400 == 0)
     most = 0 if not 1 <= month <= 12 else 28 + is_leap if month == 2 else 30 + ((month + month // 8) % 2)
     if not (year >= 1 and 1 <= day <= most) or _LAST_JULIAN < (year, month, day) < _GREGORIAN:
-        raise _no_time(shown, where, "no day")
-    # Counted from March, so that a leap day is a year's last.
+        raise _no_time(shown, where, "not a day")
+    # Years begin in March here, so that a leap day is the last day of its year.
     years, months = (year, month - 3) if month > 2 else (year - 1, month + 9)
     days = 365 * years + years // 4 + (153 * months + 2) // 5 + day
     return days - 719_471 if is_julian else days - years // 100 + years // 400 - 719_469
@@ -447,14 +454,14 @@ def _nanos_of_day(message: Any, where: str) -> int:
     hours, minutes, seconds, nanos = message.hours, message.minutes, message.seconds, message.nanos
     if 0 <= hours < 24 and 0 <= minutes < 60 and 0 <= seconds < 60 and 0 <= nanos < _NANO:
         return ((hours * 60 + minutes) * 60 + seconds) * _NANO + nanos  # type: ignore[no-any-return]
-    raise _no_time(f"{hours}:{minutes}:{seconds} and {nanos} ns", where, "no time of day")
+    raise _no_time(f"{hours}:{minutes}:{seconds} and {nanos} ns", where, "not a time of day")
 
 
 def _nanos_since(message: Any, where: str) -> int:
     seconds, nanos = message.seconds, message.nanos
     if _FIRST_SECOND <= seconds <= _LAST_SECOND and 0 <= nanos < _NANO:
         return seconds * _NANO + nanos  # type: ignore[no-any-return]
-    raise _no_time(f"{seconds} s and {nanos} ns", where, "no instant of the years 1 to 9999")
+    raise _no_time(f"{seconds} s and {nanos} ns", where, "not an instant of the years 1 to 9999")
 
 
 def _of_nanos(nanos: int, where: str, in_nanos: bool, is_exact: bool) -> int:
@@ -462,7 +469,7 @@ def _of_nanos(nanos: int, where: str, in_nanos: bool, is_exact: bool) -> int:
         return nanos
     millis, rest = divmod(nanos, _MILLI)
     if rest and is_exact:
-        raise _no_time(f"{nanos} ns", where, "finer than the milliseconds that a column of numbers or text gets of it")
+        raise _no_time(f"{nanos} ns", where, "finer than the milliseconds that a column of numbers or text can get")
     return millis
 
 
@@ -471,8 +478,10 @@ def _no_time(shown: str, where: str, why: str) -> OutOfRangeError:
 
 
 def plain_reader(message: Descriptor) -> Callable[[bytes], Value]:
-    """What reads bodies of a message into dicts of its fields, as the encoder takes them: an enum is its value's name, and
-    messages are dicts, those for times as well. A field that is not there is None, or left out of a oneof of several."""
+    """A function that reads bodies of a message into dicts of its fields, in the form that the encoder accepts: an enum is its
+    value's name, and messages are dicts, also those for times. A missing field is None; in a oneof of several fields, it is
+    left out.
+    """
     plain = _Plain()
     return reader(message, plain.message, plain.budget)
 
@@ -480,11 +489,11 @@ def plain_reader(message: Descriptor) -> Callable[[bytes], Value]:
 class _Plain:
     def __init__(self) -> None:
         self.budget = Budget(FEWEST_BYTES)
-        self.budget.is_needed = True  # what there is to count comes with the messages
+        self.budget.is_needed = True  # the parts to count are only known when the messages come
         self._messages: dict[str, tuple[list[tuple[str, Read, bool, bool]], Callable[[Any, str], bool], int]] = {}
 
     def message(self, message: Any) -> Row:
-        # Of the class: a field may have the name of an attribute.
+        # From the class, because a field may have the same name as an attribute.
         descriptor: Descriptor = type(message).DESCRIPTOR
         known = self._messages.get(descriptor.full_name)
         if known is None:

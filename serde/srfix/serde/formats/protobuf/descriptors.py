@@ -1,8 +1,8 @@
-"""Schema texts → descriptors: protoc itself, out of grpcio-tools (extra `protobuf`), and a descriptor pool for each schema.
+"""Schema texts → descriptors, by protoc itself from grpcio-tools (extra `protobuf`), with a descriptor pool for each schema.
 
-protoc decides what a schema is: no other compiler has its rules of scopes, options and editions, and it says all that is
-wrong with a text at once. It takes 0.2 ms a schema, in this process. It reads files, so a text stands in a temporary folder
-while it is compiled.
+protoc decides what a schema is: no other compiler has its rules of scopes, options and editions, and it reports all errors of
+a text at once. It runs in this process and takes 0.2 ms per schema. It reads files, so a text is in a temporary folder while
+it is compiled.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor_pool import DescriptorPool
 
 _FILE: Final = "srfix_schema.proto"
-"""A schema's own file, which has no name in a registry."""
+"""The name of a schema's own file, which has no name in a registry."""
 META: Final = "confluent/meta.proto"
 DECIMAL: Final = "confluent/type/decimal.proto"
 _CONFLUENT: Final = {
@@ -53,41 +53,43 @@ _CONFLUENT: Final = {
         message Decimal { bytes value = 1; uint32 precision = 2; int32 scale = 3; }
     """,
 }
-"""What every registry knows without a reference (`ProtobufSchema`), and no package on PyPI brings alone."""
+"""The files that every registry knows without a reference (`ProtobufSchema`); no package on PyPI has only these."""
 _SYNTAX: Final = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*+(?:syntax|edition)\b", re.DOTALL)
 _TOKEN: Final = re.compile(
     r"""//[^\n]*+|/\*.*?(?:\*/|\Z)|"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?|(?P<opens>[{\[<(])|(?P<closes>[}\]>)])""",
     re.DOTALL,
 )
-"""Brackets; and comments and strings, whose brackets do not count."""
+"""Brackets, and also comments and strings, because brackets in them do not count."""
 _META: Final = re.compile(r"\(\s*\.?confluent\.\w+_meta\b")
 _MAP_ENTRY: Final = re.compile(r"\boption\s+map_entry\s*=\s*true\s*;")
 _MARK: Final = "option no_standard_descriptor_accessor = false;"
-"""Stands for the option above, which protoc takes from nobody: nobody says this one, which is of C++ and its default."""
+"""Replaces the option `map_entry`, which protoc refuses in a text. No real text sets this C++ option to its default."""
 _MESSAGE: Final = re.compile(r"\bmessage\s+\w+\s*\{")
 _LENIENT: Final = " option deprecated_legacy_json_field_conflicts = true;"
 GROUP: Final = 10
-"""`FieldDescriptor.TYPE_GROUP`, which is not loaded to be compared with."""
+"""The number of `FieldDescriptor.TYPE_GROUP`; google.protobuf is not imported for it."""
 _SHOWN_PROBLEMS: Final = 5
 _PROTOC: Final = ForkLock()
-"""protoc keeps its errors in a place of the process."""
+"""Held while protoc runs, because protoc keeps its errors in a global variable of the process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A schema, compiled."""
+    """A compiled schema."""
 
     file: FileDescriptor
     pool: DescriptorPool
-    """Of the schema and what it imports, and of nothing else: two schemas may give one name to different messages."""
+    """Only the schema and its imports, because two schemas may give the same name to different messages."""
     is_descriptor: bool = True
-    """Whether a client sent it as one: the messages of maps' entries and of groups stand in such a schema."""
+    """Whether a client sent the schema as a descriptor. Such a schema also counts the messages of maps' entries and of
+    groups.
+    """
 
     def message(self, indexes: tuple[int, ...] = (0,)) -> Descriptor:
-        """The message that stands at an index among the file's, at the next among that one's own, and so on
-        (`ProtobufSchema.toMessageName`).
+        """The message at these indexes: the first index counts the file's messages, the next one the messages inside that
+        message, and so on (`ProtobufSchema.toMessageName`).
 
-        :raises IndexError: if there is none.
+        :raises IndexError: if there is no such message.
         :raises SchemaError: if the schema has no message.
         """
         first, *deeper = indexes
@@ -97,9 +99,9 @@ class Compiled:
         return found
 
     def named(self, full_name: str) -> Descriptor:
-        """One of the schema's own messages.
+        """The schema's own message with a full name.
 
-        :raises SchemaError: if it has none of the name.
+        :raises SchemaError: if the schema has no such message.
         """
         try:
             message = self.pool.FindMessageTypeByName(full_name)
@@ -112,7 +114,7 @@ class Compiled:
         return message
 
     def indexes(self, message: Descriptor) -> tuple[int, ...]:
-        """Where one of the schema's messages stands (`ProtobufSchema.toMessageIndexes`)."""
+        """The indexes of one of the schema's messages (`ProtobufSchema.toMessageIndexes`)."""
         parent = message.containing_type
         own = [one.full_name for one in self._messages(parent)].index(message.full_name)
         return (*(() if parent is None else self.indexes(parent)), own)
@@ -121,7 +123,7 @@ class Compiled:
         if parent is None:
             messages = list(self.file.message_types_by_name.values())
             if not messages:
-                raise SchemaError("The Protobuf schema has no message. Name one that has: a payload is a message.")
+                raise SchemaError("The Protobuf schema has no message. Name a schema with one: a payload is a message.")
             return messages
         if self.is_descriptor:
             return list(parent.nested_types)
@@ -129,9 +131,9 @@ class Compiled:
         return [one for one in parent.nested_types if not one.GetOptions().map_entry and one.full_name not in groups]
 
     def meta(self, field: FieldDescriptor) -> dict[str, str]:
-        """The parameters that `confluent.field_meta` gives a field.
+        """The parameters of a field in the option `confluent.field_meta`.
 
-        :raises SchemaError: if its options have a text that is no UTF-8, which protoc takes.
+        :raises SchemaError: if a text in its options is not UTF-8; protoc accepts such a text.
         """
         from google.protobuf.message import DecodeError
         from google.protobuf.message_factory import GetMessageClass
@@ -142,7 +144,7 @@ class Compiled:
             extension = self.pool.FindExtensionByName("confluent.field_meta")
         except KeyError:
             return {}
-        # Of this pool's class: the runtime's own knows no extension of it.
+        # Parsed by this pool's class, because the runtime's own class does not know the pool's extensions.
         options = GetMessageClass(self.pool.FindMessageTypeByName("google.protobuf.FieldOptions"))
         try:
             parsed: Any = options.FromString(field.GetOptions().SerializeToString())
@@ -152,19 +154,19 @@ class Compiled:
 
 
 def message_of(field: FieldDescriptor) -> Descriptor:
-    """The type of a field that is a message."""
+    """The message type of a field that has one."""
     message = field.message_type
     assert message is not None
     return message
 
 
 def compiled(text: str, references: tuple[str, ...] = ()) -> Compiled:
-    """A schema's descriptors; made once per schema.
+    """Compiles a schema; the result is cached.
 
     :param text: .proto text, or the base64 of a FileDescriptorProto, which confluent-kafka registers
         (`ProtobufSchema`'s constructor takes both).
     :param references: the texts that it imports, directly or not, by name (`ReferenceText`).
-    :raises SchemaError: if it is not one that protoc takes.
+    :raises SchemaError: if protoc does not accept it.
     :raises UsageError: if grpcio-tools is not installed.
     """
     return _compiled(text, references, tuple(map(reference_name, references)))
@@ -174,11 +176,11 @@ def compiled(text: str, references: tuple[str, ...] = ()) -> Compiled:
 def _compiled(text: str, references: tuple[str, ...], names: tuple[str | None, ...]) -> Compiled:
     pool = _library("google.protobuf.descriptor_pool").DescriptorPool()
     named = {name: part for name, part in zip(names, references, strict=True) if name}
-    # Each after those that it imports, as references come.
+    # Each file comes after the files that it imports, because references have that order.
     serialized = {name: file for name, part in {**named, _FILE: text}.items() if (file := serialized_file(part))}
     texts = {**_CONFLUENT, **{name: part for name, part in named.items() if name not in serialized}}
     if _FILE in serialized:
-        # What serialized files import is compiled as what a file imports that holds nothing else.
+        # The imports of serialized files are compiled through a file that has only these imports.
         imports = dict.fromkeys(
             name for file in serialized.values() for name in file.dependency if name not in serialized
         )
@@ -198,7 +200,7 @@ def _compiled(text: str, references: tuple[str, ...], names: tuple[str | None, .
 
 
 def serialized_file(text: str) -> FileDescriptorProto | None:
-    """The FileDescriptorProto of a text that is its base64; None of any other text."""
+    """The FileDescriptorProto of a text that is base64 of one; None for any other text."""
     from google.protobuf.descriptor_pb2 import FileDescriptorProto
     from google.protobuf.message import DecodeError
 
@@ -209,7 +211,7 @@ def serialized_file(text: str) -> FileDescriptorProto | None:
 
 
 def _protoc(text: str, files: dict[str, str]) -> list[FileDescriptorProto]:
-    """The descriptors of a text and of all that it imports, each after those that it imports itself."""
+    """The descriptors of a text and of all files that it imports, each after its own imports."""
     from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
     compiler = _library("grpc_tools._protoc_compiler")
@@ -217,8 +219,8 @@ def _protoc(text: str, files: dict[str, str]) -> list[FileDescriptorProto]:
         folder = TemporaryDirectory(prefix="srfix-proto-")
     except OSError as error:
         raise UsageError(
-            f"A Protobuf schema is compiled in a temporary folder, which cannot be made ({error.strerror}). Let TMPDIR "
-            "name a folder that can be written to."
+            f"srfix compiles a Protobuf schema in a temporary folder, which it cannot make ({error.strerror}). Set TMPDIR to "
+            "a folder that srfix can write to."
         ) from error
     with folder as name:
         for path, content in {**files, _FILE: text}.items():
@@ -229,13 +231,13 @@ def _protoc(text: str, files: dict[str, str]) -> list[FileDescriptorProto]:
             found = _compile(compiler, includes)
         except compiler.ProtocErrors as error:
             if "JSON name" not in (problems := _problems(error)):
-                raise SchemaError(f"The text is no Protobuf schema: {problems}") from None
-            # Nobody else minds columns such as USER_ID beside USERID: not ksqlDB, not the registry.
+                raise SchemaError(f"The text is not a Protobuf schema: {problems}") from None
+            # protoc alone refuses two fields such as USER_ID and USERID; ksqlDB and the registry accept them.
             _write(Path(name), _FILE, _MESSAGE.sub(lambda begin: begin[0] + _LENIENT, _as_protoc_wants(text)))
             try:
                 found = _compile(compiler, includes)
             except compiler.ProtocErrors:
-                raise SchemaError(f"The text is no Protobuf schema: {problems}") from None
+                raise SchemaError(f"The text is not a Protobuf schema: {problems}") from None
     protos = [FileDescriptorProto.FromString(_descriptor_in(code)) for code in found]
     for proto in protos:
         _mark_entries(proto.message_type)
@@ -243,7 +245,7 @@ def _protoc(text: str, files: dict[str, str]) -> list[FileDescriptorProto]:
 
 
 def _compile(compiler: Any, includes: list[bytes]) -> list[bytes]:
-    """The Python modules that protoc makes."""
+    """The code of the Python modules that protoc makes."""
     with _PROTOC, warnings.catch_warnings():
         warnings.simplefilter("ignore", compiler.ProtocWarning)
         return [code for _, code in compiler.get_protos(_FILE.encode(), includes)]
@@ -258,7 +260,7 @@ def _mark_entries(messages: Iterable[DescriptorProto]) -> None:
 
 
 def _descriptor_in(code: bytes) -> bytes:
-    """The file's descriptor in the Python module that protoc makes of it: the one way to get it that prints nothing."""
+    """The file's descriptor, from the Python module that protoc makes of the file. Other ways to get it print something."""
     for node in ast.walk(ast.parse(code)):
         if (
             isinstance(node, ast.Call)
@@ -272,16 +274,21 @@ def _descriptor_in(code: bytes) -> bytes:
 
 
 def _as_protoc_wants(text: str) -> str:
-    """A text that says its syntax, for of others protoc writes a warning to the terminal, that imports Confluent's options if
-    it has any: Confluent's converter writes them without (`ProtobufData.fromConnectSchema`), and that says of no message that
-    it is a map's entry: the registry does of a schema that it was sent as a descriptor (`ProtobufSchema.toMessage`)."""
+    """The text, changed so that protoc accepts it without a warning.
+
+    - It names its syntax; otherwise protoc writes a warning to the terminal.
+    - It imports Confluent's options if it uses them: Confluent's converter does not write the import
+      (`ProtobufData.fromConnectSchema`).
+    - It has no option `map_entry`: the registry writes this option if it got the schema as a descriptor
+      (`ProtobufSchema.toMessage`).
+    """
     syntax = "" if _SYNTAX.match(text) else 'syntax = "proto2";'
     imported = f'\nimport "{META}";' if _META.search(text) and META not in text else ""
     return f"{syntax}{_MAP_ENTRY.sub(_MARK, text)}{imported}"
 
 
 def _check_nesting(text: str) -> None:
-    """protoc reads an option's value by calls in calls, and knows no end of them: the process would be over.
+    """Checks the nesting, because protoc reads an option's value recursively and without a limit, and could crash the process.
 
     :raises SchemaError: if the text's brackets nest too deep.
     """
@@ -308,13 +315,13 @@ def _write(folder: Path, name: str, text: str) -> None:
 
 @lru_cache(maxsize=1)
 def _includes() -> tuple[str, ...]:
-    """Where `google/protobuf/*.proto` and `google/type/*.proto` are."""
+    """The folders of `google/protobuf/*.proto` and `google/type/*.proto`."""
     folders = (Path(folder).parent.parent for folder in _library("google.type").__path__)
     return str(resources.files("grpc_tools").joinpath("_proto")), *map(str, folders)
 
 
 def _problems(error: Any) -> str:
-    """What protoc says, with the lines counted from 1."""
+    """protoc's messages, with lines counted from 1."""
     problems = [
         f"{_text(problem.message).rstrip('.')} (line {problem.line + 1}"
         f"{'' if _text(problem.filename) == _FILE else f' of {_text(problem.filename)}'})"

@@ -1,9 +1,9 @@
-"""Rows → messages under a schema: the columns' own, or one that exists (`ProtobufSRSchemaDataTranslator`, then
+"""Rows → messages under the columns' own schema or an existing one (`ProtobufSRSchemaDataTranslator`, then
 `ProtobufData.fromConnectData`).
 
-A column is written as the field of its exact name, which must be of its Connect type. Null is not written, so that a field
-without presence is read as its default, 0 or empty, as ksqlDB reads it: `nullable_representation` says otherwise. Null in an
-ARRAY is refused, as in Java. Of a STRUCT for a oneof the one field that is not null is written.
+A column is written as the field with exactly its name, which must have the column's Connect type. Null is not written, so a
+field without presence is read as its default, 0 or empty, as in ksqlDB; `nullable_representation` can change this. Null in an
+ARRAY is refused, as in Java. If a STRUCT represents a oneof, its only field that is not null is written.
 
 `google.type.TimeOfDay` and `google.protobuf.Timestamp` hold nanoseconds, so no time is too fine for them; ksqlDB writes
 milliseconds.
@@ -43,18 +43,20 @@ _EPOCH_DAY: Final = datetime.date(1970, 1, 1).toordinal()
 _FIRST_DAY: Final = datetime.date(1582, 10, 15)
 _SECOND: Final = datetime.timedelta(seconds=1)
 _UNSIGNED: Final = {13: 32, 7: 32, 4: 63, 6: 63}
-"""uint32, fixed32, and those of 64 bits: how many of them a long has."""
+"""The number of bits that may be used, by type: uint32, fixed32, uint64, fixed64. A Java long has only 63 for the last two."""
 
 
 def plain_encoder(message: Descriptor, indexes: tuple[int, ...] | None) -> Encode:
-    """Dicts as the runtime takes them, by the fields' names; `indexes` stand before the body, if a registry is to read it."""
+    """An encoder of dicts with the fields' names as keys, in the runtime's form. `indexes` are written before the body; None
+    if there is no registry.
+    """
     return _encoder(message, indexes, lambda row: row, None)
 
 
 def column_encoder(message: Descriptor, root: ProtoType, indexes: tuple[int, ...] | None, spec: WriteSpec) -> Encode:
-    """Rows of the columns; un-wrapped, the bare value of the only one.
+    """An encoder of rows of the columns; if not wrapped, of the bare value of the only column.
 
-    :raises SchemaError: if a column has no field, or one of another type.
+    :raises SchemaError: if a column has no field, or its field has another type.
     """
     plan = _Plan(spec)
     if spec.wrapped:
@@ -111,7 +113,7 @@ def _explained(row: object, check: ValueCheck | None, error: Exception) -> Encod
     if isinstance(error, UnicodeEncodeError):
         return EncodeError("A string of the row contains half a surrogate pair, which cannot be encoded.")
     why = "it nests too deep" if isinstance(error, RecursionError) else error
-    return EncodeError(f"The row is no message of its Protobuf schema ({why}).")
+    return EncodeError(f"The row is not a message of its Protobuf schema ({why}).")
 
 
 class _Plan:
@@ -119,13 +121,13 @@ class _Plan:
         self._spec = spec
 
     def value(self, writer: ProtoType, column: ColumnType, path: str) -> ValueCheck:
-        """How values that are not null are checked, and made what the runtime takes."""
+        """Checks values that are not null, and converts them to the runtime's form."""
         wanted = connect_schema_of(column)
         name = writer.name if writer.is_logical else None
         if writer.connect is not wanted.type or name != wanted.name:
             raise SchemaError(
-                f"The schema has the type {writer.word} at {path or 'the root'}, and the column is {type_name(column)}. "
-                "Declare the column as the schema has it."
+                f"The schema has the type {writer.word} at {path or 'the root'}, but the column is {type_name(column)}. "
+                "Declare the column with the schema's type."
             )
         match column:
             case Struct(fields):
@@ -138,7 +140,7 @@ class _Plan:
                 return _scalar(writer, column, self._spec)
 
     def _held(self, writer: ProtoType, column: ColumnType, path: str) -> ValueCheck:
-        """The same, in the message of `google/protobuf/wrappers.proto` that it stands in, if it does."""
+        """The same, inside a message of `google/protobuf/wrappers.proto` if the schema has one there."""
         check = self.value(writer, column, path)
         if isinstance(column, Struct | Array | Map) or not is_held(writer):
             return check
@@ -178,14 +180,14 @@ def _one_of(convert: Convert) -> Convert:
         fields = cast("Mapping[str, object]", convert(value))
         chosen = {name: part for name, part in fields.items() if part is not None}
         if len(chosen) != 1:
-            raise Misfit([("", f"has {len(chosen)} fields that are not null, and a oneof has one")])
+            raise Misfit([("", f"has {len(chosen)} fields that are not null, but a oneof has exactly one")])
         return chosen
 
     return of
 
 
 def _without(unions: tuple[str, ...]) -> Callable[[Convert], Convert]:
-    """A message has the fields of its oneofs as its own."""
+    """Moves the fields of the oneofs into the message itself, where the runtime expects them."""
 
     def within(convert: Convert) -> Convert:
         def of(value: object) -> object:
@@ -224,9 +226,9 @@ def _then(convert: Convert) -> ValueCheck:
 
 
 def _avro(schema: object) -> ValueCheck:
-    """What Avro takes for the same column, Protobuf takes."""
+    """The check for Avro: Protobuf accepts the same values for a column."""
     check = scalar(load(json.dumps(schema)))
-    return replace(check, exact=None) if check.exact is int else check  # the runtime's words for a number are none
+    return replace(check, exact=None) if check.exact is int else check  # the runtime does not explain a wrong number
 
 
 def _unsigned(bits: int) -> Convert:
@@ -252,7 +254,7 @@ def _symbol(enum: EnumDescriptor) -> Convert:
 
 
 def _decimal(column: Decimal) -> Convert:
-    """`DecimalUtils.fromBigDecimal` of a number that has the column's scale."""
+    """`DecimalUtils.fromBigDecimal`, with the column's scale."""
     unit, exact, low, bound = decimal_fit(column.precision, column.scale)
     what = f"a number that fits {type_name(column)} without rounding"
 
@@ -280,7 +282,7 @@ def _date(day: object) -> object:
     if not isinstance(day, datetime.date) or isinstance(day, datetime.datetime):
         raise Misfit.needs("a date", day)
     if day < _FIRST_DAY:
-        raise Misfit.needs(f"a date from {_FIRST_DAY} on, where Java's calendar is the same as this one", day)
+        raise Misfit.needs(f"a date from {_FIRST_DAY} on (before that, Java has another calendar)", day)
     return day
 
 
@@ -311,7 +313,7 @@ def _timestamp_message(instant: Any) -> object:
 
 
 def _as_integer(check: Convert, as_message: Callable[[Any], object]) -> Convert:
-    """For `times="integers"`: days, milliseconds of the day or since 1970."""
+    """For `times="integers"`: converts days, milliseconds of the day, or milliseconds since 1970."""
     of_integer = _OF_INTEGERS[check]
 
     def convert(value: object) -> object:

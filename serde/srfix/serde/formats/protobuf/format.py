@@ -1,5 +1,6 @@
-"""PROTOBUF: a schema of the registry's, message indexes, a message. ksqlDB goes through Connect, as the registry's own
-converter does (`ProtobufConverter`, `ProtobufData`)."""
+"""PROTOBUF: a schema in the registry; a payload has message indexes and a message. ksqlDB goes through Connect, like the
+registry's own converter (`ProtobufConverter`, `ProtobufData`).
+"""
 
 from __future__ import annotations
 
@@ -28,12 +29,12 @@ EMPTY_SCHEMA: Final = 'syntax = "proto3";\n\nmessage Empty {}\n'
 HAS_LOCAL_TIMES: Final = False
 values_decoder: None = None
 validator: None = None
-"""What the runtime reads is valid."""
+"""No validator: everything that the runtime reads is valid."""
 _FIRST: Final = (0,)
 
 
 def check_schema(schema_text: str, references: tuple[str, ...] = ()) -> None:
-    """:raises SchemaError: if protoc does not take the text.
+    """:raises SchemaError: if protoc does not accept the text.
     :raises UsageError: if the libraries of the extra `protobuf` are not installed.
     """
     compiled(schema_text, references)
@@ -42,7 +43,7 @@ def check_schema(schema_text: str, references: tuple[str, ...] = ()) -> None:
 def as_connect(
     schema_text: str, references: tuple[str, ...] = (), *, by_units: bool
 ) -> tuple[ConnectSchema, tuple[Dropped, ...]]:
-    """What ProtobufData makes of a schema's first message."""
+    """The Connect schema that ProtobufData makes of a schema's first message."""
     schema = compiled(schema_text, references)
     return connect_schema(schema, schema.message()), ()
 
@@ -56,29 +57,33 @@ def infer_columns(
     wrapped: bool | None = None,
 ) -> Inferred:
     """The columns of a schema's first message as ksqlDB infers them (`ProtobufSchemaTranslator`,
-    `ConnectKsqlSchemaTranslator`), and the fields that no column type holds. A key's are its message's, too."""
+    `ConnectKsqlSchemaTranslator`), and the fields that no column type holds. A key's columns are also its message's fields.
+    """
     schema = compiled(text, references)
     connect = connect_schema(schema, schema.message())
     return columns_of(connect, names=names, role=role, wrapped=wrapped is not False)
 
 
 def has_hints(schema_text: str, references: tuple[str, ...] = ()) -> bool:
-    """A reader has no schema of its own."""
+    """False: a Protobuf reader has no schema of its own."""
     return False
 
 
 def field_names(schema_text: str) -> tuple[str, ...]:
-    """The names of the first message's fields; none of a text that imports others."""
+    """The names of the first message's fields.
+
+    :raises SchemaError: if the text imports others.
+    """
     return tuple(field.name for field in compiled(schema_text).message().fields)
 
 
 def java_text(schema_text: str, *, has_references: bool) -> str:
-    """The text as it stands: Confluent's registry prints every text anew that it is sent, so any of them finds the version."""
+    """The text, unchanged: Confluent's registry rewrites every text that it gets, so any text of a schema finds the version."""
     return schema_text
 
 
 def record_name(schema_text: str, references: tuple[str, ...] = ()) -> str | None:
-    """The full name of the first message, or of the first enum where there is no message (`ProtobufSchema.name`)."""
+    """The full name of the first message, or of the first enum if there is no message (`ProtobufSchema.name`)."""
     file = compiled(schema_text, references).file
     types = [*file.message_types_by_name.values(), *file.enum_types_by_name.values()]
     return types[0].full_name if types else None
@@ -97,7 +102,7 @@ def _projection(
     names: tuple[str | None, ...],
     indexes: tuple[int, ...],
 ) -> Projection[ProtoType]:
-    """:param names: of the references, which are equal if their texts are."""
+    """:param names: the references' names; two references are equal if their texts are, so the cache needs the names too."""
     schema = compiled(schema_text, references)
     return project(ProtoType.of_message(schema, schema.message(indexes)), spec)
 
@@ -105,9 +110,9 @@ def _projection(
 def decoder(
     schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = (), *, framed: bool = True
 ) -> Decode:
-    """A decoder. Without columns it gives a message as a dict of its fields (`decode.plain_reader`).
+    """A decoder. Without columns it returns a message as a dict of its fields (`decode.plain_reader`).
 
-    :param framed: whether message indexes stand before the body.
+    :param framed: whether message indexes come before the body.
     """
     if schema_text is None:
         raise SchemaError("PROTOBUF bodies cannot be read without the schema that they were written under.")
@@ -138,8 +143,8 @@ def encoder(
 
 
 def encoder_under(schema_text: str, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
-    """An encoder of columns under a schema that exists: of its first message, or of the one that `full_name` names
-    (ksqlDB's VALUE_SCHEMA_FULL_NAME).
+    """An encoder of columns under an existing schema: it writes the schema's first message, or the message that `full_name`
+    names (ksqlDB's VALUE_SCHEMA_FULL_NAME).
 
     :raises SchemaError: if the schema has no such message.
     """

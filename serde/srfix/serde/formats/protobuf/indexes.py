@@ -1,6 +1,6 @@
-"""Message indexes: which message of a schema a payload's body is (`MessageIndexes`, Confluent Platform 5.5).
+"""Message indexes, which say which message of a schema a payload's body is (`MessageIndexes`, Confluent Platform 5.5).
 
-Zigzag varints: how many, then each; `00` is short for `[0]`, the first message of the file.
+They are zigzag varints: the number of indexes, then each index. `00` is short for `[0]`, the first message of the file.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from srfix.serde.errors import DecodeError, TruncatedBodyError
 
 FIRST: Final = b"\0"
 _MOST: Final = 32
-"""protoc nests no deeper."""
+"""protoc does not allow messages to nest deeper."""
 _MOST_BYTES: Final = 5
-"""Of a varint of 32 bits."""
+"""The most bytes of a 32-bit varint."""
 
 
 def read_indexes(payload: bytes, offset: int) -> tuple[tuple[int, ...], int]:
-    """The indexes that stand at an offset, and where the body begins.
+    """The indexes at an offset, and the offset at which the body begins.
 
     :raises DecodeError: if there are none.
     """
@@ -26,8 +26,8 @@ def read_indexes(payload: bytes, offset: int) -> tuple[tuple[int, ...], int]:
         return (0,), offset
     if not 0 < count <= _MOST:
         raise DecodeError(
-            f"The payload says that {count:,} message indexes follow, and messages nest {_MOST} deep at most. It is corrupt, "
-            "or its producer is no Protobuf serializer with a registry."
+            f"The payload says that {count:,} message indexes follow, but messages nest at most {_MOST} deep. It is corrupt, "
+            "or its producer is not a Protobuf serializer with a registry."
         )
     indexes: list[int] = []
     for _ in range(count):
@@ -39,7 +39,7 @@ def read_indexes(payload: bytes, offset: int) -> tuple[tuple[int, ...], int]:
 
 
 def written_indexes(indexes: tuple[int, ...]) -> bytes:
-    """The indexes as a payload has them."""
+    """The indexes in the form in which a payload has them."""
     if indexes == (0,):
         return FIRST
     return b"".join(_zigzag(number) for number in (len(indexes), *indexes))
@@ -51,7 +51,7 @@ def _varint(payload: bytes, offset: int) -> tuple[int, int]:
         if offset + place >= len(payload):
             raise TruncatedBodyError(
                 f"The payload has {len(payload)} bytes and ends within its message indexes. It was cut off, or its producer is "
-                "no Protobuf serializer with a registry."
+                "not a Protobuf serializer with a registry."
             )
         byte = payload[offset + place]
         number |= (byte & 0x7F) << 7 * place

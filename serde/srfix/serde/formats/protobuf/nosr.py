@@ -12,7 +12,7 @@ HAS_LOCAL_TIMES = False
 
 
 def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
-    """A decoder for messages of the schema that the columns would be registered with."""
+    """A decoder for messages of the schema that ksqlDB would register for the columns."""
     written = WriteSpec(columns=spec.columns, wrap=spec.wrap, nullable_representation=spec.nullable_representation)
     return framed.decoder(_text(written), spec, framed=False)
 

@@ -1,7 +1,7 @@
-"""The room that the runtime takes for a body before anything is made of it.
+"""Bounds the memory that the runtime takes for a parsed body.
 
-A message in it has room for all of its fields, so that two bytes, which say that there is one, take as much as its schema has
-fields. Only schemas with wide repeated messages are looked at, and of them only bodies that could take more than they may.
+A parsed message takes memory for all fields of its schema, even if the body only has the two bytes that say that the message
+is there. Only schemas with wide repeated messages are checked, and only bodies that could take more memory than is allowed.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 FEWEST_BYTES: Final = 2
-"""Of a message in a message: its number, and that it has no bytes."""
+"""The bytes of an empty message in a message: its field number, and its length 0."""
 _VALUE: Final = 40
-"""Bytes that a value takes (`PayloadBounds`)."""
+"""How many bytes of memory a value takes (`PayloadBounds`)."""
 _MESSAGE: Final = 32
 _SIZES: Final = {7: 1, 9: 16}
-"""By `FieldDescriptor.cpp_type`: bool; a string. The others have eight bytes at most."""
+"""Bytes by `FieldDescriptor.cpp_type`: bool and string. All other types have at most eight bytes."""
 _LEVELS: Final = 100
-"""As deep as the runtime reads."""
+"""How deep the runtime reads."""
 _GROUP: Final = 3
 _DELIMITED: Final = 2
 """Wire types."""
 
 
 def room_check(message: Descriptor) -> Callable[[bytes], None] | None:
-    """What raises a PayloadBoundError of bodies whose messages take too much room; None if none can.
+    """A function that raises a PayloadBoundError for a body whose messages take too much memory; None if no body can.
 
-    It raises the runtime's own DecodeError of bytes that are no message.
+    For bytes that are not a message, it raises the runtime's own DecodeError.
     """
-    # Of the runtime: bytes whose fields it does not know it keeps as they are.
+    # An Empty has no fields, so the runtime keeps all fields of a body as unknown ones, without parsing their messages.
     from google.protobuf.empty_pb2 import Empty
     from google.protobuf.message import DecodeError
     from google.protobuf.unknown_fields import UnknownFieldSet
@@ -107,7 +107,7 @@ def _fields(message: Descriptor) -> Iterator[FieldDescriptor]:
 
 
 def _repeated(message: Descriptor) -> Iterator[Descriptor]:
-    """The messages that may stand in a body any number of times."""
+    """The messages that a body can contain any number of times."""
     left, seen = [(message, False)], set[tuple[str, bool]]()
     while left:
         holder, many = left.pop()
@@ -122,7 +122,7 @@ def _repeated(message: Descriptor) -> Iterator[Descriptor]:
 
 
 def _room(message: Descriptor) -> int:
-    """Bytes, roughly; of an entry of a map with its value, which the runtime makes in any case."""
+    """The memory of a message, roughly, in bytes. A map's entry includes its value, which the runtime always makes."""
     size = _MESSAGE + sum(8 if field.is_repeated else _SIZES.get(field.cpp_type, 8) for field in message.fields)
     if message.GetOptions().map_entry and (value := message.fields_by_name["value"].message_type) is not None:
         size += _room(value)
