@@ -1,6 +1,6 @@
 """Which field feeds which column, in every format, over a registry: one record, as each format and engine reads it.
 
-| fields, in the writer's order | column | Avro, JSON_SR (0.13 on) | Avro up to 0.12 | JSON |
+| fields, in the writer's order | column | Avro, Protobuf, JSON_SR (0.13 on) | Avro, Protobuf up to 0.12 | JSON |
 |---|---|---|---|---|
 | FOO, foo | FOO | foo: the last, over the exact one | foo: the last | FOO: the exact one |
 | foo, FOO | FOO | FOO | FOO | FOO |
@@ -25,7 +25,7 @@ from srfix.serde.columns.text import parse_columns
 from srfix.serde.deserializer import JsonDeserializer, SchemaDeserializer
 from srfix.serde.interface import SerdeContext
 from srfix.serde.resolve.policies import ById
-from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer
+from srfix.serde.serializer import AvroSerializer, JsonSchemaSerializer, ProtobufSerializer
 from tests.serde import avro_schemas as avro
 from tests.serde.fakes import MemoryRegistry
 
@@ -174,6 +174,21 @@ class TestFolding:
         payload = write(_put(level, dict(fields)), VALUE)
         assert _read(registry, payload, declared, level, CaseRule.KSQLDB) == _put(level, head, "S"), HEAD
         assert _read(registry, payload, declared, level, CaseRule.KSQLDB_2020) == _put(level, of_json, "S"), JSON
+
+
+@pytest.mark.parametrize("level", ["root", "STRUCT"])
+@cases
+def test_protobuf_folds_as_avro(
+    level: str, fields: Fields, declared: str, head: Row, incident: Row, of_json: Row
+) -> None:
+    """Lists and maps of it hold no nulls."""
+    inner = " ".join(f"optional int32 {name} = {number};" for number, (name, _) in enumerate(fields, start=1))
+    text = f"message R {{ {inner} }}"
+    text = 'syntax = "proto3"; ' + (text if level == "root" else f"message Root {{ R s = 1; }} {text}")
+    registry = MemoryRegistry()
+    payload = ProtobufSerializer.for_schema(registry, text)(_put(level, dict(fields)), VALUE)
+    assert _read(registry, payload, declared, level, CaseRule.KSQLDB) == _put(level, head, "S"), HEAD
+    assert _read(registry, payload, declared, level, CaseRule.KSQLDB_2020) == _put(level, incident, "S"), INCIDENT
 
 
 @pytest.mark.core

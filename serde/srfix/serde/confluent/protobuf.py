@@ -135,11 +135,11 @@ class ProtobufSchema:
         def encode(value: object, prefix: bytes) -> bytes:
             is_message = _name_of(value) == name if message_type is None else isinstance(value, message_type)
             if is_message:
-                message = cast("Any", value)
+                made: Any = type(value)  # a field may have the name of a method
                 try:
-                    return prefix + cast("bytes", message.SerializeToString())
+                    return prefix + cast("bytes", made.SerializeToString(value))
                 except not_written as error:
-                    paths = tuple(message.FindInitializationErrors())
+                    paths = tuple(made.FindInitializationErrors(value))
                     raise EncodeError(f"The value does not fit its Protobuf schema ({error}).", paths=paths) from error
             if message_type is None and isinstance(value, dict):
                 return encode_dict(value, prefix)
@@ -177,7 +177,7 @@ def _unchanged(message: Any) -> Value:
 
 
 def _name_of(value: object) -> str | None:
-    return getattr(getattr(value, "DESCRIPTOR", None), "full_name", None)
+    return getattr(getattr(type(value), "DESCRIPTOR", None), "full_name", None)
 
 
 def _file_text(file: Any) -> str:

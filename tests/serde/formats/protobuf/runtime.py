@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import resources
+from importlib import import_module, resources
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -35,8 +35,9 @@ _DECIMAL: Final = (
 @cache
 def message_class(text: str, name: str = "M") -> Any:
     """The class of a message of a text."""
-    import google.type
-    from grpc_tools import protoc
+    # Without types.
+    protoc: Any = import_module("grpc_tools.protoc")
+    google_type: Any = import_module("google.type")
 
     with TemporaryDirectory() as folder:
         for path, content in (("confluent/meta", _META), ("confluent/type/decimal", _DECIMAL), ("x", text)):
@@ -46,7 +47,7 @@ def message_class(text: str, name: str = "M") -> Any:
         includes = [
             folder,
             str(resources.files("grpc_tools") / "_proto"),
-            str(Path(google.type.__path__[0]).parents[1]),
+            str(Path(google_type.__path__[0]).parents[1]),
         ]
         out = Path(folder, "out")
         command = [

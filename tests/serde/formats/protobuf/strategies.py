@@ -64,7 +64,9 @@ _KEYS: Final = ("string", "int32", "int64", "uint32", "bool")
 _COLUMNS: Final = {
     **dict.fromkeys(("int32", "sint32", "sfixed32"), "INT"),
     **dict.fromkeys(("float", "double"), "DOUBLE"),
-    **{"bool": "BOOLEAN", "string": "STRING", "bytes": "BYTES"},
+    "bool": "BOOLEAN",
+    "string": "STRING",
+    "bytes": "BYTES",
 }
 _DEFAULTS: Final[dict[str, Any]] = {"float": 0.0, "double": 0.0, "bool": False, "string": "", "bytes": b""}
 

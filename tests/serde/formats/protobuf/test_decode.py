@@ -31,6 +31,7 @@ from srfix.serde.specs import ReadSpec
 from tests.serde.formats.protobuf.runtime import IMPORTS, P2, P3, message_class
 
 _UTC = datetime.UTC
+_EPOCH, _FIRST = datetime.datetime(1970, 1, 1, tzinfo=_UTC), datetime.datetime(1, 1, 1, tzinfo=_UTC)
 _OURS = (CaseRule.UNIQUE, CaseRule.EXACT)
 
 
@@ -55,7 +56,8 @@ def _read(
 
 
 def _text(field: str, syntax: str = P3) -> str:
-    return f"{syntax}{IMPORTS} message M {{ {field} message N {{ optional int32 x = 1; }} }} enum E {{ Z = 0; ONE = 1; TWO = 2; }}"
+    enum = "enum E { Z = 0; ONE = 1; TWO = 2; }"
+    return f"{syntax}{IMPORTS} message M {{ {field} message N {{ optional int32 x = 1; }} }} {enum}"
 
 
 def _written(text: str, fields: dict[str, Any]) -> bytes:
@@ -432,7 +434,7 @@ class TestTimes:
                 datetime.time(23, 59, 59, 999_999),
             ),
             ("google.type.TimeOfDay", "INT", {"seconds": 1, "nanos": 1_000_000}, 1_001, 1_001),
-            ("google.protobuf.Timestamp", "TIMESTAMP", {}, datetime.datetime(1970, 1, 1, tzinfo=_UTC), datetime.datetime(1970, 1, 1, tzinfo=_UTC)),
+            ("google.protobuf.Timestamp", "TIMESTAMP", {}, _EPOCH, _EPOCH),
             (  # Timestamps.toMillis: the floor
                 "google.protobuf.Timestamp",
                 "TIMESTAMP",
@@ -441,7 +443,7 @@ class TestTimes:
                 datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999, _UTC),
             ),
             ("google.protobuf.Timestamp", "BIGINT", {"seconds": -1, "nanos": 1_000_000}, -999, -999),
-            ("google.protobuf.Timestamp", "TIMESTAMP", {"seconds": -62_135_596_800}, datetime.datetime(1, 1, 1, tzinfo=_UTC), datetime.datetime(1, 1, 1, tzinfo=_UTC)),
+            ("google.protobuf.Timestamp", "TIMESTAMP", {"seconds": -62_135_596_800}, _FIRST, _FIRST),
             ("google.protobuf.Timestamp", "STRING", {"seconds": 1}, "1000", "1000"),
         ],
     )  # fmt: skip
@@ -596,8 +598,8 @@ class TestIndexes:
     """`MessageIndexes.readFrom`."""
 
     _TEXT = (
-        f"{P3} enum E {{ Z = 0; }} message A {{ int32 a = 1; message N {{ message NN {{}} enum X {{ Y = 0; }} message N2 {{ int32 "
-        "b = 1; } } } message B { int32 c = 1; message C { int32 d = 1; } } message D { int32 e = 1; }"
+        f"{P3} enum E {{ Z = 0; }} message A {{ int32 a = 1; message N {{ message NN {{}} enum X {{ Y = 0; }} message N2 {{ "
+        "int32 b = 1; } } } message B { int32 c = 1; message C { int32 d = 1; } } message D { int32 e = 1; }"
     )
 
     @pytest.mark.parametrize(

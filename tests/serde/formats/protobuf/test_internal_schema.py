@@ -272,7 +272,7 @@ class TestEveryColumn:
     @given(avro_columns.filter(lambda columns: all(_is_held(column.type) for column in columns)))
     def test_protoc_takes_the_text_and_the_columns_come_back(self, columns: Columns) -> None:
         for nullable in (None, "optional", "wrapper"):
-            text = protobuf.internal_schema(WriteSpec(columns=columns, nullable_representation=nullable))  # type: ignore[arg-type]
+            text = protobuf.internal_schema(WriteSpec(columns=columns, nullable_representation=nullable))
             inferred = protobuf.infer_columns(text, names="keep").columns
             assert _digitless(inferred) == _digitless(columns)
 

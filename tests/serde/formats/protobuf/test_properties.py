@@ -100,7 +100,7 @@ class TestColumns:
             return
         wanted = {column.name: _kept(column.type, row[column.name]) for column in held}
         for nullable in ("optional", "wrapper"):
-            spec = WriteSpec(columns=held, nullable_representation=nullable)  # type: ignore[arg-type]
+            spec = WriteSpec(columns=held, nullable_representation=nullable)
             text = protobuf.internal_schema(spec)
             payload = protobuf.encoder(text, spec)(wanted, _HEAD)
             for rule in (CaseRule.UNIQUE, CaseRule.EXACT):

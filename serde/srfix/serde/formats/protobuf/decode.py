@@ -109,13 +109,14 @@ def body_decoder(make: Callable[[tuple[int, ...]], Callable[[bytes], Value]], *,
 def reader(message: Descriptor, read: Callable[[Any], Value], budget: Budget | None = None) -> Callable[[bytes], Value]:
     """A function that reads bodies of a message.
 
-    :param budget: the budget for all values that `read` makes; None if it makes none.
+    :param budget: the budget for all values that `read` makes of a message; None if `read` returns the message itself. Such a
+        message may lack required fields, as the runtime allows.
     """
     from google.protobuf.message import DecodeError as ParseError
 
     made = _class_of(message)
-    parse, lacking = made.FromString, made.FindInitializationErrors if has_required(message) else None
-    measured = room_check(message)
+    parse, measured = made.FromString, room_check(message)
+    lacking = made.FindInitializationErrors if budget is not None and has_required(message) else None
 
     def read_body(body: bytes) -> Value:
         try:
@@ -124,7 +125,7 @@ def reader(message: Descriptor, read: Callable[[Any], Value], budget: Budget | N
             raise _no_message(message, body, error) from error
         return read(parsed)
 
-    if measured is None and lacking is None and not (budget and budget.is_needed):
+    if measured is None and lacking is None and (budget is None or not budget.is_needed):
         return read_body
 
     def read_checked(body: bytes) -> Value:
@@ -136,7 +137,7 @@ def reader(message: Descriptor, read: Callable[[Any], Value], budget: Budget | N
             raise _no_message(message, body, error) from error
         if lacking is not None and (names := lacking(parsed)):
             raise DecodeError(f"The body lacks fields that its schema requires: {', '.join(names)}.")
-        if budget:
+        if budget is not None:
             budget.begin(len(body))
         return read(parsed)
 

@@ -213,6 +213,7 @@ def serialized_file(text: str) -> FileDescriptorProto | None:
 def _protoc(text: str, files: dict[str, str]) -> list[FileDescriptorProto]:
     """The descriptors of a text and of all files that it imports, each after its own imports."""
     from google.protobuf.descriptor_pb2 import FileDescriptorProto
+    from google.protobuf.message import DecodeError
 
     compiler = _library("grpc_tools._protoc_compiler")
     try:
@@ -238,7 +239,10 @@ def _protoc(text: str, files: dict[str, str]) -> list[FileDescriptorProto]:
                 found = _compile(compiler, includes)
             except compiler.ProtocErrors:
                 raise SchemaError(f"The text is not a Protobuf schema: {problems}") from None
-    protos = [FileDescriptorProto.FromString(_descriptor_in(code)) for code in found]
+    try:
+        protos = [FileDescriptorProto.FromString(_descriptor_in(code)) for code in found]
+    except DecodeError as error:  # a text that is not UTF-8, in an option that this process knows
+        raise SchemaError(f"The options of the Protobuf schema cannot be read ({error}).") from error
     for proto in protos:
         _mark_entries(proto.message_type)
     return protos
