@@ -128,7 +128,7 @@ def _integer(text: str, path: str, number: int, what: str) -> int:
 
 def _bad(path: str, line: int, problem: str) -> StateDirectoryError:
     return StateDirectoryError(
-        f"{path}, line {line}: {problem}. The file is damaged, or it is no checkpoint of Kafka Streams; take a "
+        f"{path}, line {line}: {problem}. The file is damaged, or it is not a checkpoint of Kafka Streams; take a "
         "fresh copy of the state directory, with the application stopped."
     )
 
