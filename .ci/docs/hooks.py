@@ -1,4 +1,4 @@
-"""MkDocs' side of the site: adds the pages that are made, the menu, and links from codes and commands to their pages."""
+"""Hooks of MkDocs. They add the pages that are made, the menu, and links from finding codes and commands to their pages."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _PAGES = made_pages(runs_notebooks=True)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """The menu: what each entry of `MENU` holds."""
+    """Sets the menu from the entries of `MENU`."""
     config.nav = [_entry(title, place) for title, place in MENU.items()]
     return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """The pages that are made, and what can be downloaded, beside the pages that are written."""
+    """Adds the pages that are made, and the files to download, to the pages that are written."""
     for path, text in {**_PAGES, **downloads()}.items():
         files.append(File.generated(config, path, content=text))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Codes and commands lead to their pages, but in what is copied from code."""
+    """Links finding codes and commands to their pages, except on pages that are copied from code."""
     path = page.file.src_uri
     return markdown if path.startswith("api/") else linked(path, for_the_site(markdown))
 

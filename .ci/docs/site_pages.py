@@ -1,5 +1,5 @@
-"""The pages of the site that nobody writes: path → Markdown, from the commands, the catalogue of findings, JSON Schemas,
-docstrings and notebooks; the menu; and which words lead where. Needs no MkDocs."""
+"""Makes pages of the site, path → Markdown, from the commands, the catalogue of findings, JSON Schemas, docstrings and
+notebooks. Also has the menu, and links words to pages. It does not need MkDocs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOTEBOOKS: Final = ROOT / "fixtures" / "notebooks"
 ACTION: Final = ROOT / ".github" / "actions" / "srfix" / "action.yml"
 
 COPIED: Final = ("DESIGN.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
-"""Files that are pages as they are. Links between them hold here as they do there."""
+"""Files that become pages unchanged. Links between them work on the site as in the repository."""
 
 REPOSITORY: Final = "https://github.com/srfix/srfix/blob/main/"
 
@@ -85,7 +85,7 @@ MENU: Final[Mapping[str, str | Mapping[str, str]]] = {
         "Changes": "CHANGELOG.md",
     },
 }
-"""Tab → its page, or its entries; an entry → its page, or the folder of its pages."""
+"""Tab → its page or its entries. Entry → its page, or the folder of its pages."""
 
 FINDINGS: Final[Mapping[str, tuple[str, str]]] = {
     "SRF001": ("A restored store cannot be read", ""),
@@ -109,7 +109,7 @@ FINDINGS: Final[Mapping[str, tuple[str, str]]] = {
     "SRF019": ("A restore skips a global store's processor", "`--topology` and `--state-dir`"),
     "SRF020": ("A topic's reader asks the wrong subject", "`srfix check TOPIC`"),
 }
-"""Code → its title in a few words, which README has too; what it takes to see it, besides cluster and registry."""
+"""Code → its title in a few words (the same as in README), and what srfix needs to see it, besides cluster and registry."""
 
 API: Final = (
     "srfix.serde",
@@ -120,7 +120,7 @@ API: Final = (
     "srfix.serde.spark",
     "srfix.recovery",
 )
-"""Front doors, and modules whose names are promised like theirs: their docstrings are shown."""
+"""Public packages, and modules whose names are as stable as theirs. The site shows their docstrings."""
 
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Steps of a repair": ("recovery.steps", "recovery.diagnosis", "recovery.findings", "recovery.repair"),
@@ -146,25 +146,25 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Engines, types and more": ("serde", "serde.spark.read.jvm"),
     "Errors": ("serde.errors", "serde.spark.errors", "serde.schemas.errors", "recovery.errors"),
 }
-"""Heading of a front door's page → the modules whose names stand under it; of several that fit, the longest counts."""
+"""Heading on a package's page → the modules whose names stand under it. If several modules fit, the longest one counts."""
 
 DOCSTRINGS: Final = {
     "spark/options.md": ("srfix.serde.spark.source", 'Options of `format("srfix")`'),
     "serde/differences.md": ("srfix.serde.confluent", "The drop-in for confluent-kafka"),
 }
-"""Page → the module whose docstring, and those of the files below it that hold a table, it consists of; its title."""
+"""Page → a module, and the page's title. The page has the module's docstring, and the docstrings below it that hold a table."""
 
 
 NOTEBOOK_TITLES: Final = {"incident": "The incident", "serde": "The serde", "spark": "The incident on Spark"}
 
 RUNS_ALONE: Final = {"incident", "serde"}
-"""The notebooks that need nothing but Python, so that the site can show what comes of them."""
+"""The notebooks that need nothing but Python, so that the site can run them and show their output."""
 
 
 def made_pages(*, runs_notebooks: bool = False) -> Mapping[str, str]:
-    """All of them, in the order of the menu.
+    """All pages that are made, in the order of the menu.
 
-    :param runs_notebooks: True to run those that can be, and show what their cells give.
+    :param runs_notebooks: True to run the notebooks of `RUNS_ALONE` and show the output of their cells.
     """
     pages = {name: (ROOT / name).read_text(encoding="utf-8") for name in COPIED}
     pages["github-action.md"] = _action_page(yaml.safe_load(ACTION.read_text(encoding="utf-8")))
@@ -179,13 +179,13 @@ def made_pages(*, runs_notebooks: bool = False) -> Mapping[str, str]:
 
 
 def downloads() -> Mapping[str, str]:
-    """Files of the site that are no pages: path → text."""
+    """Files of the site that are not pages: path → text."""
     notebooks = {f"notebooks/{path.name}": path.read_text(encoding="utf-8") for path in NOTEBOOKS.glob("*.ipynb")}
     return notebooks | {f"documents/{each.name}.schema.json": schema_text(each) for each in DOCUMENTS}
 
 
 def menu_titles(folder: str) -> Mapping[str, str]:
-    """Of the pages in a folder that are made: page → its title in the menu."""
+    """The pages in a folder that are made: page → its title in the menu."""
     match folder:
         case "findings/":
             return {"findings/index.md": "All findings"} | {
@@ -202,8 +202,9 @@ def menu_titles(folder: str) -> Mapping[str, str]:
 
 
 def for_the_site(text: str) -> str:
-    """GitHub's Markdown as Python-Markdown takes it: a bar in a table's code has no backslash (it would be shown), and a
-    fence names a language alone (one of two words is no fence, and swallows what follows). README is no page of the site."""
+    """Changes GitHub's Markdown for Python-Markdown. A bar in code loses its backslash, which would be shown. A code fence
+    keeps only the language, because Python-Markdown does not see a fence with two words, and loses the text after it. Links to
+    README lead to the repository, because README is not a page of the site."""
     text = re.sub(r"^(`{3,}\w+) .*$", r"\1", text, flags=re.MULTILINE)
     text = text.replace("](README.md", f"]({REPOSITORY}README.md").replace("](.ci/docs/pages/", "](")
     return re.sub(r"`[^`\n]+`", lambda code: code[0].replace("\\|", "|"), text)
@@ -217,7 +218,8 @@ _LINKED: Final = re.compile(
 
 
 def linked(page: str, text: str) -> str:
-    """A page's text in which a code and a command lead to their pages, but for headings, code and what is a link."""
+    """A page's text, with links from finding codes and commands to their pages. Headings, code blocks and links stay as they
+    are."""
     up = "../" * page.count("/")
 
     def link(found: re.Match[str]) -> str:
@@ -229,7 +231,7 @@ def linked(page: str, text: str) -> str:
 
 
 def _page_of(words: str) -> str | None:
-    """The page of a code or a command; None for other words."""
+    """The page of a finding code or a command; None for other words."""
     if words in FINDINGS:
         return f"findings/{words}.md"
     first, *rest = words.split()
@@ -261,7 +263,7 @@ def _command_pages() -> Iterator[tuple[str, str]]:
     commands = every_command()
     listed = [f"| `srfix {name}` | {_cell(entry.summary)} |" for name, entry in commands.items()]
     about = (
-        "What `--help` says of each. [What the exit codes mean](../reference/exit-codes.md)."
+        "Each page has the text of `--help`. [What the exit codes mean](../reference/exit-codes.md)."
         " [Where options may stand](../reference/configuration.md)."
     )
     yield "commands/index.md", _lines("# Commands", about, _table(("command", "what"), listed))
@@ -275,11 +277,11 @@ def _command_pages() -> Iterator[tuple[str, str]]:
 
 
 _OF_A_NEW_SCHEMA: Final = ("SRF012", "SRF020")
-"""What `srfix guard` predicts of a schema, and not of a store."""
+"""The findings that `srfix guard` predicts for a schema, not for a store."""
 
 
 def _codes_by_command() -> Mapping[str, tuple[str, Sequence[str]]]:
-    """Command → what it does with findings, in a word, and their codes."""
+    """Command → a verb for what it does with findings, and their codes."""
     (nothing,) = (field.default for field in fields(Check) if field.name == "find")
     known = sorted(CHECKS, key=lambda check: check.entry.code)
     return {
@@ -298,15 +300,15 @@ def _finding_pages() -> Iterator[tuple[str, str]]:
     rows = [f"| {known.code} | {FINDINGS[known.code][0]} | {known.severity} |" for known in CATALOGUE]
     needs = [f"| {code} | {needed} |" for code, (_, needed) in FINDINGS.items() if needed]
     about = (
-        "KAFKA-10179 is one of a family. Each relative has a code of its own, and evidence tells look-alikes apart, not their"
-        " names. Codes are stable. `srfix explain CODE` says the same as the pages."
+        "KAFKA-10179 is one of a family of problems, and each of them has its own code. srfix tells similar problems apart by"
+        " evidence, not by names. Codes are stable. `srfix explain CODE` says the same as the pages."
     )
-    more = "Cluster and registry are enough for the others."
+    more = "For all other findings, the cluster and the registry are enough."
     yield (
         "findings/index.md",
         _lines(
             *("# Findings", about, _table(("code", "finding", "severity"), rows)),
-            *("## What it takes to see them", more, _table(("code", "also needed"), needs)),
+            *("## What srfix needs to see them", more, _table(("code", "also needed"), needs)),
         ),
     )
     for known in CATALOGUE:
@@ -314,7 +316,7 @@ def _finding_pages() -> Iterator[tuple[str, str]]:
 
 
 def _paragraphs(text: str) -> str:
-    """A text of the catalogue, whose lines are paragraphs and items of lists."""
+    """A text of the catalogue as Markdown. Each of its lines is a paragraph or an item of a list."""
     return escaped(text).replace("\n", "\n\n")
 
 
@@ -335,7 +337,7 @@ def _finding_page(known: CatalogueEntry) -> str:
 
 
 def _documents_page() -> str:
-    """The JSON documents that srfix writes: each one's keys as tables."""
+    """The JSON documents that srfix writes, with tables of their keys."""
     rows, parts = [], []
     for document in DOCUMENTS:
         schema = json.loads(schema_text(document))
@@ -348,14 +350,14 @@ def _documents_page() -> str:
             what = f"**{name}**: {_type_of(definition)}" if "enum" in definition else f"**{name}**"
             parts += [what, escaped(definition.get("description", "")), *_tables_of(definition)]
     about = (
-        "What `--output json` and files of srfix hold. Keys may be added within a version, never renamed. `[]` after a key"
-        " stands for the items of a list."
+        "`--output json` and the files of srfix hold these documents. Within a version, keys may be added, but never renamed."
+        " `[]` after a key stands for the items of a list."
     )
     return _lines("# JSON documents", about, _table(("document", "written by"), rows), *parts)
 
 
 def _tables_of(schema: Mapping[str, Any]) -> Iterator[str]:
-    """The keys of an object; of one that has several forms, what these are."""
+    """A table of the object's keys; if the object has several forms, a sentence that names them."""
     if rows := list(_keys_of(schema, "")):
         yield _table(("key", "type", "what"), rows)
     if "anyOf" in schema:
@@ -394,7 +396,8 @@ def _type_of(value: Mapping[str, Any]) -> str:
 
 
 def _api_page(front: str) -> str:
-    """What a front door shows, name by name, from where each is written; in groups, where there are several."""
+    """The page of a public package: each name with the docstring from its own module; with headings if there are several
+    groups."""
     about = inspect.getdoc(importlib.import_module(front)) or ""
     groups: dict[str, list[str]] = {title: [] for title in GROUPS}
     for place, name in shown_names(front):
@@ -427,8 +430,8 @@ def _shown(name: str, is_in_a_group: bool) -> str:
 
 
 def shown_names(front: str) -> Sequence[tuple[str, str]]:
-    """(module, name) of all that a front door imports to show it, by its text, for it loads a name when it is asked for; of
-    a module, of the classes that no door shows.
+    """The public names, as (module, name). For a package, these are its imports in the source text, because the package loads
+    a name only when it is used. For a module, these are the classes that no package shows.
     """
     path = importlib.import_module(front).__file__
     assert path is not None
@@ -459,16 +462,16 @@ def _docstring_page(front: str, title: str) -> str:
 
 
 def _with_fenced_sessions(text: str) -> str:
-    """Doctest's lines as code."""
+    """Puts the sessions of doctests into code blocks."""
     blocks = text.split("\n\n")
     return "\n\n".join(f"```pycon\n{block}\n```" if block.startswith(">>> ") else block for block in blocks)
 
 
 def _notebook_page(path: Path, *, runs: bool) -> str:
-    """A notebook's cells as Markdown and code, with what they give: now, or as it was kept."""
+    """A notebook's cells as Markdown and code, with their output: of a run now, or as stored in the notebook."""
     notebook = nbformat.read(path, as_version=4)
     if runs:
-        from nbclient import NotebookClient  # the tests read what is written here, and do without Jupyter
+        from nbclient import NotebookClient  # the tests use this module without Jupyter
 
         with tempfile.TemporaryDirectory() as folder:
             NotebookClient(notebook, timeout=120, resources={"metadata": {"path": folder}}).execute()

@@ -197,8 +197,8 @@ class TestWhatMakesNoSense:
             (("decode", "--payload", "00", "--framed"), "--framed needs --schema"),
             (("decode", "--payload", "00", "--format", "kafka"), "needs its columns"),
             (("decode", "--payload", "7|a", "--format", "delimited"), "needs its columns"),
-            (("decode", "--payload", "7", "--format", "json", "--delimiter", ";"), "is only for DELIMITED"),
-            (("encode", "--format", "json", "--delimiter", ";", "{}"), "is only for DELIMITED"),
+            (("decode", "--payload", "7", "--format", "json", "--delimiter", ";"), "DELIMITED has a delimiter"),
+            (("encode", "--format", "json", "--delimiter", ";", "{}"), "DELIMITED has a delimiter"),
             (("decode", "--payload", "00", "--role", "both", "--format", "json"), "is a key or a value"),
             (("decode", "--payload", "00"), "No schema registry was named"),
             (("schema", "A INT", "--format", "kafka"), "has no schemas"),
@@ -221,3 +221,40 @@ def test_of_a_file_that_is_no_schema_nothing_is_shown(command: tuple[str, ...], 
     assert done.returncode == 2
     assert "client.properties is not JSON" in done.stderr
     assert "topsecret" not in done.stderr
+
+
+class TestAGivenProtobufSchema:
+    TEXT = 'syntax = "proto3"; package p; message A { int32 ID = 1; } message B { string X = 1; }'
+
+    @pytest.mark.parametrize("columns", [(), ("--columns", "X STRING")])
+    def test_the_full_name_chooses_the_message(self, columns: tuple[str, ...]) -> None:
+        under = ("--format", "protobuf", "--schema", self.TEXT)
+        assert said(srfix("encode", *under, *columns, "--full-name", "p.B", '{"X": "x"}')) == ["02020a0178"]
+        (row,) = said(srfix("decode", *under, "--payload", "02020a0178"))
+        assert json.loads(row) == {"X": "x"}
+        unknown = srfix("encode", *under, *columns, "--full-name", "B", '{"X": "x"}')
+        assert unknown.returncode == 2
+        assert "has no message B. Name one that it has (p.A, p.B)" in unknown.stderr
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            (("--nullable-representation", "optional"), "Leave them out with --schema"),
+            (("--source-name", "S"), "Leave them out with --schema"),
+            (("--format", "avro", "--schema", '"int"', "--full-name", "a.B"), "--full-name is for Protobuf"),
+        ],
+    )
+    def test_an_option_that_would_change_nothing_is_refused(self, options: tuple[str, ...], words: str) -> None:
+        done = srfix("encode", "--format", "protobuf", "--schema", self.TEXT, *options, "{}")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert words in done.stderr
+
+    @pytest.mark.parametrize("command", [("encode", "{}"), ("decode", "--payload", "hex:00")])
+    def test_a_file_s_name_says_how_it_is_given(self, command: tuple[str, ...], tmp_path: Path) -> None:
+        (tmp_path / "a.proto").write_text(self.TEXT)
+        bare = srfix(*command, "--format", "protobuf", "--schema", f"{tmp_path}/a.proto")
+        assert bare.returncode == 2
+        assert f"Write @ before it: --schema @{tmp_path}/a.proto" in bare.stderr
+        avro = srfix(*command, "--schema", f"@{tmp_path}/a.proto")
+        assert avro.returncode == 2
+        assert "Give --format protobuf" in avro.stderr

@@ -70,7 +70,7 @@ def test_a_session_that_lacks_jars_says_which_and_start_session_brings_them(tmp_
     for said in (avro, kafka):
         assert f"spark-submit --packages {COORDINATES}" in said
     for said in (avro, kafka, none):
-        assert ('spark.read.format("srfix")' in said) is (lacks_source() is None)
+        assert ('format("srfix")' in said) is (lacks_source() is None)
     assert (first, second) == (COORDINATES, COORDINATES)
     assert "Spark cannot get the jar srfix.none:none:0" in none
     assert there == "They are there, for every thread."

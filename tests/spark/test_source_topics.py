@@ -76,7 +76,7 @@ class TestBatch:
         registry.configure(f"{second.name}-value", {"compatibility": "NONE"})
         registry.seed(f"{second.name}-value", RENAMED)
         given = named(first, subscribe=f"{first.name},{second.name}")
-        with pytest.raises(UsageError, match=r"newest schemas .* have other columns") as caught:
+        with pytest.raises(UsageError, match=r"newest schemas .* have different columns") as caught:
             columns_of_topics(source_options(given, Use.SCHEMA))
         assert "ID BIGINT, NAME STRING" in caught.value.message
         df = spark.read.format("srfix").options(**given, columns="ID long").load()
@@ -91,7 +91,7 @@ class TestBatch:
             batch_read(*options(topic, Use.BATCH, subscribePattern="nowhere-.*"))
         given = named(topic, columns=COLUMNS, subscribe=f"{topic.name},other", startingOffsets='{"other": {"0": 1}}')
         found = source_options(given, Use.BATCH)
-        with pytest.raises(UsageError, match=r"startingOffsets is .* JSON"):
+        with pytest.raises(UsageError, match=r"startingOffsets must be .* JSON"):
             batch_read(found, frame_of(found))
 
 

@@ -404,13 +404,6 @@ class TestKnownDifferences:
             with pytest.raises(SchemaError):
                 protobuf.infer_columns(text)
 
-    def test_a_decimal_with_more_digits_than_it_says_is_not_rounded(self, java: ProtobufData) -> None:
-        # Java rounds half up, silently; its own writer never writes one.
-        text = 'syntax = "proto3"; import "confluent/type/decimal.proto"; message M { repeated confluent.type.Decimal d = 1; }'
-        body = bytes.fromhex("000a060a0204d21003")
-        assert java.read(text, [body])[1] == [[["1.23E+3"]]]
-        assert _read(text, body) == {"d": [Decimal(1234)]}
-
     def test_a_day_before_the_gregorian_calendar_is_not_written(self, java: ProtobufData) -> None:
         # Java writes the day's Julian name, which every reader but Java takes for another day. It is read as Java means it.
         columns = parse_columns("A DATE")
@@ -436,20 +429,24 @@ class TestKnownDifferences:
         assert java.read(text, [body])[1] == [[None]]
         assert _read(text, body) == {"d": "UNKNOWN_ENUM_VALUE_DayOfWeek_99"}
 
-    def test_a_string_of_proto2_that_is_no_utf_8_is_refused(self, java: ProtobufData) -> None:
-        # Java puts U+FFFD for what it cannot read, but in maps; as in Avro, what is lost is not hidden.
+    def test_a_string_of_proto2_that_is_no_utf_8_is_refused_but_by_ksqldbs_own_rules(self, java: ProtobufData) -> None:
+        # As in Avro: what Java loses in silence is refused by the rules that are srfix's own.
         text = (
             'syntax = "proto2"; message M { optional string a = 1; repeated string b = 2; map<string, string> c = 3; }'
         )
-        bodies = [
-            bytes.fromhex(body) for body in ("000a01ff", "001201ff", "001a060a01ff120178", "001a060a0178" + "1201ff")
-        ]
-        values = java.read(text, bodies)[1]
+        outside = [bytes.fromhex("000a01ff"), bytes.fromhex("001201ff")]
+        in_maps = [bytes.fromhex("001a060a01ff120178"), bytes.fromhex("001a060a01781201ff")]
+        values = java.read(text, [*outside, *in_maps])[1]
         assert values[:2] == [["\ufffd", [], []], [None, ["\ufffd"], []]]
         assert all("invalid UTF-8" in str(value) for value in values[2:])
-        for body in bodies:
+        assert [_read(text, body) for body in outside] == [
+            {"a": "\ufffd", "b": [], "c": {}},
+            {"a": None, "b": ["\ufffd"], "c": {}},
+        ]
+        for body in in_maps:
             with pytest.raises(DecodeError, match="not UTF-8"):
                 _read(text, body)
+        for body in (*outside, *in_maps):
             with pytest.raises(DecodeError, match="not UTF-8"):
                 protobuf.decoder(text, ReadSpec())(body, 0)
 

@@ -9,8 +9,8 @@
 | `JsonDeserializer(columns=…)` | plain JSON |
 | `KafkaDeserializer(columns)` | a key or value of one column, as Kafka's own serializers write it |
 | `DelimitedDeserializer(columns)` | a CSV record, like ksqlDB's DELIMITED |
-| `NoneDeserializer()` | nothing: None for every key |
-| `ProtobufNoSrDeserializer(columns)` | messages of the columns' schema, without a registry (ksqlDB's PROTOBUF_NOSR) |
+| `NoneDeserializer()` | any bytes, read as None (ksqlDB's NONE) |
+| `ProtobufNoSrDeserializer(columns)` | Protobuf under the columns' schema, without a registry (ksqlDB's PROTOBUF_NOSR) |
 | `WindowedDeserializer(deserializer, kind)` | a windowed key: a key in any of these formats, and its window |
 | `DataclassDeserializer(deserializer, Order)` | any of these with columns; a row is an `Order`, a dataclass |
 
@@ -97,9 +97,9 @@ class JsonSchemaDeserializer(FramedDeserializer):
         times: Times = "datetimes",
     ) -> None:
         """
-        :param strict: what leaves any of the columns unfed is no row (`ColumnNotFedError`).
+        :param strict: True to refuse a record that leaves any column unfed (`ColumnNotFedError`).
         :param validate: True to check every body against its schema first (needs jsonschema-rs, the extra json-schema).
-        :param times: `"integers"` gives times as the integers that stand in the record.
+        :param times: `"integers"` gives a DATE, TIME or TIMESTAMP as the integer in the record.
         :raises ColumnError: if the columns cannot be used.
         """
         super().__init__(resolver, columns=columns, case_rule=case_rule, wrap=wrap, strict=strict, times=times)
@@ -150,10 +150,10 @@ class SchemaDeserializer(FramedDeserializer):
         times: Times = "datetimes",
     ) -> None:
         """
-        :param strict: what leaves any of the columns unfed is no row (`ColumnNotFedError`).
+        :param strict: True to refuse a record that leaves any column unfed (`ColumnNotFedError`).
         :param reader_schema: an Avro schema whose aliases, defaults and promotions count for Avro bodies.
         :param validate: True to check every JSON body against its schema first (needs jsonschema-rs, the extra json-schema).
-        :param times: `"integers"` gives times as the integers that stand in the record.
+        :param times: `"integers"` gives a DATE, TIME or TIMESTAMP as the integer in the record.
         :raises ColumnError: if the columns cannot be used.
         :raises SchemaError: if the reader's schema is not an Avro schema.
         :raises UsageError: if there is a reader's schema together with one of ksqlDB's case rules.
@@ -203,7 +203,7 @@ class KafkaDeserializer(SchemalessDeserializer):
 
 
 class DelimitedDeserializer(SchemalessDeserializer):
-    """Reads a record of CSV, whose fields are the columns in their order: ksqlDB's DELIMITED.
+    """Reads a CSV record with the columns as fields, in their order: ksqlDB's DELIMITED.
 
     Thread-safe and picklable.
 
@@ -217,16 +217,16 @@ class DelimitedDeserializer(SchemalessDeserializer):
 
     def __init__(self, columns: GivenColumns, *, delimiter: str = ",", times: Times = "datetimes") -> None:
         """
-        :param delimiter: what stands between fields, as ksqlDB's VALUE_DELIMITER: a character, SPACE or TAB.
-        :param times: `"integers"` gives a DATE, TIME or TIMESTAMP as the integer that stands in the record.
+        :param delimiter: the separator between fields, like ksqlDB's VALUE_DELIMITER: a character, SPACE or TAB.
+        :param times: `"integers"` gives a DATE, TIME or TIMESTAMP as the integer in the record.
         :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
-        :raises UsageError: if there is no such delimiter.
+        :raises UsageError: if the delimiter cannot be used.
         """
         self._set(ReadSpec(columns=given_columns(columns), delimiter=delimiter, times=given_times(times)))
 
 
 class NoneDeserializer(SchemalessDeserializer):
-    """Reads every key, or value, as None, whatever bytes there are: ksqlDB's NONE.
+    """Reads every key or value as None, whatever its bytes are: ksqlDB's NONE.
 
     >>> from srfix.serde import Role, SerdeContext
     >>> NoneDeserializer()(b"7", SerdeContext("users", Role.KEY))
@@ -236,8 +236,9 @@ class NoneDeserializer(SchemalessDeserializer):
 
 
 class ProtobufNoSrDeserializer(SchemalessDeserializer):
-    """Reads messages of the columns' own schema, without a registry: ksqlDB's PROTOBUF_NOSR. Needs the extra `protobuf`.
-    Thread-safe and picklable.
+    """Reads Protobuf under the columns' own schema, without a registry: ksqlDB's PROTOBUF_NOSR.
+
+    It needs the extra `protobuf`. Thread-safe and picklable.
 
     >>> from srfix.serde import SerdeContext, parse_columns
     >>> ProtobufNoSrDeserializer(parse_columns("ID INT, NAME STRING"))(bytes.fromhex("0807"), SerdeContext("users"))

@@ -8,8 +8,8 @@
 | `JsonSerializer(columns)` | plain JSON |
 | `KafkaSerializer(columns)` | a key or value of one column, as Kafka's own serializers write it |
 | `DelimitedSerializer(columns)` | a CSV record, like ksqlDB's DELIMITED |
-| `NoneSerializer()` | nothing: a null key |
-| `ProtobufNoSrSerializer(columns)` | messages of the columns' schema, without a registry (ksqlDB's PROTOBUF_NOSR) |
+| `NoneSerializer()` | null for every row (ksqlDB's NONE) |
+| `ProtobufNoSrSerializer(columns)` | Protobuf under the columns' schema, without a registry (ksqlDB's PROTOBUF_NOSR) |
 | `WindowedSerializer(serializer, kind)` | a windowed key: a key of any of these serializers, and its window |
 
 The serializers with a registry also write under exactly a given schema (`for_schema`), or under a schema in the
@@ -202,9 +202,9 @@ class ProtobufSerializer(FramedSerializer):
     """Writes rows in Protobuf and the registry's framing.
 
     `ProtobufSerializer(registry, columns)` writes under the columns' internal schema, as ksqlDB does. `for_schema` writes
-    dicts of fields under exactly the given schema. With `schema_id` or `version`, it writes the first message of an existing
-    schema. A key's single column is wrapped in a message too. Needs the extra `protobuf`. Registers, and can be shared
-    between threads and pickled, like `AvroSerializer`.
+    dicts of fields under exactly a given schema. `schema_id` and `version` write under an existing schema: its first
+    message, or the one that `full_name` names. A key's single column also stands in a message. It needs the extra
+    `protobuf`. Registration, threads and pickling are the same as for `AvroSerializer`.
 
     >>> from srfix.serde import SerdeContext, parse_columns
     >>> serialize = ProtobufSerializer(registry, parse_columns("ID BIGINT, NAME STRING"))
@@ -248,7 +248,7 @@ class KafkaSerializer(SchemalessSerializer):
 
 
 class DelimitedSerializer(SchemalessSerializer):
-    """Writes a record of CSV, whose fields are the columns in their order: ksqlDB's DELIMITED.
+    """Writes a CSV record with the columns as fields, in their order: ksqlDB's DELIMITED.
 
     Thread-safe and picklable.
 
@@ -269,11 +269,11 @@ class DelimitedSerializer(SchemalessSerializer):
         times: Times = "datetimes",
     ) -> None:
         """
-        :param delimiter: what stands between fields, as ksqlDB's VALUE_DELIMITER: a character, SPACE or TAB.
-        :param cut_times: True to cut times to milliseconds; finer ones are refused otherwise.
-        :param times: `"integers"` takes a DATE, TIME or TIMESTAMP as the integer that is written.
+        :param delimiter: the separator between fields, like ksqlDB's VALUE_DELIMITER: a character, SPACE or TAB.
+        :param cut_times: True to cut times to milliseconds; otherwise finer times are refused.
+        :param times: `"integers"` takes a DATE, TIME or TIMESTAMP as the integer to write.
         :raises ColumnError: if the columns cannot be used, or the format cannot hold them.
-        :raises UsageError: if there is no such delimiter.
+        :raises UsageError: if the delimiter cannot be used.
         """
         self._set(
             WriteSpec(
@@ -287,7 +287,7 @@ class DelimitedSerializer(SchemalessSerializer):
 
 
 class NoneSerializer(SchemalessSerializer):
-    """Writes nothing: every key, or value, is null. ksqlDB's NONE.
+    """Writes every key or value as null: ksqlDB's NONE.
 
     >>> from srfix.serde import Role, SerdeContext
     >>> NoneSerializer()({"ID": 7}, SerdeContext("users", Role.KEY))
@@ -297,8 +297,9 @@ class NoneSerializer(SchemalessSerializer):
 
 
 class ProtobufNoSrSerializer(SchemalessSerializer):
-    """Writes messages of the columns' own schema, without a registry: ksqlDB's PROTOBUF_NOSR. Needs the extra `protobuf`.
-    Thread-safe and picklable.
+    """Writes Protobuf under the columns' own schema, without a registry: ksqlDB's PROTOBUF_NOSR.
+
+    It needs the extra `protobuf`. Thread-safe and picklable.
 
     >>> from srfix.serde import SerdeContext, parse_columns
     >>> ProtobufNoSrSerializer(parse_columns("ID INT, NAME STRING"))({"ID": 7}, SerdeContext("users"))

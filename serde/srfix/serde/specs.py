@@ -21,12 +21,11 @@ from srfix.serde.subjects.names import Role
 
 NullableRepresentation: TypeAlias = Literal["optional", "wrapper"]
 """ksqlDB's `VALUE_PROTOBUF_NULLABLE_REPRESENTATION`: `optional` fields of proto3, or messages such as
-`google.protobuf.StringValue`. Without both, a null is not written, and is read as 0 or empty.
-"""
+`google.protobuf.StringValue`. Without either, a null is not written, and is read as 0 or empty."""
 
 
 def given_representation(word: object, *, is_protobuf: bool) -> NullableRepresentation | None:
-    """:raises UsageError: if the word is unknown, or the serde is not for Protobuf."""
+    """:raises UsageError: if the word is unknown, or the format is not Protobuf."""
     if word is not None and not is_protobuf:
         raise UsageError("nullable_representation is only for Protobuf. Leave it out.")
     if word is None or word in get_args(NullableRepresentation):

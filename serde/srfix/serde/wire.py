@@ -6,7 +6,7 @@
 | `PREFIX_GUID` | payload | `01`, 16-byte GUID, body |
 | `HEADER_GUID` | header `__key_schema_id`, `__value_schema_id` | `01`, 16-byte GUID; payload = body |
 
-In Protobuf, message indexes follow the id or GUID, either before the body or in the header.
+For Protobuf, message indexes follow the id or GUID: in the payload before the body, or in the header.
 
 The header wins over the payload, as in Confluent's dual deserializers (confluent-kafka 2.16, `schema_id.py`).
 A null payload is a tombstone, not an error.

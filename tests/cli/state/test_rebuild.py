@@ -57,6 +57,7 @@ def test_under_one_subject_the_incident_is_met(parts: Parts, tmp_path: Path) -> 
     code, _, errors = rebuild(parts, tmp_path, "--subject", phantom, "--resolve", "one-subject")
     assert code == 2
     assert "srfix cannot rewrite" in errors
+    assert ".. Register" not in errors
     source = ("--resolve", "one-subject", "--read-subject", parts.staged.source_subject)
     assert rebuild(parts, tmp_path, "--subject", phantom, *source)[0] == 0
 

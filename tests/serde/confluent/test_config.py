@@ -185,7 +185,7 @@ class TestArguments:
             (lambda: ProtobufSerializer(Timestamp, REGISTRY, schema_str=PROTO), "msg_type says what the message is"),
             (
                 lambda: ProtobufSerializer(Timestamp, REGISTRY, message_name="R"),
-                "Leave schema_str and message_name out",
+                "Leave out schema_str and message_name, or",
             ),
             (lambda: ProtobufDeserializer(None), "schema_registry_client is needed if there is no schema_str"),
             (

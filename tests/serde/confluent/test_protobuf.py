@@ -163,7 +163,7 @@ class TestMessageIndexes:
             (b"\x01", DecodeError, "says that -1 message indexes follow", Reason.DECODE_FAILED),
             (b"\x02\x01", DecodeError, "has the message index -1", Reason.DECODE_FAILED),
             (b"\x02\xfe\xff\xff\xff\xff\xff\x01", DecodeError, "beyond 32 bits", Reason.DECODE_FAILED),
-            (b"\x90\x03" + b"\x02" * 200, DecodeError, "nest at most 32 deep", Reason.DECODE_FAILED),
+            (b"\x90\x03" + b"\x02" * 200, DecodeError, "nest at most 32 levels deep", Reason.DECODE_FAILED),
             (
                 b"\x02\x06",
                 DecodeError,
@@ -171,7 +171,7 @@ class TestMessageIndexes:
                 Reason.DECODE_FAILED,
             ),
             (b"\x04\x00\x00", DecodeError, r"indexes \[0, 0\] name no message", Reason.DECODE_FAILED),
-            (b"\x00\x0a\x05a", DecodeError, "of the body are not a drop.First", Reason.DECODE_FAILED),
+            (b"\x00\x0a\x05a", DecodeError, "of the body are not a message drop.First", Reason.DECODE_FAILED),
         ],
     )
     def test_that_are_wrong_are_told_with_a_reason(
@@ -379,8 +379,8 @@ class TestWithoutAClass:
         ("row", "message"),
         [
             ({"nothing": 1}, r"has no \"nothing\" field"),
-            ({"id": "x"}, "is not a message of its Protobuf schema"),
-            ({"parts": [{"name": 1}]}, "is not a message of its Protobuf schema"),
+            ({"id": "x"}, "does not fit its Protobuf schema"),
+            ({"parts": [{"name": 1}]}, "does not fit its Protobuf schema"),
             ([], "is of the type list; it must be a message n.R, or a dict"),
             (Timestamp(), "is of the type Timestamp; it must be a message n.R, or a dict"),
         ],

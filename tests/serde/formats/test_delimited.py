@@ -146,7 +146,7 @@ class TestBoth:
     def test_a_delimiter_is_nothing_else(self, delimiter: str) -> None:
         # `Delimiter.parse`; a quote is refused by `CSVFormat`.
         for make in (DelimitedDeserializer, DelimitedSerializer):
-            with pytest.raises(UsageError, match=r"^The delimiter .* cannot be used\. It must be one character"):
+            with pytest.raises(UsageError, match=r"^The delimiter .* cannot be used\. A delimiter is one character"):
                 make("A INT", delimiter=delimiter)
 
     @pytest.mark.parametrize("spec", [ReadSpec, WriteSpec])
@@ -350,18 +350,18 @@ class TestDecoder:
     @pytest.mark.parametrize(
         ("body", "error", "message"),
         [
-            (b"", TruncatedBodyError, r"The number of fields in the body, .* is 0, but .* is 2\."),
-            (b"\r\n\n", TruncatedBodyError, r"The number of fields in the body, .* is 0, but .* is 2\."),
-            (b"1", TruncatedBodyError, r"The number of fields in the body, .* is 1, but .* is 2\."),
-            (b"1,2,3", TrailingBytesError, r"The number of fields in the body, separated by ',', is 3, but .* is 2\."),
-            (b'"1"', TruncatedBodyError, r"The number of fields in the body, .* is 1, but .* is 2\."),
-            (b'1,"2",3', TrailingBytesError, r"The number of fields in the body, .* is 3, but .* is 2\."),
-            (b"1,2,", TrailingBytesError, r"The number of fields in the body, .* is 3, but .* is 2\."),
+            (b"", TruncatedBodyError, r"The number of fields .* is 0, but the number of columns is 2\."),
+            (b"\r\n\n", TruncatedBodyError, r"The number of fields .* is 0, but the number of columns is 2\."),
+            (b"1", TruncatedBodyError, r"The number of fields .* is 1, but the number of columns is 2\."),
+            (b"1,2,3", TrailingBytesError, r"The number of fields .* is 3, but the number of columns is 2\."),
+            (b'"1"', TruncatedBodyError, r"The number of fields .* is 1, but the number of columns is 2\."),
+            (b'1,"2",3', TrailingBytesError, r"The number of fields .* is 3, but the number of columns is 2\."),
+            (b"1,2,", TrailingBytesError, r"The number of fields .* is 3, but the number of columns is 2\."),
             (b'1,"2', DecodeError, "The quotes of the field at character 2 are not closed"),
             (
                 b'1,"2"3',
                 DecodeError,
-                "The quotes of the field at character 2 are not closed, or something follows them",
+                "The quotes of the field at character 2 are not closed, or more text follows",
             ),
             (b'1,2\n"', DecodeError, "The quotes of the field at character 4 are not closed"),
             (b"1,\xff", DecodeError, r"The 3 bytes are not UTF-8, at 2\."),
@@ -469,7 +469,7 @@ class TestAround:
         write = plan_write(None, "t", "A INT", format=Format.DELIMITED, delimiter="|", wrap=False)
         assert write.serializer()({"A": None}, CTX) == b""
         for plan, columns, format_ in ((plan_read, "A INT", Format.JSON), (plan_write, "A INT", Format.JSON)):
-            with pytest.raises(UsageError, match=r"^A delimiter is only for DELIMITED:"):
+            with pytest.raises(UsageError, match=r"^Only the format DELIMITED has a delimiter"):
                 plan(None, "t", columns, format=format_, delimiter="|")
         with pytest.raises(UsageError, match=r"^The delimiter 'ab' cannot be used"):
             plan_read(None, "t", "A INT", format=Format.DELIMITED, delimiter="ab")

@@ -33,7 +33,7 @@ class TestModuleOf:
         assert format_.schema_type is None
         with pytest.raises(
             UsageError,
-            match=rf"^The format {format_.value} has no schemas\. Those that have: avro, json_sr, protobuf\.$",
+            match=rf"^The format {format_.value} has no schemas\. The formats with schemas: avro, json_sr, protobuf\.$",
         ):
             schema_module_of(format_)
 
@@ -43,7 +43,7 @@ class TestModuleOf:
 
     def test_a_format_whose_libraries_are_not_there_says_how_to_get_them(self) -> None:
         with without_protobuf():
-            with pytest.raises(SchemaError, match=r"PROTOBUF, whose libraries are not installed: pip install 'srfix\["):
+            with pytest.raises(SchemaError, match=r"libraries for it are not installed: pip install 'srfix\[protobuf"):
                 format_of("PROTOBUF")
             schema = Schema(text="message M {}", schema_type="PROTOBUF")
             assert (record_name(schema), field_names(schema)) == (None, ())

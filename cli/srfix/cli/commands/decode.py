@@ -91,7 +91,13 @@ if TYPE_CHECKING:
 @times_option
 @delimiter_option
 @click.option(
-    "--schema", "given", metavar="TEXT|@FILE", help="With --payload: the writer schema. srfix asks no registry."
+    "--schema",
+    "given",
+    metavar="TEXT|@FILE",
+    help=(
+        "With --payload: the writer schema. srfix asks no registry. In protobuf, the indexes of the message stand before "
+        "its bytes: 00 for the first message of the schema."
+    ),
 )
 @click.option(
     "--framed",
@@ -163,7 +169,7 @@ def decode(
         times=times,
         delimiter=delimiter,
         window=None if window is None else WindowKind(window),
-        schema=None if given is None else schema_text(given),
+        schema=None if given is None else schema_text(given, Format(format_ or "avro")),
         is_framed=framed,
     )
     reading.check(of_records=not payloads)

@@ -101,7 +101,11 @@ def encode(
         raise UsageError("--schema and --schema-id exclude each other: give one of them.")
     if window_end is not None and window is None:
         raise UsageError("--window-end belongs to a session window; give its start too (--window).")
-    under = None if given is None else Schema(text=schema_text(given), schema_type=half.format.schema_type or "AVRO")
+    under = (
+        None
+        if given is None
+        else Schema(text=schema_text(given, half.format), schema_type=half.format.schema_type or "AVRO")
+    )
     references: tuple[str, ...] = ()
     if schema_id is not None:
         with connection.registry_client() as registry:
@@ -138,6 +142,8 @@ def _encoder(
     under: Schema | None,
     references: tuple[str, ...],
 ) -> Encode:
+    from dataclasses import replace
+
     from srfix.serde.formats.table import module_of, schema_module_of, usable_delimiter
     from srfix.serde.specs import WriteSpec
 
@@ -156,6 +162,7 @@ def _encoder(
         return module.encoder(None, spec)
     schemas = schema_module_of(half.format)
     if under is not None:
+        spec = replace(spec, full_name=choice.message_name(half.format))
         write = schemas.encoder if half.columns is None else schemas.encoder_under
         return write(under.text, spec, references)
     if half.columns is None:

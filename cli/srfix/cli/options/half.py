@@ -7,6 +7,7 @@ def encode(half, …): …
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, get_args
 
@@ -59,13 +60,21 @@ def half_of(format_: Format, role: Role, columns: str | None, *, wrapped: bool |
     return RecordHalf(format=format_, role=role, columns=half.columns, wrapped=half.wrapped)
 
 
+_NO_SCHEMAS: Final = tuple(format_ for format_ in Format if format_.schema_type is None)
 _NAMED: Final = (Format.AVRO, Format.PROTOBUF)
 """The formats whose internal schemas have a full name."""
 
 
-def schema_text(argument: str) -> str:
-    """The text of a schema, which the user gave as text or as @FILE."""
+def schema_text(argument: str, format_: Format) -> str:
+    """The text of a schema of a format, which the user gave as text or as @FILE."""
+    if argument.endswith(".proto") and format_ not in (*_NO_SCHEMAS, Format.PROTOBUF):
+        raise UsageError(
+            f"The schema file {argument.removeprefix('@')} holds a Protobuf schema, and the format is {format_.value}. Give "
+            "--format protobuf, or a schema of the format."
+        )
     if not argument.startswith("@"):
+        if os.path.isfile(argument):
+            raise UsageError(f"The schema {argument} is the name of a file. Write @ before it: --schema @{argument}.")
         return argument
     try:
         text = read_file(argument[1:], most_bytes=bounds.MOST_EVIDENCE_BYTES).decode("utf-8")
@@ -144,6 +153,22 @@ class InternalSchemaChoice:
     nullable_representation: NullableRepresentation | None = None
     """Protobuf: how a null differs from a default value."""
 
+    def message_name(self, format_: Format) -> str | None:
+        """For rows under a schema that exists: Protobuf's message.
+
+        :raises UsageError: if an option chooses what the schema already says.
+        """
+        if self.source_name is not None or self.nullable_representation is not None:
+            raise UsageError(
+                "--source-name and --nullable-representation choose the columns' own schema. Leave them out with --schema "
+                "and --schema-id."
+            )
+        if self.full_name is not None and format_ is not Format.PROTOBUF:
+            raise UsageError(
+                "With --schema and --schema-id, --full-name is for Protobuf: it names the message. Leave it out."
+            )
+        return self.full_name
+
     def text(self, half: RecordHalf, columns: Columns) -> str:
         """The internal schema of columns."""
         from srfix.serde.formats.avro import key_full_name
@@ -155,7 +180,7 @@ class InternalSchemaChoice:
         if self.full_name is not None or self.source_name is not None:
             if half.format not in _NAMED or (self.source_name is not None and half.format is not Format.AVRO):
                 raise UsageError(
-                    f"--full-name is for Avro and Protobuf, and --source-name for Avro: the format is {half.format.value}."
+                    f"--full-name is for Avro and Protobuf, --source-name only for Avro, but the format is {half.format.value}."
                 )
             if self.full_name is None and half.role is not Role.KEY:
                 raise UsageError("--source-name names the record of a key: give --role key, too.")
@@ -185,7 +210,12 @@ def _schema_choice(*, generation: str, written_by: str, **values: Any) -> Intern
 schema_options = handing_over(
     "choice",
     _schema_choice,
-    click.option("--full-name", metavar="NAME", help="The record's name with its namespace. Default: ksqlDB's."),
+    click.option(
+        "--full-name",
+        metavar="NAME",
+        help="The record's name with its namespace. Default: ksqlDB's. With a given Protobuf schema: the message to write; "
+        "default: the first.",
+    ),
     click.option(
         "--source-name",
         metavar="NAME",

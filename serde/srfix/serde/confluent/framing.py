@@ -56,7 +56,7 @@ class SchemaId:
 
     def from_bytes(self, payload: BytesIO) -> BytesIO:
         """Reads an id or a GUID at the stream's position, for Protobuf also the message indexes. Returns the stream, which
-        is then after them.
+        then stands after them.
 
         :raises WireError: if there is neither id nor GUID.
         """
@@ -72,7 +72,7 @@ class SchemaId:
 
     @property
     def index_bytes(self) -> bytes:
-        """The message indexes, as the bytes after the id or GUID."""
+        """The bytes of the message indexes that follow the id or GUID."""
         return b"" if self.message_indexes is None else written_indexes(tuple(self.message_indexes))
 
     def id_to_bytes(self) -> bytes:
@@ -145,7 +145,7 @@ def prefix_schema_id_deserializer(payload: bytes, ctx: Context | None, schema_id
 
 
 def without_indexes(headers: Headers, role: Role) -> tuple[Headers, bytes]:
-    """A Protobuf record's headers in the form that `header_guid` accepts, and the message indexes after the GUID."""
+    """A Protobuf record's headers in the form that `header_guid` takes, and the message indexes that followed the GUID."""
     name = schema_id_header(role)
     pairs = list((headers.items() if isinstance(headers, Mapping) else headers) or ())
     value = dict(pairs).get(name)

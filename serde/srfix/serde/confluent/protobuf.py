@@ -1,4 +1,4 @@
-"""confluent-kafka's Protobuf serdes, with its constructors, configuration, bytes and messages, made of srfix's own parts.
+"""confluent-kafka's Protobuf serdes, built from our own parts: the same constructors, configuration, bytes and messages.
 
 >>> from srfix.serde.confluent import ProtobufDeserializer, ProtobufSerializer
 >>> from srfix.serde import SerdeContext  # or confluent_kafka's SerializationContext
@@ -8,23 +8,23 @@
 >>> deserialize(serialize({"id": 7}, SerdeContext("orders")), SerdeContext("orders")).id
 7
 
-Without a generated class, srfix makes a class from the schema (`schema_str`, or the writer's schema in the registry). The
-serializer then writes messages with the schema's message name, and dicts of fields, like `srfix.serde.ProtobufSerializer`.
-The extra `protobuf` has the libraries.
+Without a generated class, srfix makes the messages' classes from the schema (`schema_str`, or the writer's schema in the
+registry). The serializer then takes dicts of fields, like `srfix.serde.ProtobufSerializer`, and messages with the name of
+the schema's message. The extra `protobuf` installs the libraries.
 
-These are the differences from confluent-kafka 2.16, besides those of all serdes (see `srfix.serde.confluent.avro`):
+The differences from confluent-kafka 2.16, besides those of all serdes (`srfix.serde.confluent.avro`):
 
 | what | confluent-kafka | here |
 |---|---|---|
 | without a generated class | not possible | dynamic messages |
-| message indexes under the latest version | from the class's own schema, perhaps wrong | those of the message of that name |
+| message indexes under the latest version | the class's, which may name another message | those of the same name's message |
 | a message within another one, under the latest version | KeyError | written |
-| a schema that the registry returns as text | requests it serialized | compiles the text |
+| a schema that the registry returns as text | asks for it serialized | compiles the text |
 | use.latest.version of a reader | only migrates by rules | the same; without a class, messages have the latest schema |
-| a record name's subject for a reader without a class | not possible | from the schema's message; none if there are several |
+| the record name in a reader's subject, without a class | not possible | the schema's message; none if it has several |
 | an import that several files share | registered for each of them | registered once |
 | message indexes cut off, negative or too large | EOFError, SerializationError, or read | `DecodeError` |
-| a message that lacks a required field | its schema is registered all the same | nothing is registered |
+| a message that lacks a required field | its schema is registered anyway | nothing is registered |
 | a message of another class | ValueError | `EncodeError`, a ValueError too |
 """
 
@@ -66,18 +66,18 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     M = TypeVar("M", bound=Message, default=Any)
-    """A generated class; Any for a class that srfix makes from a schema, because type checkers do not know it."""
+    """A generated class; Any for a class that is made from a schema."""
 else:
     from typing import TypeVar
 
     M = TypeVar("M")
 
 _KNOWN: Final = ("confluent/", "google/protobuf/", "google/type/")
-"""The beginnings of the imports that every registry knows (`_is_builtin`)."""
+"""The prefixes of the imports that every registry knows (`_is_builtin`)."""
 
 
 class ProtobufSchema:
-    """A Protobuf schema that is ready to write and read under."""
+    """A Protobuf schema that is ready for writing and reading."""
 
     def __init__(
         self,
@@ -88,20 +88,19 @@ class ProtobufSchema:
         message_type: type[Message] | None = None,
         message_name: str | None = None,
     ) -> None:
-        """A class or a name says which message is written; without both, it is the first. If there is a class, it is also the
-        class of the messages that are read.
-        """
+        """A class or a name says which message is written; without either, it is the first one. If there is a class, messages
+        are also read into it."""
         self._text = text
         self._references = tuple(ReferenceText(referred, name=name) for name, referred in references)
         self._message_type = message_type
         self._own: Any = None if message_type is None else message_type.DESCRIPTOR
         self._message_name = message_name if self._own is None else self._own.full_name
         if message_type is None:
-            self._compiled()  # so that a text that is not a schema is refused now
+            self._compiled()  # raises an error now if the text is not a schema
 
     @property
     def record_name(self) -> str | None:
-        """None if there are several messages, because only a payload says which of them it has."""
+        """None if the schema has several messages, because then only a payload says which one it holds."""
         messages = () if self._own is not None else self._compiled().file.message_types_by_name.values()
         return None if len(messages) > 1 or any(one.nested_types for one in messages) else self.written_name
 
@@ -116,18 +115,18 @@ class ProtobufSchema:
         return schema.indexes(written)
 
     def _compiled(self) -> Compiled:
-        format_of(PROTOBUF)  # says which libraries are missing
+        format_of(PROTOBUF)  # raises an error if the libraries are missing
         return compiled(self._text, self._references)
 
     @cached_property
     def _written(self) -> Any:
-        """The message that is written: the class's own if the schema is the class's, otherwise the one with its name."""
+        """The message that is written: the class's own message under its own schema, otherwise the message with its name."""
         if self._own is not None and self._text == _file_text(self._own.file):
             return self._own
         return self._compiled().message() if self._message_name is None else self._compiled().named(self._message_name)
 
     def encoder(self) -> Encode:
-        """Writes the class's messages; without a class, messages with the schema's message name, and dicts."""
+        """Writes messages of the class; without a class, messages with the written name, and dicts."""
         name, message_type = self.written_name, self._message_type
         encode_dict = plain_encoder(self._written, None)
         not_written = import_module("google.protobuf.message").EncodeError
@@ -135,7 +134,7 @@ class ProtobufSchema:
         def encode(value: object, prefix: bytes) -> bytes:
             is_message = _name_of(value) == name if message_type is None else isinstance(value, message_type)
             if is_message:
-                made: Any = type(value)  # a field may have the name of a method
+                made: Any = type(value)  # its methods, because a field can have the name of one
                 try:
                     return prefix + cast("bytes", made.SerializeToString(value))
                 except not_written as error:
@@ -149,11 +148,10 @@ class ProtobufSchema:
         return encode
 
     def decoder(self, reader: ProtobufSchema | None) -> Decode:
-        """Reads every body as a message of the class, whichever message of the schema was written. Without a class, reads it
-        as the schema's message, or as the message of the same name in the reader's schema.
-        """
+        """Reads messages into the class, whichever message of the schema was written. Without a class, it reads messages of the
+        writer's schema; with a reader's schema, messages of that schema with the same names."""
         own = self._own
-        if own is not None and reader is None:  # without a registry, nothing shows which messages the schema has
+        if own is not None and reader is None:  # without a registry the writer's messages are unknown
             read = body_reader(own, _unchanged)
             return lambda payload, body_offset: read(payload[read_indexes(payload, body_offset)[1] :])
         schema = self._compiled()
@@ -162,7 +160,7 @@ class ProtobufSchema:
             written = schema.message(indexes)
             if own is not None or reader is None:
                 return body_reader(written if own is None else own, _unchanged)
-            # Looked up at the first body, because a message that the reader's schema lacks only matters if it comes.
+            # If the reader's schema lacks a message, this is an error only when a payload holds this message.
             named = cache(lambda: body_reader(reader._compiled().named(written.full_name), _unchanged))
             return lambda body: named()(body)
 
@@ -181,21 +179,23 @@ def _name_of(value: object) -> str | None:
 
 
 def _file_text(file: Any) -> str:
-    """The text of a file that confluent-kafka registers."""
+    """The text under which confluent-kafka registers a file."""
     return base64.b64encode(file.serialized_pb).decode("ascii")
 
 
 def _schema(
     message_type: type[Message] | None, schema_str: AnySchema, name: str, message_name: str | None = None
 ) -> AnySchema:
-    """The schema from a constructor's arguments: the class's own, or `schema_str`."""
+    """The schema that a constructor was given; for a class, the class's own schema."""
     if message_type is None:
         return schema_str
     if not isinstance(message_type, type) or not hasattr(message_type, "DESCRIPTOR"):
         what = type_words(message_type)
-        raise UsageError(f"{name} is {what}; it must be a generated class (not an instance), or None.")
+        raise UsageError(f"{name} is {what}; it must be a generated class, the class itself, or None.")
     if schema_str is not None or message_name is not None:
-        raise UsageError(f"{name} says what the message is. Leave schema_str and message_name out, or {name}.")
+        raise UsageError(
+            f"{name} says what the message is. Leave out schema_str and message_name, or leave out {name}."
+        )
     return Schema(text=_file_text(message_type.DESCRIPTOR.file), schema_type=PROTOBUF)
 
 
@@ -219,9 +219,9 @@ class ProtobufSerializer(ConfluentSerializer):
         """See `ConfluentSerde`.
 
         :param msg_type: a generated class. Its file is registered after the files that it imports, as in confluent-kafka.
-            None if `schema_str` or the configuration names the schema to write under.
+            None if a schema, or the configuration, says what to write under.
         :param schema_str: .proto text, or the base64 of a FileDescriptorProto.
-        :param message_name: the full name of the schema's message that is written; None for its first one.
+        :param message_name: the full name of the message to write; None for the schema's first message.
         """
         check_no_rules(rule_conf, rule_registry)
         schema = _schema(msg_type, schema_str, "msg_type", text_or_none("message_name", message_name))
@@ -239,9 +239,8 @@ class ProtobufSerializer(ConfluentSerializer):
     def _published_imports(
         self, file: Any, ctx: Context | None, published: dict[str, SchemaReference]
     ) -> tuple[SchemaReference, ...]:
-        """Registers the files that a file imports, or looks them up, each after its own imports (`_resolve_dependencies`).
-        Returns references to them.
-        """
+        """References to the files that a file imports. Each imported file is registered or looked up after its own imports
+        (`_resolve_dependencies`)."""
         strategy = self._settings.reference_strategy or reference_subject_name_strategy
         skipped = _KNOWN if self._settings.skip_known_types else ()
         imports = [one for one in file.dependencies if not one.name.startswith(skipped)]
@@ -282,10 +281,10 @@ class ProtobufDeserializer(ConfluentDeserializer["M | None"], Generic[M]):
         """See `ConfluentSerde`.
 
         :param message_type: a generated class; None to make classes from the writer's schema.
-        :param schema_registry_client: None if the class or the reader's schema is enough.
-        :param schema_str: the reader's schema, whose messages have the writer's names; None to read with the writer's schema.
-        :param policy: which ids are accepted: a policy such as `DualSubject`, or the word `by-id` or `one-subject`; None means
-            by id.
+        :param schema_registry_client: None if the class or the reader's schema is enough to read.
+        :param schema_str: the reader's schema; its messages have the writer's names. None to read with the writer's schema.
+        :param policy: which ids are accepted: for example a `DualSubject`, or the word `by-id` or `one-subject`; None is
+            `by-id`.
         """
         check_no_rules(rule_conf, rule_registry)
         schema = _schema(message_type, schema_str, "message_type")

@@ -66,7 +66,7 @@ def record_subject_name_strategy(ctx: Context | None, record_name: str | None) -
 
 
 def reference_subject_name_strategy(_: Context | None, reference: Any) -> str | None:
-    """The default subject of a file that a Protobuf file imports: the imported file's name."""
+    """The reference's name, as the subject of a file that a Protobuf file imports."""
     return None if reference is None else cast("str", reference.name)
 
 

@@ -1,6 +1,5 @@
-"""The writer's types for the projection's walk (`projection.tree.WriterType`), for formats that go through Connect's schemas:
-JSON Schema and Protobuf.
-"""
+"""A writer's type for the projection's walk (`projection.tree.WriterType`), in the formats that go through Connect's schemas:
+JSON Schema and Protobuf."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ _LOGICAL: Final = "org.apache.kafka.connect.data."
 
 @dataclass(frozen=True, slots=True)
 class ConnectWriterType:
-    """A type, without its parts."""
+    """A writer's type without its parts, which each format adds."""
 
     schema: ConnectSchema
     """The Connect schema that the format's translator makes of the type."""

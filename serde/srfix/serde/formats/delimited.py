@@ -1,25 +1,29 @@
-"""DELIMITED: one record of CSV, with the fields in the order of the columns. A body has neither a schema nor names
+"""DELIMITED: one CSV record, with the fields in the order of the columns. There is no schema, and fields have no names
 (`KsqlDelimitedSerializer`, `KsqlDelimitedDeserializer`; commons-csv 1.4, `CSVFormat.DEFAULT` with a delimiter).
 
 | column | written | read |
 |---|---|---|
 | BOOLEAN | `true`, `false` | `true` in any letter case; anything else is false (`Boolean.parseBoolean`) |
-| INTEGER, BIGINT | itself | `Integer.parseInt`, `Long.parseLong` |
+| INTEGER, BIGINT | the number | `Integer.parseInt`, `Long.parseLong` |
 | DOUBLE | `Double.toString` | `Double.parseDouble` |
 | DECIMAL(p, s) | `BigDecimal.toPlainString`, s digits after the point | `new BigDecimal`; it must fit without rounding |
-| STRING | itself | itself |
+| STRING | the text | the text |
 | BYTES | base64 | base64, whose padding may be left out (`Base64.getDecoder`) |
 | DATE, TIME, TIMESTAMP | days, milliseconds of the day, milliseconds since the epoch | `Long.parseLong` |
 
-Null is written as a field without characters, and such a field is read as null, so an empty STRING becomes null. A row of one
-null has no bytes, and no reader accepts that. If a body has several records, the first one is the row, and the others must be
-valid CSV.
+A null is written as an empty field, and an empty field is read as null: so an empty STRING is read as null. A row with a single
+null is written without bytes, and nobody can read such a body. If a body has several records, the first one is the row, and the
+others must be valid CSV.
 
-Commons CSV quotes these fields (`CSVPrinter`, QuoteMode MINIMAL): the first field, unless it begins with an ASCII letter or
-digit (so also a negative number and an empty text); any other field that begins with a character up to `#`, or ends with a
-character up to the space; and every field that contains a quote, the delimiter or the end of a line. It reads a field as
-quoted if its first character is a quote (`Lexer`), skips white space after the closing quote, and skips empty lines. By
-accident, it treats U+FFFE as an escape, so srfix neither reads nor writes text that contains it.
+Commons CSV (`CSVPrinter`, QuoteMode MINIMAL) quotes:
+
+- the first field, unless it begins with an ASCII letter or digit: so a negative number and an empty text are quoted;
+- any other field that begins with a character up to `#`;
+- every field that ends in a character up to the space, or that holds a quote, the delimiter or a line end.
+
+On reading (`Lexer`), a field is quoted if its first character is a quote. White space after the closing quote is skipped, and
+so are empty lines. By accident, Commons CSV takes U+FFFE for an escape character, so srfix refuses texts that hold it, in both
+directions.
 """
 
 from __future__ import annotations
@@ -63,15 +67,15 @@ _NAMED: Final = {"SPACE": " ", "TAB": "\t"}
 _DELIMITERS: Final = re.compile("[!#-\ud7ff\ue000-\ufffd\uffff]")
 _ESCAPE: Final = "\ufffe"
 _WHITE_SPACE: Final = "\t\x0b\x0c\x1c-\x1f \u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000"
-"""`Character.isWhitespace`, without the ends of lines, as the content of a character class."""
+"""The characters of `Character.isWhitespace` except line ends, for a set in a regular expression."""
 _IN_NUMBERS: Final = frozenset("0123456789+-.EINaftrueslniy")
-"""The characters of numbers and booleans."""
+"""The characters of written numbers and booleans."""
 _AT_A_TIME: Final = 256
 """How many bodies are read together."""
 _DAYS: Final = 4096
 """How many dates are remembered."""
 _END: Final = b"\x1e"
-"""The separator of bodies that are read together; no plain body contains it."""
+"""Stands between bodies that are read together. No plain body holds it."""
 _NOT_PLAIN: Final = (msgspec.MsgspecError, UnicodeDecodeError, Misread)
 _OTHER_PRODUCER: Final = "The topic has another format, or its producer is broken."
 _INT: Final = Annotated[int, msgspec.Meta(ge=INT_MIN, le=INT_MAX)]
@@ -86,31 +90,33 @@ _PLAIN: Final[dict[object, tuple[bytes, Any, bool]]] = {
     ScalarType.TIMESTAMP: (rb"[-0-9]{0,20}+", _LONG, False),
     Decimal: (rb"[-0-9.]{0,60}+", decimal.Decimal, False),
 }
-"""For each column type: a pattern, msgspec's type, and whether msgspec's value is already the column's value. msgspec reads a
-text that matches the pattern as Java does, or refuses it. (Without the pattern it would accept 1.0 for an int, `nan` for a
-double, 1 and null for a boolean, and read -0 as 0.0.)"""
+"""Column type → a pattern, msgspec's type, and whether the value of this type already is the column's value.
+
+A text that matches the pattern is read by msgspec as by Java, or refused. (Without the pattern, msgspec takes 1.0 for an int,
+`nan` for a double, and 1 and null for a boolean, and reads -0 as 0.0.)
+"""
 
 
 def delimiter_of(name: str | None) -> str:
     """The character that ksqlDB's VALUE_DELIMITER or KEY_DELIMITER names (`Delimiter.parse`): SPACE, TAB, or the character
-    itself. None means a comma.
+    itself. None names the comma.
 
-    :raises UsageError: if it names no delimiter.
+    :raises UsageError: if the name is not a delimiter.
     """
     name = "," if name is None else name
     if name not in _NAMED and not _DELIMITERS.fullmatch(name):
         raise UsageError(
-            f"The delimiter {name[:20]!r} cannot be used. It must be one character such as ';', or SPACE or TAB, but not a "
-            "quote, and no other white space."
+            f"The delimiter {name[:20]!r} cannot be used. A delimiter is one character such as ';', or SPACE or TAB, but not a "
+            "quote or other white space."
         )
     return _NAMED.get(name, name)
 
 
 def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
-    """A decoder for rows of all columns. Wrapping has no effect: a single column is written like several (`DelimitedFormat`).
+    """A decoder for rows of all columns. `wrap` has no effect: a single column is no special case (`DelimitedFormat`).
 
-    A body of plain numbers and texts is read in one step. If texts have quotes, they are taken out first, and the rest is
-    read in one step. Any other body is read field by field; only this reading raises errors.
+    A body of plain numbers and texts is read in one step. If its texts stand in quotes, they are taken out first, and the rest
+    is read in one step. A body that is not plain, or does not fit, is read field by field, and the result of this way counts.
     """
     return _Reader(with_times(_usable(spec.columns), spec.times), delimiter_of(spec.delimiter)).decode
 
@@ -164,11 +170,10 @@ def _text(body: bytes) -> str:
 
 
 def _splitter(delimiter: str, count: int) -> Callable[[str], list[str]]:
-    """A function that splits the first record into `count` fields, like Commons CSV's `Lexer` and `CSVParser`. It checks the
-    other records too.
-    """
+    """Makes a function that splits the first record into `count` fields, as Commons CSV's `Lexer` and `CSVParser` do. It also
+    checks the syntax of the other records."""
     between = re.escape(delimiter)
-    # Possessive, because a backtracking match would try the same characters again and again.
+    # Possessive, because a pattern that gives characters back would try them again.
     match_field = re.compile(
         rf'(?:"((?:[^"]++|"")*+)"(?:(?!{between})[{_WHITE_SPACE}])*+|((?!")[^{between}\r\n]*+))'
         rf"(?:({between})|\r\n?|\n|\Z)"
@@ -183,7 +188,7 @@ def _splitter(delimiter: str, count: int) -> Callable[[str], list[str]]:
             match = match_field(text, place)
             if match is None:
                 raise DecodeError(
-                    f"The quotes of the field at character {place} are not closed, or something follows them. "
+                    f"The quotes of the field at character {place} are not closed, or more text follows them. "
                     f"{_OTHER_PRODUCER}"
                 )
             quoted, plain, goes_on = match.groups()
@@ -205,7 +210,7 @@ def _splitter(delimiter: str, count: int) -> Callable[[str], list[str]]:
 
 def _error(misread: Misread, column: Column) -> DecodeError:
     what = type_name(column.type)
-    assert misread.kind is not None  # every type here can read some text
+    assert misread.kind is not None  # every type here takes some text
     return misread.kind(
         f"The field of column {column.name!r} {misread.sentence}: its type is {what}. Declare the columns in the order of the "
         "fields, and the type that the producer writes.",
@@ -215,7 +220,7 @@ def _error(misread: Misread, column: Column) -> DecodeError:
 
 
 def _reader(type_: ColumnType) -> Callable[[Any], Value]:
-    """A function that reads a text that is not empty; for numbers, it also takes the number that msgspec has read."""
+    """The reader of a text that is not empty. The reader of a number also takes the number that msgspec made of the text."""
     assert isinstance(type_, ScalarType | Decimal)
     match type_:
         case ScalarType.BOOLEAN:
@@ -235,14 +240,13 @@ def _bytes(text: str) -> Value:
 def _plain_readers(
     columns: Columns, delimiter: str
 ) -> tuple[Callable[[bytes], Row | None], Callable[[Sequence[bytes | None], int], list[Row]]]:
-    """Two functions. The first reads a plain body as an array of JSON strings, and returns None for any other body. The second
-    reads many bodies, up to the first that is not plain.
-    """
+    """Two readers, which read plain bodies as arrays of JSON strings. The first one reads one body, and gives None if the body
+    is not plain. The second one reads many bodies, up to the first one that is not plain."""
     is_apart = delimiter.isascii() and not delimiter.isalnum() and delimiter not in "+-.\\"
     between, apart = delimiter.encode(), b'","'
     as_dict = msgspec.structs.asdict
     text = rb'[^"\\\x00-\x1f\xef%b]*+' % re.escape(between)
-    # A Struct's fields need Python identifiers as names.
+    # The fields of a msgspec Struct can only have names that Python allows.
     names = [column.name for column in columns]
     is_named = all(name.isidentifier() and not name.startswith("__") for name in names)
     patterns, fields = [], []
@@ -254,9 +258,9 @@ def _plain_readers(
         patterns.append(pattern)
         fields.append((name, parsed | None))
         if not is_final:
-            # A topic has few days, and many records of each.
+            # A topic has few different days, but many records of each day.
             finish.append((name, lru_cache(_DAYS)(_reader(type_)) if kind is ScalarType.DATE else _reader(type_)))
-    # An empty body is not a row, even if there is only one column.
+    # An empty body is not a row, not even with one column.
     plain = rb"(?!\x1e|\Z)" + re.escape(between).join(patterns) if is_apart else b"(?!)"
     is_plain, match_many = re.compile(plain).fullmatch, re.compile(b"(?:%b\x1e)*+" % plain).match
     made: Any = msgspec.defstruct("Row", fields, array_like=True, gc=False)
@@ -295,7 +299,7 @@ def _plain_readers(
 
 
 def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
-    """An encoder for rows of all columns. The case rule matches a row's keys; a column that the row lacks is null."""
+    """An encoder for rows of all columns. The case rule matches a row's keys to the columns; a missing column is null."""
     columns, delimiter = with_times(_usable(spec.columns), spec.times), delimiter_of(spec.delimiter)
     check = column_check(Struct(columns), cut_times=spec.cut_times, case_rule=spec.case_rule)
     writers = [_writer(column.type, delimiter, is_first=not number) for number, column in enumerate(columns)]
@@ -308,7 +312,7 @@ def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...
         values = zip(writers, checked.values(), strict=True)
         body = delimiter.join(["" if value is None else write(value) for write, value in values])
         if not body.isascii() and _ESCAPE in body:
-            raise EncodeError("A string of the row holds U+FFFE, which ksqlDB takes for an escape. Take it out.")
+            raise EncodeError("A string of the row holds U+FFFE, which ksqlDB takes for an escape. Remove it.")
         try:
             return prefix + body.encode()
         except UnicodeEncodeError as error:
@@ -324,7 +328,7 @@ def encoder(schema_text: str | None, spec: WriteSpec, references: tuple[str, ...
 
 
 def _writer(type_: ColumnType, delimiter: str, *, is_first: bool) -> Callable[[Any], str]:
-    """A function that turns the JSON encoder's value of a column into a field: `CSVPrinter.printAndQuote`."""
+    """Makes a field from the value that JSON has for the column, with quotes where needed (`CSVPrinter.printAndQuote`)."""
     text_of: Callable[[Any], str] = _decimal_text if isinstance(type_, Decimal) else _TEXTS.get(type_, str)
     if not is_first and delimiter not in _IN_NUMBERS and type_ not in (ScalarType.STRING, ScalarType.BYTES):
         return text_of

@@ -1,6 +1,5 @@
-"""NONE: a key or value that is ignored. It has no columns (`NoneFormat`). Any bytes are read as null, and null is written
-(`KsqlVoidSerde`; Kafka's `VoidDeserializer` refuses bytes).
-"""
+"""NONE: a key or value that nobody looks at. It has no columns (`NoneFormat`). It is read as null, whatever its bytes are, and
+it is written as null (`KsqlVoidSerde`; Kafka's `VoidDeserializer` refuses bytes instead)."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...]
 def encoder(
     schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = ()
 ) -> Callable[[object, bytes], None]:
-    """An encoder that has no bytes for anything: the payload is null."""
+    """An encoder that gives a null payload for everything."""
     _refuse(spec.columns)
     return lambda row, prefix: None
 

@@ -53,7 +53,7 @@ class Format(Enum):
 
     @property
     def before_body(self) -> bytes:
-        """The bytes that srfix writes between the id or GUID and every body."""
+        """The bytes between the id or GUID and the body. For Protobuf they name the schema's first message."""
         return _TABLE[self].before_body
 
     @property
@@ -63,16 +63,16 @@ class Format(Enum):
 
     @property
     def wraps(self) -> bool | None:
-        """Whether a single column is wrapped in a record by default; None if that is so for values, but not for keys."""
+        """Whether a single column stands in a record by default; None if this is so for a value, but not for a key."""
         return _TABLE[self].wraps
 
     @property
     def needs_columns(self) -> bool:
-        """Whether the format cannot be read or written without columns."""
+        """Whether the format can be read and written only with columns."""
         return self.wraps is not None and self.schema_type is None
 
     def settled(self, spec: _Spec) -> _Spec:
-        """The spec as the format has it, if a single column cannot stand both in a record and bare."""
+        """The spec; with the format's own `wrap`, if the format gives the user no choice."""
         return replace(spec, wrap=self.wraps) if self.needs_columns else spec
 
 
@@ -84,7 +84,7 @@ class _Row(NamedTuple):
     wraps: bool | None = None
     before_body: bytes = b""
     libraries: tuple[str, ...] = ()
-    """They belong to the extra with the format's name."""
+    """The libraries that the format needs. The extra with the format's name installs them."""
 
 
 _TABLE: Final = {
@@ -115,16 +115,16 @@ def schema_module_of(format_: Format) -> SchemaFormatModule:
     """The module of a format that has schemas."""
     if format_ not in SCHEMA_FORMATS:
         raise UsageError(
-            f"The format {format_.value} has no schemas. Those that have: "
+            f"The format {format_.value} has no schemas. The formats with schemas: "
             f"{', '.join(schema_format.value for schema_format in SCHEMA_FORMATS)}."
         )
     return cast("SchemaFormatModule", module_of(format_))
 
 
 def usable_delimiter(delimiter: str | None, format_: Format | None) -> str | None:
-    """:raises UsageError: if there is a delimiter, and the format has none."""
+    """:raises UsageError: if there is a delimiter, but the format is not DELIMITED."""
     if delimiter is not None and format_ is not Format.DELIMITED:
-        raise UsageError("A delimiter is only for DELIMITED: leave it out, or choose that format.")
+        raise UsageError("Only the format DELIMITED has a delimiter. Leave the delimiter out, or choose this format.")
     return delimiter
 
 
@@ -138,7 +138,7 @@ def check_schema_type(schema_type: str, format_: Format) -> None:
 
 @lru_cache(maxsize=16)
 def _known(schema_type: str) -> Format | None:
-    """The format of a schemaType; None if srfix has no serde for it, or if the serde's libraries are not installed."""
+    """The format of a schemaType; None if srfix has no serde for it, or the libraries are not installed."""
     format_ = _BY_SCHEMA_TYPE.get(schema_type)
     return format_ if format_ is not None and format_.is_installed else None
 
@@ -147,7 +147,7 @@ def _is_there(library: str) -> bool:
     try:
         return find_spec(library) is not None
     except (ModuleNotFoundError, ValueError):
-        return False  # the package that holds it is missing too
+        return False  # the package that should contain it is missing, too
 
 
 def format_of(schema_type: str) -> Format:
@@ -155,7 +155,7 @@ def format_of(schema_type: str) -> Format:
     format_ = _known(schema_type)
     if format_ is None and schema_type in _BY_SCHEMA_TYPE:
         raise SchemaError(
-            f"The schema is of the type {schema_type}, whose libraries are not installed: pip install "
+            f"The schema is of the type {schema_type}, but the libraries for it are not installed: pip install "
             f"'srfix[{_BY_SCHEMA_TYPE[schema_type].value}]'."
         )
     if format_ is None:

@@ -124,7 +124,7 @@ class FramedSerializer(FramedWriter, Closing):
         if schema_id is not None or version is not None:
             if full_name and self._format is Format.PROTOBUF and schema_id_framing is Framing.HEADER_GUID:
                 raise UsageError(
-                    "full_name= chooses a message of an existing schema, but a header can only name the schema's first message."
+                    "full_name= chooses a message of an existing schema, but a header can only name its first message."
                 )
             lookup = cast("SchemaLookup", registry)
             self._choice = ExistingSchema(lookup, plans.encode_under, subjects, schema_id=schema_id, version=version)

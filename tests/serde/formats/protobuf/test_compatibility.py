@@ -173,8 +173,8 @@ class TestIncompatibilities:
         asked = {"new": new, "existing": [old], "schema_type": "PROTOBUF"}
         backward, forward = incompatibilities(**asked, level="FULL")  # type: ignore[arg-type]
         assert backward == (
-            "The new schema cannot read the existing one: FIELD_SCALAR_KIND_CHANGED: #/M/1 has two types that cannot read "
-            "each other's values."
+            "The new schema cannot read the existing one: FIELD_SCALAR_KIND_CHANGED: #/M/1 has a type that cannot read "
+            "payloads of the old type."
         )
         assert forward.startswith("The existing schema cannot read the new one: FIELD_SCALAR_KIND_CHANGED")
 

@@ -364,6 +364,7 @@ class TestDecimals:
             ({"value": b"\x0f\x42\x40", "scale": 2}, OutOfRangeError),
             ({"value": b"\1", "scale": 2**31 - 1}, DecodeError),
             ({"value": b"\1", "scale": -(2**31)}, DecodeError),
+            ({"value": b"\1", "precision": 2**31}, DecodeError),  # IllegalArgumentException: Digits < 0
         ],
     )
     def test_what_is_no_number_or_does_not_fit_is_refused(
@@ -371,6 +372,27 @@ class TestDecimals:
     ) -> None:
         with pytest.raises(error, match="->A"):
             _one("confluent.type.Decimal a = 1;", "DECIMAL(6, 2)", {"a": message})
+
+    @pytest.mark.parametrize(
+        ("value", "precision", "expected"),
+        [
+            (12345, 3, "12.300"),
+            (12345, 4, "12.350"),
+            (-12345, 4, "-12.350"),
+            (99995, 4, "100.000"),
+            (99999, 5, "99.999"),
+            (0, 1, "0.000"),
+            (12345, 0, "12.345"),
+            (12345, 2**31 - 1, "12.345"),
+        ],
+    )
+    def test_it_is_rounded_to_the_precision_in_the_message(self, value: int, precision: int, expected: str) -> None:
+        message = {"value": value.to_bytes(9, "big", signed=True), "precision": precision, "scale": 3}
+        schema = f"confluent.type.Decimal a = 1 {_digits(9, 3)};"
+        assert str(_one(schema, "DECIMAL(9, 3)", {"a": message})) == expected
+        if expected == "12.300":
+            with pytest.raises(DecodeError, match=r"->A has more digits than its own precision, 3"):
+                _one(schema, "DECIMAL(9, 3)", {"a": message}, rule=CaseRule.UNIQUE)
 
     def test_it_is_no_bytes(self) -> None:
         """`ConnectDataTranslator` takes both for BYTES by their schemas, and meets a BigDecimal."""
@@ -405,7 +427,7 @@ class TestTimes:
         text = _text("google.type.Date A = 1;")
         assert _read(text, "A DATE", _written(text, {"A": {"year": 2024, "month": 2, "day": 29}}), rule=rule)
         with pytest.raises(
-            OutOfRangeError, match=r"^The value 1582-10-04 at ->A is before 1582-10-15, so ksqlDB would"
+            OutOfRangeError, match=r"^The value 1582-10-04 at ->A is before 1582-10-15, and ksqlDB would"
         ):
             _read(text, "A DATE", _written(text, {"A": {"year": 1582, "month": 10, "day": 4}}), rule=rule)
 
@@ -466,7 +488,7 @@ class TestTimes:
     def test_what_is_finer_than_milliseconds_is_no_number(self, field: str, column: str) -> None:
         assert _one(f"{field} a = 1;", column, {"a": {"nanos": 1_999_999}}) == 1
         with pytest.raises(
-            OutOfRangeError, match=r"finer than the milliseconds that a column of numbers or text can get"
+            OutOfRangeError, match=r"finer than milliseconds, but a time that is read as a number or text"
         ):
             _one(f"{field} a = 1;", column, {"a": {"nanos": 1_999_999}}, rule=CaseRule.UNIQUE)
 
@@ -551,7 +573,7 @@ class TestRoot:
     def test_what_is_no_message_is_refused(self, body: str) -> None:
         """`InvalidProtocolBufferException`: cut off, a tag of no field, a group without end, no UTF-8."""
         with pytest.raises(
-            DecodeError, match=r"bytes of the body are not a M \(.*\)\. They are corrupt or cut off, or"
+            DecodeError, match=r"bytes of the body are not a message M \(.*\)\. They are corrupt or cut off, or"
         ):
             _read(f"{P3} message M {{ string a = 1; }}", "A STRING", bytes.fromhex(body))
 
@@ -565,7 +587,7 @@ class TestRoot:
             body = b"\x12" + (bytes([size]) if size < 128 else bytes([size % 128 + 128, size // 128])) + body
             if size < 200:
                 assert _read(text, "A INT, M STRUCT<A INT>", body) == {"A": 0, "M": {"A": int(size == 2)}}
-        with pytest.raises(DecodeError, match=r"not a M \("):
+        with pytest.raises(DecodeError, match=r"not a message M \("):
             _read(text, "A INT", body)
 
     def test_a_message_of_the_wrappers_is_one_value(self) -> None:

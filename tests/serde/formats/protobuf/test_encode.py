@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import datetime
 import sys
+from collections.abc import Callable
 from decimal import Decimal as Number
 from typing import Any, Literal
 
@@ -250,9 +251,7 @@ class TestEncoderUnder:
         assert _under(schema, columns, {"o_0": {"i": 0, "s": None}}).WhichOneof("o") == "i"
         assert _under(schema, columns, {"o_0": None}).WhichOneof("o") is None
         for value, count in (({"i": 1, "s": "x"}, 2), ({"i": None}, 0)):
-            with pytest.raises(
-                EncodeError, match=rf"has {count} fields that are not null, but a oneof has exactly one"
-            ):
+            with pytest.raises(EncodeError, match=rf"has {count} fields that are not null, but a oneof has one"):
                 _under(schema, columns, {"o_0": value})
 
     def test_columns_that_the_schema_misses_are_refused(self) -> None:
@@ -379,5 +378,73 @@ class TestLibraries:
 
     def test_a_folder_for_the_texts_is_needed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("tempfile.tempdir", "/nowhere/at/all")
-        with pytest.raises(UsageError, match=r"temporary folder, which it cannot make .*TMPDIR"):
+        with pytest.raises(UsageError, match=r"temporary folder, but cannot create one .*TMPDIR"):
             protobuf.check_schema(P3 + "message OfNoFolder {}")
+
+
+def test_a_message_is_never_a_bare_value() -> None:
+    spec = WriteSpec(columns=parse_columns("ID INT"), wrap=False)
+    with pytest.raises(SchemaError, match=r"'ID' cannot be written bare\. Leave out wrap=False"):
+        protobuf.encoder(protobuf.internal_schema(spec), spec)
+
+
+@pytest.mark.parametrize(
+    ("row", "path"),
+    [
+        ({"n": 1, "u": -1}, "->u"),
+        ({"e": "GREEN"}, "->e"),
+        ({"n": "1"}, "->n"),
+        ({"x": 1}, "->x"),
+        ({"self": {"n": 1, "u": 2**64}}, "->self->u"),
+        ({"list": [{"u": -1}]}, "->list"),
+        ({"map": {"k": {"u": -1}}}, "->map"),
+        ({"map": {1: {}}}, "->map"),
+        ({7: 1}, "->7"),
+    ],
+)
+def test_a_dict_that_does_not_fit_is_told_where(row: dict[object, object], path: str) -> None:
+    schema = (
+        'syntax = "proto3"; enum E { RED = 0; } message A { uint64 u = 1; int32 n = 2; E e = 3; A self = 4; '
+        "repeated A list = 5; map<string, A> map = 6; }"
+    )
+    with pytest.raises(EncodeError) as raised:
+        protobuf.encoder(schema, WriteSpec())(row, b"")
+    assert f"no message of its Protobuf schema at {path} (" in str(raised.value)
+
+
+class TestNesting:
+    """A type that holds itself may nest for ever, and the runtime writes deeper than it, or Java, reads."""
+
+    SCHEMA = 'syntax = "proto3"; message A { A self = 1; repeated A list = 2; map<string, A> map = 3; int32 n = 4; }'
+
+    @pytest.mark.parametrize(
+        "wrap", [lambda row: {"self": row}, lambda row: {"list": [row]}, lambda row: {"map": {"": row}}]
+    )
+    def test_what_is_written_can_be_read(self, wrap: Callable[[object], object]) -> None:
+        encode = protobuf.encoder(self.SCHEMA, WriteSpec())
+        decode = protobuf.decoder(self.SCHEMA, ReadSpec())
+        row: object = {"n": 1}
+        for _ in range(45):
+            row = wrap(row)
+        body = encode(row, b"")
+        assert encode(decode(body, 0), b"") == body
+        for _ in range(60):
+            row = wrap(row)
+        with pytest.raises(EncodeError, match="nests deeper than 100 messages"):
+            encode(row, b"")
+
+    def test_a_row_that_nests_without_end_is_refused(self) -> None:
+        """The runtime would end the process."""
+        row: dict[str, object] = {"n": 1}
+        for _ in range(100_000):
+            row = {"self": row}
+        with pytest.raises(EncodeError, match="nests deeper than 100 messages"):
+            protobuf.encoder(self.SCHEMA, WriteSpec())(row, b"")
+
+    def test_a_struct_of_google_s_is_three_messages_a_level(self) -> None:
+        schema = 'syntax = "proto3"; import "google/protobuf/struct.proto"; message A { google.protobuf.Struct s = 1; }'
+        row: dict[str, object] = {}
+        for _ in range(40):
+            row = {"x": row}
+        with pytest.raises(EncodeError, match="nests deeper than 100 messages"):
+            protobuf.encoder(schema, WriteSpec())({"s": row}, b"")

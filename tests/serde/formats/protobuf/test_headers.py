@@ -39,7 +39,13 @@ def test_a_message_of_an_existing_schema_is_chosen_by_its_name() -> None:
         payload = serialize({"ID": "x"}, "t")
         assert payload == b"\0\0\0\0\1" + b"\x04\0\0" + b"\x0a\x01x"
         assert ProtobufDeserializer(client, columns="ID STRING")(payload, "t") == {"ID": "x"}
-        with pytest.raises(SchemaError, match=r"The schema has no message p\.C\."):
+        assert (
+            ProtobufSerializer(client, schema_id=1, full_name="p.B")({"X": 1}, "t")
+            == b"\0\0\0\0\1" + b"\2\2" + b"\x08\1"
+        )
+        with pytest.raises(
+            SchemaError, match=r"The schema has no message p\.C\. Name one that it has \(p\.A, p\.A\.N, p\.B\)"
+        ):
             ProtobufSerializer(client, "ID STRING", schema_id=1, full_name="p.C")({"ID": "x"}, "t")
-        with pytest.raises(UsageError, match="a header can only name the schema's first message"):
+        with pytest.raises(UsageError, match="a header can only name its first message"):
             ProtobufSerializer(client, "ID INT", schema_id=1, full_name="p.A", schema_id_framing=Framing.HEADER_GUID)

@@ -213,7 +213,7 @@ class TestNames:
 
     @pytest.mark.parametrize("name", ["a b", "a.", ".a", "1a", "é", "a..b", "a-b"])
     def test_a_full_name_is_a_name(self, name: str) -> None:
-        with pytest.raises(ColumnError, match=r"^full_name is .*, which is not the name of a Protobuf message"):
+        with pytest.raises(ColumnError, match=r"^full_name is .*, which is not a name of a Protobuf message"):
             _text("A INT", full_name=name)
 
     @pytest.mark.parametrize("name", ["_a", "a1", "message", "repeated", "int32", "A_B", "self"])

@@ -18,6 +18,7 @@ from srfix.serde.registry.client import RegistryClient
 from srfix.serde.schemas.errors import IncompatibleSchemaError
 from srfix.serde.schemas.models import Schema
 from srfix.serde.serializer import AvroSerializer
+from srfix.serde.spark.read.plan import plan_read
 from srfix.serde.spark.write.plan import WritePlan, plan_write
 from srfix.serde.subjects.names import Role
 from srfix.serde.subjects.strategies import FixedSubject, RecordSubject
@@ -48,6 +49,35 @@ class TestPlanWrite:
         payload = there.serializer()(row, there.context())
         assert len(registry.requests) == asked
         assert payload == AvroSerializer(client, plan.columns)(row, SerdeContext("users"))
+
+    def test_protobuf_by_its_word_and_with_nulls(self, client: RegistryClient) -> None:
+        pytest.importorskip("grpc_tools")
+        plan = plan_write(client, "users", COLUMNS, format="protobuf", nullable_representation="optional")
+        assert plan.format is Format.PROTOBUF
+        there: WritePlan = pickle.loads(pickle.dumps(plan))
+        payload = there.serializer()({"ID": None, "NAME": ""}, there.context())
+        assert payload == b"\0\0\0\0\1" + b"\0" + b"\x12\0"
+        read = plan_read(client, "users", COLUMNS, format="protobuf")
+        assert read.deserializer()(payload, there.context()) == {"ID": None, "NAME": ""}
+        bare = plan_write(None, "users", COLUMNS, format="protobuf_nosr", nullable_representation="wrapper")
+        assert bare.serializer()({"ID": None, "NAME": ""}, bare.context()) == b"\x12\0"
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"format": "proto"}, "format is 'proto'; it must be a Format, or one of the words"),
+            ({"nullable_representation": "optional"}, "nullable_representation is Protobuf's"),
+            ({"format": "protobuf", "nullable_representation": "x"}, "'optional', 'wrapper' or None, not 'x'"),
+        ],
+    )
+    def test_words_that_are_none(self, client: RegistryClient, options: dict[str, Any], message: str) -> None:
+        with pytest.raises(UsageError, match=message):
+            plan_write(client, "users", COLUMNS, **options)
+
+    @pytest.mark.parametrize("option", [{"full_name": "a.B"}, {"nullable_representation": "optional"}])
+    def test_a_given_schema_says_how_nulls_are_written(self, client: RegistryClient, option: dict[str, Any]) -> None:
+        with pytest.raises(UsageError, match="schema= already says how rows are written"):
+            plan_write(client, "users", schema='syntax = "proto3"; message A {}', format="protobuf", **option)
 
     def test_a_frame_s_schema_gives_the_columns(self, client: RegistryClient) -> None:
         frame = spark_struct(id="long", n="string")

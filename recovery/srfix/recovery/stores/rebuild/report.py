@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 from srfix.recovery.documents import Count, DatedDocument, Part, json_of
 from srfix.recovery.errors import RowsUnreadableError
+from srfix.recovery.ids_in_words import counted
 from srfix.recovery.stores.choices import OnError
 from srfix.serde.schemas.models import Json
 
@@ -93,8 +94,8 @@ class Tally:
         """:raises RowsUnreadableError: if there are unreadable rows, and they must not be kept."""
         if self.unreadable_rows and on_error is OnError.FAIL:
             raise RowsUnreadableError(
-                f"srfix cannot rewrite {self.unreadable_rows:,} rows, so it completed no directory: "
-                + "; ".join(map(str, self.unreadable))
+                f"srfix cannot rewrite {counted(self.unreadable_rows, 'row')}, so it completed no directory: "
+                + "; ".join(str(row).rstrip(".") for row in self.unreadable)
                 + (" …" if self.unreadable_rows > len(self.unreadable) else "")
                 + ". Register what is missing, or keep their bytes as they are with --on-error keep-raw."
             )

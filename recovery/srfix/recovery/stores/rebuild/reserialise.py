@@ -93,8 +93,9 @@ def _reader(resolver: Resolver, schema: Schema, references: tuple[str, ...], cas
 
 
 def _columns(schema: Schema, references: tuple[str, ...]) -> Columns:
-    """
-    :raises UsageError: if a field has no column: its values would be lost.
+    """The columns of a schema.
+
+    :raises UsageError: if a field has no column, because its values would be lost.
     """
     infer = schema_module_of(format_of(schema.schema_type)).infer_columns
     inferred = infer(schema.text, names="keep", references=references)
@@ -108,7 +109,7 @@ def _writer(
     registry: ReadableRegistry, schema: Schema, references: tuple[str, ...], subject: Subject, version: int
 ) -> FramedSerializer:
     format_ = format_of(schema.schema_type)
-    # Rows for a Protobuf schema have a column for each of its oneofs.
+    # The rows have columns for a Protobuf schema's oneofs, so the writer needs the columns, too.
     columns = _columns(schema, references) if format_ is Format.PROTOBUF else None
     subjects = FixedSubject(value=subject)
     return FRAMED[format_](

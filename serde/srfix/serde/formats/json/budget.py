@@ -29,7 +29,7 @@ class Budget(local):
     """The number of values that the present body may still make, for each thread."""
 
     def __init__(self, fewest_bytes: int = _FEWEST_BYTES) -> None:
-        """:param fewest_bytes: how few bytes an item can have."""
+        """:param fewest_bytes: the minimal bytes of an item."""
         self._bounds = payload_bounds()
         self._granted = self._bounds.values_per_byte * fewest_bytes
         self._left = self._size = 0

@@ -1,4 +1,4 @@
-"""PROTOBUF: Protobuf with a registry, and the messages of columns without one (`nosr`)."""
+"""PROTOBUF: Protobuf with a registry; and in `nosr`, messages under the columns' own schema without a registry."""
 
 from srfix.serde.formats.protobuf.connect import UNION_NAME as UNION_NAME
 from srfix.serde.formats.protobuf.format import EMPTY_SCHEMA as EMPTY_SCHEMA

@@ -1,11 +1,11 @@
 """Whether one Protobuf schema may follow another, by the rules of Confluent's registry (`SchemaDiff` and what it calls).
 
-They are the registry's rules, not Protobuf's: a missing message is incompatible even if no payload contains it, but reusing a
-number for another name is compatible. Extensions and groups are not compared. Compatible changes
-(`SchemaDiff.COMPATIBLE_CHANGES`) are not reported: changes of packages, enums and their constants, reserved numbers, field
-names, and fields without `required`; new oneofs and new fields in oneofs; and a `string` or `bytes` field that becomes
-repeated or stops being so. These are the rules of 7.9.9 and 8.2.1. Later releases also compare fields that change their oneof
-(pull request 4385), and have a policy LOGICAL that counts reserved numbers (4589).
+The rules are the registry's, not Protobuf's: a removed message is incompatible even if no payload holds it, but a field number
+that is reused for another name is compatible. Extensions and groups are not compared. Changes that
+`SchemaDiff.COMPATIBLE_CHANGES` lists are not reported: changes to packages, enums and their constants, reserved numbers, field
+names, and fields without `required`; new oneofs, and new fields in oneofs; a `string` or `bytes` field that becomes repeated or
+stops being repeated. These are the rules of 7.9.9 and 8.2.1. Later releases also compare a field that moves to another oneof
+(pull request 4385), and have a policy LOGICAL that takes reserved numbers into account (4589).
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _GROUP_OF: Final[dict[int, tuple[str, ...]]] = {
     )
     for name in group
 }
-"""Scalars that read each other's payloads (`FieldSchemaDiff.scalarKind`)."""
+"""Scalar type → the types that can read its payloads, and the reverse (`FieldSchemaDiff.scalarKind`)."""
 
 
 def cannot_read(update: Compiled, original: Compiled) -> list[str]:
-    """The reasons why the schema `update` cannot read what was written under `original`, sorted; empty if it can
-    (`ProtobufSchema.isBackwardCompatible`). At most `COMPATIBILITY_REASONS`.
+    """The reasons why one schema cannot read what another one wrote (`ProtobufSchema.isBackwardCompatible`); empty if it can.
+    They are sorted, and limited to `COMPATIBILITY_REASONS`.
 
-    :raises SchemaError: if the references between messages nest too deep.
+    :raises SchemaError: if the schemas' messages refer to each other too deeply.
     """
     old, new = original.file, update.file
     comparison = _Comparison(old.name, new.name)
@@ -60,7 +60,7 @@ class _Field:
 
 
 def _fields(message: Descriptor) -> dict[int, _Field]:
-    """The fields by number, without groups. The oneof that stands for a proto3 `optional` does not count."""
+    """The fields by number, without groups. A proto3 field with `optional` does not count as a field in a oneof."""
     proto, file = DescriptorProto(), FileDescriptorProto()
     message.CopyToProto(proto)
     message.file.CopyToProto(file)
@@ -74,7 +74,7 @@ def _fields(message: Descriptor) -> dict[int, _Field]:
 
 
 def _nested(message: Descriptor) -> dict[str, Descriptor]:
-    """The messages that are declared in a message, except those of groups and of maps' entries."""
+    """The messages that are nested in a message, except those of groups and map entries."""
     groups = {field.message_type for field in message.fields if field.type == field.TYPE_GROUP}
     return {n.name: n for n in message.nested_types if n not in groups and not n.GetOptions().map_entry}
 
@@ -85,12 +85,12 @@ class _Comparison:
         self._compared: set[tuple[str, str]] = set()
 
     def types(self, old: Mapping[str, Descriptor], new: Mapping[str, Descriptor], path: str) -> Iterator[str]:
-        """`SchemaDiff.compareTypeElements`: messages are matched by name; their order does not matter."""
+        """`SchemaDiff.compareTypeElements`: messages are matched by name, and their order does not matter."""
         for name, message in old.items():
             if name in new:
                 yield from self._messages(message, new[name], f"{path}/{name}")
             else:
-                yield f"MESSAGE_REMOVED: there is no message {path}/{name} any more"
+                yield f"MESSAGE_REMOVED: the message {path}/{name} was removed"
 
     def _messages(self, old_message: Descriptor, new_message: Descriptor, path: str) -> Iterator[str]:
         """`MessageSchemaDiff.compare`, `OneOfDiff.compare`."""
@@ -103,9 +103,9 @@ class _Comparison:
         for oneof, place in oneofs.items():
             before = [old[number].oneof for number, field in new.items() if field.oneof == oneof and number in old]
             if before.count(None) > 1:
-                yield f"MULTIPLE_FIELDS_MOVED_TO_ONEOF: {place} gets several fields that were in no oneof"
+                yield f"MULTIPLE_FIELDS_MOVED_TO_ONEOF: {place} has several fields that were in no oneof before"
             elif None in before and len(before) > 1:
-                yield f"FIELD_MOVED_TO_EXISTING_ONEOF: {place} gets a field that was in no oneof"
+                yield f"FIELD_MOVED_TO_EXISTING_ONEOF: {place} has a field that was in no oneof before"
         for number in sorted(old.keys() | new.keys()):
             was, now = old.get(number), new.get(number)
             if was is not None and now is not None and was.oneof == now.oneof:
@@ -114,9 +114,9 @@ class _Comparison:
                 )
                 continue
             if was is not None and was.oneof in oneofs:
-                yield f"ONEOF_FIELD_REMOVED: there is no field {oneofs[was.oneof]}/{number} in the oneof any more"
+                yield f"ONEOF_FIELD_REMOVED: the field {oneofs[was.oneof]}/{number} was removed from the oneof"
             elif now is None and was is not None and was.label == required:
-                yield f"REQUIRED_FIELD_REMOVED: there is no required field {path}/{number} any more"
+                yield f"REQUIRED_FIELD_REMOVED: the required field {path}/{number} was removed"
             if now is not None and now.label == required:
                 yield f"REQUIRED_FIELD_ADDED: the field {path}/{number} is new and required"
         yield from self.types(_nested(old_message), _nested(new_message), path)
@@ -126,26 +126,27 @@ class _Comparison:
         yield from self._compare_types(was.type, now.type, path)
         group, labels = _GROUP_OF.get(was.type.type, _TEXT), {was.label, now.label}
         if group is not _TEXT and group == _GROUP_OF.get(now.type.type) and len(labels) == 2 and None not in labels:
-            yield f"FIELD_NUMERIC_LABEL_CHANGED: {path} is a number, and its label changes"
+            yield f"FIELD_NUMERIC_LABEL_CHANGED: {path} is a number, and its label was changed"
 
     def _compare_types(self, was: FieldDescriptor, now: FieldDescriptor, path: str) -> Iterator[str]:
         old, new = was.message_type, now.message_type
         if _kind(old) != _kind(new):
-            yield f"FIELD_KIND_CHANGED: {path} changes between a scalar, a message and a map"
+            yield f"FIELD_KIND_CHANGED: {path} was changed between a scalar, a message and a map"
         elif old is None or new is None:
             if _GROUP_OF[was.type] != _GROUP_OF[now.type]:
-                yield f"FIELD_SCALAR_KIND_CHANGED: {path} has two types that cannot read each other's values"
+                yield f"FIELD_SCALAR_KIND_CHANGED: {path} has a type that cannot read payloads of the old type"
         elif _kind(old) == "map":
             for name in ("key", "value"):
                 yield from self._compare_types(old.fields_by_name[name], new.fields_by_name[name], path)
         elif (local_name := _local_name(old)) != _local_name(new):
-            yield f"FIELD_NAMED_TYPE_CHANGED: {path} has another message as its type"
+            yield f"FIELD_NAMED_TYPE_CHANGED: {path} has another message type"
         elif (old.file.name, new.file.name) != self._files:
-            # Imported messages are compared at the fields that have them (`FieldSchemaDiff.compareMessageTypes`).
+            # An imported message is compared at each field that has it as its type (`FieldSchemaDiff.compareMessageTypes`).
             inner = [*self._messages(old, new, f"#/{local_name.replace('.', '/')}")]
-            yield from inner
-            if inner:
-                yield f"FIELD_NAMED_TYPE_CHANGED: {path} has a message as its type that changes incompatibly"
+            yield from (
+                *inner,
+                *([f"FIELD_NAMED_TYPE_CHANGED: {path} has an incompatibly changed message type"] if inner else []),
+            )
 
 
 def _kind(message: Descriptor | None) -> str:

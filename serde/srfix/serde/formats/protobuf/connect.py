@@ -1,5 +1,5 @@
-"""The Connect schemas of messages: `ProtobufData.toConnectSchema` of Confluent Platform 7.7, with the settings that ksqlDB
-does not change (`enhanced.protobuf.schema.support`).
+"""Messages → Connect's schemas: `ProtobufData.toConnectSchema` of Confluent Platform 7.7, with the default settings that ksqlDB
+keeps (such as `enhanced.protobuf.schema.support`).
 
 | Protobuf | Connect |
 |---|---|
@@ -7,14 +7,15 @@ does not change (`enhanced.protobuf.schema.support`).
 | uint32, fixed32, every 64-bit type | int64 |
 | float, double, bool, string, bytes | float32, float64, boolean, string, bytes |
 | an enum | string: the value's name |
-| `confluent.type.Decimal` | Decimal, with precision and scale from `confluent.field_meta` |
+| `confluent.type.Decimal` | Decimal; precision and scale come from `confluent.field_meta` |
 | `google.type.Date`, `google.type.TimeOfDay`, `google.protobuf.Timestamp` | Date, Time, Timestamp |
-| `google.protobuf.StringValue` and the like | the type of their `value` (`unwrapPrimitives`); before 0.17 a struct |
+| `google.protobuf.StringValue` and the like | the type of their `value` (`unwrapPrimitives`); before ksqlDB 0.17 a struct |
 | a message, a map, repeated | struct, map, array |
-| a group | nothing (it is left out) |
-| a oneof | a struct `<name>_<number>` of its fields, before the message's other fields |
+| a group | nothing: it is left out |
+| a oneof | a struct `<name>_<number>` with the oneof's fields; it stands before the message's other fields |
 
-Everything is optional, because ksqlDB treats it so. A proto3 `optional` is a normal field (since 7.0; before, it was a oneof).
+Every type is optional, because ksqlDB treats it so. A proto3 field with `optional` is an ordinary field (since 7.0; before, it
+was a oneof).
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor, OneofDescriptor
 
 UNION_NAME: Final = "io.confluent.connect.protobuf.Union"
-"""The beginning of the name of a STRUCT that represents a oneof (`ProtobufData.PROTOBUF_TYPE_UNION`)."""
+"""The prefix of the name of a oneof's STRUCT (`ProtobufData.PROTOBUF_TYPE_UNION`)."""
 _WRAPPED: Final = {
     "Double": ConnectType.FLOAT64,
     "Float": ConnectType.FLOAT32,
@@ -62,8 +63,8 @@ _WRAPPED: Final = {
     "Bytes": ConnectType.BYTES,
 }
 WRAPPERS: Final = {f"google.protobuf.{name}Value": type_ for name, type_ in _WRAPPED.items()}
-"""The messages of `google/protobuf/wrappers.proto`, with the Connect type of their `value`."""
-# The numbers of FieldDescriptor.TYPE_*; google.protobuf is not imported for them.
+"""Messages of `google/protobuf/wrappers.proto` → the Connect type of their `value`."""
+# The values of FieldDescriptor.TYPE_*, copied so that this module does not load the runtime.
 _MESSAGE: Final = 11
 ENUM: Final = 14
 STRING: Final = 9
@@ -93,9 +94,9 @@ _INT: Final = re.compile(r"[+-]?[0-9]{1,10}", re.ASCII)
 
 
 def connect_schema(compiled: Compiled, message: Descriptor) -> ConnectSchema:
-    """The Connect schema of a message; cyclic if the message contains itself.
+    """The Connect schema of a message. A message that contains itself gives a cyclic schema.
 
-    :raises SchemaError: if two of its fields have one name, or it nests too deep.
+    :raises SchemaError: if two fields have the same name, or the message nests too deep.
     """
     try:
         return _Conversion(compiled).message(message)
@@ -104,12 +105,12 @@ def connect_schema(compiled: Compiled, message: Descriptor) -> ConnectSchema:
 
 
 def parts(message: Descriptor) -> Iterator[tuple[str, FieldDescriptor | OneofDescriptor]]:
-    """The parts of a message's STRUCT, in their order: the oneofs, then the fields that are in none."""
+    """The parts of a message's STRUCT by name, in order: first the oneofs, then the fields that are in no oneof."""
     from google.protobuf.descriptor_pb2 import DescriptorProto
 
     proto = DescriptorProto()
     message.CopyToProto(proto)
-    # Only this shows that a oneof just stands for a proto3 `optional`.
+    # Only the descriptor's proto shows which oneofs merely represent a proto3 `optional`.
     optionals = {field.oneof_index for field in proto.field if field.proto3_optional}
     for oneof in message.oneofs:
         if oneof.index not in optionals:
@@ -121,7 +122,7 @@ def parts(message: Descriptor) -> Iterator[tuple[str, FieldDescriptor | OneofDes
 
 
 def is_map(field: FieldDescriptor) -> bool:
-    """Whether the field is a map, by its shape, like ProtobufData: the schemas that ksqlDB registers do not say `map`."""
+    """Whether a field has the shape of a map, as `ProtobufData` checks it: ksqlDB registers maps without the word `map`."""
     if not field.is_repeated or field.type != _MESSAGE:
         return False
     entry = message_of(field)
@@ -185,7 +186,7 @@ class _Conversion:
 
 
 def _number(text: str | None) -> int | None:
-    """The number, as `Integer.parseInt` reads it; None if the text is not a number."""
+    """The number as `Integer.parseInt` reads it; None if the text is not such a number."""
     return int(text) if text is not None and _INT.fullmatch(text) and is_int(int(text)) else None
 
 
@@ -194,13 +195,13 @@ class ProtoType(ConnectWriterType):
     """A Protobuf type, for the projection's walk (`projection.tree`)."""
 
     field: FieldDescriptor | None
-    """The field that has the type; None for a schema's message and for a oneof."""
+    """The field that has this type; None for a oneof, and for the schema's message unless it is a wrapper."""
     holds: Descriptor | OneofDescriptor | None
-    """The message or oneof that holds the type's parts; None for any other type."""
+    """The message or oneof that contains its parts; None for a type without parts."""
 
     @classmethod
     def of_message(cls, compiled: Compiled, message: Descriptor) -> ProtoType:
-        """The type of a schema's message."""
+        """A schema's message."""
         schema = connect_schema(compiled, message)
         return (
             cls(schema, None, message) if schema.fields or not message.fields else cls(schema, message.fields[0], None)

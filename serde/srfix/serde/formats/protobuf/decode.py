@@ -1,29 +1,33 @@
 """Messages → rows under columns, through Connect: `ProtobufData.toConnectData`, then `ConnectDataTranslator`.
 
-| writer | a column's value |
+| in the body | a column's value |
 |---|---|
-| a missing scalar | its default, 0 or empty; null with `optional` and in a oneof |
-| a missing message | null |
-| a missing repeated field or map | empty |
-| a missing required field | the body is refused |
+| an absent scalar | its default, 0 or empty; null if it is `optional` or in a oneof |
+| an absent message | null |
+| an absent repeated field or map | an empty ARRAY or MAP |
+| an absent required field | the body is refused |
 | an enum | the value's name; `UNKNOWN_ENUM_VALUE_<enum>_<number>` for a number without a name, as in Java |
-| a string of proto2 that is not UTF-8 | with U+FFFD, as in Java, under ksqlDB's own case rules; otherwise refused |
-| uint64, fixed64 from 2⁶³ on | negative under ksqlDB's own case rules, like a Java long; otherwise refused |
-| `confluent.type.Decimal` | the number, with the scale that the message says |
+| a proto2 string that is not UTF-8 | with U+FFFD, as in Java, under ksqlDB's own case rules; in maps and otherwise refused |
+| a uint64 or fixed64 of 2⁶³ or more | a negative number, like a Java long, under ksqlDB's own case rules; otherwise refused |
+| `confluent.type.Decimal` | the number, with the scale in the message |
+| one with more digits than its own precision | rounded, as in Java, under ksqlDB's own case rules; otherwise refused |
 | `google.type.Date` before 1582-10-15 | a Julian day, as in Java, under ksqlDB's own case rules; otherwise refused |
 | `google.type.TimeOfDay`, `google.protobuf.Timestamp` | cut to milliseconds under ksqlDB's own case rules; otherwise exact |
 
-A payload has the message's indexes before its body (`MessageIndexes.readFrom`): zigzag varints, or one 0 byte for the first
-message of a schema. The runtime parses the body, limits its depth, and checks texts; it ignores fields that the schema lacks.
+In a payload, the message's indexes stand before the body (`MessageIndexes.readFrom`): zigzag varints, or a single 0 byte for
+the schema's first message. The runtime parses the body: it limits the depth, and checks the strings of proto3. Fields that the
+schema lacks are ignored.
 """
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Callable
 from functools import lru_cache
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
+from srfix.serde.bounds import payload_bounds
 from srfix.serde.casing import CaseRule
 from srfix.serde.columns.types import Array, Decimal, Map, ScalarType
 from srfix.serde.connect.coercions import Coercion, coercion
@@ -31,7 +35,7 @@ from srfix.serde.connect.schema import DECIMAL_NAME, ConnectType
 from srfix.serde.connect.time_units import NANOS, reads_units
 from srfix.serde.engine import Decode
 from srfix.serde.errors import DecodeError, OutOfRangeError, SchemaError
-from srfix.serde.formats.avro.read.finish import decimal_of_bytes
+from srfix.serde.formats.avro.read.finish import decimal_of_bytes, decimal_of_unscaled
 from srfix.serde.formats.json.budget import Budget, cost_of_default
 from srfix.serde.formats.protobuf.connect import STRING, UNSIGNED_64, ProtoType
 from srfix.serde.formats.protobuf.descriptors import message_of
@@ -48,13 +52,15 @@ Read: TypeAlias = Callable[[Any], Value]
 """The runtime's value → the column's value."""
 _GREGORIAN: Final = (1582, 10, 15)
 _GREGORIAN_DAY: Final = "1582-10-15"
-"""The first day of the Gregorian calendar in Java; google.type.Date uses this calendar for all days."""
+"""The first day on which Java uses the Gregorian calendar, which google.type.Date means."""
 _LAST_JULIAN: Final = (1582, 10, 4)
 _NANO: Final = 1_000_000_000
 _MILLI: Final = 1_000_000
 _FIRST_SECOND: Final = -62_135_596_800
 _LAST_SECOND: Final = 253_402_300_799
 _EMPTY: Final = cost_of_default([])
+_DIGITS_PER_BYTE: Final = 2.41
+"""log₁₀ 256, rounded up."""
 _BITS: Final = {ConnectType.INT8: 8, ConnectType.INT16: 16}
 _SAME: Final = {
     (ConnectType.BOOLEAN, ScalarType.BOOLEAN),
@@ -66,14 +72,14 @@ _SAME: Final = {
     (ConnectType.STRING, ScalarType.STRING),
     (ConnectType.BYTES, ScalarType.BYTES),
 }
-"""The pairs of Connect type and column type for which the runtime's value is already the column's value."""
+"""The pairs of types for which the runtime's value already is the column's value."""
 
 
 def body_decoder(make: Callable[[tuple[int, ...]], Callable[[bytes], Value]], *, framed: bool) -> Decode:
     """A decoder of whole payloads.
 
-    :param make: message indexes → a function that reads the bodies of that message.
-    :param framed: whether indexes come before the body.
+    :param make: message indexes → the reader of bodies of the message that they name.
+    :param framed: whether indexes stand before the body.
     """
     first = make((0,))
     if not framed:
@@ -94,23 +100,21 @@ def body_decoder(make: Callable[[tuple[int, ...]], Callable[[bytes], Value]], *,
                     f"The payload's message indexes {list(indexes)} name no message of the writer's schema. It is corrupt, or "
                     "its producer is not a Protobuf serializer with a registry."
                 ) from None
-            except (
-                SchemaError
-            ) as error:  # a fault of this payload: other payloads may have other messages of the schema
+            except SchemaError as error:  # only of this payload: others can hold other messages of the schema
                 raise DecodeError(
                     f"The payload's message indexes {list(indexes)} name an unusable message: {error}"
                 ) from error
-            others[indexes] = read  # at most one for each message of the schema
+            others[indexes] = read  # at most one entry for each message of the schema
         return read(payload[start:])
 
     return decode
 
 
 def reader(message: Descriptor, read: Callable[[Any], Value], budget: Budget | None = None) -> Callable[[bytes], Value]:
-    """A function that reads bodies of a message.
+    """Makes the reader of a message's bodies.
 
-    :param budget: the budget for all values that `read` makes of a message; None if `read` returns the message itself. Such a
-        message may lack required fields, as the runtime allows.
+    :param budget: limits the values that `read` makes of a message. None if `read` returns the message itself: then
+        required fields may be missing, as with the runtime.
     """
     from google.protobuf.message import DecodeError as ParseError
 
@@ -146,15 +150,15 @@ def reader(message: Descriptor, read: Callable[[Any], Value], budget: Budget | N
 
 def _no_message(message: Descriptor, body: bytes, error: Exception) -> DecodeError:
     return DecodeError(
-        f"The {len(body)} bytes of the body are not a {message.full_name} ({error}). They are corrupt or cut off, or were "
-        "written under another schema."
+        f"The {len(body)} bytes of the body are not a message {message.full_name} ({error}). They are corrupt or cut off, or "
+        "were written under another schema."
     )
 
 
 def column_reader(
     message: Descriptor, projection: Projection[ProtoType], case_rule: CaseRule
 ) -> Callable[[bytes], Value]:
-    """A function that reads bodies of a message into rows of the columns."""
+    """Makes the reader of a message's bodies that returns rows with the columns."""
     plan = _Plan(is_exact=reads_units(case_rule))
     read = plan.read(projection.root)
     if projection.unfed is not None:
@@ -171,7 +175,7 @@ class _Plan:
         self._is_exact = is_exact
 
     def read(self, value: Projected[ProtoType], *, is_repeated: bool = False) -> Read:
-        """A function that reads a value that is not null."""
+        """Makes the reader of a value that is present."""
         match value.how:
             case Refused():
                 return value.how.refuse
@@ -190,8 +194,8 @@ class _Plan:
                 return _held(read) if is_root or is_held(value.writer) else read
 
     def _message(self, writer: ProtoType, of: Fields[ProtoType], *, is_repeated: bool) -> Read:
-        """A function that reads a message, compiled from one expression such as `{"ID": m.id, "NAME": v1(m.name)}`."""
-        # From the class, because on a message a field of the same name hides the method.
+        """Makes the reader of a message: one expression, as a person would write it, `{"ID": m.id, "NAME": v1(m.name)}`."""
+        # `HasField` comes from the class, because a field of the message can have this name.
         names: dict[str, object] = {
             "spend": self.budget.spend,
             "has": _class_of(cast("Descriptor", writer.holds)).HasField,
@@ -199,7 +203,7 @@ class _Plan:
         values: dict[str, list[str]] = {column.name: [] for column in of.columns}
         for target in of.targets:
             values[target.column.name].append(self._expression(target.value, names, is_repeated=is_repeated))
-        # If several fields feed a column, all are read, because each of them may be refused; the last one counts.
+        # If several fields feed a column, all are read, because each can be refused; the last one counts.
         columns = [
             f"{name!r}: " + (f"({', '.join(reads)})[-1]" if len(reads) > 1 else "".join(reads) or "None")
             for name, reads in values.items()
@@ -210,11 +214,11 @@ class _Plan:
         return row
 
     def _price(self, of: Fields[ProtoType]) -> int:
-        """The price of a row whose message has no bytes: its arrays and maps are empty, but they cost something too."""
+        """The price of a row whose message is empty: it has an ARRAY or a MAP all the same."""
         return self.budget.price_of_row(_EMPTY if isinstance(column.type, Array | Map) else 1 for column in of.columns)
 
     def _expression(self, value: Projected[ProtoType], names: dict[str, object], *, is_repeated: bool) -> str:
-        """The expression for a part of the message `m`; it gives None if the part is missing."""
+        """The expression for a part of the message `m`; it gives None if the part is absent."""
         writer = value.writer
         if isinstance(value.how, Refused) or writer.is_union:
             read = value.how.refuse if isinstance(value.how, Refused) else self.read(value, is_repeated=is_repeated)
@@ -227,7 +231,7 @@ class _Plan:
         return part if _is_always_there(writer) else f"{part} if has(m, {name!r}) else None"
 
     def _oneof(self, of: Fields[ProtoType], *, is_repeated: bool) -> Read:
-        """A function that reads a oneof from the message that holds it; null if none of the oneof's fields is set."""
+        """Makes the reader of a oneof. It takes the message that contains the oneof, and gives null if no field is set."""
         fields = [field.type.field for field in of.fields]
         oneof = cast("FieldDescriptor", fields[0]).containing_oneof
         assert oneof is not None
@@ -261,14 +265,14 @@ def _class_of(message: Descriptor) -> Any:
 
 
 def _named(names: dict[str, object], value: object) -> str:
-    """Gives a value a name, which an expression can use."""
+    """Gives a value a name that the expression can use."""
     name = f"v{len(names)}"
     names[name] = value
     return name
 
 
 def _is_always_there(writer: ProtoType) -> bool:
-    """Whether a field has a value even if none was written (`ProtobufData.setStructField`)."""
+    """Whether a field has a value even if nothing was written (`ProtobufData.setStructField`)."""
     field = writer.field
     if field is None:
         return False
@@ -278,7 +282,7 @@ def _is_always_there(writer: ProtoType) -> bool:
 
 
 def is_optional(field: FieldDescriptor) -> bool:
-    """Whether null differs from the default: for `optional` of proto3 and proto2 (`optional.for.proto2`), and in a oneof."""
+    """Whether null differs from the default: for an `optional` field (in proto2 by `optional.for.proto2`), and in a oneof."""
     return field.containing_oneof is not None or (field.has_presence and not field.is_required)
 
 
@@ -294,7 +298,7 @@ def _is_same(value: Projected[ProtoType]) -> bool:
 
 
 def is_held(writer: ProtoType) -> bool:
-    """Whether the value is inside one of the wrapper messages (`google/protobuf/wrappers.proto`)."""
+    """Whether the value stands in one of the wrapper messages. It must not be a STRUCT."""
     field = writer.field
     return field is not None and field.message_type is not None and not writer.is_logical
 
@@ -312,7 +316,7 @@ def _list(read: Read, *, is_same: bool) -> Read:
 def _map(field: FieldDescriptor, key: Read, value: Read) -> Read:
     entry = message_of(field)
     if not entry.GetOptions().map_entry:
-        # An entry without a value has its type's default, even if the type is a message.
+        # An entry without a value has its type's default, also if the type is a message.
         return lambda entries: {key(entry.key): value(entry.value) for entry in entries}  # type: ignore[misc]  # a string
 
     def read(entries: Any) -> Value:
@@ -324,14 +328,14 @@ def _map(field: FieldDescriptor, key: Read, value: Read) -> Read:
     def read_texts(entries: Any) -> Value:
         try:
             return read(entries)
-        except UnicodeDecodeError:  # the runtime cannot look up the value of such a key
+        except UnicodeDecodeError:  # the runtime cannot look up such a key
             raise DecodeError(f"A key of the map {field.name} is not UTF-8. It is corrupt.") from None
 
     return read_texts
 
 
 def _leaf(writer: ProtoType, how: Scalar, path: str, budget: Budget, *, is_exact: bool) -> Read:
-    """A function that reads a value without parts, such as a scalar, or a message that Connect treats as one value."""
+    """Makes the reader of a value without parts, which can be a message that Connect treats as one value."""
     nanos = how.per_second == NANOS and how.coercion in (Coercion.TIME, Coercion.TIMESTAMP)
     raw = _raw(writer, how, path, budget, in_nanos=nanos, is_exact=is_exact)
     if isinstance(how.type, Decimal) and writer.name == DECIMAL_NAME:
@@ -344,7 +348,7 @@ def _leaf(writer: ProtoType, how: Scalar, path: str, budget: Budget, *, is_exact
 
 
 def _raw(writer: ProtoType, how: Scalar, path: str, budget: Budget, *, in_nanos: bool, is_exact: bool) -> Read | None:
-    """A function that turns a value into Connect's number, text or bytes; None if the value already is that."""
+    """Converts the runtime's value to Connect's number, text or bytes; None if they are the same."""
     field = writer.field
     assert field is not None
     if is_held(writer):
@@ -352,7 +356,7 @@ def _raw(writer: ProtoType, how: Scalar, path: str, budget: Budget, *, in_nanos:
     where = path or "the root"
     match writer.name if writer.is_logical else None:
         case "org.apache.kafka.connect.data.Decimal":
-            return _decimal(how.type, path) if isinstance(how.type, Decimal) else lambda _: None
+            return _decimal(how.type, path, is_exact) if isinstance(how.type, Decimal) else lambda _: None
         case "org.apache.kafka.connect.data.Date":
             return lambda message: _days(message.year, message.month, message.day, where, is_exact)
         case "org.apache.kafka.connect.data.Time":
@@ -362,7 +366,8 @@ def _raw(writer: ProtoType, how: Scalar, path: str, budget: Budget, *, in_nanos:
     if field.enum_type is not None:
         return _names(field.enum_type, budget)
     if field.type == STRING and not _has_text(field):
-        return lambda text: _text(text, where, is_exact)
+        in_map = cast("Descriptor", field.containing_type).GetOptions().map_entry  # Java checks the strings of maps
+        return lambda text: _text(text, where, is_exact or in_map)
     if field.type in UNSIGNED_64:
         return lambda number: _long(number, where, is_exact)
     if how.connect in _BITS:
@@ -374,7 +379,7 @@ def _raw(writer: ProtoType, how: Scalar, path: str, budget: Budget, *, in_nanos:
 def _names(enum: EnumDescriptor, budget: Budget) -> Read:
     names: dict[int, str] = {value.number: value.name for value in reversed(enum.values)}
     unknown = f"UNKNOWN_ENUM_VALUE_{enum.name}_"
-    # One byte in a body can become a name that is as long as the schema wants.
+    # One byte of the body becomes a name whose length only the schema limits.
     price = budget.price(cost_of_default(max(unknown, *names.values(), key=len)))
     if price:
         return lambda number: budget.spend(price) or names.get(number, f"{unknown}{number}")  # type: ignore[func-returns-value]
@@ -382,7 +387,7 @@ def _names(enum: EnumDescriptor, budget: Budget) -> Read:
 
 
 def _has_text(field: FieldDescriptor) -> bool:
-    """Whether the runtime has checked that a string is UTF-8; it does not check strings of proto2."""
+    """Whether the runtime has checked that a string is UTF-8. In proto2 it does not."""
     assert field.containing_type is not None
     return _is_proto3(field.containing_type.file)
 
@@ -397,15 +402,12 @@ def _is_proto3(file: FileDescriptor) -> bool:
 
 
 def _text(text: str | bytes, where: str, is_exact: bool) -> str:
-    """The string. For one that is not UTF-8, the runtime returns its bytes; Java replaces the wrong ones by U+FFFD
-    (`ByteString.toStringUtf8`).
-    """
+    """The runtime returns a string that is not UTF-8 as bytes. Java replaces the bad bytes with U+FFFD
+    (`ByteString.toStringUtf8`)."""
     if isinstance(text, str):
         return text
     if is_exact:
-        raise DecodeError(
-            f"The string at {where} is not UTF-8. It is corrupt, or the field should have the type bytes."
-        )
+        raise DecodeError(f"The string at {where} is not UTF-8. It is corrupt, or its field really holds bytes.")
     return text.decode(errors="replace")
 
 
@@ -422,30 +424,50 @@ def _long(number: int, where: str, is_exact: bool) -> Value:
     return number - (1 << 64)
 
 
-def _decimal(column: Decimal, path: str) -> Read:
+def _decimal(column: Decimal, path: str, is_exact: bool) -> Read:
     usual, of_bytes = column.scale, decimal_of_bytes(column.scale, column, path)
 
     def read(message: Any) -> Value:
         scale: int = message.scale
         try:
             convert = of_bytes if scale == usual else decimal_of_bytes(scale, column, path)
-        except SchemaError as error:  # in Avro the schema has the scale, here the payload
+        except SchemaError as error:  # in Avro the scale is in the schema, but here it is in the payload
             raise DecodeError(str(error)) from error
-        return cast("Value", convert(message.value))
+        value: bytes = message.value
+        precision: int = message.precision
+        if precision >> 31:  # Java has a negative number, which it refuses
+            raise DecodeError(f"The decimal at {path or 'the root'} has an impossible precision, {precision}.")
+        if 0 < precision < len(value) * _DIGITS_PER_BYTE:
+            value = _with_digits(value, precision, path, is_exact)
+        return cast("Value", convert(value))
 
     return read
 
 
+def _with_digits(value: bytes, precision: int, path: str, is_exact: bool) -> bytes:
+    """An unscaled number, rounded to the message's own precision as Java rounds it (`MathContext`)."""
+    unscaled = decimal_of_unscaled(value, 0, payload_bounds().decimal_bytes, path)
+    if unscaled.adjusted() < precision:
+        return value
+    if is_exact:
+        raise DecodeError(
+            f"The decimal at {path or 'the root'} has more digits than its own precision, {precision}. Its producer is wrong, "
+            "and ksqlDB would round the number."
+        )
+    rounded = int(decimal.Context(prec=precision, rounding=decimal.ROUND_HALF_UP).plus(unscaled))
+    return rounded.to_bytes(len(value) + 1, "big", signed=True)
+
+
 def _days(year: int, month: int, day: int, where: str, is_exact: bool) -> int:
-    """Days since 1970-01-01 (`GregorianCalendar`, not lenient)."""
+    """The days since 1970-01-01 (as in a `GregorianCalendar` that is not lenient)."""
     shown, is_julian = f"{year}-{month:02}-{day:02}", (year, month, day) < _GREGORIAN
     if is_julian and is_exact:
-        raise _no_time(shown, where, f"before {_GREGORIAN_DAY}, so ksqlDB would read it as another day")
+        raise _no_time(shown, where, f"before {_GREGORIAN_DAY}, and ksqlDB would read it as another day")
     is_leap = year % 4 == 0 and (is_julian or year % 100 != 0 or year % 400 == 0)
     most = 0 if not 1 <= month <= 12 else 28 + is_leap if month == 2 else 30 + ((month + month // 8) % 2)
     if not (year >= 1 and 1 <= day <= most) or _LAST_JULIAN < (year, month, day) < _GREGORIAN:
-        raise _no_time(shown, where, "not a day")
-    # Years begin in March here, so that a leap day is the last day of its year.
+        raise _no_time(shown, where, "not a day of the calendar")
+    # Years are counted from March, so that a leap day is the last day of its year.
     years, months = (year, month - 3) if month > 2 else (year - 1, month + 9)
     days = 365 * years + years // 4 + (153 * months + 2) // 5 + day
     return days - 719_471 if is_julian else days - years // 100 + years // 400 - 719_469
@@ -470,7 +492,11 @@ def _of_nanos(nanos: int, where: str, in_nanos: bool, is_exact: bool) -> int:
         return nanos
     millis, rest = divmod(nanos, _MILLI)
     if rest and is_exact:
-        raise _no_time(f"{nanos} ns", where, "finer than the milliseconds that a column of numbers or text can get")
+        raise _no_time(
+            f"{nanos} ns",
+            where,
+            "finer than milliseconds, but a time that is read as a number or text has only milliseconds",
+        )
     return millis
 
 
@@ -479,10 +505,9 @@ def _no_time(shown: str, where: str, why: str) -> OutOfRangeError:
 
 
 def plain_reader(message: Descriptor) -> Callable[[bytes], Value]:
-    """A function that reads bodies of a message into dicts of its fields, in the form that the encoder accepts: an enum is its
-    value's name, and messages are dicts, also those for times. A missing field is None; in a oneof of several fields, it is
-    left out.
-    """
+    """Makes the reader of a message's bodies that returns dicts of its fields, in the form that the encoder takes: an enum is
+    its value's name, and every message is a dict, also a message for a time. An absent field is None, but in a oneof of
+    several fields it is left out."""
     plain = _Plain()
     return reader(message, plain.message, plain.budget)
 
@@ -490,11 +515,11 @@ def plain_reader(message: Descriptor) -> Callable[[bytes], Value]:
 class _Plain:
     def __init__(self) -> None:
         self.budget = Budget(FEWEST_BYTES)
-        self.budget.is_needed = True  # the parts to count are only known when the messages come
+        self.budget.is_needed = True  # always, because the prices are known only when messages are read
         self._messages: dict[str, tuple[list[tuple[str, Read, bool, bool]], Callable[[Any, str], bool], int]] = {}
 
     def message(self, message: Any) -> Row:
-        # From the class, because a field may have the same name as an attribute.
+        # `DESCRIPTOR` comes from the class, because a field of the message can have this name.
         descriptor: Descriptor = type(message).DESCRIPTOR
         known = self._messages.get(descriptor.full_name)
         if known is None:

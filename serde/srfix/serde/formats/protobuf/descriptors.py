@@ -1,8 +1,9 @@
-"""Schema texts → descriptors, by protoc itself from grpcio-tools (extra `protobuf`), with a descriptor pool for each schema.
+"""Schema texts → descriptors. protoc itself, from grpcio-tools (extra `protobuf`), compiles them; each schema has a descriptor
+pool.
 
-protoc decides what a schema is: no other compiler has its rules of scopes, options and editions, and it reports all errors of
-a text at once. It runs in this process and takes 0.2 ms per schema. It reads files, so a text is in a temporary folder while
-it is compiled.
+protoc decides what a valid schema is: no other compiler has its rules for scopes, options and editions, and it reports all
+problems of a text at once. It runs in this process and takes 0.2 ms for a schema. It reads files, so a text stands in a
+temporary folder while it is compiled.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor_pool import DescriptorPool
 
 _FILE: Final = "srfix_schema.proto"
-"""The name of a schema's own file, which has no name in a registry."""
+"""The file of the schema itself. In a registry it has no name."""
 META: Final = "confluent/meta.proto"
 DECIMAL: Final = "confluent/type/decimal.proto"
 _CONFLUENT: Final = {
@@ -53,44 +54,49 @@ _CONFLUENT: Final = {
         message Decimal { bytes value = 1; uint32 precision = 2; int32 scale = 3; }
     """,
 }
-"""The files that every registry knows without a reference (`ProtobufSchema`); no package on PyPI has only these."""
+"""The files that every registry knows without a reference (`ProtobufSchema`). No package on PyPI contains only these."""
 _SYNTAX: Final = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*+(?:syntax|edition)\b", re.DOTALL)
 _TOKEN: Final = re.compile(
     r"""//[^\n]*+|/\*.*?(?:\*/|\Z)|"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?|(?P<opens>[{\[<(])|(?P<closes>[}\]>)])""",
     re.DOTALL,
 )
-"""Brackets, and also comments and strings, because brackets in them do not count."""
+"""Brackets. Comments and strings match as a whole, because brackets inside them do not count."""
 _META: Final = re.compile(r"\(\s*\.?confluent\.\w+_meta\b")
 _MAP_ENTRY: Final = re.compile(r"\boption\s+map_entry\s*=\s*true\s*;")
 _MARK: Final = "option no_standard_descriptor_accessor = false;"
-"""Replaces the option `map_entry`, which protoc refuses in a text. No real text sets this C++ option to its default."""
+"""Replaces the option above for protoc, which refuses that one in every text. Schemas do not use this one: it concerns only
+C++, and false is its default."""
 _MESSAGE: Final = re.compile(r"\bmessage\s+\w+\s*\{")
 _LENIENT: Final = " option deprecated_legacy_json_field_conflicts = true;"
 GROUP: Final = 10
-"""The number of `FieldDescriptor.TYPE_GROUP`; google.protobuf is not imported for it."""
+"""The value of `FieldDescriptor.TYPE_GROUP`, copied so that this module does not load the runtime."""
 _SHOWN_PROBLEMS: Final = 5
+_REFERENCES: Final = (
+    " What a schema imports comes from the registry: register each file, and name it in the schema's references "
+    "(Schema(text=…, schema_type='PROTOBUF', references=…)), or write under the id of a registered schema."
+)
+_SHOWN_NAMES: Final = 10
 _PROTOC: Final = ForkLock()
-"""Held while protoc runs, because protoc keeps its errors in a global variable of the process."""
+"""Only one thread at a time can run protoc, because it keeps its errors in a global variable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A compiled schema."""
+    """A schema, compiled."""
 
     file: FileDescriptor
     pool: DescriptorPool
-    """Only the schema and its imports, because two schemas may give the same name to different messages."""
+    """Holds only the schema and its imports, because two schemas can give the same name to different messages."""
     is_descriptor: bool = True
-    """Whether a client sent the schema as a descriptor. Such a schema also counts the messages of maps' entries and of
-    groups.
-    """
+    """Whether a client sent the schema as a descriptor. Then message indexes also count the messages of map entries and
+    groups."""
 
     def message(self, indexes: tuple[int, ...] = (0,)) -> Descriptor:
-        """The message at these indexes: the first index counts the file's messages, the next one the messages inside that
-        message, and so on (`ProtobufSchema.toMessageName`).
+        """The message that the indexes name: the first index counts the messages of the file, and each further index counts
+        the messages in the message before (`ProtobufSchema.toMessageName`).
 
         :raises IndexError: if there is no such message.
-        :raises SchemaError: if the schema has no message.
+        :raises SchemaError: if the schema has no message at all.
         """
         first, *deeper = indexes
         found = self._messages(None)[first]
@@ -99,9 +105,9 @@ class Compiled:
         return found
 
     def named(self, full_name: str) -> Descriptor:
-        """The schema's own message with a full name.
+        """One of the schema's own messages.
 
-        :raises SchemaError: if the schema has no such message.
+        :raises SchemaError: if it has no message with this name.
         """
         try:
             message = self.pool.FindMessageTypeByName(full_name)
@@ -109,12 +115,21 @@ class Compiled:
             message = None
         if message is None or message.file.name != self.file.name:
             raise SchemaError(
-                f"The schema has no message {full_name}. Name one that it has, or write under another schema."
+                f"The schema has no message {full_name}. Name one that it has ({self._names()}), or write under another "
+                "schema."
             )
         return message
 
+    def _names(self) -> str:
+        names, left = list[str](), self._messages(None)[::-1]
+        while left and len(names) <= _SHOWN_NAMES:
+            message = left.pop()
+            names.append(message.full_name)
+            left += self._messages(message)[::-1]
+        return ", ".join(names[:_SHOWN_NAMES]) + (", …" if len(names) > _SHOWN_NAMES else "")
+
     def indexes(self, message: Descriptor) -> tuple[int, ...]:
-        """The indexes of one of the schema's messages (`ProtobufSchema.toMessageIndexes`)."""
+        """The message indexes of one of the schema's messages (`ProtobufSchema.toMessageIndexes`)."""
         parent = message.containing_type
         own = [one.full_name for one in self._messages(parent)].index(message.full_name)
         return (*(() if parent is None else self.indexes(parent)), own)
@@ -123,7 +138,9 @@ class Compiled:
         if parent is None:
             messages = list(self.file.message_types_by_name.values())
             if not messages:
-                raise SchemaError("The Protobuf schema has no message. Name a schema with one: a payload is a message.")
+                raise SchemaError(
+                    "The Protobuf schema has no message, but a payload is a message. Name another schema."
+                )
             return messages
         if self.is_descriptor:
             return list(parent.nested_types)
@@ -131,9 +148,9 @@ class Compiled:
         return [one for one in parent.nested_types if not one.GetOptions().map_entry and one.full_name not in groups]
 
     def meta(self, field: FieldDescriptor) -> dict[str, str]:
-        """The parameters of a field in the option `confluent.field_meta`.
+        """The parameters that `confluent.field_meta` gives a field.
 
-        :raises SchemaError: if a text in its options is not UTF-8; protoc accepts such a text.
+        :raises SchemaError: if its options have a text that is not UTF-8; protoc accepts such a text.
         """
         from google.protobuf.message import DecodeError
         from google.protobuf.message_factory import GetMessageClass
@@ -144,7 +161,7 @@ class Compiled:
             extension = self.pool.FindExtensionByName("confluent.field_meta")
         except KeyError:
             return {}
-        # Parsed by this pool's class, because the runtime's own class does not know the pool's extensions.
+        # The class must be made from this pool, because the runtime's own class does not know the pool's extensions.
         options = GetMessageClass(self.pool.FindMessageTypeByName("google.protobuf.FieldOptions"))
         try:
             parsed: Any = options.FromString(field.GetOptions().SerializeToString())
@@ -154,18 +171,18 @@ class Compiled:
 
 
 def message_of(field: FieldDescriptor) -> Descriptor:
-    """The message type of a field that has one."""
+    """The message type of a field."""
     message = field.message_type
     assert message is not None
     return message
 
 
 def compiled(text: str, references: tuple[str, ...] = ()) -> Compiled:
-    """Compiles a schema; the result is cached.
+    """A schema's descriptors. They are made once per schema.
 
     :param text: .proto text, or the base64 of a FileDescriptorProto, which confluent-kafka registers
         (`ProtobufSchema`'s constructor takes both).
-    :param references: the texts that it imports, directly or not, by name (`ReferenceText`).
+    :param references: the texts of its direct and indirect imports, with their names (`ReferenceText`).
     :raises SchemaError: if protoc does not accept it.
     :raises UsageError: if grpcio-tools is not installed.
     """
@@ -176,11 +193,11 @@ def compiled(text: str, references: tuple[str, ...] = ()) -> Compiled:
 def _compiled(text: str, references: tuple[str, ...], names: tuple[str | None, ...]) -> Compiled:
     pool = _library("google.protobuf.descriptor_pool").DescriptorPool()
     named = {name: part for name, part in zip(names, references, strict=True) if name}
-    # Each file comes after the files that it imports, because references have that order.
+    # Each file stands after its own imports, because references come in this order.
     serialized = {name: file for name, part in {**named, _FILE: text}.items() if (file := serialized_file(part))}
     texts = {**_CONFLUENT, **{name: part for name, part in named.items() if name not in serialized}}
     if _FILE in serialized:
-        # The imports of serialized files are compiled through a file that has only these imports.
+        # The imports of serialized files are compiled as the imports of a file that contains nothing else.
         imports = dict.fromkeys(
             name for file in serialized.values() for name in file.dependency if name not in serialized
         )
@@ -200,7 +217,7 @@ def _compiled(text: str, references: tuple[str, ...], names: tuple[str | None, .
 
 
 def serialized_file(text: str) -> FileDescriptorProto | None:
-    """The FileDescriptorProto of a text that is base64 of one; None for any other text."""
+    """The FileDescriptorProto whose base64 the text is; None for any other text."""
     from google.protobuf.descriptor_pb2 import FileDescriptorProto
     from google.protobuf.message import DecodeError
 
@@ -211,7 +228,7 @@ def serialized_file(text: str) -> FileDescriptorProto | None:
 
 
 def _protoc(text: str, files: dict[str, str]) -> list[FileDescriptorProto]:
-    """The descriptors of a text and of all files that it imports, each after its own imports."""
+    """The descriptors of a text and of all its imports. Each one stands after its own imports."""
     from google.protobuf.descriptor_pb2 import FileDescriptorProto
     from google.protobuf.message import DecodeError
 
@@ -220,8 +237,8 @@ def _protoc(text: str, files: dict[str, str]) -> list[FileDescriptorProto]:
         folder = TemporaryDirectory(prefix="srfix-proto-")
     except OSError as error:
         raise UsageError(
-            f"srfix compiles a Protobuf schema in a temporary folder, which it cannot make ({error.strerror}). Set TMPDIR to "
-            "a folder that srfix can write to."
+            f"srfix compiles Protobuf schemas in a temporary folder, but cannot create one ({error.strerror}). Set TMPDIR to "
+            "a folder in which srfix can write."
         ) from error
     with folder as name:
         for path, content in {**files, _FILE: text}.items():
@@ -233,7 +250,7 @@ def _protoc(text: str, files: dict[str, str]) -> list[FileDescriptorProto]:
         except compiler.ProtocErrors as error:
             if "JSON name" not in (problems := _problems(error)):
                 raise SchemaError(f"The text is not a Protobuf schema: {problems}") from None
-            # protoc alone refuses two fields such as USER_ID and USERID; ksqlDB and the registry accept them.
+            # Only protoc refuses fields such as USER_ID beside USERID. ksqlDB and the registry accept them.
             _write(Path(name), _FILE, _MESSAGE.sub(lambda begin: begin[0] + _LENIENT, _as_protoc_wants(text)))
             try:
                 found = _compile(compiler, includes)
@@ -241,7 +258,7 @@ def _protoc(text: str, files: dict[str, str]) -> list[FileDescriptorProto]:
                 raise SchemaError(f"The text is not a Protobuf schema: {problems}") from None
     try:
         protos = [FileDescriptorProto.FromString(_descriptor_in(code)) for code in found]
-    except DecodeError as error:  # a text that is not UTF-8, in an option that this process knows
+    except DecodeError as error:  # a text in an option that the process knows is not UTF-8
         raise SchemaError(f"The options of the Protobuf schema cannot be read ({error}).") from error
     for proto in protos:
         _mark_entries(proto.message_type)
@@ -249,7 +266,7 @@ def _protoc(text: str, files: dict[str, str]) -> list[FileDescriptorProto]:
 
 
 def _compile(compiler: Any, includes: list[bytes]) -> list[bytes]:
-    """The code of the Python modules that protoc makes."""
+    """The Python modules that protoc generates."""
     with _PROTOC, warnings.catch_warnings():
         warnings.simplefilter("ignore", compiler.ProtocWarning)
         return [code for _, code in compiler.get_protos(_FILE.encode(), includes)]
@@ -264,7 +281,7 @@ def _mark_entries(messages: Iterable[DescriptorProto]) -> None:
 
 
 def _descriptor_in(code: bytes) -> bytes:
-    """The file's descriptor, from the Python module that protoc makes of the file. Other ways to get it print something."""
+    """The file's descriptor, from the Python module that protoc generates. Only this way prints nothing."""
     for node in ast.walk(ast.parse(code)):
         if (
             isinstance(node, ast.Call)
@@ -273,18 +290,16 @@ def _descriptor_in(code: bytes) -> bytes:
         ):
             return cast("bytes", ast.literal_eval(node.args[0]))
     raise SchemaError(
-        "protoc has made a module without a descriptor: srfix does not know this version of grpcio-tools."
+        "protoc generated a module without a descriptor: srfix does not know this version of grpcio-tools."
     )
 
 
 def _as_protoc_wants(text: str) -> str:
-    """The text, changed so that protoc accepts it without a warning.
+    """A text with three changes for protoc.
 
-    - It names its syntax; otherwise protoc writes a warning to the terminal.
-    - It imports Confluent's options if it uses them: Confluent's converter does not write the import
-      (`ProtobufData.fromConnectSchema`).
-    - It has no option `map_entry`: the registry writes this option if it got the schema as a descriptor
-      (`ProtobufSchema.toMessage`).
+    It declares its syntax, because protoc otherwise writes a warning to the terminal. It imports Confluent's options if it uses
+    them, because Confluent's converter writes them without the import (`ProtobufData.fromConnectSchema`). It has `_MARK` in
+    place of `map_entry`, which the registry writes if it was sent the schema as a descriptor (`ProtobufSchema.toMessage`).
     """
     syntax = "" if _SYNTAX.match(text) else 'syntax = "proto2";'
     imported = f'\nimport "{META}";' if _META.search(text) and META not in text else ""
@@ -292,7 +307,7 @@ def _as_protoc_wants(text: str) -> str:
 
 
 def _check_nesting(text: str) -> None:
-    """Checks the nesting, because protoc reads an option's value recursively and without a limit, and could crash the process.
+    """Protects the process: protoc reads an option's value by recursion without a limit, so a deep one would crash it.
 
     :raises SchemaError: if the text's brackets nest too deep.
     """
@@ -325,14 +340,15 @@ def _includes() -> tuple[str, ...]:
 
 
 def _problems(error: Any) -> str:
-    """protoc's messages, with lines counted from 1."""
+    """protoc's messages, with line numbers that begin at 1."""
+    missing = any("File not found" in _text(problem.message) for problem in error.errors())
     problems = [
-        f"{_text(problem.message).rstrip('.')} (line {problem.line + 1}"
+        f"{_text(problem.message).rstrip('.')} ({f'line {problem.line + 1}' if problem.line >= 0 else 'the whole'}"
         f"{'' if _text(problem.filename) == _FILE else f' of {_text(problem.filename)}'})"
         for problem in error.errors()
     ]
     more = f"; and {len(problems) - _SHOWN_PROBLEMS} more" if len(problems) > _SHOWN_PROBLEMS else ""
-    return "; ".join(problems[:_SHOWN_PROBLEMS]) + more + "."
+    return "; ".join(problems[:_SHOWN_PROBLEMS]) + more + "." + (_REFERENCES if missing else "")
 
 
 def _text(word: object) -> str:

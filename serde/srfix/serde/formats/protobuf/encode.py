@@ -1,11 +1,12 @@
-"""Rows → messages under the columns' own schema or an existing one (`ProtobufSRSchemaDataTranslator`, then
+"""Rows → messages under a schema: the columns' own schema, or an existing one (`ProtobufSRSchemaDataTranslator`, then
 `ProtobufData.fromConnectData`).
 
-A column is written as the field with exactly its name, which must have the column's Connect type. Null is not written, so a
-field without presence is read as its default, 0 or empty, as in ksqlDB; `nullable_representation` can change this. Null in an
-ARRAY is refused, as in Java. If a STRUCT represents a oneof, its only field that is not null is written.
+A column is written to the field with exactly its name, and this field must have the column's Connect type. A null is not
+written, so a field without presence is read as its default, 0 or empty. ksqlDB reads it in the same way;
+`nullable_representation` changes this. A null in an ARRAY is refused, as in Java. A STRUCT for a oneof must have exactly one
+field that is not null, and this field is written.
 
-`google.type.TimeOfDay` and `google.protobuf.Timestamp` hold nanoseconds, so no time is too fine for them; ksqlDB writes
+`google.type.TimeOfDay` and `google.protobuf.Timestamp` hold nanoseconds, so no time is too fine for them; ksqlDB writes only
 milliseconds.
 """
 
@@ -31,8 +32,17 @@ from srfix.serde.formats.protobuf.connect import ProtoType
 from srfix.serde.formats.protobuf.decode import is_held
 from srfix.serde.formats.protobuf.descriptors import message_of
 from srfix.serde.formats.protobuf.indexes import written_indexes
+from srfix.serde.formats.protobuf.room import LEVELS
 from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck, array_check, entries_check, map_check
-from srfix.serde.formats.rows.value_check import Convert, Misfit, ValueCheck, bare_value, encode_error, or_none
+from srfix.serde.formats.rows.value_check import (
+    Convert,
+    Misfit,
+    ValueCheck,
+    bare_value,
+    encode_error,
+    nests_deeper,
+    or_none,
+)
 from srfix.serde.specs import WriteSpec
 
 if TYPE_CHECKING:
@@ -41,28 +51,32 @@ if TYPE_CHECKING:
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _EPOCH_DAY: Final = datetime.date(1970, 1, 1).toordinal()
 _FIRST_DAY: Final = datetime.date(1582, 10, 15)
+_SHALLOW: Final = LEVELS // 3 - 1
+"""Nested dicts and lists that every reader takes: a dict for `google.protobuf.Struct` is three messages."""
 _SECOND: Final = datetime.timedelta(seconds=1)
 _UNSIGNED: Final = {13: 32, 7: 32, 4: 63, 6: 63}
-"""The number of bits that may be used, by type: uint32, fixed32, uint64, fixed64. A Java long has only 63 for the last two."""
+"""Field type → the most bits of a value: for uint32 and fixed32, and for uint64 and fixed64, which a Java long must hold."""
 
 
 def plain_encoder(message: Descriptor, indexes: tuple[int, ...] | None) -> Encode:
-    """An encoder of dicts with the fields' names as keys, in the runtime's form. `indexes` are written before the body; None
-    if there is no registry.
-    """
+    """An encoder of dicts by field names, in the runtime's form. `indexes` stand before the body; None for none."""
     return _encoder(message, indexes, lambda row: row, None)
 
 
 def column_encoder(message: Descriptor, root: ProtoType, indexes: tuple[int, ...] | None, spec: WriteSpec) -> Encode:
-    """An encoder of rows of the columns; if not wrapped, of the bare value of the only column.
+    """An encoder of rows with the columns; if they are un-wrapped, of the bare value of the only column.
 
-    :raises SchemaError: if a column has no field, or its field has another type.
+    :raises SchemaError: if a column has no field, or a field of another type.
     """
     plan = _Plan(spec)
     if spec.wrapped:
         check = plan.value(root, Struct(spec.known_columns), "")
         return _encoder(message, indexes, check.fast, check)
     (column,) = spec.known_columns
+    if root.connect is ConnectType.STRUCT and not isinstance(column.type, Struct):
+        raise SchemaError(
+            f"A message has fields, so the column {column.name!r} cannot be written bare. Leave out wrap=False (--unwrapped)."
+        )
     record = RecordCheck(spec.case_rule)
     value = plan.value(root, column.type, "")
     record.set_fields([FieldCheck(name=column.name, field=column.name, check=or_none(value), when_missing=None)])
@@ -81,11 +95,13 @@ def column_encoder(message: Descriptor, root: ProtoType, indexes: tuple[int, ...
 def _encoder(
     message: Descriptor, indexes: tuple[int, ...] | None, convert: Convert, check: ValueCheck | None
 ) -> Encode:
+    from google.protobuf.message import DecodeError as NotReadError
     from google.protobuf.message import EncodeError as NotWrittenError
     from google.protobuf.message_factory import GetMessageClass
 
     made: Any = GetMessageClass(message)
-    serialize = made.SerializeToString  # a field may have the method's name
+    serialize, read = made.SerializeToString, made.FromString  # from the class, because a field can have such a name
+    may_nest = check is None and _may_nest(message, _SHALLOW)
     before = b"" if indexes is None else written_indexes(indexes)
 
     def encode(row: object, prefix: bytes) -> bytes:
@@ -93,14 +109,43 @@ def _encoder(
             fields = convert(row)
             if not isinstance(fields, Mapping):
                 raise Misfit.needs("a mapping", fields)
-            return b"".join((prefix, before, serialize(made(**fields))))
+            nested = may_nest and nests_deeper(fields, _SHALLOW)
+            if nested:
+                _check_writable(fields)
+            body = serialize(made(**fields))
+            if nested:
+                _check_readable(body, read, NotReadError)
+            return b"".join((prefix, before, body))
         except (Misfit, TypeError, ValueError, RecursionError, NotWrittenError) as error:
-            raise _explained(row, check, error) from error
+            raise _explained(message, row, check, error) from error
 
     return encode
 
 
-def _explained(row: object, check: ValueCheck | None, error: Exception) -> EncodeError:
+def _may_nest(message: Descriptor, levels: int) -> bool:
+    """Whether messages of the type may nest as deep: types that hold themselves do."""
+    layer = {message.full_name: message}
+    for _ in range(levels):
+        parts = (field.message_type for one in layer.values() for field in one.fields)
+        layer = {part.full_name: part for part in parts if part is not None}
+    return bool(layer)
+
+
+def _check_writable(fields: Mapping[str, object]) -> None:
+    """:raises RecursionError: if they nest so deep that the runtime would end the process."""
+    if nests_deeper(fields, 2 * LEVELS):
+        raise RecursionError
+
+
+def _check_readable(body: bytes, read: Callable[[bytes], object], not_read: type[Exception]) -> None:
+    """:raises RecursionError: if no reader takes what the runtime writes."""
+    try:
+        read(body)
+    except not_read as error:
+        raise RecursionError from error
+
+
+def _explained(message: Descriptor, row: object, check: ValueCheck | None, error: Exception) -> EncodeError:
     if check is not None:
         try:
             check.careful(row)
@@ -112,8 +157,28 @@ def _explained(row: object, check: ValueCheck | None, error: Exception) -> Encod
         return encode_error(error)
     if isinstance(error, UnicodeEncodeError):
         return EncodeError("A string of the row contains half a surrogate pair, which cannot be encoded.")
-    why = "it nests too deep" if isinstance(error, RecursionError) else error
-    return EncodeError(f"The row is not a message of its Protobuf schema ({why}).")
+    if isinstance(error, RecursionError):
+        where, why = "", f"it nests deeper than {LEVELS} messages, which no reader accepts"
+    else:
+        path = _misfit_path(message, row) if check is None and isinstance(row, Mapping) else ""
+        where, why = f" at {path}" if path else "", str(error)
+    return EncodeError(f"The row does not fit its Protobuf schema{where} ({why}).")
+
+
+def _misfit_path(message: Descriptor, row: Mapping[Any, object]) -> str:
+    """The path of the first field whose value the runtime refuses, because the runtime does not always name it. It is empty if
+    each field alone is accepted."""
+    from google.protobuf.message_factory import GetMessageClass
+
+    made: Any = GetMessageClass(message)
+    for name, value in row.items():
+        try:
+            made(**{name: value})
+        except (TypeError, ValueError):
+            field = message.fields_by_name.get(name) if isinstance(name, str) else None
+            part = None if field is None or field.is_repeated else field.message_type
+            return f"->{name}" + (_misfit_path(part, value) if part is not None and isinstance(value, Mapping) else "")
+    return ""
 
 
 class _Plan:
@@ -121,7 +186,7 @@ class _Plan:
         self._spec = spec
 
     def value(self, writer: ProtoType, column: ColumnType, path: str) -> ValueCheck:
-        """Checks values that are not null, and converts them to the runtime's form."""
+        """The check of values that are not null. It also converts them to the form that the runtime takes."""
         wanted = connect_schema_of(column)
         name = writer.name if writer.is_logical else None
         if writer.connect is not wanted.type or name != wanted.name:
@@ -140,7 +205,7 @@ class _Plan:
                 return _scalar(writer, column, self._spec)
 
     def _held(self, writer: ProtoType, column: ColumnType, path: str) -> ValueCheck:
-        """The same, inside a message of `google/protobuf/wrappers.proto` if the schema has one there."""
+        """The check of `value`. If the field is a message of `google/protobuf/wrappers.proto`, the value is put into it."""
         check = self.value(writer, column, path)
         if isinstance(column, Struct | Array | Map) or not is_held(writer):
             return check
@@ -180,14 +245,14 @@ def _one_of(convert: Convert) -> Convert:
         fields = cast("Mapping[str, object]", convert(value))
         chosen = {name: part for name, part in fields.items() if part is not None}
         if len(chosen) != 1:
-            raise Misfit([("", f"has {len(chosen)} fields that are not null, but a oneof has exactly one")])
+            raise Misfit([("", f"has {len(chosen)} fields that are not null, but a oneof has one")])
         return chosen
 
     return of
 
 
 def _without(unions: tuple[str, ...]) -> Callable[[Convert], Convert]:
-    """Moves the fields of the oneofs into the message itself, where the runtime expects them."""
+    """Moves the fields of oneofs' STRUCTs into the message, where Protobuf has them."""
 
     def within(convert: Convert) -> Convert:
         def of(value: object) -> object:
@@ -226,9 +291,10 @@ def _then(convert: Convert) -> ValueCheck:
 
 
 def _avro(schema: object) -> ValueCheck:
-    """The check for Avro: Protobuf accepts the same values for a column."""
+    """Avro's check: Protobuf accepts the same values for such a column."""
     check = scalar(load(json.dumps(schema)))
-    return replace(check, exact=None) if check.exact is int else check  # the runtime does not explain a wrong number
+    # An int is always checked here, because the runtime's error for a bad number is unclear.
+    return replace(check, exact=None) if check.exact is int else check
 
 
 def _unsigned(bits: int) -> Convert:
@@ -254,7 +320,7 @@ def _symbol(enum: EnumDescriptor) -> Convert:
 
 
 def _decimal(column: Decimal) -> Convert:
-    """`DecimalUtils.fromBigDecimal`, with the column's scale."""
+    """`DecimalUtils.fromBigDecimal` for a number with the column's scale."""
     unit, exact, low, bound = decimal_fit(column.precision, column.scale)
     what = f"a number that fits {type_name(column)} without rounding"
 
@@ -282,7 +348,7 @@ def _date(day: object) -> object:
     if not isinstance(day, datetime.date) or isinstance(day, datetime.datetime):
         raise Misfit.needs("a date", day)
     if day < _FIRST_DAY:
-        raise Misfit.needs(f"a date from {_FIRST_DAY} on (before that, Java has another calendar)", day)
+        raise Misfit.needs(f"a date from {_FIRST_DAY} on, because Java reads earlier ones as other days", day)
     return day
 
 
@@ -313,7 +379,7 @@ def _timestamp_message(instant: Any) -> object:
 
 
 def _as_integer(check: Convert, as_message: Callable[[Any], object]) -> Convert:
-    """For `times="integers"`: converts days, milliseconds of the day, or milliseconds since 1970."""
+    """For `times="integers"`: days since 1970, milliseconds of the day, or milliseconds since 1970."""
     of_integer = _OF_INTEGERS[check]
 
     def convert(value: object) -> object:

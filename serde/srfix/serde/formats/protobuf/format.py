@@ -1,12 +1,11 @@
-"""PROTOBUF: a schema in the registry; a payload has message indexes and a message. ksqlDB goes through Connect, like the
-registry's own converter (`ProtobufConverter`, `ProtobufData`).
-"""
+"""PROTOBUF: messages under a schema in the registry, with message indexes before the body. ksqlDB reads and writes them through
+Connect, with the converter of Confluent's registry (`ProtobufConverter`, `ProtobufData`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from srfix.serde.columns.half import require_string_keys
 from srfix.serde.columns.types import usable_columns
@@ -16,7 +15,7 @@ from srfix.serde.engine import Decode, Encode
 from srfix.serde.errors import SchemaError
 from srfix.serde.formats.protobuf.connect import ProtoType, connect_schema
 from srfix.serde.formats.protobuf.decode import body_decoder, column_reader, plain_reader
-from srfix.serde.formats.protobuf.descriptors import compiled
+from srfix.serde.formats.protobuf.descriptors import Compiled, compiled
 from srfix.serde.formats.protobuf.encode import column_encoder, plain_encoder
 from srfix.serde.interface import Value
 from srfix.serde.projection.tree import Projection
@@ -25,11 +24,14 @@ from srfix.serde.schemas.references import reference_name
 from srfix.serde.specs import ReadSpec, WriteSpec
 from srfix.serde.subjects.names import Role
 
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor
+
 EMPTY_SCHEMA: Final = 'syntax = "proto3";\n\nmessage Empty {}\n'
 HAS_LOCAL_TIMES: Final = False
 values_decoder: None = None
 validator: None = None
-"""No validator: everything that the runtime reads is valid."""
+"""None: every body that the runtime can read is valid."""
 _FIRST: Final = (0,)
 
 
@@ -57,8 +59,7 @@ def infer_columns(
     wrapped: bool | None = None,
 ) -> Inferred:
     """The columns of a schema's first message as ksqlDB infers them (`ProtobufSchemaTranslator`,
-    `ConnectKsqlSchemaTranslator`), and the fields that no column type holds. A key's columns are also its message's fields.
-    """
+    `ConnectKsqlSchemaTranslator`), and the fields that no column type holds. A key also has its message's fields as columns."""
     schema = compiled(text, references)
     connect = connect_schema(schema, schema.message())
     return columns_of(connect, names=names, role=role, wrapped=wrapped is not False)
@@ -72,13 +73,14 @@ def has_hints(schema_text: str, references: tuple[str, ...] = ()) -> bool:
 def field_names(schema_text: str) -> tuple[str, ...]:
     """The names of the first message's fields.
 
-    :raises SchemaError: if the text imports others.
+    :raises SchemaError: if the text imports a file of another schema.
     """
     return tuple(field.name for field in compiled(schema_text).message().fields)
 
 
 def java_text(schema_text: str, *, has_references: bool) -> str:
-    """The text, unchanged: Confluent's registry rewrites every text that it gets, so any text of a schema finds the version."""
+    """The text, unchanged. Confluent's registry reformats every text that it is sent, so each form of a text finds the
+    version."""
     return schema_text
 
 
@@ -102,7 +104,7 @@ def _projection(
     names: tuple[str | None, ...],
     indexes: tuple[int, ...],
 ) -> Projection[ProtoType]:
-    """:param names: the references' names; two references are equal if their texts are, so the cache needs the names too."""
+    """:param names: the names of the references. The cache needs them, because references with equal texts are equal."""
     schema = compiled(schema_text, references)
     return project(ProtoType.of_message(schema, schema.message(indexes)), spec)
 
@@ -112,7 +114,7 @@ def decoder(
 ) -> Decode:
     """A decoder. Without columns it returns a message as a dict of its fields (`decode.plain_reader`).
 
-    :param framed: whether message indexes come before the body.
+    :param framed: whether message indexes stand before the body.
     """
     if schema_text is None:
         raise SchemaError("PROTOBUF bodies cannot be read without the schema that they were written under.")
@@ -131,23 +133,32 @@ def decoder(
 def encoder(
     schema_text: str | None, spec: WriteSpec, references: tuple[str, ...] = (), *, framed: bool = True
 ) -> Encode:
-    """An encoder of the schema's first message. Without columns it takes a dict of the message's fields."""
+    """An encoder of the schema's first message. Without columns it takes a dict of the fields of that message, or of the one
+    that `full_name` names.
+
+    :raises SchemaError: if the schema has no such message.
+    """
     if schema_text is None:
         raise SchemaError("PROTOBUF bodies cannot be written without a schema.")
     schema = compiled(schema_text, references)
-    message, indexes = schema.message(), _FIRST if framed else None
     if spec.columns is None:
-        return plain_encoder(message, indexes)
+        chosen = _chosen(schema, spec)
+        return plain_encoder(chosen, schema.indexes(chosen) if framed else None)
+    message, indexes = schema.message(), _FIRST if framed else None
     require_string_keys(usable_columns(spec.columns), "Protobuf")
     return column_encoder(message, ProtoType.of_message(schema, message), indexes, spec)
 
 
 def encoder_under(schema_text: str, spec: WriteSpec, references: tuple[str, ...] = ()) -> Encode:
-    """An encoder of columns under an existing schema: it writes the schema's first message, or the message that `full_name`
+    """An encoder of columns under an existing schema. It writes the schema's first message, or the message that `full_name`
     names (ksqlDB's VALUE_SCHEMA_FULL_NAME).
 
     :raises SchemaError: if the schema has no such message.
     """
     schema = compiled(schema_text, references)
-    message = schema.message() if spec.full_name is None else schema.named(spec.full_name)
+    message = _chosen(schema, spec)
     return column_encoder(message, ProtoType.of_message(schema, message), schema.indexes(message), spec)
+
+
+def _chosen(schema: Compiled, spec: WriteSpec) -> Descriptor:
+    return schema.message() if spec.full_name is None else schema.named(spec.full_name)

@@ -1,6 +1,6 @@
-"""Message indexes, which say which message of a schema a payload's body is (`MessageIndexes`, Confluent Platform 5.5).
+"""Message indexes: they say which message of a schema a payload's body is (`MessageIndexes`, Confluent Platform 5.5).
 
-They are zigzag varints: the number of indexes, then each index. `00` is short for `[0]`, the first message of the file.
+They are zigzag varints: first the number of indexes, then each index. `00` is short for `[0]`, the first message of the file.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from srfix.serde.errors import DecodeError, TruncatedBodyError
 
 FIRST: Final = b"\0"
 _MOST: Final = 32
-"""protoc does not allow messages to nest deeper."""
+"""The deepest nesting of messages that protoc accepts."""
 _MOST_BYTES: Final = 5
-"""The most bytes of a 32-bit varint."""
+"""The most bytes of a varint with 32 bits."""
 
 
 def read_indexes(payload: bytes, offset: int) -> tuple[tuple[int, ...], int]:
-    """The indexes at an offset, and the offset at which the body begins.
+    """The indexes at an offset, and the offset of the body.
 
-    :raises DecodeError: if there are none.
+    :raises DecodeError: if there are no valid indexes.
     """
     count, offset = _varint(payload, offset)
     if not count:
         return (0,), offset
     if not 0 < count <= _MOST:
         raise DecodeError(
-            f"The payload says that {count:,} message indexes follow, but messages nest at most {_MOST} deep. It is corrupt, "
-            "or its producer is not a Protobuf serializer with a registry."
+            f"The payload says that {count:,} message indexes follow, but messages nest at most {_MOST} levels deep. It is "
+            "corrupt, or its producer is not a Protobuf serializer with a registry."
         )
     indexes: list[int] = []
     for _ in range(count):
@@ -39,7 +39,7 @@ def read_indexes(payload: bytes, offset: int) -> tuple[tuple[int, ...], int]:
 
 
 def written_indexes(indexes: tuple[int, ...]) -> bytes:
-    """The indexes in the form in which a payload has them."""
+    """The bytes of the indexes in a payload."""
     if indexes == (0,):
         return FIRST
     return b"".join(_zigzag(number) for number in (len(indexes), *indexes))

@@ -1,17 +1,18 @@
-"""The schema that ksqlDB registers for columns: `ProtobufData.fromConnectSchema` of Confluent Platform 7.x, in the text form of
-`ProtobufSchema.canonicalString`.
+"""The schema that ksqlDB registers for columns, as a text. `ProtobufData.fromConnectSchema` of Confluent Platform 7.x makes the
+schema, and `ProtobufSchema.canonicalString` its text.
 
 | column | field |
 |---|---|
 | BOOLEAN, INTEGER, BIGINT, DOUBLE, STRING, BYTES | bool, int32, int64, double, string, bytes |
 | DECIMAL | `confluent.type.Decimal`, with precision and scale in `confluent.field_meta` |
 | DATE, TIME, TIMESTAMP | `google.type.Date`, `google.type.TimeOfDay`, `google.protobuf.Timestamp` |
-| STRUCT | a message in the message, named by a counter of all STRUCTs and MAPs: `ConnectDefault2` |
-| MAP | a repeated message of `key` and `value`, `ConnectDefault2Entry`, without the option `map_entry` |
+| STRUCT | a nested message, such as `ConnectDefault2`; the number counts all STRUCTs and MAPs |
+| MAP | a repeated message with `key` and `value`, such as `ConnectDefault2Entry`, but without the option `map_entry` |
 | ARRAY | repeated |
 
-Fields are numbered in their order. An ARRAY in an ARRAY is refused, as in ksqlDB. For an ARRAY of MAPs and a MAP of ARRAYs or
-MAPs, the text is the one that ksqlDB registers, but it declares another type, so no row can be written or read with it.
+Fields are numbered in their order. An ARRAY in an ARRAY is refused, as in ksqlDB. An ARRAY of MAPs, a MAP of ARRAYs and a MAP
+of MAPs get the text that ksqlDB registers for them. But this text describes another type, so no row can be written or read with
+it.
 """
 
 from __future__ import annotations
@@ -47,12 +48,12 @@ _FULL_NAME: Final = re.compile(rf"{_NAME.pattern}(?:\.{_NAME.pattern})*")
 
 
 def internal_schema(spec: WriteSpec, role: Role = Role.VALUE) -> str:
-    """The Protobuf schema of columns, exactly as ksqlDB registers it.
+    """The Protobuf schema of columns, character for character as ksqlDB registers it.
 
-    A `full_name` is package and message. Like ksqlDB, srfix ignores one that begins with `ConnectDefault`
+    A `full_name` consists of a package and a message. A name that begins with `ConnectDefault` is ignored, as in ksqlDB
     (`ProtobufSchemaTranslator.ignoreDefaultName`).
 
-    :raises ColumnError: if Protobuf does not allow a name or a type, or ksqlDB does not.
+    :raises ColumnError: if Protobuf or ksqlDB does not allow a name or a type.
     """
     half = spec.half(role)
     require_string_keys(half.known_columns, "Protobuf")
@@ -70,7 +71,7 @@ class _Writer:
             full_name = ""
         if full_name and not _FULL_NAME.fullmatch(full_name):
             raise ColumnError(
-                f"full_name is {full_name!r}, which is not the name of a Protobuf message, such as shop.Order."
+                f"full_name is {full_name!r}, which is not a name of a Protobuf message. An example of one is shop.Order."
             )
         package, _, name = full_name.rpartition(".")
         message = self._message(name or self._next(), columns)
@@ -88,15 +89,15 @@ class _Writer:
         for number, field in enumerate(fields, start=1):
             if not _NAME.fullmatch(field.name):
                 raise ColumnError(
-                    f"The column {field.name!r} has a name that no Protobuf field can have. A field's name has ASCII letters, "
-                    "digits and _, and does not begin with a digit. Rename the column."
+                    f"The column {field.name!r} has a name that no Protobuf field can have. Rename the column: use only ASCII "
+                    "letters, digits and _, and do not begin with a digit."
                 )
             label, type_, options = self._field(field.type, nested, field.name)
             lines += _indented([f"{label}{type_} {field.name} = {number}{options[0]}", *options[1:]])
         return _block(name, lines, nested)
 
     def _field(self, type_: ColumnType, nested: list[str], name: str) -> tuple[str, str, list[str]]:
-        """The field's label, its type, and the lines after its number."""
+        """The label, the type, and the text after the number, in lines."""
         match type_:
             case Array(items):
                 if isinstance(items, Array):
@@ -117,7 +118,7 @@ class _Writer:
         name = f"{self._next()}Entry"
         inner: list[str] = []
         key, _ = self._type(ScalarType.STRING, inner, "key")
-        # An entry's fields are never `optional`, and have no precision and scale.
+        # The fields of an entry are never `optional`, and do not declare precision and scale.
         label, value, _ = self._field(values, inner, "value")
         label = label if label == "repeated " else ""
         nested += _block(name, _indented([f"{key} key = 1;", f"{label}{value} value = 2;"]), inner)
@@ -143,7 +144,7 @@ class _Writer:
                     self._imports[_WRAPPERS_FILE] = None
                     word = f"google.protobuf.{word.capitalize()}Value"
                 return word, [";"]
-        raise ColumnError(f"Protobuf has no type for {print_type(type_)} here. Declare another type.")
+        raise ColumnError(f"Protobuf has no type for {print_type(type_)} here. Declare another.")
 
 
 def _block(name: str, fields: list[str], nested: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""PROTOBUF_NOSR: the messages of the columns' own schema, without a registry and without indexes (`ProtobufNoSRConverter`)."""
+"""PROTOBUF_NOSR: messages under the columns' own schema, without a registry and without indexes (`ProtobufNoSRConverter`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HAS_LOCAL_TIMES = False
 
 
 def decoder(schema_text: str | None, spec: ReadSpec, references: tuple[str, ...] = ()) -> Decode:
-    """A decoder for messages of the schema that ksqlDB would register for the columns."""
+    """A decoder for messages under the schema that ksqlDB would register for the columns."""
     written = WriteSpec(columns=spec.columns, wrap=spec.wrap, nullable_representation=spec.nullable_representation)
     return framed.decoder(_text(written), spec, framed=False)
 

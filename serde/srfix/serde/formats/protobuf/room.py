@@ -1,7 +1,8 @@
-"""Bounds the memory that the runtime takes for a parsed body.
+"""Limits the memory that the runtime uses to parse a body.
 
-A parsed message takes memory for all fields of its schema, even if the body only has the two bytes that say that the message
-is there. Only schemas with wide repeated messages are checked, and only bodies that could take more memory than is allowed.
+The runtime allocates memory for all fields of a message, even if the message is empty. So two bytes of a body, which stand for
+an empty message, take as much memory as a message with all fields of the schema. Only schemas with wide repeated messages are
+checked, and only bodies that are long enough to exceed the limit.
 """
 
 from __future__ import annotations
@@ -16,25 +17,25 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 FEWEST_BYTES: Final = 2
-"""The bytes of an empty message in a message: its field number, and its length 0."""
+"""The fewest bytes of a message in a message: its field number, and the length 0."""
 _VALUE: Final = 40
-"""How many bytes of memory a value takes (`PayloadBounds`)."""
+"""The bytes of memory that count as one value (`PayloadBounds`)."""
 _MESSAGE: Final = 32
 _SIZES: Final = {7: 1, 9: 16}
-"""Bytes by `FieldDescriptor.cpp_type`: bool and string. All other types have at most eight bytes."""
-_LEVELS: Final = 100
-"""How deep the runtime reads."""
+"""`FieldDescriptor.cpp_type` → bytes: bool, and string. Every other type takes at most eight."""
+LEVELS: Final = 100
+"""The deepest nesting that the runtime reads."""
 _GROUP: Final = 3
 _DELIMITED: Final = 2
 """Wire types."""
 
 
 def room_check(message: Descriptor) -> Callable[[bytes], None] | None:
-    """A function that raises a PayloadBoundError for a body whose messages take too much memory; None if no body can.
+    """A check that raises PayloadBoundError for a body whose messages take too much memory; None if no body can take too much.
 
-    For bytes that are not a message, it raises the runtime's own DecodeError.
+    For bytes that are not a message, the check raises the runtime's own DecodeError.
     """
-    # An Empty has no fields, so the runtime keeps all fields of a body as unknown ones, without parsing their messages.
+    # Empty has no fields, so the runtime keeps every field of the bytes unparsed, as an unknown field.
     from google.protobuf.empty_pb2 import Empty
     from google.protobuf.message import DecodeError
     from google.protobuf.unknown_fields import UnknownFieldSet
@@ -58,7 +59,7 @@ def room_check(message: Descriptor) -> Callable[[bytes], None] | None:
         return known
 
     def measured(fields: Any, of: Descriptor, left: float, level: int) -> float:
-        if level > _LEVELS:
+        if level > LEVELS:
             raise DecodeError("it nests too deep")
         known = parts_of(of)
         for field in fields:
@@ -82,8 +83,8 @@ def room_check(message: Descriptor) -> Callable[[bytes], None] | None:
         values = bounds.budget(len(body))
         if measured(UnknownFieldSet(Empty.FromString(body)), message, values * _VALUE, 0) < 0:
             raise PayloadBoundError(
-                f"The messages in the {len(body)} bytes of the body take more room than {values:,} values, the limit for a "
-                "body of its size. It is hostile or corrupt, or you must raise the limits (srfix.serde.bounds: values, "
+                f"The messages in the {len(body)} bytes of the body take more memory than {values:,} values, the limit for a "
+                "body of this size. The body is hostile or corrupt, or you must raise the limits (srfix.serde.bounds: values, "
                 "values_per_byte).",
                 bound="values",
             )
@@ -92,7 +93,7 @@ def room_check(message: Descriptor) -> Callable[[bytes], None] | None:
 
 
 def has_required(message: Descriptor) -> bool:
-    """Whether a field of it, or of a message in it, is `required` (proto2)."""
+    """Whether the message, or a message in it, has a `required` field (proto2)."""
     return any(field.is_required for field in _fields(message))
 
 
@@ -107,7 +108,7 @@ def _fields(message: Descriptor) -> Iterator[FieldDescriptor]:
 
 
 def _repeated(message: Descriptor) -> Iterator[Descriptor]:
-    """The messages that a body can contain any number of times."""
+    """The types of messages that can occur in a body any number of times."""
     left, seen = [(message, False)], set[tuple[str, bool]]()
     while left:
         holder, many = left.pop()
@@ -122,7 +123,7 @@ def _repeated(message: Descriptor) -> Iterator[Descriptor]:
 
 
 def _room(message: Descriptor) -> int:
-    """The memory of a message, roughly, in bytes. A map's entry includes its value, which the runtime always makes."""
+    """The approximate bytes of memory for one message. A map entry includes its value, which the runtime always makes."""
     size = _MESSAGE + sum(8 if field.is_repeated else _SIZES.get(field.cpp_type, 8) for field in message.fields)
     if message.GetOptions().map_entry and (value := message.fields_by_name["value"].message_type) is not None:
         size += _room(value)

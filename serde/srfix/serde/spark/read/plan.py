@@ -189,7 +189,7 @@ def plan_read(
     columns: GivenColumns | Newest | None = None,
     *,
     role: Role = Role.VALUE,
-    format: Format | None = Format.AVRO,  # noqa: A002 - its name everywhere
+    format: Format | str | None = Format.AVRO,  # noqa: A002 - its name everywhere
     case_rule: CaseRule = CaseRule.UNIQUE,
     wrap: bool | None = None,
     policy: Resolver | None = None,
@@ -210,7 +210,8 @@ def plan_read(
     :param registry: may be None for JSON, KAFKA and DELIMITED, which have no schemas.
     :param columns: the columns, parsed or as a text in ksqlDB's notation; a StructType, or its JSON (its names stay
         unchanged); or `NEWEST`. Columns marked as KEY belong to keys, the others to values.
-    :param format: None accepts Avro and JSON_SR, by each schema's type.
+    :param format: the format, or its word, such as `"protobuf"`; None accepts Avro, JSON_SR and Protobuf, by each schema's
+        type.
     :param wrap: False means that bodies are the bare value of the only column. None is ksqlDB's default; with `NEWEST`,
         the schema decides.
     :param policy: decides which ids are accepted; None accepts by id only, in the context of `subjects`.
@@ -241,6 +242,8 @@ def plan_read(
             f"topic is {repr(topic) if isinstance(topic, str) else type_words(topic)}; it must be a topic's name."
         )
     registry = None if registry is None else cast("PlanRegistry", usable_registry(registry))
+    if format is not None:
+        format = member("format", Format, format)  # noqa: A001
     case_rule = member("case_rule", CaseRule, case_rule)
     reader, times = usable_reader(reader_schema, case_rule), given_times(times)
     has_reader = _is_one_given(reader_schema=reader_schema, reader_version=reader_version, reader_id=reader_id)

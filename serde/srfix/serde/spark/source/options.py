@@ -68,7 +68,7 @@ class SourceOptions:
     strict: bool
     times: Times
     delimiter: str | None
-    """DELIMITED: what stands between fields; None for a comma."""
+    """DELIMITED: the separator between fields; None for a comma."""
     fail_on_data_loss: bool
     min_partitions: int
     max_records_per_partition: int | None

@@ -31,7 +31,7 @@ from srfix.serde.spark.short_text import first_ones, short_text
 from srfix.serde.spark.write.decisions import WriteDecisions
 from srfix.serde.spark.write.frame_row import FrameRow, frame_row
 from srfix.serde.spark.write.jvm import jvm_write, write_feeds
-from srfix.serde.specs import WriteSpec
+from srfix.serde.specs import NullableRepresentation, WriteSpec, given_representation
 from srfix.serde.subjects.names import Role, SubjectStrategy
 from srfix.serde.subjects.strategies import subject_of
 from srfix.serde.wire import Framing
@@ -160,7 +160,7 @@ def plan_write(
     columns: GivenColumns | None = None,
     *,
     role: Role = Role.VALUE,
-    format: Format = Format.AVRO,  # noqa: A002 - its name everywhere
+    format: Format | str = Format.AVRO,  # noqa: A002 - its name everywhere
     subjects: SubjectStrategy = TOPIC_SUBJECT,
     case_rule: CaseRule = CaseRule.UNIQUE,
     names: NameRule = "upper",
@@ -178,12 +178,14 @@ def plan_write(
     cut_times: bool = False,
     times: Times = "datetimes",
     delimiter: str | None = None,
+    nullable_representation: NullableRepresentation | None = None,
 ) -> WritePlan:
     """Decides the schema for rows, and registers it: when this returns, the subject holds the schema.
 
     :param registry: None for JSON, KAFKA and DELIMITED, which have no schemas.
     :param columns: the columns: SQL text, parsed, or a frame's schema (a StructType). None with `schema`; with
         `schema_id` or `version` for rows with the schema's field names.
+    :param format: the format, or its word, such as `"protobuf"`.
     :param subjects: the strategy for the schema's subject.
     :param case_rule: the rule that matches the names in a row to the columns.
     :param names: how a frame's names become columns: in upper case, like unquoted names in SQL, or unchanged.
@@ -203,12 +205,18 @@ def plan_write(
         otherwise); otherwise a row with such a time cannot be written.
     :param times: `"integers"` writes a DATE, TIME or TIMESTAMP from the integer for the record (see `plan_read`).
     :param delimiter: DELIMITED: the separator between fields, like ksqlDB's VALUE_DELIMITER; None for a comma.
+    :param nullable_representation: Protobuf: how a null differs from 0 and from an empty text: `"optional"` or
+        `"wrapper"`. With None such a null is lost, as in ksqlDB.
     :raises ColumnError: if the columns cannot be used, or the format cannot hold them; then nothing is registered.
     :raises SchemaError: if the given text is not a schema of the format, or columns and schema do not match.
     :raises RegistryError: if the registry could not be asked, or did not accept the schema (`IncompatibleSchemaError`).
     :raises ResolveError: if `register` is False and the registry does not have the schema.
     :raises UsageError: if the schema is not defined, or defined twice; or if an option does not apply to the format.
     """
+    format = member("format", Format, format)  # noqa: A001
+    representation = given_representation(
+        nullable_representation, is_protobuf=format in (Format.PROTOBUF, Format.PROTOBUF_NOSR)
+    )
     if (validate and format is not Format.JSON_SR) or (
         full_name is not None and format not in (Format.AVRO, Format.PROTOBUF)
     ):
@@ -217,7 +225,13 @@ def plan_write(
             f"{format.name}."
         )
     declared = None if columns is None else given_columns(columns, names=names)
-    spec = WriteSpec(columns=declared, wrap=wrap, case_rule=case_rule, delimiter=usable_delimiter(delimiter, format))
+    spec = WriteSpec(
+        columns=declared,
+        wrap=wrap,
+        case_rule=case_rule,
+        delimiter=usable_delimiter(delimiter, format),
+        nullable_representation=representation,
+    )
     half = format.settled(spec).half(role, format.wraps)
     exists = schema_id is not None or version is not None
     if format not in FRAMED:
@@ -247,7 +261,11 @@ def plan_write(
     serializer: FramedSerializer
     kind = FRAMED[format]
     spec_options = WriteSpec(
-        full_name=full_name, validate=bool(validate), cut_times=bool(cut_times), times=times
+        full_name=full_name,
+        validate=bool(validate),
+        cut_times=bool(cut_times),
+        times=times,
+        nullable_representation=representation,
     ).options()
     spec_options |= {
         "subjects": subjects,
@@ -258,6 +276,10 @@ def plan_write(
     if schema is not None:
         if declared is not None or exists:
             raise UsageError("schema= already defines the fields: give no columns, schema_id or version with it.")
+        if full_name is not None or representation is not None:
+            raise UsageError(
+                "schema= already says how rows are written: leave out full_name and nullable_representation."
+            )
         serializer = kind.for_schema(
             registry,  # a missing method raises an error when it is called
             schema,
