@@ -208,7 +208,7 @@ class TestBaseline:
         [
             (None, "cannot be read: No such file or directory. Write one with --write-baseline FILE."),
             ("{", "is not JSON"),
-            ("[]", "is no baseline of srfix. Write one with"),
+            ("[]", "is not a baseline of srfix. Write one with"),
             ('{"schema": "srfix.diagnosis/1", "findings": []}', "is a srfix.diagnosis/1, and --baseline takes"),
             ('{"schema": "srfix.baseline/1", "findings": 5}', "has no list of findings"),
             ('{"schema": "srfix.baseline/1", "findings": [{"code": "SRF001"}]}', "has an invalid entry"),

@@ -35,7 +35,7 @@ class Ending:
     @contextmanager
     def watch(self) -> Iterator[None]:
         """Handles the signals within the block. It does nothing if the signals are ignored (a job in the background),
-        nor in a thread."""
+        or in a thread."""
         numbers = (signal.SIGTERM, signal.SIGINT)
         is_main = threading.current_thread() is threading.main_thread()
         taken = [number for number in numbers if is_main and signal.getsignal(number) is not signal.SIG_IGN]
@@ -81,7 +81,7 @@ def tidying_up(target: Path) -> Iterator[None]:
     exit code 130.
 
     It then says what is left: nothing, the whole directory, or the files that it could not remove. It does nothing if
-    SIGTERM is ignored, nor in a thread. A second signal ends the process at once.
+    SIGTERM is ignored, or in a thread. A second signal ends the process at once.
 
     :param target: the directory that the command writes.
     """

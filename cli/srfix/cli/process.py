@@ -33,7 +33,7 @@ class Interrupts:
         self._is_over = False
 
     def watch(self) -> None:
-        """Handles interrupts from now on. It does nothing if interrupts are ignored (a job in the background), nor in a
+        """Handles interrupts from now on. It does nothing if interrupts are ignored (a job in the background), or in a
         thread."""
         if (
             threading.current_thread() is not threading.main_thread()

@@ -161,7 +161,7 @@ def load_baseline(path: str) -> Baseline:
         case {"schema": str(schema)} if schema.startswith("srfix."):
             raise UsageError(f"{path!r} is a {schema[:100]}, and --baseline takes a {SCHEMA}. {_MAKE}")
         case _:
-            raise UsageError(f"{path!r} is no baseline of srfix. {_MAKE}")
+            raise UsageError(f"{path!r} is not a baseline of srfix. {_MAKE}")
 
 
 _MAKE: Final = "Write one with --write-baseline FILE."

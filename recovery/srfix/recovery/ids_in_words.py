@@ -16,7 +16,7 @@ def listed(ids: Iterable[object], *, most: int = MOST_NAMED) -> str:
 
 
 def named_ids(ids: Sequence[object], *, most: int = 10) -> str:
-    """`schema id 3`, `schema ids 3 and 5`; of at least one."""
+    """`schema id 3`, `schema ids 3 and 5`; there must be at least one id."""
     return f"{'schema id' if len(ids) == 1 else 'schema ids'} {listed(ids, most=most)}"
 
 

@@ -385,6 +385,6 @@ _FORMATS: Final[dict[str, tuple[Callable[[str, tuple[str, ...]], Any], Callable[
     "AVRO": (lambda text, _: _parse(text), _cannot_read),
     "PROTOBUF": (_compiled, _cannot_read_protobuf),
 }
-"""What makes a schema of a text, and tells why one does not read what was written under another."""
+"""By schema type: the function that parses a text, and the one that says why a reader cannot read a writer's payloads."""
 COMPARED_TYPES: Final = tuple(_FORMATS)
 """The schema types that `incompatibilities` takes."""

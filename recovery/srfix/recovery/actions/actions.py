@@ -132,7 +132,7 @@ Action: TypeAlias = (
 
 
 def perform(action: Action, registry: Registry, now: SubjectState) -> Json:
-    """Carries the action out and returns the registry's answer; `now` is the subject's state right before."""
+    """Carries the action out and returns the registry's answer; `now` is the subject's state right before it."""
     match action:
         case SetCompatibility():
             registry.set_config(action.subject, relaxed_fields(action))

@@ -28,7 +28,7 @@ from srfix.serde.properties.kafka_client import Isolation, ReadOnlyClient
 _BATCH: Final = 500
 """The number of records per `consume` that costs least per record (measured with librdkafka 2.16)."""
 _LONG_RUN: Final = 50
-"""A run of at least so many records of one partition is counted by itself, because its records are mostly alike."""
+"""A run of at least this number of records of one partition is counted by itself, because its records are mostly alike."""
 _PREFETCH: Final = {"queued.max.messages.kbytes": "4096", "fetch.queue.backoff.ms": "20"}
 """librdkafka's defaults fetch 64 MiB ahead and then look again after a second: the records have left the processor's
 cache by then, and the read waits. Measured: a fifth less CPU, a third of the time. The user's settings win."""

@@ -53,7 +53,7 @@ class Width(Enum):
     WIDE = "wide"
     """Every id still in the log of the source topic, and every undeleted version of the source subject."""
     ALL_VERSIONS = "all-versions"
-    """Every version of the source subject, soft-deleted ones too, whatever the log holds: without a census."""
+    """Every version of the source subject, also soft-deleted ones; no census, because the log does not matter."""
 
 
 class Owner(Enum):
@@ -170,7 +170,7 @@ class Advice:
     note: Callable[[Circumstances], str] | None = None
     """The advice if nothing is broken; None for no advice."""
     recurs: bool = False
-    """True if how to prevent the next one is said too."""
+    """True if the advice also says how to prevent the next such finding."""
     rules: Rules | None = None
     do_not: Callable[[Circumstances], Iterator[str]] | None = None
     """What must not be done before the repair, each as words behind "do not"; None if nothing is forbidden."""

@@ -95,8 +95,8 @@ def _next(code: str, facts: StoreFacts, role: RoleFacts, context: CheckContext) 
 def want_of_phantom(
     facts: StoreFacts, role: RoleFacts, request: RepairRequest, finding: Finding | None = None, *, code: str = CODE
 ) -> Want:
-    """What the phantom subject of a store lacks, planned under a code. Without a finding, nothing fails, or no census
-    was made.
+    """What the phantom subject of a store lacks, planned under a code. There is no finding if nothing fails, or if no
+    census was made.
     """
     own = facts.source_of(role.role)
     ids = () if finding is None else tuple(fault.schema_id for fault in finding.schema_ids)

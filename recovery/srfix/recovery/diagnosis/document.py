@@ -27,7 +27,7 @@ from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Role, Topic
 
 _FEW: Final = 3
-"""Up to so many pieces of evidence, or hypotheses, have an entry each, even if they differ only in the topic."""
+"""Up to this number, pieces of evidence or hypotheses have an entry each, even if they differ only in the topic."""
 
 
 class SeenObservation(Part):

@@ -54,7 +54,7 @@ def look_through(
     deadline_s: float | None = None,
     max_records: int | None = None,
 ) -> Sight:
-    """Looks at the cluster and the registry, as far as they are named; if both are, an engine is needed."""
+    """Looks at the cluster and the registry, if they are named; if both are, an engine is needed."""
     if cluster is None or registry is None:
         return Sight(cluster=cluster, registry=registry)
     survey = Survey(cluster=cluster, registry=registry, sources=sources or {}, supplied=supplied or Supplied())

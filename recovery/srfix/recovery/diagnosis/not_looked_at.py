@@ -25,7 +25,7 @@ from srfix.serde.subjects.names import Role, Subject, Topic, subject_for
 _MOST_RECORDS: Final = 10_000_000
 """How many records of a topic are read if the person names no number."""
 _MOST_DECODED: Final = 100_000
-"""Up to so many records of a topic, every live one is decoded without being asked for."""
+"""If a topic has at most this number of records, srfix decodes every live record even without an option for it."""
 
 
 def of_examined(facts: StoreFacts, context: CheckContext) -> Iterator[Skipped]:

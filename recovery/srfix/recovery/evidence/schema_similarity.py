@@ -398,7 +398,7 @@ def _compared(topic: Topic, internal: _Internal, writer: _Writer) -> _Comparison
     if named == 0:
         none = f"none of the {len(names)} fields of the store's schema is a field of {writer.where}"
         if len(names) == 1:
-            none = f"the only field of the store's schema is no field of {writer.where}"
+            none = f"the only field of the store's schema is not a field of {writer.where}"
         return _Comparison(fit=0, pieces=(rules.NO_FIELD.of_topic(topic, none),))
     pieces = []
     if shared < len(names):

@@ -164,4 +164,4 @@ def _version(text: str | None) -> StreamsVersion | None:
     try:
         return StreamsVersion.parse(text)
     except UsageError:
-        raise ValueError(f"{text!r} is no version of Kafka Streams") from None
+        raise ValueError(f"{text!r} is not a version of Kafka Streams") from None

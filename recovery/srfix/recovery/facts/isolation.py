@@ -118,7 +118,7 @@ def parse_key(key: bytes | None) -> str | None:
 
 
 def known_transactional_ids(cluster: Cluster, partitions: int) -> frozenset[str] | str:
-    """All ids in so many partitions of the topic of transactions; or a clause that says why they are not known."""
+    """All ids in this number of partitions of the topic of transactions; if they are not known, a clause that says why."""
     try:
         return frozenset(transactional_ids(cluster, partitions, deadline_s=_DEADLINE_S))
     except GaveUp:

@@ -107,7 +107,7 @@ def _json(payload: bytes) -> object | None:
 
 
 def _as_texts(row: bytes, record: bytes) -> bool | None:
-    """True if both are the same text except white space; None if one is no text."""
+    """True if both are the same text except white space; None if one is not text."""
     try:
         ours, theirs = ("".join(payload.decode().split()) for payload in (row, record))
     except UnicodeDecodeError:
@@ -117,8 +117,8 @@ def _as_texts(row: bytes, record: bytes) -> bool | None:
 
 def _says_the_same(row: object, record: object, explained: FilledIn | None, *, may_be_table: bool) -> bool | None:
     """True if a row holds only values of the record: some of its fields, perhaps in another letter case. If a table's
-    serde may have written the row, values of another type count as the same, and extra fields, beside common ones, are
-    allowed as far as the row's schema has `explained` them.
+    serde may have written the row, values of another type count as the same, and extra fields are allowed if there
+    are also common ones, and if the row's schema has `explained` the extra ones.
     """
     if isinstance(row, Mapping) and isinstance(record, Mapping):
         names = {str(name): value for name, value in row.items()}

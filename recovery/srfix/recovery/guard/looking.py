@@ -1,4 +1,4 @@
-"""What cluster and registry show of a store, as far as they are named: each is optional, and nothing is written."""
+"""What the cluster and the registry show about a store. Both are optional, and nothing is written."""
 
 from __future__ import annotations
 

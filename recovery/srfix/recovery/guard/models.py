@@ -134,7 +134,7 @@ def parse_optimization(text: str | None) -> Optimization:
     unknown = [value for value in values if value not in (NONE, ALL, *SINGLE)]
     if unknown:
         raise UsageError(
-            f"--optimization {text!r}: {unknown[0]!r} is no value of topology.optimization. It is {NONE}, {ALL}, or a list "
+            f"--optimization {text!r}: {unknown[0]!r} is not a value of topology.optimization. It is {NONE}, {ALL}, or a list "
             f"of {', '.join(SINGLE)}."
         )
     if len(values) > 1 and {NONE, ALL} & set(values):
@@ -240,6 +240,6 @@ class Forecast:
 
     @property
     def is_open(self) -> bool:
-        """True if nothing of the kind is, but something serious cannot be told, or was not looked at."""
+        """True if nothing fails, but srfix cannot decide about something serious, or did not look at it."""
         unseen = any(skip.could_hide for skip in self.skipped)
         return not self.fails and (unseen or any(event.is_open for event in self.foretold))

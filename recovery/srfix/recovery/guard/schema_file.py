@@ -28,7 +28,7 @@ def parse_schema(text: str, *, origin: str) -> Schema:
     """
     if origin.endswith(".proto"):
         schema = Schema(text=text, schema_type="PROTOBUF")
-        if "import" not in text:  # what it refers to only a registry's request says
+        if "import" not in text:  # only a registry request says what the imports are
             _check(schema, origin)
         return schema
     try:

@@ -296,7 +296,7 @@ def _digest(body: bytes, previous: bytes) -> bytes:
 
 
 def is_cut_first_line(content: bytes) -> bool:
-    """True if this is how the first line of a journal begins, as far as it goes."""
+    """True if the content is an incomplete first line of a journal: everything that is there fits the line's beginning."""
     rest = content
     for literal, then in _BEGINNING:
         if len(rest) < len(literal):

@@ -88,7 +88,7 @@ def apply_plan(
     :param only: carry out only the steps of these finding codes and applications; empty for all steps. The journal is
         that of the whole plan: further runs continue it, and one rollback undoes all that was done. Only the subjects
         of these steps are compared with the plan.
-    :param clock: says the time, ISO 8601, for the journal.
+    :param clock: returns the time in ISO 8601, for the journal.
     :raises UsageError: if the plan repairs nothing of that code or application.
     :raises PlanError: if the world has changed since the plan, or if the journal belongs to another plan or is in use;
         nothing was written then.

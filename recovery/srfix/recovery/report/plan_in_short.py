@@ -23,9 +23,9 @@ from srfix.serde.schemas.models import Json
 from srfix.serde.subjects.names import Subject
 
 _FEW: Final = 6
-"""Up to so many writes of one kind under a subject have a line each."""
+"""Up to this number, the writes of one kind under a subject have a line each."""
 _FEW_STEPS: Final = 24
-"""Only plans with at most so many steps do that; in larger plans, each kind of write under a subject is one line."""
+"""Only plans with at most this number of steps do that; in larger plans, each kind of write under a subject is one line."""
 _MOST_IDS: Final = 12
 _INHERITED: Final = "(inherited)"
 """The text for a setting that a subject does not have itself."""

@@ -1,7 +1,7 @@
 """Checkpoints of Kafka Streams: the topics from which the stores of a task restore, and the offsets that they have
 reached.
 
-`.checkpoint` is UTF-8 text: `0` (the version), the number of entries, then `<topic> <partition> <offset>` a line
+`.checkpoint` is UTF-8 text: `0` (the version), the number of entries, then `<topic> <partition> <offset>` per line
 (`OffsetCheckpoint`); `<store>.position` (3.2 to 4.2) has the same form. Streams writes a temporary file and moves it,
 so a reader never meets half a file: a truncated file was damaged later.
 
@@ -128,7 +128,7 @@ def _integer(text: str, path: str, number: int, what: str) -> int:
 
 def _bad(path: str, line: int, problem: str) -> StateDirectoryError:
     return StateDirectoryError(
-        f"{path}, line {line}: {problem}. The file is damaged, or it is no checkpoint of Kafka Streams; take a "
+        f"{path}, line {line}: {problem}. The file is damaged, or it is not a checkpoint of Kafka Streams; take a "
         "fresh copy of the state directory, with the application stopped."
     )
 

@@ -221,7 +221,7 @@ def stores_on_disk(application: ApplicationState) -> tuple[StoreOnDisk, ...]:
     A store's own offsets show its topic, or elimination does: `.checkpoint` names topics from which some store of the
     task restores, but no store. So stores with a changelog of their own are taken out, together with these changelogs;
     if one store and one topic are left, they belong together. A store of Streams 4.3 and later names its topic itself.
-    In-memory stores leave nothing on either side.
+    In-memory stores leave neither a store nor a topic.
     """
     groups: dict[tuple[str, int | None], list[Task]] = defaultdict(list)
     for task in application.tasks:

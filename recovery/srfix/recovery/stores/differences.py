@@ -1,8 +1,8 @@
-"""A store beside the topic that it restores from, key by key.
+"""Compares a store with the topic that it restores from, key by key.
 
-By the topic, a store holds the newest record of each key. For each key, a digest of its value, its schema id and its
-timestamp are kept, on disk and by key (`state.writing.database.in_order`). Then both sides are read together, so memory
-stays flat.
+According to the topic, a store holds the newest record of each key. For each key, a digest of its value, its schema id and
+its timestamp are kept on disk, sorted by key (`state.writing.database.in_order`). Then both sides are read together, so
+memory stays flat.
 
 | store | a key of the topic is |
 |---|---|

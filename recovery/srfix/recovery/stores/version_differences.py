@@ -151,7 +151,7 @@ def _kind(row: _Version, record: _TopicVersion, progress: _Progress, *, is_whole
             if record.late_ms == 0 and progress.takes(record.end_late_ms)
             else DifferenceKind.NOT_KNOWN
         )
-    return DifferenceKind.OTHER_BYTES if is_whole else None  # the record that ended it there is gone from the topic
+    return DifferenceKind.OTHER_BYTES if is_whole else None  # the topic no longer has the record that ended it
 
 
 def _different(kind: DifferenceKind, row: _Version | None, topic: _Version | None) -> Difference:

@@ -72,7 +72,7 @@ class KeyWatch:
                 continue
             whose = self._whose(watched_key, record)
             if whose is Whose.OTHERS:
-                # A record before the planned one was rightly overtaken by it.
+                # If the record is older than the planned one, the planned one has rightly replaced it.
                 watched_key.others = record if record.offset > watched_key.offset else None
             elif whose is not self._writes:
                 watched_key.others = None
@@ -120,7 +120,7 @@ class LogFollower:
 
 
 BATCH: Final = 5_000
-"""How many tombstones are written at a time; so many keys are checked right before."""
+"""How many tombstones are written at a time; their keys are checked right before."""
 
 
 def check_expiry(work: ExpireKeys, look: Look, kept_path: Path) -> None:

@@ -1,6 +1,6 @@
 """The file beside a plan with the records that the plan deletes, and that a rollback writes again.
 
-One JSON line a record: partition, offset, key, value, timestamp and headers, bytes in base64. The plan holds the digest of
+One JSON line per record: partition, offset, key, value, timestamp and headers, bytes in base64. The plan holds the digest of
 the file, so neither can be changed without the other.
 """
 

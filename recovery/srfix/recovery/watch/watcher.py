@@ -49,8 +49,8 @@ _FIRST_WAIT_S: Final = 1.0
 _LONGEST_WAIT_S: Final = 60.0
 """The longest wait between two attempts while an end does not answer; or the interval of looks, if that is shorter."""
 _LOOKS_RELAXED: Final = 3
-"""Another instance normally resets a relaxed level within seconds. If it is relaxed for so many looks, srfix assumes
-that it was left so.
+"""Another instance normally resets a relaxed level within seconds. If it is still relaxed after this number of looks,
+srfix assumes that nobody will reset it.
 """
 
 
@@ -82,7 +82,7 @@ class Watcher:
     clock: Callable[[], str] = now
     monotonic: Callable[[], float] = time.monotonic
     wait: Callable[[float], bool]
-    """Waits so many seconds; returns True, at once, if the watch should end."""
+    """Waits this number of seconds; if the watch should end, returns True at once."""
     jitter: Callable[[], float] = random.random
     """Between 0 and 1: the part of the longest wait that the watch waits after a failure."""
     _facts: tuple[StoreFacts, ...] = ()

@@ -212,6 +212,6 @@ def _joined(parts: Sequence[EncodedBatch]) -> EncodedBatch:
 
 
 def _all(rows: int) -> pa.Int64Array:
-    """The positions of this number of rows; faster than from a range."""
+    """The positions 0 to `rows` - 1; this is faster than an array from a range."""
     pa, compute = pyarrow(), pyarrow_compute()
     return compute.indices_nonzero(pa.nulls(rows).is_null()).cast(pa.int64())

@@ -28,7 +28,7 @@ def only_column(columns: Columns) -> Column:
 
 
 def is_wrapped(columns: Columns, role: Role) -> bool:
-    """The default for wrapping: a single KEY column stands without a record, everything else in a record
+    """The default for wrapping: a single KEY column is not in a record, everything else is
     (`SerdeFeaturesFactory.buildKeyFeatures`, `.buildValueFeatures`)."""
     return not (role is Role.KEY and len(columns) == 1)
 

@@ -147,7 +147,7 @@ def _strategy(name: str, value: object) -> object:
 def _zigzag(name: str, value: object) -> None:
     if _boolean(name, value):
         raise UsageError(
-            f"{name} is True, but message indexes are written and read in the present format alone, as in confluent-kafka "
+            f"{name} is True, but message indexes are written and read only in the present format, as in confluent-kafka "
             "2.16. Leave it out, or set it to False."
         )
 

@@ -66,7 +66,7 @@ class ConfluentSerializer(ConfluentSerde, FramedWriter, Serializer):
 
     _registry: Registry
     _sources: ClassVar[str] = "schema_str (the schema to write under); columns"
-    """The arguments that say what to write under."""
+    """The arguments that name the schema to write under."""
 
     def _begin(
         self,

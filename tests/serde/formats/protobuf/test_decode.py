@@ -709,3 +709,14 @@ class TestNoSr:
     def test_columns_are_needed(self) -> None:
         with pytest.raises(ColumnError, match=r"^In the PROTOBUF_NOSR format, the bytes do not show their fields"):
             nosr.decoder(None, ReadSpec())
+
+
+def test_a_message_of_groups_alone_feeds_nothing() -> None:
+    """Wire's `MessageType`, whose groups `DynamicSchema` does not take over."""
+    with pytest.raises(NothingFedError, match="it has no fields"):
+        _read(
+            f"{P2} message A {{ optional group G = 1 {{ optional int32 x = 2; }} }}",
+            "X INT",
+            b"\x0b\x10\5\x0c",
+            rule=CaseRule.UNIQUE,
+        )

@@ -388,6 +388,45 @@ def test_a_message_is_never_a_bare_value() -> None:
         protobuf.encoder(protobuf.internal_schema(spec), spec)
 
 
+_LOSSY = f"""{P3}{IMPORTS} import "google/protobuf/struct.proto"; message A {{
+  oneof z {{ int32 za = 1; string zb = 2; }}
+  float f = 3; repeated float list = 4; map<string, float> map = 5; A self = 6; repeated A selves = 7;
+  double d = 8; google.protobuf.Struct s = 9; google.protobuf.FloatValue held = 10;
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("row", "path"),
+    [
+        ({"za": 0, "zb": ""}, "the row has the fields za and zb, but the oneof z"),
+        ({"f": 1e39}, "->f is 1e+39, but a float"),
+        ({"f": -(10**39)}, "->f is -1000"),
+        ({"list": [1, 1e39]}, "->list[1] is"),
+        ({"map": {"k": 1e39}}, "->map['k'] is"),
+        ({"held": {"value": 1e39}}, "->held->value is"),
+        ({"self": {"selves": [{}, {"za": 1, "zb": "x"}]}}, "->self->selves[1] has the fields"),
+    ],
+)
+def test_what_the_runtime_would_drop_of_a_dict_is_refused(row: dict[str, object], path: str) -> None:
+    with pytest.raises(EncodeError) as refused:
+        protobuf.encoder(_LOSSY, WriteSpec())(row, b"")
+    assert path in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"za": None, "zb": "x"},
+        {"f": float("inf"), "d": 1e300, "list": [3.4028235e38], "self": None},
+        {"s": {"fields": {"number_value": 1, "string_value": "x"}}},
+        {"s": {"fields": 1}},
+    ],
+)
+def test_what_it_keeps_of_a_dict_is_written(row: dict[str, object]) -> None:
+    message = message_class(_LOSSY, "A")(**row)
+    assert protobuf.encoder(_LOSSY, WriteSpec())(row, b"") == b"\0" + message.SerializeToString()
+
+
 @pytest.mark.parametrize(
     ("row", "path"),
     [

@@ -202,7 +202,7 @@ class AfterNormalizing(Enum):
     FOUND = "found"
     """The registry rewrites the text, so it gets another id, and a look-up by the old text finds it."""
     LOST = "lost"
-    """The registry rewrites the text, and a look-up by the old text does not find it, or perhaps does not."""
+    """The registry rewrites the text, and a look-up by the old text does not find it, or may not find it."""
 
 
 def after_normalizing(schema: Schema) -> AfterNormalizing:

@@ -63,7 +63,7 @@ def make_plan(
     :param also: codes of `ON_REQUEST` whose repair is planned, too.
     :param context: what the person said of the reader and its Kafka Streams. It matters with `Width.ALL_VERSIONS`,
         because without a census no finding shows whether anything must be repaired.
-    :param clock: says the time, ISO 8601, that the plan was made at.
+    :param clock: returns the time in ISO 8601, for the plan's creation time.
     :param version_limit: the registry's limit of versions, soft-deleted ones too; if it is given, the registry's
         versions are counted.
     :param engine: the engine that counts topics, if a deletion needs proof that no record uses an id; None if nothing

@@ -52,7 +52,7 @@ class SubjectRepair:
     level: str
     outlook: Outlook = field(default_factory=Outlook)
     left_live_for: str | None = None
-    """Why a version stays live that should better be soft-deleted; None if there is no such version."""
+    """Why a version stays live although it should be soft-deleted; None if there is no such version."""
     relax: bool = False
     """True if the level has to be NONE during the registration."""
     is_level_ambiguous: bool = False

@@ -74,8 +74,8 @@ def verify(
     makes a look-up by content with `deleted=true`, and compares the id. For each (id, partition), it decodes at least
     one live record under the phantom subject alone. The subject's configuration and mode must be what they were before
     the repair. A planned subject without a live row counts as not looked at. Schemas that the plan left out, and
-    look-ups by key that miss repaired rows (SRF005), are problems. A topic's finding is checked again in the way of its
-    reader; one row of each (id, partition) is read, even if `every_row` reads all rows of a store.
+    look-ups by key that miss repaired rows (SRF005), are problems. A topic's finding is checked again as its reader
+    reads; one row of each (id, partition) is read, even if `every_row` reads all rows of a store.
 
     :param registry: a fresh client, so that no remembered answer of an earlier step is used.
     :param supplied: state directories, topologies and ksqlDB's answers: they, or the plan, show a global table, whose
@@ -183,7 +183,7 @@ class _Run:
         return self._looked[where]
 
     def _look_again(self, question: TopicQuestion) -> TopicCheck:
-        """The topic, looked at in the way of its reader. If the group no longer has committed offsets, it is left out,
+        """The check of the topic, as its reader reads it. If the group no longer has committed offsets, it is left out,
         and the whole topic counts.
         """
         try:

@@ -114,7 +114,7 @@ def _stamp(timestamp_ms: int | None) -> bytes:
     try:
         return _TIMESTAMP.pack(_NO_TIMESTAMP if timestamp_ms is None else timestamp_ms)
     except struct.error:
-        raise FormatError(f"{timestamp_ms} is no timestamp: it needs more than 64 bits") from None
+        raise FormatError(f"{timestamp_ms} is not a timestamp: it needs more than 64 bits") from None
 
 
 def _leading_headers(value: bytes) -> tuple[Headers, int]:

@@ -210,11 +210,11 @@ class StateStore:
             yield from self._read(path, where)
 
     def _databases(self) -> tuple[Path, ...]:
-        """Its databases, oldest first; if its directory cannot be listed, none, and that is noted."""
+        """Its databases, oldest first. If its directory cannot be listed, there are none, and the damage is noted."""
         return tuple(path for path, _last_ms in self._segments())
 
     def _segments(self, *, from_ms: int | None = None, to_ms: int | None = None) -> Iterator[tuple[Path, int | None]]:
-        """As from `segments`; if its directory cannot be listed, none, and that is noted."""
+        """The segments, like `segments`. If its directory cannot be listed, there are none, and the damage is noted."""
         try:
             yield from segments(self.directory, from_ms=from_ms, to_ms=to_ms)
         except StateDirectoryError as error:

@@ -31,7 +31,7 @@ UNKNOWN_TO_5_18: Final = frozenset({8193, 8201})
 """`kDbId` and `kPersistUserDefinedTimestamps`."""
 
 _SAFE_TO_IGNORE: Final = 1 << 13
-"""Fields with this bit hold a length, and then so many bytes."""
+"""Fields with this bit hold a length, and then that number of bytes."""
 _END_OF_CUSTOM_FIELDS: Final = 1
 _MOST_VARINT_BYTES: Final = 10
 

@@ -60,9 +60,7 @@ class StoreToWrite:
 
 
 class StoreWriter:
-    """A store that is being written in the way of a restore: the last record of a key counts, a tombstone removes the
-    key.
-    """
+    """Writes a store as a restore does: the last record of a key counts, and a tombstone removes the key."""
 
     def __init__(self, store: StoreToWrite, folder: Path, release: Release) -> None:
         self._store = store

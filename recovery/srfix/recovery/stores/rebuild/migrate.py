@@ -190,8 +190,8 @@ def refuse_open(offsets: StoreOffsets, path: str) -> None:
 def copy_database(
     source: Path, folder: Path, release: Release, change: RowChange, *, takes_open: bool = False
 ) -> tuple[CheckpointEntry, ...]:
-    """Rewrites a database, row by row; a database that was not closed is refused, unless open ones are taken. Returns
-    the offsets that it keeps itself; empty if it keeps none.
+    """Rewrites a database, row by row. Refuses a database that was not closed, unless `takes_open`. Returns the offsets
+    that the database itself keeps; empty if it keeps none.
     """
     with opened(source) as before:
         rows = in_order(before.families - {OFFSETS_COLUMN_FAMILY})

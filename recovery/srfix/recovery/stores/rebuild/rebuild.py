@@ -1,4 +1,4 @@
-"""Rebuilds a store from the topic that it restores from, in the way of a restore, or with rows under another schema.
+"""Rebuilds a store from the topic that it restores from, with the rows of a restore or with rows under another schema.
 
 | store | of each partition |
 |---|---|

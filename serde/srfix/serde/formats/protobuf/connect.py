@@ -203,9 +203,9 @@ class ProtoType(ConnectWriterType):
     def of_message(cls, compiled: Compiled, message: Descriptor) -> ProtoType:
         """A schema's message."""
         schema = connect_schema(compiled, message)
-        return (
-            cls(schema, None, message) if schema.fields or not message.fields else cls(schema, message.fields[0], None)
-        )
+        if schema.type is ConnectType.STRUCT:
+            return cls(schema, None, message)
+        return cls(schema, message.fields[0], None)  # a wrapper message
 
     @property
     def is_union(self) -> bool:

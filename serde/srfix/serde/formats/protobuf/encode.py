@@ -32,6 +32,7 @@ from srfix.serde.formats.protobuf.connect import ProtoType
 from srfix.serde.formats.protobuf.decode import is_held
 from srfix.serde.formats.protobuf.descriptors import message_of
 from srfix.serde.formats.protobuf.indexes import written_indexes
+from srfix.serde.formats.protobuf.kept import kept_check
 from srfix.serde.formats.protobuf.room import LEVELS
 from srfix.serde.formats.rows.checks import FieldCheck, RecordCheck, array_check, entries_check, map_check
 from srfix.serde.formats.rows.value_check import (
@@ -102,6 +103,7 @@ def _encoder(
     made: Any = GetMessageClass(message)
     serialize, read = made.SerializeToString, made.FromString  # from the class, because a field can have such a name
     may_nest = check is None and _may_nest(message, _SHALLOW)
+    check_kept = kept_check(message) if check is None else None
     before = b"" if indexes is None else written_indexes(indexes)
 
     def encode(row: object, prefix: bytes) -> bytes:
@@ -113,6 +115,8 @@ def _encoder(
             if nested:
                 _check_writable(fields)
             body = serialize(made(**fields))
+            if check_kept is not None:
+                check_kept(fields, "")
             if nested:
                 _check_readable(body, read, NotReadError)
             return b"".join((prefix, before, body))

@@ -211,7 +211,7 @@ def _formatted(texts: Iterable[tuple[Column, str]], arguments: Sequence[Column])
 
 
 def _template(text: str, **named: int) -> str:
-    """The text, in which the arguments with these numbers replace some words, each once."""
+    """A format string: the text, with the first occurrence of each word replaced by the argument with its number."""
     text = text.replace("%", "%%")
     for words, number in named.items():
         before, behind = text.split(words, 1)

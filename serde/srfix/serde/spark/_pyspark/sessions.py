@@ -115,8 +115,8 @@ _properties_by_session: Final[WeakKeyDictionary[SparkSession, Mapping[str, int]]
 
 
 def read_jvm_properties(spark: SparkSession, names: tuple[str, ...]) -> Mapping[str, int] | str:
-    """The properties that are numbers in every JVM that a small job reaches, each with the greatest value; or the
-    reason why they cannot be read.
+    """The properties that are numbers in every JVM that a small job reaches, each with its greatest value; if they cannot
+    be read, the reason.
 
     They are read where tasks run, not on the driver, because a session's configuration can change after its JVM has
     started. Spark does not compute `java_method` in advance, because it assumes that the result may differ each time.

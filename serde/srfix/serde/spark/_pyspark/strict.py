@@ -41,8 +41,9 @@ _MICROSECONDS: Final = (_DAYS[0] * 86_400_000_000, (_DAYS[1] + 1) * 86_400_000_0
 
 
 def is_pythons(columns: Columns, row: Column) -> Column | None:
-    """Whether a row, null or not, has no such value; None if no row of the columns can have one. Never null. The row
-    must be a column of a frame, because it is used in many places."""
+    """Whether Python can hold every value of a row, which may be null; the result is never null. None if Python can hold all
+    rows of the columns. The row must be a column of a frame, because it is used in many places.
+    """
     return _of_fields(columns, row)
 
 

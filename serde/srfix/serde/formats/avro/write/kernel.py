@@ -284,6 +284,6 @@ def _body(node: AvroNode, constant: Constant | None, field: WriteField[AvroType]
     body = BytesIO()
     try:
         fastavro.schemaless_writer(body, cast("dict[object, object]", WriteSchema(is_free=False).root(node)), value)
-    except Exception:  # noqa: BLE001 - it does not fit its type, which is said of the row that needs it
+    except Exception:  # noqa: BLE001 - it does not fit its type; the row that needs it gets the error
         return None
     return list(body.getvalue())
