@@ -56,6 +56,15 @@ class TestTheSchema:
         assert document["dropped"] == [{"path": "->byweight", "reason": "Unsupported type for map key: float64"}]
         assert "->byweight: Unsupported type for map key: float64" in told
 
+    def test_the_full_name_chooses_the_message_of_a_protobuf_subject(self) -> None:
+        text = 'syntax = "proto3"; package p; message A { int32 a = 1; } message B { string b = 1; }'
+        with FixtureRegistry() as registry:
+            registry.seed("b-value", text, schema_type="PROTOBUF")
+            asked = ("schema", "--from-subject", "b-value", "--registry", registry.url, "--output", "json")
+            named = schema(srfix(*asked, "--format", "protobuf", "--full-name", "p.B"))
+            as_avro = schema(srfix(*asked, "--full-name", "p.B"))
+        assert (named["columns"], as_avro["columns"]) == ("B STRING", "A INTEGER")
+
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [

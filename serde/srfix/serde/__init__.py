@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from srfix.serde.errors import WorkerPackageError as WorkerPackageError
     from srfix.serde.formats.avro.format import columns_from_avro as columns_from_avro
     from srfix.serde.formats.json_schema.format import columns_from_json_schema as columns_from_json_schema
+    from srfix.serde.formats.protobuf.format import columns_from_protobuf as columns_from_protobuf
     from srfix.serde.interface import BadRow as BadRow
     from srfix.serde.interface import Deserializer as Deserializer
     from srfix.serde.interface import OnError as OnError
@@ -191,6 +192,7 @@ else:
             ],
             "formats.avro.format": ["columns_from_avro"],
             "formats.json_schema.format": ["columns_from_json_schema"],
+            "formats.protobuf.format": ["columns_from_protobuf"],
             "connect.generations": ["Generation", "WrittenBy"],
             "interface": ["BadRow", "Deserializer", "OnError", "SerdeContext", "Serializer"],
             "properties.client_file": ["ClientFile", "read_client_file"],

@@ -78,7 +78,7 @@ def schema(
     acceptance: Acceptance | None = None
     if connection.registry.urls or from_subject is not None or subject is not None:
         with connection.registry_client() as registry:
-            inferred = inferred or _inferred(registry, str(from_subject), version or "latest", half)
+            inferred = inferred or _inferred(registry, str(from_subject), version or "latest", half, choice.full_name)
             wanted = _schema(half, choice, inferred.columns)
             standing = standing_of(registry, wanted)
             acceptance = None if subject is None else acceptance_of(registry, subject, wanted)
@@ -114,15 +114,25 @@ def _schema(half: RecordHalf, choice: InternalSchemaChoice, columns: Columns) ->
     return Schema(text=choice.text(half, columns), schema_type=str(half.format.schema_type))
 
 
-def _inferred(registry: RegistryClient, subject: str, version: int | Literal["latest"], half: RecordHalf) -> Inferred:
-    """The columns of a subject's schema, which is read by its own type. The format option is about the printed
-    schema."""
-    from srfix.serde.formats.table import format_of, schema_module_of
+def _inferred(
+    registry: RegistryClient, subject: str, version: int | Literal["latest"], half: RecordHalf, full_name: str | None
+) -> Inferred:
+    """The columns of a subject's schema, which is read by its own type. The format option is about the printed schema.
+
+    Where both are Protobuf, the full name also chooses the message that is read, as in ksqlDB.
+    """
+    from srfix.serde.formats import protobuf
+    from srfix.serde.formats.table import Format, format_of, schema_module_of
     from srfix.serde.schemas.references import reference_texts
 
     registered_schema = registry.version(subject, version).schema
     references = reference_texts(registry, registered_schema, subject=subject)
-    infer = schema_module_of(format_of(registered_schema.schema_type)).infer_columns
+    format_ = format_of(registered_schema.schema_type)
+    if full_name is not None and format_ is half.format is Format.PROTOBUF:
+        return protobuf.infer_columns(
+            registered_schema.text, references=references, role=half.role, wrapped=half.wrapped, full_name=full_name
+        )
+    infer = schema_module_of(format_).infer_columns
     return infer(registered_schema.text, references=references, role=half.role, wrapped=half.wrapped)
 
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from srfix.serde import ColumnError, SchemaError, parse_columns, print_columns
+from srfix.serde import ColumnError, SchemaError, columns_from_protobuf, parse_columns, print_columns
 from srfix.serde.formats import protobuf
 from srfix.serde.formats.table import Format, field_names, record_name, schema_module_of
 from srfix.serde.schemas.models import Schema
@@ -187,3 +187,19 @@ class TestMessages:
         with pytest.raises(SchemaError, match=re.escape('"Nope0" is not defined (line 3)')) as raised:
             protobuf.check_schema(text)
         assert str(raised.value).endswith("; and 2 more.")
+
+
+class TestNamedMessage:
+    """`ProtobufSchemaTranslator.withSchemaFullName`."""
+
+    TEXT = f"{P3} package p; message A {{ int32 a = 1; message N {{ bool n = 1; }} }} message B {{ string b = 1; }}"
+
+    @pytest.mark.parametrize(
+        ("name", "expected"), [(None, "A INTEGER"), ("p.A", "A INTEGER"), ("p.A.N", "N BOOLEAN"), ("p.B", "B STRING")]
+    )
+    def test_its_columns_are_inferred(self, name: str | None, expected: str) -> None:
+        assert print_columns(columns_from_protobuf(self.TEXT, full_name=name)) == expected
+
+    def test_one_that_the_schema_lacks_is_refused(self) -> None:
+        with pytest.raises(SchemaError, match=r"no message p\.C\b.*p\.A, p\.A\.N, p\.B"):
+            columns_from_protobuf(self.TEXT, full_name="p.C")

@@ -5,6 +5,7 @@ from srfix.serde.formats.protobuf.format import EMPTY_SCHEMA as EMPTY_SCHEMA
 from srfix.serde.formats.protobuf.format import HAS_LOCAL_TIMES as HAS_LOCAL_TIMES
 from srfix.serde.formats.protobuf.format import as_connect as as_connect
 from srfix.serde.formats.protobuf.format import check_schema as check_schema
+from srfix.serde.formats.protobuf.format import columns_from_protobuf as columns_from_protobuf
 from srfix.serde.formats.protobuf.format import decoder as decoder
 from srfix.serde.formats.protobuf.format import encoder as encoder
 from srfix.serde.formats.protobuf.format import encoder_under as encoder_under

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from srfix.serde.columns.half import require_string_keys
-from srfix.serde.columns.types import usable_columns
+from srfix.serde.columns.types import Columns, usable_columns
 from srfix.serde.connect.columns import Dropped, Inferred, NameRule, columns_of
 from srfix.serde.connect.schema import ConnectSchema
 from srfix.serde.engine import Decode, Encode
@@ -57,12 +57,29 @@ def infer_columns(
     references: tuple[str, ...] = (),
     role: Role = Role.VALUE,
     wrapped: bool | None = None,
+    full_name: str | None = None,
 ) -> Inferred:
-    """The columns of a schema's first message as ksqlDB infers them (`ProtobufSchemaTranslator`,
-    `ConnectKsqlSchemaTranslator`), and the fields that no column type holds. A key also has its message's fields as columns."""
+    """The columns of a message as ksqlDB infers them (`ProtobufSchemaTranslator`, `ConnectKsqlSchemaTranslator`), and the
+    fields that no column type holds. A key also has its message's fields as columns.
+
+    :param full_name: the message, as in ksqlDB's VALUE_SCHEMA_FULL_NAME; None for the schema's first one.
+    """
     schema = compiled(text, references)
-    connect = connect_schema(schema, schema.message())
+    connect = connect_schema(schema, schema.message() if full_name is None else schema.named(full_name))
     return columns_of(connect, names=names, role=role, wrapped=wrapped is not False)
+
+
+def columns_from_protobuf(
+    text: str, *, names: NameRule = "upper", references: tuple[str, ...] = (), full_name: str | None = None
+) -> Columns:
+    """The columns of a message: of the one that `full_name` names, or of the first. Unlike `infer_columns`, this does not
+    report the fields that it leaves out.
+
+    :raises SchemaError: if the text is not a Protobuf schema, or has no such message.
+    :raises ColumnError: if the message gives no columns.
+    :raises UsageError: if the libraries of the extra `protobuf` are not installed.
+    """
+    return infer_columns(text, names=names, references=references, full_name=full_name).columns
 
 
 def has_hints(schema_text: str, references: tuple[str, ...] = ()) -> bool:
