@@ -370,7 +370,7 @@ class TestLibraries:
     )
     def test_without_them_it_is_said_what_to_install(self, library: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, library, None)
-        descriptors._includes.cache_clear()
+        descriptors._installed.cache_clear()
         with pytest.raises(
             UsageError, match=r"^Protobuf needs the libraries of the extra: pip install 'srfix\[protobuf\]'\.$"
         ):

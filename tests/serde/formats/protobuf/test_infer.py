@@ -163,6 +163,12 @@ class TestMessages:
         with pytest.raises(SchemaError, match=r'Import "some/other\.proto" was not found'):
             protobuf.infer_columns(text)
 
+    def test_only_what_the_registry_knows_is_imported_without_a_reference(self) -> None:
+        """`ProtobufSchema.KNOWN_DEPENDENCIES`; other files stand beside `google/type` where packages are installed."""
+        assert _inferred(f'{P3} import "google/type/money.proto"; message M {{ google.type.Money a = 1; }}')
+        with pytest.raises(SchemaError, match=r"File not found .*google/api/visibility\.proto"):
+            protobuf.infer_columns(f'{P3} import "google/api/visibility.proto"; message M {{ int32 a = 1; }}')
+
     @pytest.mark.parametrize(
         "text",
         [

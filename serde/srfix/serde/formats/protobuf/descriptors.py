@@ -66,6 +66,7 @@ _MAP_ENTRY: Final = re.compile(r"\boption\s+map_entry\s*=\s*true\s*;")
 _MARK: Final = "option no_standard_descriptor_accessor = false;"
 """Replaces the option above for protoc, which refuses that one in every text. Schemas do not use this one: it concerns only
 C++, and false is its default."""
+_GOOGLE_TYPE: Final = re.compile(r"google/type/(\w+\.proto)")
 _MESSAGE: Final = re.compile(r"\bmessage\s+\w+\s*\{")
 _LENIENT: Final = " option deprecated_legacy_json_field_conflicts = true;"
 GROUP: Final = 10
@@ -241,10 +242,10 @@ def _protoc(text: str, files: dict[str, str]) -> list[FileDescriptorProto]:
             "a folder in which srfix can write."
         ) from error
     with folder as name:
-        for path, content in {**files, _FILE: text}.items():
+        for path, content in {**_google_types(text, files), **files, _FILE: text}.items():
             _check_nesting(content)
             _write(Path(name), path, _as_protoc_wants(content))
-        includes = [os.fsencode(include) for include in (name, *_includes())]
+        includes = [os.fsencode(include) for include in (name, _installed()[0])]
         try:
             found = _compile(compiler, includes)
         except compiler.ProtocErrors as error:
@@ -332,11 +333,21 @@ def _write(folder: Path, name: str, text: str) -> None:
         raise SchemaError(f"The text named {name!r} cannot be compiled ({error}).") from error
 
 
+def _google_types(text: str, files: dict[str, str]) -> dict[str, str]:
+    """The `google/type/*.proto` that are imported. protoc gets none of the other files that are installed beside them, because
+    the registry does not know those without a reference either (`ProtobufSchema.KNOWN_DEPENDENCIES`)."""
+    folder = _installed()[1]
+    names = {name for content in (text, *files.values()) for name in _GOOGLE_TYPE.findall(content)}
+    paths = ((name, folder / name) for name in sorted(names))
+    return {f"google/type/{name}": path.read_text("utf-8") for name, path in paths if path.is_file()}
+
+
 @lru_cache(maxsize=1)
-def _includes() -> tuple[str, ...]:
-    """The folders of `google/protobuf/*.proto` and `google/type/*.proto`."""
-    folders = (Path(folder).parent.parent for folder in _library("google.type").__path__)
-    return str(resources.files("grpc_tools").joinpath("_proto")), *map(str, folders)
+def _installed() -> tuple[str, Path]:
+    """The folder of `google/protobuf/*.proto`, and the one with the files of `google/type/`."""
+    folders = map(Path, _library("google.type").__path__)  # a namespace package can have several
+    types = next(folder for folder in folders if (folder / "date.proto").is_file())
+    return str(resources.files("grpc_tools").joinpath("_proto")), types
 
 
 def _problems(error: Any) -> str:
