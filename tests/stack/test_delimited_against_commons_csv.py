@@ -81,7 +81,7 @@ def check_read(java: CommonsCsv, text: str, delimiter: str) -> None:
         if theirs is not None and count == len(theirs):
             assert list(deserialize.row(text.encode(), CTX).values()) == [field or None for field in theirs]
             continue
-        why = None if theirs is None else rf": {len(theirs)}, not {count}\."
+        why = None if theirs is None else rf"is {len(theirs)}, but the number of columns is {count}\."
         with pytest.raises(SrfixError, match=why):
             deserialize(text.encode(), CTX)
 
